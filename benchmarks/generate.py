@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Generates the streams of a use case at any size, or synthetic ones.
+
+    python benchmarks/generate.py traffic --events 1000000 --seed 7 --out DIR
+    python benchmarks/generate.py synthetic --events 1000000 --out - | spaseq run ...
+
+DIR receives one N-Quads file per stream and `kb.ttl`; `-` writes one stream to standard output
+(`--stream NAME` says which, if there are several). Memory does not grow with the number of events.
+Equal arguments give equal bytes; with `--seed 1` and no other options, those in `streams/`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from itertools import islice
+from pathlib import Path
+from typing import TextIO
+
+from generators import CASES, Case, Dice, Generated, synthetic
+
+
+def arguments() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("case", choices=[*CASES, "synthetic"])
+    parser.add_argument("--events", type=int, help="events of all streams together")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keys", type=int, help="homes, vessels, cards, tickers, towns")
+    parser.add_argument("--out", default="-", help="a directory, or - (the default)")
+    parser.add_argument("--stream", help="the stream to write to standard output")
+    only = parser.add_argument_group("synthetic only")
+    only.add_argument("--types", type=int, default=3, help="types besides T0 (default 3)")
+    only.add_argument("--selectivity", type=float, default=0.1, help="share of each (default 0.1)")
+    only.add_argument("--streams", type=int, default=1)
+    only.add_argument(
+        "--step-ms", type=int, default=1, help="time between events of a stream; 0: all tie"
+    )
+    return parser
+
+
+def chosen_case(options: argparse.Namespace) -> Case:
+    """The case that the command line asks for."""
+    if options.case != "synthetic":
+        return CASES[options.case]
+    return synthetic.case(options.types, options.selectivity, options.streams, options.step_ms)
+
+
+def generate(case: Case, events: int, seed: int, keys: int | None) -> Iterator[Generated]:
+    """The first `events` events of a case."""
+    keys = case.default_keys if keys is None else keys
+    most = case.max_keys or keys
+    if not 1 <= keys <= most:
+        raise ValueError(f"{case.name} takes 1 to {most} keys, not {keys}")
+    return islice(case.events(Dice(seed), keys), events)
+
+
+def write_files(case: Case, events: Iterator[Generated], keys: int, folder: Path) -> None:
+    """Write each stream to a file of its own, and the knowledge base."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        files = [
+            stack.enter_context((folder / f"{name}.nq").open("w", encoding="utf-8", newline="\n"))
+            for name in case.streams
+        ]
+        for event in events:
+            files[event.stream].write(event.text)
+    if case.knowledge:
+        text = case.knowledge(keys)
+        (folder / "kb.ttl").write_text(text, encoding="utf-8", newline="\n")
+
+
+def write_stream(
+    case: Case, events: Iterator[Generated], stream: str | None, target: TextIO
+) -> None:
+    """Write one stream to an open file."""
+    if stream is None and len(case.streams) > 1:
+        raise ValueError(f"which --stream of {', '.join(case.streams)}?")
+    if stream is not None and stream not in case.streams:
+        raise ValueError(f"no stream {stream}; {case.name} has {', '.join(case.streams)}")
+    wanted = case.streams.index(stream) if stream else 0
+    target.writelines(event.text for event in events if event.stream == wanted)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit status."""
+    parser = arguments()
+    options = parser.parse_args(argv)
+    try:
+        case = chosen_case(options)
+        count = case.default_events if options.events is None else options.events
+        events = generate(case, count, options.seed, options.keys)
+        if options.out == "-":
+            write_stream(case, events, options.stream, sys.stdout)
+        else:
+            write_files(case, events, options.keys or case.default_keys, Path(options.out))
+    except ValueError as error:
+        parser.error(str(error))
+    except BrokenPipeError:
+        # The reader has seen enough; keep the interpreter from flushing into a closed pipe.
+        sys.stderr.close()
+        return 0
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,56 @@
+"""spaseq: sequences of RDF graph events, with alerts that know whose they are.
+
+    for match in spaseq.run(Path("query.rq"), {"S1": "events.nq"}, {"http://ex/kb": "kb.ttl"}):
+        print(match.start, match.bindings)
+
+See `run`, `Engine`, `parse`, `explain`; `spaseq.spark` for Spark users. The names load what they
+need when they are first used, so that Spark's workers import only their stage.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spaseq import errors
+    from spaseq.api import run
+    from spaseq.lang.parser import parse
+    from spaseq.live import Engine, Event
+    from spaseq.match import Match, TracedEvent
+    from spaseq.rdf.terms import Term
+    from spaseq.render.explain import explain
+
+_HOMES = {
+    "Engine": "spaseq.live",
+    "Event": "spaseq.live",
+    "Match": "spaseq.match",
+    "Term": "spaseq.rdf.terms",
+    "TracedEvent": "spaseq.match",
+    "explain": "spaseq.render.explain",
+    "parse": "spaseq.lang.parser",
+    "run": "spaseq.api",
+}
+
+__all__ = [
+    "Engine",
+    "Event",
+    "Match",
+    "Term",
+    "TracedEvent",
+    "errors",
+    "explain",
+    "parse",
+    "run",
+]
+
+__version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> object:
+    if name == "errors":
+        return import_module("spaseq.errors")
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'spaseq' has no attribute {name!r}")
+    return getattr(import_module(home), name)

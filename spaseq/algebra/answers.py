@@ -1,0 +1,62 @@
+"""Answers of a query as values: the match and its trace (LANGUAGE section 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+Instant: TypeAlias = tuple[int, int]
+"""(tau in milliseconds, k); ordered lexicographically."""
+
+AFTER_ALL = 2**31 - 1
+"""k of the close of a window: after all instants of that time."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceItem:
+    """One event of a match. `stream` is the stream's IRI, `event` its graph's IRI or None."""
+
+    time: int
+    k: int
+    gpm: str
+    stream: str
+    event: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer, before it is written anywhere.
+
+    `bindings` are the projected variables that are bound, in order of projection, as N-Triples
+    texts. `first` is the first event's instant; `end` the answer's end (the last event's instant,
+    or the close of the window with k = `AFTER_ALL`). `singles` are the match's single variables
+    with their values, by name; `lists` its group variables with their values in order, by name.
+    """
+
+    first: Instant
+    end: Instant
+    trace: tuple[TraceItem, ...]
+    bindings: tuple[tuple[str, str], ...]
+    singles: tuple[tuple[str, str], ...] = ()
+    lists: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    def order_key(self) -> str:
+        """A text whose code-point order is the order of answers (LANGUAGE section 3, Answers).
+
+        End, first instant, trace by (instant, GPM name, stream), single variables' bindings,
+        group variables' lists.
+        """
+        rows = [_instant(*self.end), _instant(*self.first)]
+        rows.extend(f"{_instant(t.time, t.k)}{t.gpm}\1{t.stream}\1" for t in self.trace)
+        rows.append("\0")
+        rows.extend(f"{v}\1{x}\1" for v, x in self.singles)
+        rows.append("\0")
+        for v, xs in self.lists:
+            rows.append(f"{v}\1")
+            rows.extend(f"{x}\1" for x in xs)
+            rows.append("\0")
+        return "".join(rows)
+
+
+def _instant(time: int, k: int) -> str:
+    return f"{time + 2**63:016x}{k:08x}"

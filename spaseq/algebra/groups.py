@@ -1,0 +1,168 @@
+"""From group graph patterns to algebra (SPARQL 1.1 section 18.2.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import count
+
+from spaseq.algebra import nodes as n
+from spaseq.algebra.scope import possible, visible
+from spaseq.algebra.subselect import select_clauses
+from spaseq.lang import ast
+from spaseq.rdf.terms import iri_text, literal_text
+from spaseq.rdf.vocabulary import XSD_STRING
+
+
+def translate_group(group: ast.Group) -> n.Pattern:
+    """The algebra of a group graph pattern; its FILTERs apply to the whole group.
+
+    Blank nodes become variables named `_:label`, sequences of predicates joined triple patterns
+    over variables named `_:/n`.
+    """
+    return _Translation().group(group)
+
+
+def constant_text(term: ast.Iri | ast.Literal) -> str:
+    """The canonical N-Triples text of a constant."""
+    match term:
+        case ast.Iri(value):
+            return iri_text(value)
+        case ast.Literal(lexical, datatype, language):
+            return literal_text(lexical, datatype or XSD_STRING, language)
+
+
+def pattern_term(term: ast.Term) -> n.PatternTerm:
+    """A term as it stands in patterns."""
+    match term:
+        case ast.Var(name):
+            return ast.Var(name)
+        case ast.BlankNode(label):
+            return ast.Var(n.RESERVED + label)
+        case ast.Iri() | ast.Literal():
+            return constant_text(term)
+
+
+def conjoined(exprs: Iterable[ast.Expr]) -> ast.Expr | None:
+    """The expressions joined by `&&`; None if there are none."""
+    operands = tuple(conjuncts(exprs))
+    return ast.And(operands) if len(operands) > 1 else (operands[0] if operands else None)
+
+
+def conjuncts(exprs: Iterable[ast.Expr]) -> Iterator[ast.Expr]:
+    """The operands of all top-level `&&`."""
+    for expr in exprs:
+        if isinstance(expr, ast.And):
+            yield from conjuncts(expr.operands)
+        else:
+            yield expr
+
+
+def joined(left: n.Pattern, right: n.Pattern) -> n.Pattern:
+    """Join, simplified as section 18.2.2.8 says; adjacent triples become one BGP."""
+    match left, right:
+        case n.BGP(()), _:
+            return right
+        case _, n.BGP(()):
+            return left
+        case _:
+            return n.Join(left, right)
+
+
+class _Translation:
+    """One GPM's translation; counts the variables that it makes."""
+
+    def __init__(self) -> None:
+        self._fresh = count()
+
+    def group(self, group: ast.Group) -> n.Pattern:
+        pattern: n.Pattern = n.UNIT
+        triples: list[ast.Triple] = []
+        filters: list[ast.Expr] = []
+        for element in group.elements:
+            if isinstance(element, ast.Filter):
+                filters.append(element.expr)
+            elif isinstance(element, ast.Triples):
+                triples.extend(element.triples)
+            else:
+                pattern = self.element(self.with_triples(pattern, triples), element)
+                triples = []
+        pattern = self.with_triples(pattern, triples)
+        condition = conjoined(filters)
+        return pattern if condition is None else n.Filter(condition, pattern)
+
+    def element(self, before: n.Pattern, element: ast.Element) -> n.Pattern:
+        match element:
+            case ast.Optional(group):
+                right = self.group(group)
+                if isinstance(right, n.Filter):
+                    return n.LeftJoin(before, right.pattern, right.expr)
+                return n.LeftJoin(before, right)
+            case ast.Minus(group):
+                return n.Minus(before, self.group(group))
+            case ast.Bind(expr, var):
+                return n.Extend(before, var.name, expr)
+            case _:
+                return joined(before, self.joinable(element))
+
+    def joinable(self, element: ast.Element) -> n.Pattern:
+        match element:
+            case ast.Group():
+                return self.group(element)
+            case ast.Union(alternatives):
+                pattern = self.group(alternatives[0])
+                for alternative in alternatives[1:]:
+                    pattern = n.Union(pattern, self.group(alternative))
+                return pattern
+            case ast.Graph(name, group):
+                return n.Graph(pattern_term(name), self.group(group))
+            case ast.Service(name, group, silent):
+                return n.Service(pattern_term(name), self.group(group), silent)
+            case ast.Values():
+                return table(element)
+            case ast.SubSelect(pattern=group, values=values):
+                inner = self.group(group)
+                star = tuple(sorted(visible(possible(inner))))
+                return select_clauses(element, inner, star, table(values) if values else None)
+            case _:
+                raise AssertionError(f"{type(element).__name__} is no operand of Join")
+
+    # --- triples and paths ---
+
+    def with_triples(self, before: n.Pattern, triples: Iterable[ast.Triple]) -> n.Pattern:
+        bgp: list[n.TriplePattern] = []
+        for triple in triples:
+            subject, object_ = pattern_term(triple.subject), pattern_term(triple.object)
+            if isinstance(triple.predicate, ast.Var):
+                bgp.append(n.TriplePattern(subject, ast.Var(triple.predicate.name), object_))
+                continue
+            for part in self.path(subject, triple.predicate, object_):
+                if isinstance(part, n.TriplePattern):
+                    bgp.append(part)
+                    continue
+                before = joined(joined(before, n.BGP(tuple(bgp))), part)
+                bgp = []
+        return joined(before, n.BGP(tuple(bgp)))
+
+    def path(
+        self, subject: n.PatternTerm, path: ast.Path, object_: n.PatternTerm
+    ) -> Iterator[n.TriplePattern | n.Path]:
+        """Section 18.2.2.4: predicates, inverses and sequences are triple patterns."""
+        match path:
+            case ast.Iri(value):
+                yield n.TriplePattern(subject, iri_text(value), object_)
+            case ast.PathInverse(inner):
+                yield from self.path(object_, inner, subject)
+            case ast.PathSequence(parts):
+                for part in parts[:-1]:
+                    middle = ast.Var(f"{n.RESERVED}/{next(self._fresh)}")
+                    yield from self.path(subject, part, middle)
+                    subject = middle
+                yield from self.path(subject, parts[-1], object_)
+            case _:
+                yield n.Path(subject, path, object_)
+
+
+def table(values: ast.Values) -> n.Table:
+    """VALUES as algebra."""
+    rows = tuple(tuple(constant_text(t) if t else None for t in row) for row in values.rows)
+    return n.Table(tuple(v.name for v in values.variables), rows)

@@ -1,0 +1,196 @@
+"""The SPARQL algebra of graph patterns, with the names of SPARQL 1.1 section 18.2.
+
+Constants are canonical N-Triples texts. Blank nodes of a pattern are variables whose names begin
+with `_:`; they, like any other name that begins with `_:`, never leave the pattern they stand in.
+Nodes are frozen and hashable; an expression keeps its syntax tree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from spaseq.lang import ast
+
+PatternTerm: TypeAlias = ast.Var | str
+"""A variable, or the N-Triples text of a constant."""
+
+RESERVED = "_:"
+"""How the names of variables begin that are not part of a pattern's solutions."""
+
+
+def is_reserved(name: str) -> bool:
+    """Whether a variable stands for a blank node or was made by the translation."""
+    return name.startswith(RESERVED)
+
+
+@dataclass(frozen=True, slots=True)
+class TriplePattern:
+    subject: PatternTerm
+    predicate: PatternTerm
+    object: PatternTerm
+
+    @property
+    def terms(self) -> tuple[PatternTerm, PatternTerm, PatternTerm]:
+        return self.subject, self.predicate, self.object
+
+
+@dataclass(frozen=True, slots=True)
+class BGP:
+    """A basic graph pattern; without triples it has one solution, which binds nothing."""
+
+    triples: tuple[TriplePattern, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A property path that is more than a sequence of predicates (section 18.2.2.4)."""
+
+    subject: PatternTerm
+    path: ast.Path
+    object: PatternTerm
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    left: Pattern
+    right: Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class LeftJoin:
+    """OPTIONAL; `expr` None is true."""
+
+    left: Pattern
+    right: Pattern
+    expr: ast.Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    expr: ast.Expr
+    pattern: Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    left: Pattern
+    right: Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Minus:
+    left: Pattern
+    right: Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A pattern over a named graph of the knowledge base; `name` is an IRI's text or a variable."""
+
+    name: PatternTerm
+    pattern: Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """SERVICE; kept so that it can be refused with its place."""
+
+    name: PatternTerm
+    pattern: Pattern
+    silent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Extend:
+    """BIND: `variable` gets the expression's value, or stays unbound if that is an error."""
+
+    pattern: Pattern
+    variable: str
+    expr: ast.Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """VALUES: solutions written out; None in a row is UNDEF."""
+
+    variables: tuple[str, ...]
+    rows: tuple[tuple[str | None, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A sub-SELECT's projection: what it leaves out is hidden from the pattern around it."""
+
+    pattern: Pattern
+    variables: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    pattern: Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class OrderBy:
+    pattern: Pattern
+    conditions: tuple[ast.OrderCondition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    pattern: Pattern
+    offset: int
+    limit: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """GROUP BY and the aggregates over each group (Group and AggregateJoin of section 18.2.4.1).
+
+    Each aggregate's value goes into its variable; without keys all solutions are one group.
+    """
+
+    pattern: Pattern
+    keys: tuple[str, ...]
+    aggregates: tuple[tuple[str, ast.Aggregate], ...]
+
+
+Pattern: TypeAlias = (
+    BGP
+    | Path
+    | Join
+    | LeftJoin
+    | Filter
+    | Union
+    | Minus
+    | Graph
+    | Service
+    | Extend
+    | Table
+    | Project
+    | Distinct
+    | OrderBy
+    | Slice
+    | Group
+)
+
+UNIT = BGP()
+"""The pattern with one solution that binds nothing."""
+
+
+def children(pattern: Pattern) -> tuple[Pattern, ...]:
+    """The patterns directly inside a pattern."""
+    match pattern:
+        case BGP() | Path() | Table():
+            return ()
+        case Join(left, right) | Union(left, right) | Minus(left, right):
+            return left, right
+        case LeftJoin(left, right):
+            return left, right
+        case Filter(pattern=inner) | Graph(pattern=inner) | Service(pattern=inner):
+            return (inner,)
+        case Extend(inner) | Project(inner) | Distinct(inner) | OrderBy(inner):
+            return (inner,)
+        case Slice(inner) | Group(inner):
+            return (inner,)

@@ -1,0 +1,161 @@
+"""`spaseq.run`: queries over streams, matches out, on either runtime."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from itertools import chain
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from spaseq.compile import check_query
+from spaseq.errors import Diagnostic, InputError, QueryError, UsageError
+from spaseq.kb.load import KbInput, load_kb
+from spaseq.live import Event
+from spaseq.match import Match, to_ms
+from spaseq.plan.nodes import QueryPlan
+from spaseq.rdf.batches import BadInput
+from spaseq.rdf.events import Triple, triples_of
+from spaseq.rdf.readers import StreamOptions, resolve_paths
+from spaseq.rdf.spool import write_spool
+from spaseq.rdf.vocabulary import GENERATED_AT_TIME
+from spaseq.runtime.binding import bind_streams, check_kbs
+from spaseq.runtime.job import Job, Stats
+
+QueryInput: TypeAlias = str | Path
+StreamInput: TypeAlias = str | Path | Sequence[str | Path] | Iterable[Event]
+
+
+def run(
+    query: QueryInput | Sequence[QueryInput],
+    streams: Mapping[str, StreamInput],
+    kb: Mapping[str, KbInput] | None = None,
+    runtime: Literal["spark", "local"] = "spark",
+    *,
+    time_predicate: str = GENERATED_AT_TIME,
+    triples_per_event: int | None = None,
+    on_bad: Callable[[BadInput], None] | None = None,
+    stats: Stats | None = None,
+) -> Iterator[Match]:
+    """Replay streams to their ends and yield the matches of one or several queries.
+
+    Args:
+        query: query text, or the path of a query file; several in a list.
+        streams: by the query's name for a stream, or its IRI: a path (file, directory, glob),
+            several paths, or an iterable of `Event`s in order of arrival.
+        kb: by graph IRI: a path, or an rdflib.Graph.
+        runtime: "spark", or "local" for this process alone.
+        time_predicate: IRI whose object is an event's time in the formats with graphs.
+        triples_per_event: n of the formats without graphs.
+        on_bad: called for each piece of input that could not become an event.
+        stats: filled with counts as the run goes.
+
+    Yields:
+        Matches, query by query, in the order of LANGUAGE section 3.
+
+    Raises:
+        QueryError: the query has errors; all are in it.
+        InputError: a stream or KB is not there or does not load.
+        UsageError: a stream has no input, or an input no stream.
+    """
+    plans = _plans(query)
+    bound = bind_streams(plans, streams)
+    knowledge = load_kb(list((kb or {}).items()))
+    check_kbs(plans, knowledge)
+    if runtime not in ("spark", "local"):
+        raise UsageError(f"unknown runtime {runtime!r}: spark or local")
+    return _matches(
+        plans, bound, knowledge, runtime, time_predicate, triples_per_event, on_bad, stats
+    )
+
+
+def _matches(
+    plans: tuple[QueryPlan, ...],
+    streams: Mapping[str, StreamInput],
+    knowledge: object,
+    runtime: str,
+    time_predicate: str,
+    triples_per_event: int | None,
+    on_bad: Callable[[BadInput], None] | None,
+    stats: Stats | None,
+) -> Iterator[Match]:
+    with tempfile.TemporaryDirectory(prefix="spaseq-events-") as spool:
+        options = []
+        for number, (iri, given) in enumerate(streams.items()):
+            paths, form = _paths(given, iri, Path(spool) / f"{number}.spool")
+            option = StreamOptions(
+                iri,
+                paths,
+                time_predicate=time_predicate,
+                triples_per_event=triples_per_event,
+                format=form,
+            )
+            resolve_paths(option)
+            options.append(option)
+        job = Job(plans, tuple(options), knowledge)  # type: ignore[arg-type]
+        job.on_bad = on_bad or job.on_bad
+        job.stats = stats or job.stats
+        with closing(_answers(job, runtime)) as answers:  # type: ignore[type-var]
+            for number, answer in answers:
+                yield Match.of(plans[number].name, answer)
+
+
+def _answers(job: Job, runtime: str) -> Iterator[tuple[int, object]]:
+    if runtime == "local":
+        from spaseq.runtime import local
+
+        return local.run(job)
+    from spaseq.runtime import spark  # imports pyspark, which the local runtime does without
+
+    return spark.run(job)
+
+
+def _plans(query: QueryInput | Sequence[QueryInput]) -> tuple[QueryPlan, ...]:
+    queries = [query] if isinstance(query, str | Path) else list(query)
+    checked = []
+    for number, item in enumerate(queries):
+        if isinstance(item, Path):
+            checked.append(check_query(read_query(item), item.stem, str(item)))
+        else:
+            name = "query" if len(queries) == 1 else f"query{number + 1}"
+            checked.append(check_query(item, name))
+    errors: list[Diagnostic] = [d for c in checked for d in c.errors]
+    if errors:
+        raise QueryError(errors)
+    return tuple(c.plan for c in checked if c.plan is not None)
+
+
+def read_query(path: Path) -> str:
+    """The text of a query file.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot read the query {path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"the query {path} is not UTF-8: {error}") from None
+
+
+def _paths(given: StreamInput, iri: str, spool: Path) -> tuple[tuple[str, ...], str | None]:
+    """A stream input as paths and their forced format; events of the program are spooled."""
+    if isinstance(given, str | Path):
+        return (str(given),), None
+    items = iter(given)
+    first = next(items, None)
+    if isinstance(first, str | Path):
+        return (str(first), *map(str, items)), None
+    write_spool(spool, iri, _events(first, items))
+    return (str(spool),), "spool"
+
+
+def _events(
+    first: object, rest: Iterable[object]
+) -> Iterator[tuple[int, str | None, list[Triple]]]:
+    for event in chain((first,), rest) if first is not None else ():
+        if not isinstance(event, Event):
+            raise UsageError(f"a stream is paths or spaseq.Event objects, not {type(event).__name__}")
+        yield to_ms(event.time), event.iri, triples_of(event.graph)

@@ -1,0 +1,57 @@
+"""An append-only store of nodes with ever-growing ids, forgotten from the front.
+
+Traces and value lists of runs share their prefixes as backward-linked nodes. A node that was
+added more than a window ago cannot be reached by a live run, so forgetting is one comparison per
+batch of nodes and no run is ever searched (compare the ring arena of CORE, PVLDB 15:9, 4.4).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+NIL = -1
+"""The id that ends every list."""
+
+
+class Arena(Generic[T]):
+    """Nodes by id; `mark` and `forget` bound how many are kept."""
+
+    __slots__ = ("_base", "_marks", "_nodes")
+
+    def __init__(self) -> None:
+        self._base = 0
+        self._nodes: list[T] = []
+        self._marks: deque[tuple[int, int]] = deque()  # (measure, first id added at or after it)
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def add(self, node: T) -> int:
+        """Store a node; its id."""
+        self._nodes.append(node)
+        return self._base + len(self._nodes) - 1
+
+    def __getitem__(self, number: int) -> T:
+        return self._nodes[number - self._base]
+
+    def mark(self, measure: int) -> None:
+        """Say that nodes added from now on are added at `measure` or later."""
+        end = self._base + len(self._nodes)
+        if self._marks and self._marks[-1][1] == end:
+            self._marks.pop()
+        self._marks.append((measure, end))
+
+    def forget(self, before: int) -> None:
+        """Drop nodes that were added before a measure, once they are at least half of all."""
+        marks = self._marks
+        cut = self._base
+        while len(marks) > 1 and marks[1][0] <= before:
+            marks.popleft()
+        if marks and marks[0][0] <= before:
+            cut = marks[0][1]
+        if cut - self._base > max(1024, len(self._nodes) // 2):
+            del self._nodes[: cut - self._base]
+            self._base = cut

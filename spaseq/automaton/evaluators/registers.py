@@ -1,0 +1,635 @@
+"""The register evaluator: every partial match is a run with its bindings in registers.
+
+It evaluates the whole language, conditions between events included (compare register match
+automata). Events are worked off one instant of one partition at a time; runs are found by the
+edge they wait at and by join key, and expire with the window. Second operands of `&` and AND see
+the first one's bindings, so they are evaluated over the kept past when the first is complete.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from spaseq.algebra.answers import Instant
+from spaseq.automaton.arena import NIL, Arena
+from spaseq.automaton.machine import Machine
+from spaseq.automaton.nfa import Branch, Edge, Take
+from spaseq.automaton.runs import (
+    ChoicePoint,
+    Frame,
+    Groups,
+    Moment,
+    Obligation,
+    Outside,
+    Row,
+    Run,
+    Wait,
+)
+from spaseq.automaton.scoping import (
+    ListNodes,
+    TakeEnv,
+    TraceNodes,
+    follow,
+    segment,
+    trace_of,
+    values_since,
+)
+from spaseq.automaton.waits import Waits, by_key
+from spaseq.automaton.window import Counted
+
+Rows: TypeAlias = Mapping[int, list[Row]]
+"""Solutions of one instant by GPM."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A complete match; `close` is the close of its window if a negation in last place waits for
+    it, and `pending` those negations."""
+
+    first: Instant
+    last: Instant
+    origin: int
+    trace: tuple[tuple[int, Row], ...]  # (GPM index, row)
+    singles: Mapping[str, str]
+    lists: Mapping[str, tuple[str, ...]]
+    pending: tuple[Obligation, ...] = ()
+    close: int | None = None
+
+
+class _Agenda:
+    """Candidates of the current instant by bracket, innermost bracket first.
+
+    Brackets outside of `floor` belong to the instant of `parent`: a second operand that is being
+    replayed hands its matches to the bracket that waits for them now.
+    """
+
+    __slots__ = ("_floor", "_levels", "_parent", "complete")
+
+    def __init__(self, floor: int = 0, parent: _Agenda | None = None) -> None:
+        self._floor, self._parent = floor, parent
+        self._levels: dict[int, dict[int, tuple[ChoicePoint, list[Run]]]] = {}
+        self.complete: list[Run] = []  # runs that accepted in an outermost automaton
+
+    def add(self, point: ChoicePoint, run: Run) -> None:
+        if point.depth < self._floor:
+            assert self._parent is not None
+            self._parent.add(point, run)
+            return
+        level = self._levels.setdefault(point.depth, {})
+        level.setdefault(id(point), (point, []))[1].append(run)
+
+    def pop(self) -> tuple[ChoicePoint, list[Run]] | None:
+        if not self._levels:
+            return None
+        depth = max(self._levels)
+        level = self._levels[depth]
+        entry = level.pop(next(iter(level)))
+        if not level:
+            del self._levels[depth]
+        return entry
+
+
+class Partition:
+    """All run-time state of one partition; everything in it can be pickled for a snapshot."""
+
+    __slots__ = (
+        "_env",
+        "_initial",
+        "_instants",
+        "_limit",
+        "_lists",
+        "_machine",
+        "_past",
+        "_position",
+        "_trace",
+        "_waits",
+        "last_time",
+    )
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._trace: TraceNodes = Arena()
+        self._lists: ListNodes = Arena()
+        self._waits = Waits()
+        self._past: list[tuple[Instant, Moment, Rows]] = []
+        self._instants: list[tuple[Instant, int]] = []  # with their measures, if asked for
+        self._position = 0  # events so far
+        self.last_time = -(2**63)
+        self._env = TakeEnv(machine.names, self._trace, self._lists)
+        start = Run(machine.program.automaton.states[0], None, None, None, None, None, {}, None)
+        self._wait(start, self._waits)
+        self._initial = self._waits.added
+        self._limit = 2 * self._initial + 1024
+
+    # --- one instant --------------------------------------------------------------------------
+
+    def step(self, instant: Instant, rows: Rows, events: int) -> list[Found]:
+        """Work off the solutions of one instant.
+
+        `events` is how many of the partition's events have this instant. Negations in last place
+        are left to `pending`; all others have been checked.
+        """
+        moment = self._moment(instant, events)
+        program = self._machine.program
+        self.last_time = instant[0]
+        if program.replayed:
+            kept = {g: r for g, r in rows.items() if g in program.replayed}
+            if kept or program.strict:
+                self._past.append((instant, moment, kept))
+        if self._machine.keep_instants:
+            self._instants.append((instant, moment.reach))
+        self._trace.mark(moment.start)
+        self._lists.mark(moment.start)
+        agenda = _Agenda()
+        self._advance(self._waits, moment, rows, agenda)
+        found = [f for run in agenda.complete for f in self._conclude(run, moment)]
+        self._forget(moment)
+        return found
+
+    def _moment(self, instant: Instant, events: int) -> Moment:
+        before = self._position
+        self._position += events
+        if isinstance(self._machine.window, Counted):
+            return Moment(instant, before, self._position)
+        return Moment(instant, instant[0], instant[0])
+
+    def _advance(self, waits: Waits, moment: Moment, rows: Rows, agenda: _Agenda) -> None:
+        """Offer an instant's solutions to all that waits, and settle what follows from it."""
+        arrivals: list[Run] = []
+        for wait in waits.take_strict(moment.instant):
+            label = wait.edge.label
+            assert isinstance(label, Take)
+            if label.gpm in rows and self._alive(wait.run, moment):
+                arrivals.extend(self._taken(wait, rows[label.gpm], moment))
+        if waits.tables:
+            for gpm, solutions in rows.items():
+                for edge in self._machine.edges_of.get(gpm, ()):
+                    if waits.tables.get(edge.id):
+                        self._offer(waits, edge, solutions, moment, arrivals)
+        for run in arrivals:
+            self._arrive(run, waits, moment, agenda)
+        while (entry := agenda.pop()) is not None:
+            for run in self._accepted(*entry):
+                self._arrive(run, waits, moment, agenda)
+
+    def _offer(
+        self, waits: Waits, edge: Edge, rows: list[Row], moment: Moment, arrivals: list[Run]
+    ) -> None:
+        table = waits.tables[edge.id]
+        for key, solutions in by_key(rows, self._machine.takings[edge.id].key).items():
+            waiting = table.get(key)
+            if not waiting:
+                continue
+            kept = []
+            for wait in waiting:
+                if not self._alive(wait.run, moment):
+                    continue
+                taken = self._taken(wait, solutions, moment)
+                arrivals.extend(taken)
+                if not (taken and wait.once):
+                    kept.append(wait)
+            if kept:
+                table[key] = kept
+            else:
+                del table[key]
+
+    def _alive(self, run: Run, moment: Moment) -> bool:
+        """Whether a run can still become part of a match."""
+        if run.origin is not None and not self._machine.window.holds(run.origin, moment.reach):
+            return False
+        frame = run.frame
+        if frame is None:
+            return True
+        if frame.conjunction and run.tau is not None and run.tau != moment.instant[0]:
+            return False
+        first = run.first or moment.instant
+        while frame is not None and not frame.awaits_left:
+            if frame.left is not None and frame.left.first is not None:
+                first = min(first, frame.left.first)
+            point = frame.point
+            join = point.edge.join
+            if join is not None and join.kind != ":":
+                limit = point.earliest if join.kind == ";" else point.next
+                if limit is not None and first > limit:
+                    return False
+            if point.run.first is not None:
+                first = point.run.first
+            frame = point.run.frame
+        return True
+
+    # --- taking a solution ----------------------------------------------------------------------
+
+    def _taken(self, wait: Wait, rows: Iterable[Row], moment: Moment) -> list[Run]:
+        """The runs that follow from taking each of some solutions at one edge."""
+        run, join = wait.run, wait.edge.join
+        if join is not None and join.gap_ms is not None and run.last is not None:
+            if moment.instant[0] - run.last[0] > join.gap_ms:
+                return []
+        taken = run.frame.taken if run.frame else ()
+        results = []
+        for row in rows:
+            if taken and (row[0], moment.instant) in taken:
+                continue
+            after = self._take(wait, row, moment)
+            if after is not None:
+                results.append(after)
+        return results
+
+    def _take(self, wait: Wait, row: Row, moment: Moment) -> Run | None:
+        run, edge = wait.run, wait.edge
+        taking = self._machine.takings[edge.id]
+        values = row[4]
+        fresh: dict[str, str] = {}
+        for column, variable in taking.singles:
+            value = values[column]
+            if value is not None:
+                old = run.singles.get(variable)
+                if old is None:
+                    fresh[variable] = value
+                elif old != value:
+                    return None
+        groups = wait.groups
+        for column, variable in taking.groups:
+            value = values[column]
+            if value is not None and groups is not None:
+                old = groups.current.get(variable)
+                if old is not None and old != value:
+                    return None
+        if taking.conditions and not self._holds(wait, row, taking.conditions):
+            return None
+        label = edge.label
+        assert isinstance(label, Take)
+        conjunction = run.frame is not None and run.frame.conjunction
+        return Run(
+            self._machine.target[edge.id],
+            run.frame,
+            run.first or moment.instant,
+            moment.instant,
+            moment.start if run.origin is None else min(run.origin, moment.start),
+            moment.instant[0] if conjunction else None,
+            {**run.singles, **fresh} if fresh else run.singles,
+            self._bind(groups, taking.groups, values),
+            self._trace.add((label.gpm, row, run.trace)),
+            tuple(
+                replace(o, before=moment.instant) if o.before is None else o
+                for o in wait.obligations
+            )
+            if wait.obligations
+            else (),
+            run.outside,
+        )
+
+    def _holds(self, wait: Wait, row: Row, conditions: tuple[object, ...]) -> bool:
+        env, label = self._env, wait.edge.label
+        assert isinstance(label, Take)
+        env.run, env.groups, env.row = wait.run, wait.groups, row
+        env.taking, env.views = self._machine.takings[wait.edge.id], label.views
+        return all(condition(env) for condition in conditions)  # type: ignore[operator]
+
+    def _bind(
+        self,
+        groups: Groups | None,
+        columns: tuple[tuple[int, str], ...],
+        values: tuple[str | None, ...],
+    ) -> Groups | None:
+        """Bind this repetition's group variables, and append them to their lists."""
+        if not columns or groups is None:
+            return groups
+        after: Groups | None = None
+        for column, variable in columns:
+            value = values[column]
+            if value is None or variable in groups.current:
+                continue
+            after = after or groups.copy()
+            last = after.lists.get(variable, NIL)
+            length = self._lists[last][2] if last != NIL else 0
+            after.current[variable] = value
+            after.lists[variable] = self._lists.add((value, last, length + 1))
+        return after or groups
+
+    # --- arriving in a state --------------------------------------------------------------------
+
+    def _arrive(self, run: Run, waits: Waits, moment: Moment, agenda: _Agenda) -> None:
+        """A run has reached its state: it may be complete there, and it may go on."""
+        if run.state.acceptances:
+            if run.frame is None:
+                agenda.complete.append(run)
+            else:
+                for end in run.state.acceptances:
+                    self._operand_complete(self._ended(run, end.actions), waits, moment, agenda)
+        self._wait(run, waits)
+
+    def _ended(self, run: Run, actions: tuple[object, ...]) -> Run:
+        if not actions:
+            return run
+        groups, obligations = follow(
+            self._machine.program,
+            self._lists,
+            actions,  # type: ignore[arg-type]
+            run.groups,
+            run.obligations,
+        )
+        return replace(run, groups=groups, obligations=obligations)
+
+    def _wait(self, run: Run, waits: Waits) -> None:
+        """Let a run wait at every edge of its state."""
+        program = self._machine.program
+        for edge in run.state.edges:
+            groups, obligations = follow(
+                program, self._lists, edge.actions, run.groups, run.obligations
+            )
+            passed = tuple(Obligation(n, run.last, None) for n in edge.negations)
+            if isinstance(edge.label, Branch):
+                self._open(run, edge, groups, obligations, passed, waits)
+                continue
+            once = edge.join is not None and edge.join.kind == ";"
+            wait = Wait(run, edge, groups, obligations + passed, once)
+            if edge.join is not None and edge.join.kind == ",":
+                waits.strict.append(wait)
+            else:
+                waits.add(wait, tuple([run.singles.get(v) for v in edge.label.key]))
+
+    def _open(
+        self,
+        run: Run,
+        edge: Edge,
+        groups: Groups | None,
+        obligations: tuple[Obligation, ...],
+        passed: tuple[Obligation, ...],
+        waits: Waits,
+    ) -> None:
+        """Start runs of a bracket's operands (of its first operand, for `&` and AND)."""
+        label, outer = edge.label, run.frame
+        assert isinstance(label, Branch)
+        after = run.last or (outer.point.after if outer else None)
+        depth = outer.point.depth + 1 if outer else 0
+        point = ChoicePoint(run, edge, groups, passed, depth, after)
+        if edge.join is not None and edge.join.kind == ",":
+            waits.points.append(point)
+        conjunction = label.kind == "&" or (outer is not None and outer.conjunction)
+        taken = outer.taken if outer else frozenset()
+        both = label.kind != "|"
+        for operand in label.operands[: 1 if both else None]:
+            frame = Frame(point, operand, conjunction, None, taken, both)
+            start = replace(
+                run,
+                state=operand.states[0],
+                frame=frame,
+                first=None,
+                last=None,
+                groups=groups,
+                obligations=obligations,
+            )
+            self._wait(start, waits)
+
+    def _operand_complete(self, run: Run, waits: Waits, moment: Moment, agenda: _Agenda) -> None:
+        assert run.frame is not None
+        if run.frame.awaits_left:
+            self._second_operand(run, waits, moment, agenda)
+        else:
+            agenda.add(run.frame.point, run)
+
+    def _second_operand(self, left: Run, waits: Waits, moment: Moment, agenda: _Agenda) -> None:
+        """Evaluate the second operand with the first one's bindings: over the past, then on."""
+        frame = left.frame
+        assert frame is not None
+        point, label = frame.point, frame.point.edge.label
+        assert isinstance(label, Branch)
+        taken = frame.taken
+        if label.kind == "AND":
+            taken |= {(row[0], (row[1], row[2])) for row in self._rows_since(left, point.run)}
+        operand = label.operands[1]
+        second = Frame(point, operand, frame.conjunction, left, taken)
+        start = replace(left, state=operand.states[0], frame=second, first=None, last=None)
+        local, inner = Waits(), _Agenda(point.depth + 1, agenda)
+        self._wait(start, local)
+        tau = left.tau if frame.conjunction else None
+        for past, rows in self._replay(point.after, moment.instant, tau):
+            self._advance(local, past, rows, inner)
+        waits.merge(local)
+
+    def _rows_since(self, run: Run, before: Run) -> Iterator[Row]:
+        node = run.trace
+        while node not in (before.trace, NIL):
+            _, row, node = self._trace[node]
+            yield row
+
+    def _accepted(self, point: ChoicePoint, candidates: list[Run]) -> Iterator[Run]:
+        """The candidates of a bracket that the operator before it pairs with its run."""
+        spans = [(self._span(run), run) for run in candidates]
+        join, before = point.edge.join, point.run.last
+        if join is not None and before is not None:
+            if join.gap_ms is not None:
+                spans = [s for s in spans if s[0][0][0] - before[0] <= join.gap_ms]
+            if join.kind == "," :
+                spans = [s for s in spans if s[0][0] == point.next]
+            elif join.kind == ";" and spans:
+                earliest = min(first for (first, _), _ in spans)
+                if point.earliest is None or earliest < point.earliest:
+                    point.earliest = earliest
+                spans = [s for s in spans if s[0][0] == point.earliest]
+        for (first, last), run in spans:
+            yield self._joined(point, run, first, last)
+
+    def _span(self, run: Run) -> tuple[Instant, Instant]:
+        """First and last instant of an operand's match, both operands of a conjunction taken."""
+        assert run.first is not None and run.last is not None and run.frame is not None
+        first, last, left = run.first, run.last, run.frame.left
+        if left is not None:
+            assert left.first is not None and left.last is not None
+            return min(first, left.first), max(last, left.last)
+        return first, last
+
+    def _joined(self, point: ChoicePoint, run: Run, first: Instant, last: Instant) -> Run:
+        """The run that waited for a bracket, having taken a match of it."""
+        before = point.run
+        passed = tuple(replace(o, before=first) for o in point.obligations)
+        conjunction = before.frame is not None and before.frame.conjunction
+        return replace(
+            run,
+            state=self._machine.target[point.edge.id],
+            frame=before.frame,
+            first=before.first or first,
+            last=last,
+            tau=last[0] if conjunction else None,
+            obligations=run.obligations + passed,
+        )
+
+    # --- the past -------------------------------------------------------------------------------
+
+    def _replay(
+        self, after: Instant | None, until: Instant, tau: int | None
+    ) -> Iterator[tuple[Moment, Rows]]:
+        """Kept instants behind `after` up to `until`; of one timestamp only, if `tau` is given."""
+        past = self._past
+        start = 0 if after is None else bisect_right(past, after, key=lambda p: p[0])
+        if tau is not None:
+            start = max(start, bisect_left(past, (tau, -1), key=lambda p: p[0]))
+        end = bisect_right(past, until, key=lambda p: p[0])
+        for i in range(start, end):
+            yield past[i][1], past[i][2]
+
+    def _forget(self, moment: Moment) -> None:
+        horizon = moment.reach - self._machine.window.horizon
+        self._trace.forget(horizon)
+        self._lists.forget(horizon)
+        past = self._past
+        if past and len(past) % 256 == 0:
+            # Negations in first and last place look back one window behind a window's close.
+            keep = moment.reach - 2 * self._machine.window.horizon
+            del past[: bisect_left(past, keep, key=lambda p: p[1].reach)]
+        if len(self._instants) % 1024 == 1023:
+            keep = moment.reach - 2 * self._machine.window.horizon
+            del self._instants[: bisect_left(self._instants, keep, key=lambda i: i[1])]
+        if self._waits.added > self._limit:
+            self._sweep(moment)
+
+    def _sweep(self, moment: Moment) -> None:
+        """Drop dead runs everywhere; amortised, as it waits until their number may have doubled."""
+        waits, live = self._waits, 0
+        for edge, table in list(waits.tables.items()):
+            for key, waiting in list(table.items()):
+                kept = [w for w in waiting if self._alive(w.run, moment)]
+                live += len(kept)
+                if kept:
+                    table[key] = kept
+                else:
+                    del table[key]
+            if not table:
+                del waits.tables[edge]
+        waits.added = live
+        self._limit = 2 * live + 1024
+
+    def is_idle(self, time: int) -> bool:
+        """Whether nothing here can matter to events at `time` or later (time windows only)."""
+        window = self._machine.window
+        if isinstance(window, Counted) or time - self.last_time <= 2 * window.horizon:
+            return False
+        return True
+
+    def __getstate__(self) -> dict[str, object]:
+        return {name: getattr(self, name) for name in self.__slots__ if name != "_env"}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+        self._env = TakeEnv(self._machine.names, self._trace, self._lists)
+
+    def live_runs(self) -> int:
+        """How many runs wait (dead ones not yet swept included)."""
+        return sum(1 for _ in self._waits)
+
+    def consecutive(self, instants: Iterable[Instant]) -> bool:
+        """Whether instants of events here follow each other without another one between."""
+        mine = sorted(set(instants))
+        start = bisect_left(self._instants, mine[0], key=lambda i: i[0])
+        return [i for i, _ in self._instants[start : start + len(mine)]] == mine
+
+    # --- complete matches ------------------------------------------------------------------------
+
+    def _conclude(self, run: Run, moment: Moment) -> Iterator[Found]:
+        """The matches that a complete run stands for: window and negations checked."""
+        assert run.first is not None and run.last is not None and run.origin is not None
+        window = self._machine.window
+        if not window.holds(run.origin, moment.reach):
+            return
+        for end in run.state.acceptances:
+            ended = self._ended(run, end.actions)
+            lists = self._value_lists(ended)
+            trace = tuple(reversed([*trace_of(self._trace, run)]))
+            pending = tuple(Obligation(n, run.last, None) for n in end.negations)
+            close = None
+            if pending:
+                assert not isinstance(window, Counted)
+                close = window.close(run.origin)
+            found = Found(
+                run.first, run.last, run.origin, trace, ended.singles, lists, pending, close
+            )
+            if not any(self._violated(found, o) for o in ended.obligations):
+                yield found
+
+    def holds_pending(self, found: Found) -> bool:
+        """Whether the negations in last place of a match hold, its window having closed."""
+        return not any(self._violated(found, o) for o in found.pending)
+
+    def _violated(
+        self, found: Found, obligation: Obligation, around: Outside | None = None
+    ) -> bool:
+        """Whether a negated step matches where it must not.
+
+        `around` is what the match itself sees outside, being one of a negated step.
+        """
+        negated = self._machine.program.negated[obligation.negation]
+        singles, outside = self._surroundings(found, obligation, around)
+        start = Run(
+            negated.automaton.states[0], None, None, None, None, None, singles, None,
+            outside=outside,
+        )  # fmt: skip
+        local = Waits()
+        self._wait(start, local)
+        strict = self._machine.program.strict
+        for moment, rows in self._between(found, obligation):
+            if rows or strict:
+                agenda = _Agenda()
+                self._advance(local, moment, rows, agenda)
+                if any(self._stands(run) for run in agenda.complete):
+                    return True
+        return False
+
+    def _stands(self, run: Run) -> bool:
+        """Whether a match of a negated step survives the negated steps inside it."""
+        for end in run.state.acceptances:
+            ended = self._ended(run, end.actions)
+            if not ended.obligations:
+                return True
+            assert run.first is not None and run.last is not None and run.origin is not None
+            lists = self._value_lists(ended)
+            found = Found(run.first, run.last, run.origin, (), ended.singles, lists)
+            if not any(self._violated(found, o, run.outside) for o in ended.obligations):
+                return True
+        return False
+
+    def _value_lists(self, run: Run) -> dict[str, tuple[str, ...]]:
+        """All values of a run's group variables, in order."""
+        lasts = run.groups.lists if run.groups else {}
+        return {v: values_since(self._lists, last, 0) for v, last in lasts.items()}
+
+    def _between(self, found: Found, obligation: Obligation) -> Iterator[tuple[Moment, Rows]]:
+        window, past = self._machine.window, self._past
+        after, before = obligation.after, obligation.before
+        start = 0 if after is None else bisect_right(past, after, key=lambda p: p[0])
+        for instant, moment, rows in past[start:]:
+            if before is not None and instant >= before:
+                return
+            if after is None and not window.holds(moment.start, found.last[0]):
+                continue
+            if before is None and not window.holds(found.origin, moment.reach):
+                return
+            yield moment, rows
+
+    def _surroundings(
+        self, found: Found, obligation: Obligation, around: Outside | None
+    ) -> tuple[Mapping[str, str], Outside | None]:
+        """The bindings of a match as one of its negated steps sees them."""
+        views = self._machine.program.negated[obligation.negation].views
+        if not views:
+            return found.singles, around
+        groups = dict(around.groups) if around else {}
+        previous = dict(around.previous) if around else {}
+        for variable, view in views.items():
+            if view.kind == "whole":
+                groups[variable] = found.lists.get(variable, ())
+                continue
+            assert view.repeat is not None
+            captured = obligation.captured.get(view.repeat)
+            groups[variable] = captured.values.get(variable, ()) if captured else ()
+            if view.kind == "current" and captured and variable in captured.previous:
+                previous[variable] = captured.previous[variable]
+        singles = {**found.singles, **{v: groups[v][-1] for v in views if groups[v]}}
+        return singles, Outside(groups, previous)
+
+
+__all__ = ["Found", "Partition", "Rows", "segment"]

@@ -1,0 +1,108 @@
+"""All partitions of one query: rows in the order of instants in, matches out.
+
+It keeps the partitions, hands each its rows one instant at a time, and holds back the matches that
+end in an absence until their window has closed.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TypeAlias
+
+from spaseq.automaton.evaluators.registers import Found, Partition
+from spaseq.automaton.machine import Machine
+from spaseq.automaton.runs import Row
+
+PartitionKey: TypeAlias = tuple[str | None, ...]
+
+Entry: TypeAlias = tuple[int, int, int, int, PartitionKey, Row | None]
+"""(time, k, stream, GPM or BARE, partition, row): one solution, or one event without any."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionMatch:
+    """A match and the partition it was found in."""
+
+    partition: PartitionKey
+    found: Found
+
+
+class Sequencer:
+    """The sequence of one query over all its partitions."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._partitions: dict[PartitionKey, Partition] = {}
+        self._pending: list[tuple[int, int, PartitionKey, Found]] = []  # heap by close
+        self._pended = 0
+        self._swept = 0
+
+    def run(self, entries: Iterable[Entry], watermark: int) -> Iterator[PartitionMatch]:
+        """Work off entries sorted by (time, k), none later than the watermark (ms).
+
+        Afterwards nothing at or before the watermark may follow.
+        """
+        for time, group in groupby(entries, key=lambda e: e[0]):
+            yield from self._closed(time - 1)
+            for k, instant in groupby(group, key=lambda e: e[1]):
+                yield from self._instant((time, k), instant)
+            if len(self._partitions) > 2 * self._swept + 64:
+                self._sweep(time)
+        yield from self._closed(watermark)
+
+    def close(self) -> Iterator[PartitionMatch]:
+        """All streams have ended: every window closes."""
+        yield from self._closed(None)
+
+    def partition(self, key: PartitionKey) -> Partition:
+        """The state of one partition that has had events."""
+        return self._partitions[key]
+
+    def state(self) -> object:
+        """What a snapshot keeps."""
+        return self._partitions, self._pending, self._pended, self._swept
+
+    def take_up(self, state: object) -> None:
+        """Go on from what `state` gave."""
+        self._partitions, self._pending, self._pended, self._swept = state  # type: ignore[misc]
+
+    def live_runs(self) -> int:
+        """How many runs wait, over all partitions."""
+        return sum(p.live_runs() for p in self._partitions.values())
+
+    def _instant(
+        self, instant: tuple[int, int], entries: Iterable[Entry]
+    ) -> Iterator[PartitionMatch]:
+        parts: dict[PartitionKey, tuple[dict[int, list[Row]], set[int]]] = {}
+        for _, _, stream, gpm, key, row in entries:
+            rows, streams = parts.setdefault(key, ({}, set()))
+            streams.add(stream)
+            if row is not None:
+                rows.setdefault(gpm, []).append(row)
+        for key, (rows, streams) in parts.items():
+            partition = self._partitions.get(key)
+            if partition is None:
+                partition = self._partitions[key] = Partition(self._machine)
+            for found in partition.step(instant, rows, len(streams)):
+                if found.close is None:
+                    yield PartitionMatch(key, found)
+                else:
+                    self._pended += 1
+                    heapq.heappush(self._pending, (found.close, self._pended, key, found))
+
+    def _closed(self, until: int | None) -> Iterator[PartitionMatch]:
+        """Matches whose windows have closed by a time, and whose absences held."""
+        while self._pending and (until is None or self._pending[0][0] <= until):
+            _, _, key, found = heapq.heappop(self._pending)
+            if self._partitions[key].holds_pending(found):
+                yield PartitionMatch(key, found)
+
+    def _sweep(self, time: int) -> None:
+        waiting = {key for _, _, key, _ in self._pending}
+        for key, partition in list(self._partitions.items()):
+            if key not in waiting and partition.is_idle(time):
+                del self._partitions[key]
+        self._swept = len(self._partitions)

@@ -1,0 +1,61 @@
+"""Progress on stderr while a run lasts, and the summary at its end."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TextIO
+
+from spaseq.rdf.times import format_time
+from spaseq.runtime.job import Stats
+
+_INTERVAL = 0.2  # seconds between two lines
+
+
+class Progress:
+    """One line, rewritten in place, if the stream is a terminal; else nothing."""
+
+    def __init__(self, out: TextIO = sys.stderr) -> None:
+        self._out = out
+        self._shown = out.isatty()
+        self._started = self._last = time.monotonic()
+        self._width = 0
+
+    def __call__(self, stats: Stats) -> None:
+        """Show where the run stands, a few times a second at most."""
+        now = time.monotonic()
+        if not self._shown or now - self._last < _INTERVAL:
+            return
+        self._last = now
+        rate = stats.triples / max(now - self._started, 1e-9)
+        text = f"{stats.events:,} events  {rate:,.0f} triples/s  {stats.matches:,} matches"
+        if stats.watermark is not None:
+            text += f"  watermark {format_time(stats.watermark)}"
+        if stats.bad or stats.late:
+            text += f"  {stats.bad:,} bad  {stats.late:,} late"
+        self._out.write(f"\r{text:<{self._width}}")
+        self._out.flush()
+        self._width = len(text)
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self._shown and self._width:
+            self._out.write(f"\r{'':<{self._width}}\r")
+            self._out.flush()
+
+
+def summary(stats: Stats) -> str:
+    """The last line of a run."""
+    text = (
+        f"{_count(stats.matches, 'answer')} from {_count(stats.events, 'event')} "
+        f"({_count(stats.triples, 'triple')}) in {stats.seconds:.1f} s"
+    )
+    if stats.bad:
+        text += f"; {_count(stats.bad, 'bad input')}"
+    if stats.late:
+        text += f"; {_count(stats.late, 'late event')}"
+    return text
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,256 @@
+"""`spaseq run`: queries over stream files, answers out."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+import click
+
+from spaseq.algebra.answers import Answer
+from spaseq.cli.progress import Progress, summary
+from spaseq.cli.queries import QUERY_FILES, plan_files
+from spaseq.cli.side_outputs import SideOutputs
+from spaseq.errors import InputError, UsageError
+from spaseq.kb.load import load_kb
+from spaseq.plan.nodes import QueryPlan
+from spaseq.rdf.readers import StreamOptions, resolve_paths
+from spaseq.rdf.vocabulary import GENERATED_AT_TIME
+from spaseq.runtime.binding import bind_streams, check_kbs, split_assignment, stream_names
+from spaseq.runtime.job import Job
+from spaseq.sinks import open_sink
+
+FORMATS = ("jsonl", "json", "csv", "tsv")
+_UNITS = {"MILLISECOND": 1, "SECOND": 1000, "MINUTE": 60_000, "HOUR": 3_600_000, "DAY": 86_400_000}
+
+
+@dataclass(frozen=True, slots=True)
+class Follow:
+    """What `--follow` needs."""
+
+    checkpoint: str
+    watermark_ms: int
+
+
+@click.command(context_settings={"max_content_width": 100})
+@QUERY_FILES
+@click.option("--stream", "streams", multiple=True, metavar="NAME=PATH",
+              help="A stream's input: file, directory, glob, or - for N-Quads on stdin; .gz is "
+              "unpacked. NAME is the query's name for it, its IRI, or <IRI>. Repeatable, also for "
+              "several paths of one stream.")
+@click.option("--kb", "kbs", multiple=True, metavar="[IRI=]PATH",
+              help="Background knowledge: a file loaded as the graph IRI; a quad format without "
+              "IRI keeps its graph names; with one FROM NAMED in the queries IRI may be left out.")
+@click.option("--runtime", type=click.Choice(["spark", "local"]), default="spark",
+              show_default=True, help="spark: PySpark, no Java needed; local: in this process.")
+@click.option("--out", default="-", show_default=True, metavar="FILE|-", help="Where answers go.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="jsonl", show_default=True,
+              help="jsonl: one answer a line, with its trace; the others are the W3C SPARQL 1.1 "
+              "result formats (of one query).")
+@click.option("--bad", metavar="FILE", help="Malformed input, as JSON lines (file, line, reason).")
+@click.option("--late", metavar="FILE", help="Events behind their stream's watermark, as JSON "
+              "lines (only with --follow; a bounded run sorts everything).")
+@click.option("--strict", is_flag=True, help="Stop with status 3 at the first bad or late event.")
+@click.option("--follow", is_flag=True, help="Go on with files that keep arriving in the streams' "
+              "directories, until interrupted (Spark).")
+@click.option("--checkpoint", metavar="DIR", help="Where --follow keeps its state; a later run "
+              "with the same directory resumes.")
+@click.option("--watermark", default="0 SECONDS", show_default=True, metavar="DURATION",
+              help="How late an event may be with --follow, for example '5 SECONDS'.")
+@click.option("--time-predicate", default=GENERATED_AT_TIME, show_default=True, metavar="IRI",
+              help="The predicate whose object is an event's time.")
+@click.option("--triples-per-event", type=click.IntRange(1), metavar="N",
+              help="For N-Triples and Turtle, which have no graphs: N triples are one event.")
+@click.option("--stats", metavar="FILE", help="Counts and seconds per stage, as JSON.")
+@click.option("-v", "--verbose", is_flag=True, help="Show Spark's own log and warnings.")
+def run(
+    queries: tuple[Path, ...],
+    streams: tuple[str, ...],
+    kbs: tuple[str, ...],
+    runtime: str,
+    out: str,
+    form: str,
+    bad: str | None,
+    late: str | None,
+    strict: bool,
+    follow: bool,
+    checkpoint: str | None,
+    watermark: str,
+    time_predicate: str,
+    triples_per_event: int | None,
+    stats: str | None,
+    verbose: bool,
+) -> None:
+    """Run queries over streams and print their answers.
+
+    \b
+    Bounded input is replayed to its end; with --follow, directories are watched:
+      spaseq run congestion.rq --stream S1=s1.nq --stream S2=s2.nq --kb kb.ttl
+      spaseq run fraud.rq --stream Cards=incoming/ --follow --checkpoint state/ --out alerts.jsonl
+      zcat big.nq.gz | spaseq run query.rq --stream S=- --runtime local --format csv
+
+    Only answers go to stdout; progress, warnings and a summary go to stderr.
+    """  # fmt: skip
+    plans = plan_files(queries)
+    if form != "jsonl" and len(plans) > 1:
+        raise UsageError(f"--format {form} holds the answers of one query; use jsonl for several")
+    following = _following(follow, checkpoint, watermark, runtime, out)
+    with ExitStack() as stack:
+        sides = stack.enter_context(SideOutputs(bad, late, strict))
+        progress = Progress()
+        job = Job(
+            plans=plans,
+            streams=_streams(plans, streams, time_predicate, triples_per_event, runtime, stack),
+            knowledge=load_kb([_kb(text, plans) for text in kbs]),
+            on_bad=sides.on_bad,
+            on_late=sides.on_late,
+            on_progress=progress,
+        )
+        check_kbs(plans, job.knowledge)
+        try:
+            if following is not None:
+                _follow(job, following, out, form, verbose)
+            else:
+                with closing(_answers(job, runtime, verbose)) as answers:
+                    _write(job, answers, stack.enter_context(_output(out)), form)
+        finally:
+            progress.clear()
+            if stats:
+                _write_stats(job, stats)
+        click.echo(summary(job.stats), err=True)
+        sides.report()
+
+
+def _answers(job: Job, runtime: str, verbose: bool) -> Any:
+    if runtime == "local":
+        from spaseq.runtime import local
+
+        return local.run(job)
+    from spaseq.runtime import spark
+
+    return spark.run(job, verbose=verbose)
+
+
+def _follow(job: Job, follow: Follow, out: str, form: str, verbose: bool) -> None:
+    from spaseq.runtime import spark_follow
+
+    spark_follow.run(
+        job,
+        checkpoint=follow.checkpoint,
+        watermark_ms=follow.watermark_ms,
+        out=out,
+        form=form,
+        verbose=verbose,
+    )
+
+
+def _following(
+    follow: bool, checkpoint: str | None, watermark: str, runtime: str, out: str
+) -> Follow | None:
+    if not follow:
+        if checkpoint:
+            raise UsageError("--checkpoint goes with --follow")
+        return None
+    if runtime == "local":
+        raise UsageError("--follow runs on Spark; leave --runtime local out")
+    if not checkpoint:
+        raise UsageError("--follow needs --checkpoint DIR, where it keeps its state")
+    return Follow(checkpoint, _duration(watermark))
+
+
+def _duration(text: str) -> int:
+    found = re.fullmatch(r"\s*(\d+)\s*([A-Za-z]+?)[sS]?\s*", text)
+    unit = _UNITS.get(found[2].upper()) if found else None
+    if found is None or unit is None:
+        raise UsageError(f"--watermark {text!r}: expected a duration such as '5 SECONDS'")
+    return int(found[1]) * unit
+
+
+def _streams(
+    plans: Sequence[QueryPlan],
+    given: Sequence[str],
+    time_predicate: str,
+    triples_per_event: int | None,
+    runtime: str,
+    stack: ExitStack,
+) -> tuple[StreamOptions, ...]:
+    names = stream_names(plans)
+    paths: dict[str, list[str]] = {}
+    for text in given:
+        pair = split_assignment(text, names)
+        if pair is None:
+            raise UsageError(f"--stream {text}: expected NAME=PATH")
+        paths.setdefault(names.get(pair[0], pair[0]), []).append(pair[1])
+    if sum(p == "-" for ps in paths.values() for p in ps) > 1:
+        raise UsageError("only one stream can be read from standard input")
+    bound = bind_streams(plans, paths)
+    options = []
+    for iri, files in bound.items():
+        if runtime == "spark":
+            files = [_spooled(stack) if f == "-" else f for f in files]
+        option = StreamOptions(
+            iri,
+            tuple(files),
+            time_predicate=time_predicate,
+            triples_per_event=triples_per_event,
+        )
+        resolve_paths(option)
+        options.append(option)
+    return tuple(options)
+
+
+def _spooled(stack: ExitStack) -> str:
+    """Standard input in a file, for workers that cannot read it themselves."""
+    handle, path = tempfile.mkstemp(prefix="spaseq-stdin-", suffix=".nq")
+    stack.callback(os.unlink, path)
+    with os.fdopen(handle, "wb") as file, click.get_binary_stream("stdin") as stdin:
+        while block := stdin.read(1 << 20):
+            file.write(block)
+    return path
+
+
+def _kb(text: str, plans: Sequence[QueryPlan]) -> tuple[str | None, str]:
+    """(graph IRI or None, path) of a --kb option."""
+    iris = sorted({iri for plan in plans for iri in plan.kbs})
+    if not os.path.exists(text):
+        pair = split_assignment(text, iris)
+        if pair is not None:
+            return pair
+    quads = re.search(r"\.(nq|nquads|trig|jsonld|json)(\.gz)?$", text)
+    if quads:
+        return None, text
+    if len(iris) == 1:
+        return iris[0], text
+    if not iris:
+        raise UsageError(f"--kb {text}: no query names a graph with FROM NAMED")
+    raise UsageError(
+        f"--kb {text}: say which graph it is, --kb IRI={text} (the queries name "
+        f"{', '.join(f'<{i}>' for i in iris)})"
+    )
+
+
+def _output(out: str) -> Any:
+    try:
+        return click.open_file(out, "w", encoding="utf-8", atomic=False)
+    except OSError as error:
+        raise InputError(f"cannot write {out}: {error.strerror}") from None
+
+
+def _write(job: Job, answers: Iterator[tuple[int, Answer]], out: TextIO, form: str) -> None:
+    variables = [p.name for p in job.plans[0].projection]
+    with open_sink(form, out, variables) as sink:
+        for query, answer in answers:
+            sink.write(job.plans[query].name, answer)
+
+
+def _write_stats(job: Job, path: str) -> None:
+    with _output(path) as file:
+        json.dump(asdict(job.stats), file, indent=2)
+        file.write("\n")

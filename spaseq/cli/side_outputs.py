@@ -1,0 +1,71 @@
+"""Bad input and late events of a run: to files, to stderr, or to an early end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TextIO
+
+import click
+
+from spaseq.errors import InputError
+from spaseq.rdf.batches import BadInput
+from spaseq.runtime.job import LateEvent
+from spaseq.sinks.side import BadInputLines, LateEventLines
+
+_SHOWN = 5  # findings shown on stderr if they go to no file
+
+
+class SideOutputs:
+    """Takes what cannot become part of an answer; under `strict` the first such event ends all."""
+
+    def __init__(self, bad: str | None, late: str | None, strict: bool) -> None:
+        self._paths = (bad, late)
+        self._strict = strict
+        self._files: list[TextIO | None] = [None, None]
+        self._shown = 0
+
+    def __enter__(self) -> SideOutputs:
+        for i, path in enumerate(self._paths):
+            if path is not None:
+                try:
+                    self._files[i] = open(path, "w", encoding="utf-8")
+                except OSError as error:
+                    raise InputError(f"cannot write {path}: {error.strerror}") from None
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        for file in self._files:
+            if file is not None:
+                file.close()
+
+    def on_bad(self, bad: BadInput) -> None:
+        """A piece of input that could not become an event."""
+        place = bad.file if bad.line is None else f"{bad.file}:{bad.line}"
+        file = self._files[0]
+        write = None if file is None else lambda: BadInputLines(file).write(bad)
+        self._take(file, write, f"{place}: {bad.reason}")
+
+    def on_late(self, late: LateEvent) -> None:
+        """An event behind its stream's watermark."""
+        file = self._files[1]
+        write = None if file is None else lambda: LateEventLines(file).write(
+            late.stream, late.event, late.time, late.lateness_ms
+        )
+        self._take(file, write, f"late by {late.lateness_ms} ms: {late.event or late.stream}")
+
+    def report(self) -> None:
+        """Say how many findings were left unsaid."""
+        if self._shown > _SHOWN:
+            rest = self._shown - _SHOWN
+            click.echo(f"... and {rest:,} more; --bad FILE and --late FILE keep them", err=True)
+
+    def _take(self, file: TextIO | None, write: Callable[[], None] | None, text: str) -> None:
+        if file is not None and write is not None:
+            write()
+            file.flush()
+        else:
+            self._shown += 1
+            if self._shown <= _SHOWN:
+                click.echo(f"spaseq: {text}", err=True)
+        if self._strict:
+            raise InputError(f"--strict: {text}")

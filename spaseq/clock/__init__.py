@@ -1,0 +1,1 @@
+"""Order of events: instants out of arrival, bounded sorting."""

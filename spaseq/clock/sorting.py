@@ -1,0 +1,143 @@
+"""External sorting of solution rows: bounded runs sort everything, whatever its size.
+
+Rows are kept in memory up to a bound, then written as sorted runs into temporary Arrow files; rows
+that arrive in order extend one run. Reading back merges the runs by time.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from spaseq.rdf.batches import SolutionBatch
+
+CHUNK_ROWS = 16_384
+MEMORY_ROWS = 200_000
+
+
+class RowSorter:
+    """Takes rows in any order, gives them in the order of time, cut between timestamps."""
+
+    def __init__(self, variables: Sequence[str], memory_rows: int = MEMORY_ROWS) -> None:
+        self._variables = tuple(variables)
+        self._memory_rows = memory_rows
+        self._buffer: list[SolutionBatch] = []
+        self._rows = 0
+        self._directory: tempfile.TemporaryDirectory[str] | None = None
+        self._runs: list[_RunWriter] = []
+
+    def add(self, batch: SolutionBatch) -> None:
+        """Take rows; may write a run to disk."""
+        if not len(batch):
+            return
+        self._buffer.append(batch)
+        self._rows += len(batch)
+        if self._rows >= self._memory_rows:
+            self._spill()
+
+    def batches(self) -> Iterator[tuple[SolutionBatch, int]]:
+        """All rows: batches with their last time; later batches are later by at least 1 ms."""
+        try:
+            sources: list[Iterator[SolutionBatch]] = [run.read() for run in self._runs]
+            if self._buffer:
+                sources.append(_chunks(self._sorted()))
+            yield from _merge(sources, self._variables)
+        finally:
+            self._runs, self._buffer = [], []
+            if self._directory is not None:
+                self._directory.cleanup()
+
+    def _sorted(self) -> SolutionBatch:
+        rows = SolutionBatch.concat(self._buffer, self._variables)
+        self._buffer, self._rows = [], 0
+        if (np.diff(rows.time) >= 0).all():
+            return rows
+        return rows.take(np.argsort(rows.time, kind="stable"))
+
+    def _spill(self) -> None:
+        rows = self._sorted()
+        first, last = int(rows.time[0]), int(rows.time[-1])
+        run = next((r for r in self._runs if r.last <= first), None)
+        if run is None:
+            if self._directory is None:
+                self._directory = tempfile.TemporaryDirectory(prefix="spaseq-sort-")
+            path = Path(self._directory.name) / f"run-{len(self._runs)}.arrow"
+            run = _RunWriter(path, self._variables)
+            self._runs.append(run)
+        run.write(rows)
+        run.last = last
+
+
+class _RunWriter:
+    """One sorted run on disk."""
+
+    def __init__(self, path: Path, variables: tuple[str, ...]) -> None:
+        self.last = -(2**63)
+        self._path, self._variables = path, variables
+        self._file = pa.OSFile(str(path), "wb")
+        self._writer = pa.ipc.new_stream(self._file, SolutionBatch.schema(variables))
+
+    def write(self, rows: SolutionBatch) -> None:
+        for chunk in _chunks(rows):
+            self._writer.write_batch(chunk.to_arrow(self._variables))
+
+    def read(self) -> Iterator[SolutionBatch]:
+        self._writer.close()
+        self._file.close()
+        with pa.OSFile(str(self._path), "rb") as file:
+            for batch in pa.ipc.open_stream(file):
+                yield SolutionBatch.from_arrow(batch, self._variables)
+
+
+def _chunks(rows: SolutionBatch) -> Iterator[SolutionBatch]:
+    for start in range(0, len(rows), CHUNK_ROWS):
+        yield rows.take(slice(start, start + CHUNK_ROWS))
+
+
+@dataclass(slots=True)
+class _Head:
+    """The part of a run that has been read and not yet given out."""
+
+    source: Iterator[SolutionBatch]
+    rows: SolutionBatch | None
+
+
+def _merge(
+    sources: Sequence[Iterator[SolutionBatch]], variables: Sequence[str]
+) -> Iterator[tuple[SolutionBatch, int]]:
+    heads = [_Head(s, next(s, None)) for s in sources]
+    heads = [h for h in heads if h.rows is not None]
+    while heads:
+        # Beyond the least of the heads' last times nothing is known of that run yet.
+        safe = min(int(h.rows.time[-1]) for h in heads if h.rows is not None)
+        due = [_cut(head, safe) for head in heads]
+        due += [_read_on(head, safe) for head in heads]
+        heads = [h for h in heads if h.rows is not None]
+        rows = SolutionBatch.concat([d for batches in due for d in batches], variables)
+        if len(rows):
+            yield rows, safe
+
+
+def _cut(head: _Head, safe: int) -> list[SolutionBatch]:
+    """Take the rows at or before a time off a head."""
+    rows = head.rows
+    assert rows is not None
+    end = int(np.searchsorted(rows.time, safe, side="right"))
+    head.rows = rows.take(slice(end, None)) if end < len(rows) else None
+    return [rows.take(slice(0, end))] if end else []
+
+
+def _read_on(head: _Head, safe: int) -> list[SolutionBatch]:
+    """Refill an emptied head; rows of the safe time that follow are due as well."""
+    due: list[SolutionBatch] = []
+    while head.rows is None:
+        head.rows = next(head.source, None)
+        if head.rows is None:
+            break
+        due += _cut(head, safe)
+    return due

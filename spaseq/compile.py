@@ -1,0 +1,67 @@
+"""From query text to plan: parse, resolve, check, plan, with all findings collected."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spaseq.errors import Diagnostic, QueryError, Source
+from spaseq.lang import ast
+from spaseq.lang.lint import lint
+from spaseq.lang.parser import parse_source
+from spaseq.lang.resolve import resolve
+from spaseq.plan.nodes import QueryPlan
+from spaseq.plan.planner import check_partition, not_supported, plan_query
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What is known of a query text; `plan` is None if there are errors."""
+
+    source: Source
+    query: ast.Query | None
+    plan: QueryPlan | None
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def errors(self) -> tuple[Diagnostic, ...]:
+        return tuple(d for d in self.diagnostics if d.severity == "error")
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        return tuple(d for d in self.diagnostics if d.severity == "warning")
+
+
+def check_query(text: str, name: str = "query", file: str | None = None) -> Checked:
+    """Parse, resolve and plan a query, collecting all errors and warnings.
+
+    `name` is what its answers are called unless the query registers a stream; `file` is the place
+    that diagnostics name.
+    """
+    source = Source(text, file or "<query>")
+    parsed = parse_source(source)
+    found = list(parsed.diagnostics)
+    query = parsed.query
+    plan = None
+    if query is not None:
+        resolved = resolve(query, source, parsed.broken_gpms, parsed.broken_parts)
+        found += resolved.diagnostics
+        found += not_supported(query, source)
+        if not any(d.severity == "error" for d in found):
+            found += check_partition(resolved)
+        if not any(d.severity == "error" for d in found):
+            found += lint(resolved)
+            plan = plan_query(resolved, name)
+    found.sort(key=lambda d: (d.span.start, d.severity))
+    return Checked(source, query, plan, tuple(found))
+
+
+def compile_query(text: str, name: str = "query", file: str | None = None) -> QueryPlan:
+    """The plan of a query.
+
+    Raises:
+        QueryError: with every error of the query.
+    """
+    checked = check_query(text, name, file)
+    if checked.plan is None:
+        raise QueryError(checked.errors)
+    return checked.plan

@@ -1,0 +1,281 @@
+"""The stages of one query in a row: solutions of graph patterns, then sequences of them.
+
+Both are plain objects over column batches; they know neither Spark nor threads nor clocks. Time
+comes in with the watermark.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+import numpy as np
+
+from spaseq.algebra.answers import AFTER_ALL, Answer, Instant, TraceItem
+from spaseq.automaton.after_match import AfterMatchFilter
+from spaseq.automaton.evaluators.registers import Found
+from spaseq.automaton.machine import GpmColumns, Machine
+from spaseq.automaton.selection import Position, select
+from spaseq.automaton.sequencer import Entry, PartitionKey, PartitionMatch, Sequencer
+from spaseq.errors import RunError
+from spaseq.expr.compile import compile_filter, compile_term
+from spaseq.gpm.stage import Matcher
+from spaseq.plan.nodes import QueryPlan
+from spaseq.rdf.batches import BARE, SolutionBatch
+
+__all__ = ["Matcher", "SequenceStage"]
+
+STATE_VERSION = 1
+"""Version of what `SequenceStage.snapshot` writes."""
+
+
+class SequenceStage:
+    """Stage 2 of a query: buffers rows, orders them, and turns them into answers.
+
+    Rows may be pushed in any order; `advance` works off those at or before the watermark. The
+    answers of one call are in the order of LANGUAGE section 3, and all end before those of the
+    next call.
+    """
+
+    def __init__(self, plan: QueryPlan) -> None:
+        self._plan = plan
+        columns = [GpmColumns(g.variables, g.conditions) for g in plan.gpms]
+        names = [g.name for g in plan.gpms]
+        self._machine = Machine(
+            plan.program, plan.window, columns, names, plan.strategy == "STRICT"
+        )
+        self._sequencer = Sequencer(self._machine)
+        self._buffer: list[SolutionBatch] = []
+        self._filters: dict[PartitionKey, AfterMatchFilter] = {}
+        self._having = compile_filter(plan.having) if plan.having is not None else None
+        self._terms = [
+            None if p.expr is None else compile_term(p.expr) for p in plan.projection
+        ]
+
+    def push(self, rows: SolutionBatch) -> None:
+        """Take rows into the reorder buffer."""
+        if len(rows):
+            self._buffer.append(rows)
+
+    def advance(self, watermark: int) -> list[Answer]:
+        """Answers that are certain once nothing at or before `watermark` (ms) follows."""
+        due: list[SolutionBatch] = []
+        later: list[SolutionBatch] = []
+        for batch in self._buffer:
+            mask = batch.time <= watermark
+            if mask.all():
+                due.append(batch)
+                continue
+            if mask.any():
+                due.append(batch.take(np.flatnonzero(mask)))
+            later.append(batch.take(np.flatnonzero(~mask)))
+        self._buffer = later
+        rows = SolutionBatch.concat(due, self._plan.variables)
+        return self._answers(self._sequencer.run(self._entries(rows), watermark))
+
+    def close(self) -> list[Answer]:
+        """The remaining answers; all streams have ended."""
+        answers = []
+        if self._buffer:
+            answers = self.advance(max(int(b.time.max()) for b in self._buffer))
+        return answers + self._answers(self._sequencer.close())
+
+    def live_runs(self) -> int:
+        """How many partial matches wait."""
+        return self._sequencer.live_runs()
+
+    # --- rows to entries --------------------------------------------------------------------------
+
+    def _entries(self, rows: SolutionBatch) -> Iterator[Entry]:
+        """The rows in the order of instants, as the sequencer takes them."""
+        n = len(rows)
+        if not n:
+            return
+        values: list[tuple[str | None, ...] | None] = [None] * n
+        for number, gpm in enumerate(self._plan.gpms):
+            mine = np.flatnonzero(rows.gpm == number)
+            columns = [rows.values[v][mine].tolist() for v in gpm.variables]
+            tuples = zip(*columns, strict=True) if columns else iter([()] * len(mine))
+            for i, row in zip(mine.tolist(), tuples, strict=True):
+                values[i] = row
+        partition = [rows.values[v].tolist() for v in self._plan.partition]
+        stream, time = rows.stream.tolist(), rows.time.tolist()
+        k, gpms, event = rows.k.tolist(), rows.gpm.tolist(), rows.event.tolist()
+        for i in rows.rows():
+            row = values[i]
+            key = tuple([c[i] for c in partition])
+            solution = None if row is None else (stream[i], time[i], k[i], event[i], row)
+            assert row is not None or gpms[i] == BARE
+            yield time[i], k[i], stream[i], gpms[i], key, solution
+
+    # --- matches to answers -----------------------------------------------------------------------
+
+    def _answers(self, matches: Iterator[PartitionMatch]) -> list[Answer]:
+        """Order, HAVING, selection, after-match, projection: LANGUAGE sections 3 and 5."""
+        plan = self._plan
+        seen: set[str] = set()
+        items: list[tuple[str, Instant, PartitionMatch, Answer]] = []
+        for match in matches:
+            answer = self._answer(match.found)
+            if answer is None:
+                continue
+            key = answer.order_key()
+            if key not in seen:
+                seen.add(key)
+                items.append((key, answer.end, match, answer))
+        items.sort(key=lambda item: item[0])
+        if plan.strategy != "ALL":
+            items = self._selected(items)
+        if plan.after_match.kind != "NO SKIP":
+            items = [i for i in items if self._filter(i[2].partition).keeps(i[2].found, i[1])]
+        answers = [item[3] for item in items]
+        return _distinct(answers) if plan.distinct else answers
+
+    def _answer(self, found: Found) -> Answer | None:
+        plan = self._plan
+        names, streams = self._machine.names, plan.streams
+        trace = tuple(
+            sorted(
+                {TraceItem(r[1], r[2], names[g], streams[r[0]], r[3]) for g, r in found.trace},
+                key=lambda t: (t.time, t.k, t.gpm, t.stream),
+            )
+        )
+        env = MatchEnv(found, trace)
+        if self._having is not None and not self._having(env):
+            return None
+        bindings = []
+        for projection, term in zip(plan.projection, self._terms, strict=True):
+            value = env.value(projection.name) if term is None else term(env)
+            if value is not None:
+                bindings.append((projection.name, value))
+                env.extra[projection.name] = value
+        end = found.last if found.close is None else (found.close, AFTER_ALL)
+        return Answer(
+            found.first,
+            end,
+            trace,
+            tuple(bindings),
+            tuple(sorted(found.singles.items())),
+            tuple(sorted((v, xs) for v, xs in found.lists.items() if xs)),
+        )
+
+    def _selected(
+        self, items: list[tuple[str, Instant, PartitionMatch, Answer]]
+    ) -> list[tuple[str, Instant, PartitionMatch, Answer]]:
+        kept: list[tuple[str, Instant, PartitionMatch, Answer]] = []
+        by_end = sorted(items, key=lambda i: (i[1], i[2].partition))
+        for (_, key), group in groupby(by_end, key=lambda i: (i[1], i[2].partition)):
+            partition = self._sequencer.partition(key)
+            kept += select(
+                list(group),
+                self._plan.strategy,
+                lambda item: _positions(item[3]),
+                partition.consecutive,
+            )
+        return sorted(kept, key=lambda item: item[0])
+
+    def _filter(self, key: PartitionKey) -> AfterMatchFilter:
+        found = self._filters.get(key)
+        if found is None:
+            skip = self._plan.after_match
+            names = list(self._machine.names)
+            gpm = names.index(skip.gpm) if skip.gpm is not None else None
+            found = AfterMatchFilter(skip.kind, self._plan.window.horizon, gpm)
+            self._filters[key] = found
+        return found
+
+    # --- state ------------------------------------------------------------------------------------
+
+    def snapshot(self) -> bytes:
+        """The stage's state; `restore` on a stage of the same plan takes it up again."""
+        out = io.BytesIO()
+        pickler = _StatePickler(out, self._machine)
+        state = (self._sequencer.state(), self._buffer, self._filters)
+        pickler.dump((STATE_VERSION, self._plan.fingerprint, state))
+        return out.getvalue()
+
+    def restore(self, snapshot: bytes) -> None:
+        """Take up a snapshot.
+
+        Raises:
+            RunError: it is of another query, or of a state format this version cannot read.
+        """
+        unpickler = _StateUnpickler(io.BytesIO(snapshot), self._machine)
+        version, fingerprint, state = unpickler.load()
+        if version != STATE_VERSION:
+            raise RunError(
+                f"state format {version} cannot be read; this version reads {STATE_VERSION}"
+            )
+        if fingerprint != self._plan.fingerprint:
+            raise RunError(f"the state is of another query than {self._plan.name}")
+        sequencer, self._buffer, self._filters = state
+        self._sequencer.take_up(sequencer)
+
+
+class MatchEnv:
+    """Variables of a complete match, for SELECT and HAVING."""
+
+    __slots__ = ("_found", "_trace", "extra")
+
+    def __init__(self, found: Found, trace: Sequence[TraceItem]) -> None:
+        self._found, self._trace = found, trace
+        self.extra: dict[str, str] = {}  # projected expressions so far
+
+    def value(self, name: str) -> str | None:
+        values = self._found.lists.get(name)
+        if values:
+            return values[-1]
+        return self._found.singles.get(name) or self.extra.get(name)
+
+    def previous(self, name: str) -> str | None:
+        return None
+
+    def group(self, name: str) -> Sequence[str]:
+        values = self._found.lists.get(name)
+        if values is not None:
+            return values
+        value = self._found.singles.get(name)
+        return () if value is None else (value,)
+
+    def time(self, gpm: str) -> int | None:
+        return max((t.time for t in self._trace if t.gpm == gpm), default=None)
+
+
+def _positions(answer: Answer) -> frozenset[Position]:
+    return frozenset(((t.time, t.k), t.stream) for t in answer.trace)
+
+
+def _distinct(answers: Sequence[Answer]) -> list[Answer]:
+    """The first of the answers of one end with equal bindings."""
+    kept = []
+    for _, group in groupby(answers, key=lambda a: a.end):
+        seen: set[tuple[tuple[str, str], ...]] = set()
+        for answer in group:
+            if answer.bindings not in seen:
+                seen.add(answer.bindings)
+                kept.append(answer)
+    return kept
+
+
+class _StatePickler(pickle.Pickler):
+    """Writes the parts of the static automaton as numbers."""
+
+    def __init__(self, out: io.BytesIO, machine: Machine) -> None:
+        super().__init__(out, protocol=pickle.HIGHEST_PROTOCOL)
+        self._machine = machine
+
+    def persistent_id(self, obj: object) -> int | None:
+        if obj is self._machine:
+            return -1
+        return self._machine.numbers.get(id(obj))
+
+
+class _StateUnpickler(pickle.Unpickler):
+    def __init__(self, data: io.BytesIO, machine: Machine) -> None:
+        super().__init__(data)
+        self._machine = machine
+
+    def persistent_load(self, pid: int) -> object:
+        return self._machine if pid == -1 else self._machine.statics[pid]

@@ -1,0 +1,101 @@
+"""Set functions over the values of a group variable (SPARQL 1.1 section 18.5.1, LANGUAGE 3).
+
+Each takes the N-Triples texts of the values in order, None where the operand had an error, and
+gives an N-Triples text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any
+
+from spaseq.expr import numbers
+from spaseq.expr.errors import ExpressionError
+from spaseq.expr.functions.rdf_terms import lexical_form
+from spaseq.expr.order import order_key
+from spaseq.expr.values import Value, decode, encode
+from spaseq.rdf.cdt import list_lexical
+from spaseq.rdf.terms import literal_text
+from spaseq.rdf.vocabulary import CDT_LIST
+
+Elements = Sequence[str | None]
+
+
+def _all_bound(elements: Elements) -> list[str]:
+    bound = [e for e in elements if e is not None]
+    if len(bound) != len(elements):
+        raise ExpressionError("an error among the values of an aggregate")
+    return bound
+
+
+def _bound(elements: Elements) -> list[str]:
+    bound = [e for e in elements if e is not None]
+    if not bound:
+        raise ExpressionError("no value")
+    return bound
+
+
+def _total(elements: Elements) -> Value:
+    zero: Any = 0
+    result: Value = reduce(numbers.add, map(decode, _all_bound(elements)), zero)
+    return result
+
+
+def count(elements: Elements) -> str:
+    """COUNT: the elements that are no errors."""
+    return encode(sum(e is not None for e in elements))
+
+
+def total(elements: Elements) -> str:
+    """SUM; 0 of nothing, an error if any element is."""
+    return encode(_total(elements))
+
+
+def average(elements: Elements) -> str:
+    """AVG; 0 of nothing, an error if any element is."""
+    return encode(numbers.divide(_total(elements), len(elements)) if elements else 0)
+
+
+def least(elements: Elements) -> str:
+    """MIN in the order of ORDER BY, leaving errors out; the first of equals."""
+    return min(_bound(elements), key=order_key)
+
+
+def greatest(elements: Elements) -> str:
+    """MAX in the order of ORDER BY, leaving errors out; the first of equals."""
+    return max(_bound(elements), key=order_key)
+
+
+def first(elements: Elements) -> str:
+    """FIRST, and SAMPLE: the first element that is no error."""
+    return _bound(elements)[0]
+
+
+def last(elements: Elements) -> str:
+    """LAST: the last element that is no error."""
+    return _bound(elements)[-1]
+
+
+def as_list(elements: Elements) -> str:
+    """LIST: a `cdt:List` literal; an error among the elements is `null`."""
+    return literal_text(list_lexical(elements), CDT_LIST)
+
+
+def group_concat(separator: str) -> Callable[[Elements], str]:
+    """GROUP_CONCAT: the elements' STR, joined; an error if any element has none."""
+    return lambda elements: literal_text(separator.join(map(lexical_form, _all_bound(elements))))
+
+
+AGGREGATES: dict[str, Callable[[Elements], str]] = {
+    "COUNT": count,
+    "SUM": total,
+    "AVG": average,
+    "MIN": least,
+    "MAX": greatest,
+    "SAMPLE": first,
+    "FIRST": first,
+    "LAST": last,
+    "LIST": as_list,
+}
+"""By name; GROUP_CONCAT's comes from `group_concat`."""

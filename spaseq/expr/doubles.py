@@ -1,0 +1,117 @@
+"""Columns of numbers and dateTimes as float64, with what is known of each one's exactness.
+
+A comparison in float64 is right for a pair of rows if both numbers are exact in it; if SPARQL
+itself promotes the pair to double; or if both are rounded and come out different, because rounding
+keeps order. `decides` says where; all other rows need the real comparison.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from spaseq.expr.numbers import Float, to_double
+from spaseq.expr.temporal import Moment
+from spaseq.expr.values import decode
+from spaseq.rdf.batches import Int32s
+
+# What a float64 stands for.
+OTHER = 0  # nothing: unbound, or neither number nor dateTime
+EXACT = 1  # an integer or decimal that float64 represents
+ROUNDED = 2  # an integer or decimal that it does not
+DOUBLE = 3  # an xsd:double
+FLOAT = 4  # an xsd:float
+MOMENT = 5  # an xsd:dateTime, in seconds, rounded
+
+COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def _decisive() -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Tables [kind, kind]: pairs that float64 decides, and those it decides unless they tie."""
+    always = np.zeros((6, 6), dtype=np.bool_)
+    always[DOUBLE, EXACT : FLOAT + 1] = always[EXACT : FLOAT + 1, DOUBLE] = True
+    always[EXACT, EXACT] = always[FLOAT, FLOAT] = True
+    untied = always.copy()
+    untied[EXACT, ROUNDED] = untied[ROUNDED, EXACT] = untied[ROUNDED, ROUNDED] = True
+    untied[MOMENT, MOMENT] = True
+    return always, untied
+
+
+_ALWAYS, _UNTIED = _decisive()
+
+_SPARSE = 16  # so many times fewer rows than terms are sorted rather than marked in a table
+
+
+def distinct_codes(codes: Int32s, limit: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """(the distinct codes, which of them each row has); -1 <= codes < limit."""
+    if len(codes) < limit // _SPARSE:
+        used, which = np.unique(codes, return_inverse=True)
+        return used.astype(np.intp), which
+    mark = np.zeros(limit + 1, dtype=np.bool_)  # by code + 1
+    mark[codes + 1] = True
+    place = np.cumsum(mark) - 1
+    return np.flatnonzero(mark) - 1, place[codes + 1]
+
+
+@dataclass(frozen=True, slots=True)
+class Doubles:
+    """n numbers: `value` float64 [n], `kind` int8 [n]."""
+
+    value: npt.NDArray[np.float64]
+    kind: npt.NDArray[np.int8]
+
+    @classmethod
+    def unknown(cls, rows: int) -> Doubles:
+        """Rows of which nothing is known."""
+        return cls(np.full(rows, np.nan), np.zeros(rows, np.int8))
+
+    @classmethod
+    def constant(cls, term: str, rows: int) -> Doubles:
+        """The same N-Triples text in every row."""
+        value, kind = double_of(term)
+        return cls(np.full(rows, value), np.full(rows, kind, np.int8))
+
+    @classmethod
+    def column(cls, codes: Int32s, terms: Sequence[str]) -> Doubles:
+        """The terms of codes [n] into `terms`, -1 for unbound; each distinct one decoded once."""
+        used, which = distinct_codes(codes, len(terms))
+        pairs = [double_of(terms[c]) if c >= 0 else (np.nan, OTHER) for c in used.tolist()]
+        table = np.array(pairs, dtype=np.float64).reshape(-1, 2)
+        return cls(table[which, 0], table[which, 1].astype(np.int8))
+
+    def decides(self, other: Doubles) -> npt.NDArray[np.bool_]:
+        """The rows in which comparing `value` with the other's is comparing the terms."""
+        pair = self.kind, other.kind
+        decided: npt.NDArray[np.bool_] = _ALWAYS[pair] | (
+            _UNTIED[pair] & (self.value != other.value)
+        )
+        return decided
+
+
+def double_of(term: str) -> tuple[float, int]:
+    """The float64 that stands for a term, and what it is of it."""
+    value = decode(term)
+    kind = type(value)
+    if kind is float:
+        return value, DOUBLE  # type: ignore[return-value]
+    if kind is Float:
+        return float(value), FLOAT  # type: ignore[arg-type]
+    if kind is int or kind is Decimal:
+        double = to_double(value)  # type: ignore[arg-type]
+        return double, EXACT if double == value else ROUNDED
+    if isinstance(value, Moment) and value.kind == "dateTime":
+        return float(value.instant), MOMENT
+    return np.nan, OTHER

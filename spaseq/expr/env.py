@@ -1,0 +1,50 @@
+"""What an expression sees of a solution: variables, previous repetitions, groups and times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+
+class Env(Protocol):
+    """The bindings that one evaluation of an expression reads. Terms are N-Triples texts."""
+
+    def value(self, name: str) -> str | None:
+        """The term bound to `?name`, or None if it is unbound."""
+
+    def previous(self, name: str) -> str | None:
+        """`PREV(?name)`: the value of the repetition before, or None."""
+
+    def group(self, name: str) -> Sequence[str]:
+        """All bound values of the group variable `?name`, in order."""
+
+    def time(self, gpm: str) -> int | None:
+        """The time of the last event of a GPM in milliseconds since the epoch, or None."""
+
+
+@runtime_checkable
+class BlankNodeScope(Protocol):
+    """An `Env` that also labels the blank nodes of `BNODE("label")` for its one solution."""
+
+    def blank_node(self, label: str) -> str:
+        """The N-Triples text of this solution's blank node for the label."""
+
+
+@dataclass(frozen=True, slots=True)
+class DictEnv:
+    """Plain variables only: no previous repetition, no groups, no times."""
+
+    bindings: Mapping[str, str | None] = field(default_factory=dict)
+
+    def value(self, name: str) -> str | None:
+        return self.bindings.get(name)
+
+    def previous(self, name: str) -> str | None:
+        return None
+
+    def group(self, name: str) -> Sequence[str]:
+        return ()
+
+    def time(self, gpm: str) -> int | None:
+        return None

@@ -1,0 +1,21 @@
+"""Errors of expressions: at evaluation, where SPARQL gives them a meaning, and at compilation."""
+
+from __future__ import annotations
+
+from spaseq.errors import SpaseqError
+from spaseq.lang import ast
+
+
+class ExpressionError(Exception):
+    """An evaluation error in the sense of SPARQL 1.1 section 17.2: a value like any other."""
+
+
+class NotCompilable(SpaseqError):
+    """An expression that cannot be compiled; query checking finds these before, with their place.
+
+    `node` is the part that is at fault.
+    """
+
+    def __init__(self, node: ast.Node, message: str) -> None:
+        self.node = node
+        super().__init__(message)

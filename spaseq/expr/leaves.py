@@ -1,0 +1,158 @@
+"""The leaves of compiled expressions: what reads the environment (variables, PREV, TIMESTAMP).
+
+Also the two functions that need more than their arguments: IRI (the base) and BNODE (the solution).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from spaseq.expr import extension
+from spaseq.expr.env import BlankNodeScope, Env
+from spaseq.expr.errors import ExpressionError
+from spaseq.expr.functions.rdf_terms import fresh_blank_node
+from spaseq.expr.functions.strings import simple
+from spaseq.expr.numbers import write_integer
+from spaseq.expr.values import Iri, Value, decode
+from spaseq.lang import ast
+from spaseq.lang.iris import is_absolute, resolve
+from spaseq.rdf.terms import iri_text, literal_text
+from spaseq.rdf.vocabulary import XSD_STRING
+
+ValueOf: TypeAlias = Callable[[Env], Value]
+TermOf: TypeAlias = Callable[[Env], str]
+
+_NOT_IN_IRI = re.compile(r'[\x00-\x20<>"{}|^`\\]')
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """The bindings of `outer` with a group variable bound to one of its values."""
+
+    outer: Env
+    name: str
+    element: str
+
+    def value(self, name: str) -> str | None:
+        return self.element if name == self.name else self.outer.value(name)
+
+    def previous(self, name: str) -> str | None:
+        return self.outer.previous(name)
+
+    def group(self, name: str) -> Sequence[str]:
+        return self.outer.group(name)
+
+    def time(self, gpm: str) -> int | None:
+        return self.outer.time(gpm)
+
+
+def constant_term(expr: ast.Iri | ast.Literal) -> str:
+    match expr:
+        case ast.Iri(value):
+            return iri_text(value)
+        case ast.Literal(lexical, datatype, language):
+            return literal_text(lexical, datatype or XSD_STRING, language)
+
+
+def decoded(term: TermOf) -> ValueOf:
+    return lambda env: decode(term(env))
+
+
+def derived_integer(value: ValueOf, datatype: str) -> TermOf:
+    def run(env: Env) -> str:
+        number = value(env)
+        assert isinstance(number, int)
+        return literal_text(write_integer(number), datatype)
+
+    return run
+
+
+def variable_term(name: str) -> TermOf:
+    def run(env: Env) -> str:
+        term = env.value(name)
+        if term is None:
+            raise ExpressionError(f"?{name} is unbound")
+        return term
+
+    return run
+
+
+def variable_value(name: str) -> ValueOf:
+    def run(env: Env) -> Value:
+        term = env.value(name)
+        if term is None:
+            raise ExpressionError(f"?{name} is unbound")
+        return decode(term)
+
+    return run
+
+
+def previous_term(name: str) -> TermOf:
+    def run(env: Env) -> str:
+        term = env.previous(name)
+        if term is None:
+            raise ExpressionError(f"?{name} has no previous value")
+        return term
+
+    return run
+
+
+def event_time(gpm: str) -> Callable[[Env], int]:
+    def run(env: Env) -> int:
+        ms = env.time(gpm)
+        if ms is None:
+            raise ExpressionError(f"{gpm} has no event")
+        return ms
+
+    return run
+
+
+def iri_function(operand: ValueOf, base: str | None) -> ValueOf:
+    """IRI(text): an absolute IRI, or one relative to the base if there is a base."""
+
+    def run(env: Env) -> Value:
+        value = operand(env)
+        if isinstance(value, Iri):
+            return value
+        reference = simple(value)
+        if _NOT_IN_IRI.search(reference):
+            raise ExpressionError("not an IRI")
+        if base is None and not is_absolute(reference):
+            raise ExpressionError("a relative IRI without a base")
+        return Iri(resolve(reference, base or ""))
+
+    return run
+
+
+def blank_node_function(operand: ValueOf) -> ValueOf:
+    """BNODE(label): one node per label and solution, where the environment keeps count."""
+
+    def run(env: Env) -> Value:
+        label = simple(operand(env))
+        if isinstance(env, BlankNodeScope):
+            return decode(env.blank_node(label))
+        return fresh_blank_node()
+
+    return run
+
+
+def extension_call(iri: str, terms: Sequence[TermOf]) -> TermOf:
+    """A registered function, looked up at each call: it may have been replaced meanwhile."""
+
+    def run(env: Env) -> str:
+        function = extension.lookup(iri)
+        if function is None:
+            raise ExpressionError(f"<{iri}> is no longer registered")
+        arguments = [term(env) for term in terms]
+        try:
+            result = function(*arguments)
+        except (ValueError, TypeError, ArithmeticError) as error:
+            raise ExpressionError(str(error)) from error
+        if result is None:
+            raise ExpressionError("no result")
+        return result
+
+    return run

@@ -1,0 +1,160 @@
+"""The operator table of SPARQL 1.1 section 17.3: effective boolean values, comparison, arithmetic.
+
+Two literals whose value spaces are known and disjoint (`"1"` and `1`, `"a"` and `"a"@en`) are
+unequal; RDFterm-equal is an error only where a literal's value is not known. Beyond the table,
+dates, times, durations and their sums are covered as in XPath functions 3.1.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from spaseq.expr import numbers, temporal
+from spaseq.expr.errors import ExpressionError
+from spaseq.expr.numbers import Float, is_number
+from spaseq.expr.temporal import Duration, Moment
+from spaseq.expr.values import (
+    NUMERIC_DATATYPES,
+    BlankNode,
+    Iri,
+    LangString,
+    Opaque,
+    Value,
+)
+from spaseq.rdf.vocabulary import XSD
+
+_ORDERED = frozenset((int, Decimal, Float, float, str, bool))  # Python's own order is SPARQL's
+_BOOLEAN = XSD + "boolean"
+
+
+def boolean(value: Value) -> bool:
+    """The effective boolean value (section 17.2.2); ExpressionError if there is none."""
+    kind = type(value)
+    if kind is bool or kind is int or kind is str or kind is Decimal:
+        return bool(value)
+    if kind is float or kind is Float:
+        return value == value and value != 0
+    if isinstance(value, LangString):
+        return bool(value.text)
+    if isinstance(value, Opaque) and (
+        value.datatype == _BOOLEAN or value.datatype in NUMERIC_DATATYPES
+    ):
+        return False  # ill-typed
+    raise ExpressionError("no effective boolean value")
+
+
+# --- comparison ----------------------------------------------------------------------------------
+
+
+def equal(a: Value, b: Value) -> bool:
+    """`a = b`: by value where both values are known, else RDFterm-equal."""
+    kind = type(a)
+    if kind is type(b) and kind in _ORDERED:
+        return a == b
+    if is_number(a) and is_number(b):
+        x, y = numbers.promote(a, b)
+        return x == y
+    if isinstance(a, Moment) and isinstance(b, Moment):
+        return a.kind == b.kind and a.instant == b.instant
+    if isinstance(a, Duration) and isinstance(b, Duration):
+        return a.months == b.months and a.seconds == b.seconds
+    return _same_term(a, b)
+
+
+def _same_term(a: Value, b: Value) -> bool:
+    if a == b and type(a) is type(b):
+        return True
+    unknown = isinstance(a, Opaque) or isinstance(b, Opaque)
+    nodes = (Iri, BlankNode)
+    if unknown and not isinstance(a, nodes) and not isinstance(b, nodes):
+        raise ExpressionError("literals of unknown value")
+    return False
+
+
+def not_equal(a: Value, b: Value) -> bool:
+    """`a != b`"""
+    return not equal(a, b)
+
+
+def comparable(a: Value, b: Value) -> tuple[Any, Any]:
+    """Both as Python values ordered as SPARQL's `<` orders them; ExpressionError if it does not."""
+    if isinstance(a, Moment) and isinstance(b, Moment) and a.kind == b.kind:
+        return a.instant, b.instant
+    if isinstance(a, Duration) and isinstance(b, Duration):
+        return _comparable_durations(a, b)
+    return numbers.promote(a, b)
+
+
+def _comparable_durations(a: Duration, b: Duration) -> tuple[Any, Any]:
+    if not a.months and not b.months:
+        return a.seconds, b.seconds
+    if not a.seconds and not b.seconds:
+        return a.months, b.months
+    raise ExpressionError("durations of months and of seconds have no order")
+
+
+def _ordering(compare: Callable[[Any, Any], bool]) -> Callable[[Value, Value], bool]:
+    def apply(a: Value, b: Value) -> bool:
+        kind = type(a)
+        if kind is type(b) and kind in _ORDERED:
+            return compare(a, b)
+        return compare(*comparable(a, b))
+
+    return apply
+
+
+COMPARISONS: dict[str, Callable[[Value, Value], bool]] = {
+    "=": equal,
+    "!=": not_equal,
+    "<": _ordering(operator.lt),
+    "<=": _ordering(operator.le),
+    ">": _ordering(operator.gt),
+    ">=": _ordering(operator.ge),
+}
+
+# --- arithmetic ----------------------------------------------------------------------------------
+
+
+def add(a: Any, b: Any) -> Value:
+    """`a + b`: numbers, moment + duration, durations."""
+    if isinstance(b, Duration):
+        if isinstance(a, Duration):
+            return temporal.add_durations(a, b)
+        if isinstance(a, Moment):
+            return temporal.add_duration(a, b)
+    if isinstance(a, Duration) and isinstance(b, Moment):
+        return temporal.add_duration(b, a)
+    return numbers.add(a, b)
+
+
+def subtract(a: Any, b: Any) -> Value:
+    """`a - b`: numbers, moment - moment, moment - duration, durations."""
+    if isinstance(a, Moment):
+        if isinstance(b, Moment):
+            return temporal.between(a, b)
+        if isinstance(b, Duration):
+            return temporal.add_duration(a, b, -1)
+    if isinstance(a, Duration) and isinstance(b, Duration):
+        return temporal.add_durations(a, b, -1)
+    return numbers.subtract(a, b)
+
+
+ARITHMETIC: dict[str, Callable[[Any, Any], Value]] = {
+    "+": add,
+    "-": subtract,
+    "*": numbers.multiply,
+    "/": numbers.divide,
+}
+
+
+def plus(a: Any) -> Value:
+    """Unary plus: a number as it is."""
+    if not is_number(a):
+        raise ExpressionError("not a number")
+    return a  # type: ignore[no-any-return]
+
+
+SIGNS: dict[str, Callable[[Any], Value]] = {"+": plus, "-": numbers.negate}

@@ -1,0 +1,42 @@
+"""The order of terms for MIN, MAX and ORDER BY (SPARQL 1.1 section 15.1), made total.
+
+Unbound, then blank nodes, IRIs, literals. Literals are ordered by value within a kind; kinds that
+`<` does not compare stand in a fixed order: numbers (NaN first), strings, booleans, moments,
+durations, tagged strings, literals of unknown value.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from spaseq.expr.temporal import MOMENT_KINDS, Duration, Moment
+from spaseq.expr.values import BlankNode, Iri, LangString, Opaque, decode
+
+_MONTH_SECONDS = 2_629_746  # of the mean Gregorian month
+
+
+def order_key(term: str | None) -> tuple[Any, ...]:
+    """A key that sorts N-Triples texts (None: unbound) in SPARQL's order."""
+    if term is None:
+        return (0,)
+    value = decode(term)
+    match value:
+        case BlankNode(label):
+            return 1, label
+        case Iri(iri):
+            return 2, iri
+        case bool():
+            return 5, value
+        case int() | float() | Decimal():
+            return (3, 0) if value != value else (3, 1, value)
+        case str():
+            return 4, value
+        case Moment():
+            return 6, MOMENT_KINDS.index(value.kind), value.instant
+        case Duration():
+            return 7, value.months * _MONTH_SECONDS + int(value.seconds), value.seconds
+        case LangString(text, language):
+            return 8, text, language
+        case Opaque(lexical, datatype):
+            return 9, datatype, lexical

@@ -1,0 +1,50 @@
+"""What an expression mentions: variables, group variables, GPM times; whether it is volatile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+
+from spaseq.expr.functions import BUILTINS
+from spaseq.lang import ast
+
+
+def walk(node: ast.Node) -> Iterator[ast.Node]:
+    """The node and everything below it, in the order of the text."""
+    yield node
+    for field in fields(node):
+        child = getattr(node, field.name)
+        for item in child if isinstance(child, tuple) else (child,):
+            if isinstance(item, ast.Node):
+                yield from walk(item)
+
+
+def variables_of(expr: ast.Expr) -> frozenset[str]:
+    """Names of all variables mentioned, those in PREV, aggregates and EXISTS included."""
+    return frozenset(node.name for node in walk(expr) if isinstance(node, ast.Var))
+
+
+def group_uses(expr: ast.Expr) -> frozenset[str]:
+    """Names of the variables inside aggregates: those whose list of values is read."""
+    aggregates = (node for node in walk(expr) if isinstance(node, ast.Aggregate))
+    return frozenset().union(*(variables_of(a.operand) for a in aggregates if a.operand))
+
+
+def previous_uses(expr: ast.Expr) -> frozenset[str]:
+    """Names of the variables inside PREV."""
+    return frozenset(node.var.name for node in walk(expr) if isinstance(node, ast.Prev))
+
+
+def timestamp_uses(expr: ast.Expr) -> frozenset[str]:
+    """Names of the GPMs whose TIMESTAMP is read."""
+    return frozenset(node.gpm.name for node in walk(expr) if isinstance(node, ast.Timestamp))
+
+
+def is_volatile(expr: ast.Expr) -> bool:
+    """Whether two evaluations on equal bindings may differ (RAND, UUID, STRUUID, BNODE)."""
+    return any(
+        isinstance(node, ast.Call)
+        and node.function in BUILTINS
+        and BUILTINS[node.function].volatile
+        for node in walk(expr)
+    )

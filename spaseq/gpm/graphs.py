@@ -1,0 +1,55 @@
+"""A named graph of the knowledge base as a source of triples."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spaseq.gpm.lexicon import KbLexicon
+from spaseq.gpm.triples import TripleTable
+from spaseq.kb.knowledge import KbGraph, KbRelation
+from spaseq.rdf.batches import Int32s
+
+_NO_CODES = np.empty(0, np.int32)
+
+
+class GraphSource:
+    """The triples of one graph, which hold for every event."""
+
+    of_events = False
+
+    def __init__(self, graph: KbGraph, lexicon: KbLexicon) -> None:
+        self._graph = graph
+        self.lexicon = lexicon
+
+    def select(self, predicate: str | None, s: int | None, o: int | None) -> TripleTable:
+        """The triples with a predicate, subject and object; see `TripleSource`."""
+        if predicate is not None:
+            relation = self._graph.get(self.lexicon.code(predicate))
+            if relation is None:
+                return TripleTable(None, _NO_CODES, None, _NO_CODES)
+            return TripleTable(None, *_slice(relation, s, o))
+        parts = {p: _slice(relation, s, o) for p, relation in self._graph.items()}
+        sizes = [len(subjects) for subjects, _, _ in parts.values()]
+        predicates = np.repeat(np.array(list(parts), np.int32), sizes)
+        subjects, objects = (
+            np.concatenate([part[i] for part in parts.values()]) if parts else _NO_CODES
+            for i in (0, 2)
+        )
+        return TripleTable(None, subjects, predicates, objects)
+
+
+def _slice(relation: KbRelation, s: int | None, o: int | None) -> tuple[Int32s, None, Int32s]:
+    """The rows of a relation with a subject and an object."""
+    if s is not None:
+        low, high = np.searchsorted(relation.s, [s, s + 1])
+        subjects, objects = relation.s[low:high], relation.o[low:high]
+        if o is None:
+            return subjects, None, objects
+        low, high = np.searchsorted(objects, [o, o + 1])
+        return subjects[low:high], None, objects[low:high]
+    if o is None:
+        return relation.s, None, relation.o
+    ordered = relation.o[relation.by_object]
+    low, high = np.searchsorted(ordered, [o, o + 1])
+    rows = relation.by_object[low:high]
+    return relation.s[rows], None, relation.o[rows]

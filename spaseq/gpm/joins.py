@@ -1,0 +1,151 @@
+"""Join, LeftJoin, Minus and Union of solution sequences (SPARQL 1.1 section 18.5), by columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from spaseq.gpm.keys import Column, KeyIndex, Rows
+from spaseq.gpm.lexicon import translated
+from spaseq.gpm.solutions import Bools, Solutions
+from spaseq.rdf.batches import UNBOUND, Int32s
+
+Pairs = tuple[Rows, Rows]
+
+
+def join(left: Solutions, right: Solutions) -> Solutions:
+    """All unions of compatible solutions; of events in common, where both are of events."""
+    if left.event is None and right.event is not None:
+        left, right = right, left
+    return merged(left, right, pairs(left, right))
+
+
+def left_join(
+    left: Solutions, right: Solutions, test: Callable[[Solutions], Bools] | None
+) -> Solutions:
+    """Join, and the left solutions without a partner that passes the test.
+
+    Solutions on the left are of events if those on the right are.
+    """
+    found = pairs(left, right)
+    both = merged(left, right, found)
+    if test is not None:
+        passed = test(both)
+        both, found = both.take(passed), (found[0][passed], found[1][passed])
+    alone = np.ones(left.size, np.bool_)
+    alone[found[0]] = False
+    rows = np.concatenate([found[0], np.flatnonzero(alone)])
+    return concatenated(both, left.take(alone)).take(np.argsort(rows, kind="stable"))
+
+
+def minus(left: Solutions, right: Solutions) -> Solutions:
+    """The left solutions that no right solution is compatible with and shares a variable with."""
+    kept = np.ones(left.size, np.bool_)
+    kept[pairs(left, right, sharing=True)[0]] = False
+    return left.take(kept)
+
+
+def union(left: Solutions, right: Solutions) -> Solutions:
+    """The solutions of both; both are of events, or neither is."""
+    both = concatenated(left, right)
+    if both.event is None:
+        return both
+    return both.take(np.argsort(both.event, kind="stable"))
+
+
+def concatenated(first: Solutions, second: Solutions) -> Solutions:
+    """One after the other, not in order of events. Lexicon and kind are the same."""
+    names = dict.fromkeys((*first.columns, *second.columns))
+    columns = {v: np.concatenate([first.column(v), second.column(v)]) for v in names}
+    event = None
+    if first.event is not None and second.event is not None:
+        event = np.concatenate([first.event, second.event])
+    return Solutions(first.size + second.size, event, columns, first.lexicon)
+
+
+def merged(left: Solutions, right: Solutions, found: Pairs) -> Solutions:
+    """The unions of paired solutions, in the left one's lexicon."""
+    rows, others = found
+    result = left.take(rows)
+    columns: dict[str, Int32s] = dict(result.columns)
+    for variable, codes in right.columns.items():
+        own = columns.get(variable)
+        if own is None or left.may_be_unbound(variable):
+            theirs = translated(codes[others], right.lexicon, left.lexicon, add=True)
+            columns[variable] = theirs if own is None else np.where(own < 0, theirs, own)
+    return Solutions(result.size, result.event, columns, left.lexicon)
+
+
+def pairs(left: Solutions, right: Solutions, *, sharing: bool = False) -> Pairs:
+    """(row of left, row of right) of all compatible solutions, in order of the left row.
+
+    With `sharing` only those with at least one variable bound in both. Two solutions of different
+    events are not compatible.
+    """
+    shared = [v for v in left.columns if v in right.columns]
+    columns = [translated(left.columns[v], left.lexicon, right.lexicon, add=False) for v in shared]
+    if not any(left.may_be_unbound(v) or right.may_be_unbound(v) for v in shared):
+        if sharing and not shared:
+            return np.empty(0, np.intp), np.empty(0, np.intp)
+        return _index(right, shared, left).match(_with_event(left, right, columns), left.size)
+    return _pairs_by_boundness(left, right, shared, columns, sharing)
+
+
+def _index(right: Solutions, shared: Sequence[str], left: Solutions) -> KeyIndex:
+    """The right side's index on the event, if both have one, and the shared variables."""
+    by_event = left.event is not None and right.event is not None
+    key = ("index", by_event, *shared)
+    if key not in right.memo:
+        columns = _with_event(right, left, [right.columns[v] for v in shared])
+        right.memo[key] = KeyIndex(columns, right.size)
+    index: KeyIndex = right.memo[key]
+    return index
+
+
+def _with_event(one: Solutions, other: Solutions, columns: Sequence[Column]) -> Sequence[Column]:
+    if one.event is None or other.event is None:
+        return columns
+    return [one.event, *columns]
+
+
+def _pairs_by_boundness(
+    left: Solutions,
+    right: Solutions,
+    shared: Sequence[str],
+    columns: Sequence[Int32s],
+    sharing: bool,
+) -> Pairs:
+    """Pairs of rows grouped by which shared variables they bind; each two groups join on those
+    that both bind."""
+    theirs = [right.columns[v] for v in shared]
+    found: list[Pairs] = []
+    for bound, rows in _groups(columns, left.size):
+        for other_bound, others in _groups(theirs, right.size):
+            common = [i for i in range(len(shared)) if bound[i] and other_bound[i]]
+            if sharing and not common:
+                continue
+            some, rest = left.take(rows), right.take(others)
+            index = KeyIndex(
+                _with_event(rest, some, [theirs[i][others] for i in common]), rest.size
+            )
+            mine = _with_event(some, rest, [columns[i][rows] for i in common])
+            i, j = index.match(mine, some.size)
+            found.append((rows[i], others[j]))
+    if not found:
+        return np.empty(0, np.intp), np.empty(0, np.intp)
+    first = np.concatenate([i for i, _ in found])
+    second = np.concatenate([j for _, j in found])
+    order = np.lexsort((second, first))
+    return first[order], second[order]
+
+
+def _groups(columns: Sequence[Int32s], size: int) -> list[tuple[tuple[bool, ...], Rows]]:
+    """The row numbers for each combination of bound and unbound columns."""
+    mask = np.zeros(size, np.int64)
+    for i, column in enumerate(columns):
+        mask |= (column != UNBOUND).astype(np.int64) << i
+    return [
+        (tuple(bool(m >> i & 1) for i in range(len(columns))), np.flatnonzero(mask == m))
+        for m in np.unique(mask).tolist()
+    ]

@@ -1,0 +1,85 @@
+"""Rows found by the values of several columns at once: the sort-merge part of every join."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from spaseq.rdf.batches import Int64s
+
+Column: TypeAlias = "npt.NDArray[np.int32] | Int64s"
+Rows = npt.NDArray[np.intp]
+
+_NOWHERE = -2
+
+
+class KeyIndex:
+    """The rows of some columns, by their values.
+
+    Values are below 2^31, so two columns pack into an int64; of three or more, the pairs so far are
+    replaced by their ranks before the next one is packed.
+    """
+
+    def __init__(self, columns: Sequence[Column], size: int) -> None:
+        """`columns` [size] may be none at all: then every row matches."""
+        self._ranks: list[Int64s] = []
+        keys = self._packed(columns, size, grow=True)
+        self._order: Rows | None = None
+        steps = keys[1:] - keys[:-1]
+        if len(steps) and steps.min() < 0:
+            self._order = np.argsort(keys, kind="stable")
+            keys = keys[self._order]
+            steps = keys[1:] - keys[:-1]
+        self._keys = keys
+        self._unique = not len(steps) or bool(steps.min() > 0)
+
+    def match(self, columns: Sequence[Column], size: int) -> tuple[Rows, Rows]:
+        """All (row of `columns`, row of the index) with equal values, in order of the first."""
+        left, places = self._places(self._packed(columns, size, grow=False))
+        return left, places if self._order is None else self._order[places]
+
+    def _places(self, probe: Int64s) -> tuple[Rows, Rows]:
+        keys = self._keys
+        if self._unique and len(keys) == len(probe) and np.array_equal(keys, probe):
+            same = np.arange(len(probe))
+            return same, same
+        low = np.searchsorted(keys, probe, "left")
+        if self._unique:
+            if not len(keys):
+                return low[:0], low[:0]
+            left = np.flatnonzero(keys[np.minimum(low, len(keys) - 1)] == probe)
+            return left, low[left]
+        counts = np.searchsorted(keys, probe, "right") - low
+        return expanded(low, counts)
+
+    def _packed(self, columns: Sequence[Column], size: int, *, grow: bool) -> Int64s:
+        if not columns:
+            return np.zeros(size, np.int64)
+        key = columns[0].astype(np.int64)
+        for i, column in enumerate(columns[1:]):
+            if i:
+                key = self._rank(key, i - 1, grow)
+            key = (key << 32) | (column.astype(np.int64) & 0xFFFFFFFF)
+        return key
+
+    def _rank(self, key: Int64s, level: int, grow: bool) -> Int64s:
+        if grow:
+            ranks, where = np.unique(key, return_inverse=True)
+            self._ranks.append(ranks)
+            return where.astype(np.int64)
+        ranks = self._ranks[level]
+        if not len(ranks):
+            return np.full(len(key), _NOWHERE, np.int64)
+        place = np.minimum(np.searchsorted(ranks, key), len(ranks) - 1)
+        return np.where(ranks[place] == key, place, _NOWHERE)
+
+
+def expanded(low: Rows, counts: Rows) -> tuple[Rows, Rows]:
+    """For each row i the places low[i] .. low[i] + counts[i] - 1: (i repeated, the places)."""
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    left = np.repeat(np.arange(len(counts)), counts)
+    return left, np.arange(total) + np.repeat(low - ends + counts, counts)

@@ -1,0 +1,71 @@
+"""Vertical partitions of an event batch: its triples by predicate, in the order of events."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from spaseq.gpm.lexicon import BatchLexicon
+from spaseq.gpm.solutions import Rows
+from spaseq.gpm.triples import TripleTable
+from spaseq.rdf.batches import EventBatch, Int32s, Int64s
+
+
+class VerticalPartition:
+    """An event batch with its triples by predicate; shared by all GPMs of the stream.
+
+    The graph of an event is a set: a triple that stands in it twice counts once.
+    """
+
+    of_events = True
+
+    def __init__(self, batch: EventBatch) -> None:
+        self.batch = batch
+        self.lexicon = BatchLexicon(batch)
+        self._tables: dict[str | None, TripleTable] = {}
+
+    @cached_property
+    def event_of(self) -> Int64s:
+        """[m] the event of each triple."""
+        return np.repeat(np.arange(len(self.batch), dtype=np.int64), np.diff(self.batch.start))
+
+    @cached_property
+    def predicates(self) -> dict[str, int]:
+        """The codes of the batch's predicates, by text."""
+        batch = self.batch
+        used = np.flatnonzero(np.bincount(batch.p, minlength=1)) if len(batch.p) else batch.p
+        return {batch.terms[code]: code for code in used.tolist()}
+
+    def select(self, predicate: str | None, s: int | None, o: int | None) -> TripleTable:
+        """The triples with a predicate, subject and object; see `TripleSource`."""
+        table = self._tables.get(predicate)
+        if table is None:
+            table = self._tables[predicate] = self._table(predicate)
+        mask = None if s is None else table.s == s
+        if o is not None:
+            mask = table.o == o if mask is None else mask & (table.o == o)
+        return table if mask is None else table.take(np.flatnonzero(mask))
+
+    def _table(self, predicate: str | None) -> TripleTable:
+        batch = self.batch
+        if predicate is None:
+            return _distinct(self.event_of, batch.s, batch.p, batch.o)
+        code = self.predicates.get(predicate)
+        rows: Rows = np.empty(0, np.intp) if code is None else np.flatnonzero(batch.p == code)
+        return _distinct(self.event_of[rows], batch.s[rows], None, batch.o[rows])
+
+
+def _distinct(event: Int64s, s: Int32s, p: Int32s | None, o: Int32s) -> TripleTable:
+    """The triples without those that stand in one event twice."""
+    table = TripleTable(event, s, p, o)
+    if not len(event) or bool((event[1:] > event[:-1]).all()):
+        return table
+    keys = (o, s, event) if p is None else (o, p, s, event)
+    order = np.lexsort(keys)
+    new = np.zeros(len(order), np.bool_)
+    new[0] = True
+    for column in keys:
+        ordered = column[order]
+        new[1:] |= ordered[1:] != ordered[:-1]
+    return table.take(order[new])

@@ -1,0 +1,84 @@
+"""Solution sequences as columns of codes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from spaseq.gpm.lexicon import Lexicon, translated
+from spaseq.rdf.batches import UNBOUND, Int32s, Int64s
+
+Rows = npt.NDArray[np.intp]
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Solutions:
+    """`size` solutions.
+
+    `event` [size] is the row of each solution's event in its batch, ascending; None for solutions
+    that hold for every event. `columns` [size] are codes in the lexicon, UNBOUND where a variable
+    has no value; a variable without a column is unbound in all. `memo` keeps what is derived from
+    the columns, so that it is derived once for solutions that are used for many batches.
+    """
+
+    size: int
+    event: Int64s | None
+    columns: Mapping[str, Int32s]
+    lexicon: Lexicon
+    memo: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def take(self, rows: Rows | Bools) -> Solutions:
+        """The solutions at some places, in that order, or where a mask is true."""
+        columns = {v: c[rows] for v, c in self.columns.items()}
+        size = int(np.count_nonzero(rows)) if rows.dtype == np.bool_ else len(rows)
+        event = None if self.event is None else self.event[rows]
+        return Solutions(size, event, columns, self.lexicon)
+
+    def only(self, variables: Iterable[str]) -> Solutions:
+        """The same solutions, the other variables forgotten."""
+        columns = {v: self.columns[v] for v in variables if v in self.columns}
+        return Solutions(self.size, self.event, columns, self.lexicon)
+
+    def column(self, variable: str) -> Int32s:
+        """A variable's codes."""
+        found = self.columns.get(variable)
+        return np.full(self.size, UNBOUND, np.int32) if found is None else found
+
+    def may_be_unbound(self, variable: str) -> bool:
+        """Whether some solution leaves a variable of `columns` unbound."""
+        key = ("unbound", variable)
+        if key not in self.memo:
+            self.memo[key] = bool((self.columns[variable] == UNBOUND).any())
+        found: bool = self.memo[key]
+        return found
+
+    def with_column(self, variable: str, codes: Int32s) -> Solutions:
+        """The same solutions with one more variable."""
+        return Solutions(self.size, self.event, {**self.columns, variable: codes}, self.lexicon)
+
+    def spread(self, events: int, lexicon: Lexicon) -> Solutions:
+        """Solutions that hold for every event, written out for each of n events."""
+        if self.event is not None:
+            return self
+        event = np.repeat(np.arange(events, dtype=np.int64), self.size)
+        columns = {
+            v: np.tile(translated(c, self.lexicon, lexicon, add=True), events)
+            for v, c in self.columns.items()
+        }
+        return Solutions(len(event), event, columns, lexicon)
+
+
+def unit(lexicon: Lexicon) -> Solutions:
+    """The one solution that binds nothing."""
+    return Solutions(1, None, {}, lexicon)
+
+
+def none(lexicon: Lexicon, variables: Iterable[str] = (), *, of_events: bool = False) -> Solutions:
+    """No solutions."""
+    event = np.empty(0, np.int64) if of_events else None
+    return Solutions(0, event, dict.fromkeys(variables, np.empty(0, np.int32)), lexicon)

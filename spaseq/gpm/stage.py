@@ -1,0 +1,174 @@
+"""Stage 1 of a query: event batches in, solutions of all its graph patterns out. Stateless."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from spaseq.gpm.evaluator import Bindings, GpmEvaluator
+from spaseq.gpm.partitions import VerticalPartition
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.plan.nodes import QueryPlan
+from spaseq.rdf.batches import BARE, EventBatch, Objects, SolutionBatch
+from spaseq.rdf.terms import scoped_blank
+
+
+class Matcher:
+    """Evaluates every GPM of a plan on the events of its streams."""
+
+    def __init__(self, plan: QueryPlan, knowledge: KnowledgeBase) -> None:
+        self._plan = plan
+        self._streams = {iri: i for i, iri in enumerate(plan.streams)}
+        self._evaluators = [GpmEvaluator(g.pattern, knowledge) for g in plan.gpms]
+        self._memberships = [
+            None if g.membership is None else GpmEvaluator(g.membership, knowledge)
+            for g in plan.gpms
+        ]
+
+    def match(self, batch: EventBatch) -> SolutionBatch:
+        """Solutions of the batch's events, and bare events where stage 2 needs them.
+
+        A batch of a stream that the query does not read has none.
+        """
+        stream = self._streams.get(batch.stream)
+        if stream is None or not len(batch):
+            return SolutionBatch.empty(self._plan.variables)
+        rows = _Rows(self._plan, stream, batch)
+        index = VerticalPartition(batch)
+        for number, gpm in enumerate(self._plan.gpms):
+            if stream in gpm.streams:
+                found = _distinct(self._evaluators[number].evaluate(index))
+                if not set(self._plan.partition) <= gpm.certain:
+                    found = self._spread(found, index, stream)
+                rows.add(number, found)
+        if self._plan.needs_instants:
+            self._add_bare(rows, index, stream)
+        return rows.batch()
+
+    def _add_bare(self, rows: _Rows, index: VerticalPartition, stream: int) -> None:
+        partition = self._plan.partition
+        if not partition:
+            rows.add(BARE, Bindings(rows.unseen(), {}, index.batch.terms))
+            return
+        for keys in self._keys(index, stream):
+            rows.add(BARE, keys)
+
+    def _keys(self, index: VerticalPartition, stream: int) -> Iterator[Bindings]:
+        """The partitions of the batch's events: what GPMs without FILTERs bind the variables to."""
+        partition = self._plan.partition
+        for gpm, membership in zip(self._plan.gpms, self._memberships, strict=True):
+            if stream in gpm.streams and membership is not None and set(partition) <= gpm.certain:
+                found = membership.evaluate(index)
+                keys = {v: found.columns[v] for v in partition}
+                yield _distinct(Bindings(found.event, keys, found.terms))
+
+    def _spread(self, found: Bindings, index: VerticalPartition, stream: int) -> Bindings:
+        """Solutions of a negated GPM that leaves partition variables open, once for each of their
+        event's partitions that they fit."""
+        partition = self._plan.partition
+        keys: dict[int, set[tuple[str, ...]]] = {}
+        for bindings in self._keys(index, stream):
+            columns = [[bindings.terms[c] for c in bindings.columns[v]] for v in partition]
+            for event, *key in zip(bindings.event.tolist(), *columns, strict=True):
+                keys.setdefault(event, set()).add(tuple(key))
+        terms = list(found.terms)
+        picked: list[int] = []
+        codes: dict[str, list[int]] = {v: [] for v in partition}
+        for i, event in enumerate(found.event.tolist()):
+            own = [_text(found, v, i) for v in partition]
+            for key in sorted(keys.get(event, ())):
+                if all(o in (None, k) for o, k in zip(own, key, strict=True)):
+                    picked.append(i)
+                    for v, text in zip(partition, key, strict=True):
+                        codes[v].append(len(terms))
+                        terms.append(text)
+        columns_out = {v: c[picked] for v, c in found.columns.items()}
+        columns_out.update({v: np.array(c, dtype=np.int32) for v, c in codes.items()})
+        return Bindings(found.event[picked], columns_out, terms)
+
+
+def _text(found: Bindings, variable: str, row: int) -> str | None:
+    codes = found.columns.get(variable)
+    return None if codes is None or codes[row] < 0 else found.terms[codes[row]]
+
+
+class _Rows:
+    """Collects bindings into the columns of one SolutionBatch."""
+
+    def __init__(self, plan: QueryPlan, stream: int, batch: EventBatch) -> None:
+        self._plan, self._stream, self._events = plan, stream, batch
+        self._parts: list[tuple[int, Bindings]] = []
+        self._graph = np.empty(len(batch), dtype=object)
+        self._graph[:] = batch.graph
+        self._has_blank = any(t.startswith("_:") for t in batch.terms)
+
+    def add(self, gpm: int, bindings: Bindings) -> None:
+        if len(bindings.event):
+            self._parts.append((gpm, bindings))
+
+    def unseen(self) -> npt.NDArray[np.int64]:
+        """Events that no bindings so far belong to."""
+        seen = np.zeros(len(self._events), dtype=bool)
+        for _, bindings in self._parts:
+            seen[bindings.event] = True
+        return np.flatnonzero(~seen)
+
+    def batch(self) -> SolutionBatch:
+        variables = self._plan.variables
+        if not self._parts:
+            return SolutionBatch.empty(variables)
+        event = np.concatenate([b.event for _, b in self._parts])
+        gpm = [np.full(len(b.event), g, dtype=np.int32) for g, b in self._parts]
+        return SolutionBatch(
+            np.full(len(event), self._stream, dtype=np.int32),
+            self._events.time[event],
+            self._events.k[event],
+            np.concatenate(gpm),
+            self._graph[event],
+            {v: self._column(v) for v in variables},
+        )
+
+    def _column(self, variable: str) -> Objects:
+        return np.concatenate([self._texts(b, variable) for _, b in self._parts])
+
+    def _texts(self, bindings: Bindings, variable: str) -> Objects:
+        codes = bindings.columns.get(variable)
+        if codes is None:
+            return np.full(len(bindings.event), None, dtype=object)
+        terms = np.empty(len(bindings.terms) + 1, dtype=object)
+        terms[:-1] = bindings.terms
+        terms[-1] = None  # code -1: unbound
+        texts: Objects = terms[codes]
+        if self._has_blank:
+            self._scope_blank(bindings, codes, texts)
+        return texts
+
+    def _scope_blank(
+        self, bindings: Bindings, codes: npt.NDArray[np.int32], texts: Objects
+    ) -> None:
+        """Blank nodes of events get labels from (stream, instant, label)."""
+        events = self._events
+        for i in np.flatnonzero((codes >= 0) & (codes < len(events.terms))).tolist():
+            text = texts[i]
+            if text.startswith("_:"):
+                e = bindings.event[i]
+                texts[i] = scoped_blank(
+                    events.stream, int(events.time[e]), int(events.k[e]), text[2:]
+                )
+
+
+def _distinct(bindings: Bindings) -> Bindings:
+    """Solutions without duplicates: matches are a set."""
+    event = bindings.event
+    if len(event) < 2 or (np.diff(event) > 0).all():
+        return bindings
+    columns = list(bindings.columns.values())
+    table = np.stack([event.astype(np.int64), *(c.astype(np.int64) for c in columns)])
+    _, first = np.unique(table, axis=1, return_index=True)
+    if len(first) == len(event):
+        return bindings
+    first.sort()
+    kept = {v: c[first] for v, c in bindings.columns.items()}
+    return Bindings(event[first], kept, bindings.terms)

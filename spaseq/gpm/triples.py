@@ -1,0 +1,74 @@
+"""Triple patterns over a graph, or over the graphs of a batch of events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from spaseq.algebra.nodes import PatternTerm, TriplePattern
+from spaseq.gpm.lexicon import Lexicon
+from spaseq.gpm.solutions import Bools, Rows, Solutions, none
+from spaseq.lang import ast
+from spaseq.rdf.batches import Int32s, Int64s
+
+
+@dataclass(frozen=True, slots=True)
+class TripleTable:
+    """n triples as columns of codes [n], each once per event, events (None: no events) ascending.
+
+    `p` is None where all triples have the predicate that was asked for.
+    """
+
+    event: Int64s | None
+    s: Int32s
+    p: Int32s | None
+    o: Int32s
+
+    def __len__(self) -> int:
+        return len(self.s)
+
+    def take(self, rows: Rows | Bools | slice) -> TripleTable:
+        """Some of the triples."""
+        event = None if self.event is None else self.event[rows]
+        return TripleTable(
+            event, self.s[rows], None if self.p is None else self.p[rows], self.o[rows]
+        )
+
+
+class TripleSource(Protocol):
+    """A graph, or the graphs of a batch of events, in terms of one lexicon."""
+
+    @property
+    def lexicon(self) -> Lexicon: ...
+
+    @property
+    def of_events(self) -> bool: ...
+
+    def select(self, predicate: str | None, s: int | None, o: int | None) -> TripleTable:
+        """The triples with a predicate (text; None: any), subject and object (codes; None: any)."""
+
+
+def triple_solutions(source: TripleSource, triple: TriplePattern) -> Solutions:
+    """The solutions of one triple pattern."""
+    predicate = triple.predicate if isinstance(triple.predicate, str) else None
+    s, o = _code(source, triple.subject), _code(source, triple.object)
+    table = source.select(predicate, s, o)
+    columns: dict[str, Int32s] = {}
+    same: Bools | None = None
+    for term, codes in zip(triple.terms, (table.s, table.p, table.o), strict=True):
+        if not isinstance(term, ast.Var) or codes is None:
+            continue
+        if term.name in columns:
+            equal = columns[term.name] == codes
+            same = equal if same is None else same & equal
+        columns[term.name] = codes
+    if not len(table):
+        return none(source.lexicon, columns, of_events=source.of_events)
+    found = Solutions(len(table), table.event, columns, source.lexicon)
+    return found if same is None else found.take(np.flatnonzero(same))
+
+
+def _code(source: TripleSource, term: PatternTerm) -> int | None:
+    return source.lexicon.code(term) if isinstance(term, str) else None

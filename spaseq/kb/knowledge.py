@@ -1,0 +1,213 @@
+"""The knowledge base in its compiled form: named graphs as sorted arrays over one dictionary."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from spaseq.errors import InputError
+from spaseq.kb.terms import KbTerms
+from spaseq.rdf.batches import Int32s, Int64s
+
+FORMAT = b"spaseq-kb-1"
+"""Name and version of the file that `KnowledgeBase.save` writes."""
+
+_SCHEMA = pa.schema(
+    [
+        ("hash", pa.string()),
+        ("terms", pa.large_list(pa.large_string())),
+        ("checksum", pa.large_list(pa.uint32())),
+        ("checksum_code", pa.large_list(pa.int32())),
+        ("graph", pa.large_list(pa.string())),
+        ("relation_graph", pa.large_list(pa.int32())),
+        ("predicate", pa.large_list(pa.int32())),
+        ("start", pa.large_list(pa.int64())),
+        ("s", pa.large_list(pa.int32())),
+        ("o", pa.large_list(pa.int32())),
+        ("by_object", pa.large_list(pa.int32())),
+    ],
+    metadata={b"format": FORMAT},
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KbRelation:
+    """The n triples of one graph with one predicate, each once.
+
+    `s` and `o` are codes, sorted by (s, o); `by_object` are the row numbers in the order of (o, s).
+    """
+
+    s: Int32s
+    o: Int32s
+    by_object: Int32s
+
+    def __len__(self) -> int:
+        return len(self.s)
+
+
+KbGraph = Mapping[int, KbRelation]
+"""A named graph: its relations by predicate code."""
+
+
+@dataclass(frozen=True)
+class KnowledgeBase:
+    """An RDF dataset of named graphs that never changes.
+
+    `graphs` are by graph IRI (without brackets). `hash` tells the content: equal datasets have
+    equal hashes, blank nodes apart, whose labels come from the places of their first appearance.
+    """
+
+    terms: KbTerms
+    graphs: Mapping[str, KbGraph]
+    hash: str
+
+    @classmethod
+    def empty(cls) -> KnowledgeBase:
+        """A knowledge base without graphs."""
+        return cls.of_quads([], [], [], {})
+
+    @classmethod
+    def of_quads(
+        cls,
+        texts: Sequence[str],
+        graph_names: Sequence[str],
+        empty_graphs: Iterable[str],
+        columns: Mapping[str, Int32s],
+    ) -> KnowledgeBase:
+        """The dataset of some quads.
+
+        `columns` holds g, s, p, o, each [m]: g counts `graph_names`, the others the distinct
+        `texts`. Quads may repeat. `empty_graphs` are there even if no quad is in them.
+        """
+        order = sorted(range(len(texts)), key=texts.__getitem__)
+        rank = np.empty(len(texts), np.int32)
+        rank[order] = np.arange(len(texts), dtype=np.int32)
+        terms = KbTerms.of([texts[i] for i in order])
+        graphs: dict[str, KbGraph] = {name: {} for name in empty_graphs}
+        for number, name in enumerate(graph_names):
+            rows = columns["g"] == number
+            graphs[name] = _relations(*(rank[columns[c][rows]] for c in "pso"))
+        graphs = dict(sorted(graphs.items()))
+        return cls(terms, graphs, _content_hash(terms, graphs))
+
+    def find(self, text: str) -> int:
+        """A term's code, ABSENT (negative) if it is nowhere in the dataset."""
+        return int(self.terms.find([text])[0])
+
+    def restrict(self, wanted: Iterable[tuple[str | None, str | None]]) -> KnowledgeBase:
+        """The dataset with only the relations that (graph IRI, predicate text) pairs name.
+
+        None stands for every graph, or every predicate. All graphs stay, if need be empty; so do
+        the dictionary and the hash.
+        """
+        pairs = [(g, None if p is None else self.find(p)) for g, p in wanted]
+        graphs = {
+            name: {
+                p: relation
+                for p, relation in graph.items()
+                if any(g in (None, name) and q in (None, p) for g, q in pairs)
+            }
+            for name, graph in self.graphs.items()
+        }
+        return KnowledgeBase(self.terms, graphs, self.hash)
+
+    def __len__(self) -> int:
+        """How many triples all graphs have together."""
+        return sum(len(r) for graph in self.graphs.values() for r in graph.values())
+
+    # --- file -----------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write everything to one file, from which `open` maps it."""
+        names = list(self.graphs)
+        keys = [(g, p) for g, name in enumerate(names) for p in self.graphs[name]]
+        relations = [self.graphs[names[g]][p] for g, p in keys]
+        sizes = [len(r) for r in relations]
+        checksum, checksum_code = self.terms.checksums
+        columns = [
+            self.terms.texts,
+            checksum,
+            checksum_code,
+            names,
+            [g for g, _ in keys],
+            [p for _, p in keys],
+            np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64),
+            *(_concatenated([getattr(r, c) for r in relations]) for c in ("s", "o", "by_object")),
+        ]
+        arrays = [pa.array([self.hash])]
+        for field, column in zip(list(_SCHEMA)[1:], columns, strict=True):
+            values = pa.array(column, field.type.value_type)
+            arrays.append(pa.LargeListArray.from_arrays(pa.array([0, len(values)]), values))
+        batch = pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA)
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, _SCHEMA) as writer:
+            writer.write_batch(batch)
+
+    @classmethod
+    def open(cls, path: str | Path) -> KnowledgeBase:
+        """Map a file that `save` wrote; InputError if it is not one."""
+        try:
+            reader = pa.ipc.open_file(pa.memory_map(str(path)))
+        except (OSError, pa.ArrowInvalid) as error:
+            raise InputError(f"cannot open the knowledge base {path}: {error}") from error
+        if (reader.schema.metadata or {}).get(b"format") != FORMAT:
+            raise InputError(f"{path} is not a knowledge base of this version of spaseq")
+        batch = reader.get_batch(0)
+        lists = {name: batch.column(name).values for name in _SCHEMA.names[1:]}
+        numbers = {n: a.to_numpy() for n, a in lists.items() if n not in ("terms", "graph")}
+        terms = KbTerms(lists["terms"], (numbers["checksum"], numbers["checksum_code"]))
+        names = lists["graph"].to_pylist()
+        graphs: dict[str, dict[int, KbRelation]] = {name: {} for name in names}
+        start = numbers["start"].tolist()
+        keys = zip(numbers["relation_graph"].tolist(), numbers["predicate"].tolist(), strict=True)
+        for i, (g, p) in enumerate(keys):
+            rows = slice(start[i], start[i + 1])
+            graphs[names[g]][p] = KbRelation(*(numbers[c][rows] for c in ("s", "o", "by_object")))
+        return cls(terms, graphs, batch.column("hash")[0].as_py())
+
+    @cached_property
+    def graph_codes(self) -> dict[str, int]:
+        """The codes of the graphs' own IRIs, ABSENT for those that are no term of the dataset."""
+        codes = self.terms.find([f"<{name}>" for name in self.graphs])
+        return dict(zip(self.graphs, codes.tolist(), strict=True))
+
+
+def _relations(p: Int32s, s: Int32s, o: Int32s) -> dict[int, KbRelation]:
+    """The distinct triples by predicate, predicates in order."""
+    if not len(p):
+        return {}
+    order = np.lexsort((o, s, p))
+    p, s, o = p[order], s[order], o[order]
+    new = np.ones(len(p), np.bool_)
+    new[1:] = (p[1:] != p[:-1]) | (s[1:] != s[:-1]) | (o[1:] != o[:-1])
+    p, s, o = p[new], s[new], o[new]
+    codes, starts = np.unique(p, return_index=True)
+    ends: Int64s = np.append(starts[1:], len(p))
+    relations = {}
+    for code, low, high in zip(codes.tolist(), starts.tolist(), ends.tolist(), strict=True):
+        own_s, own_o = s[low:high], o[low:high]
+        by_object = np.lexsort((own_s, own_o)).astype(np.int32)
+        relations[code] = KbRelation(own_s, own_o, by_object)
+    return relations
+
+
+def _concatenated(arrays: Sequence[Int32s]) -> Int32s:
+    return np.concatenate(arrays) if arrays else np.empty(0, np.int32)
+
+
+def _content_hash(terms: KbTerms, graphs: Mapping[str, KbGraph]) -> str:
+    digest = hashlib.sha256(FORMAT)
+    for text in terms:
+        digest.update(text.encode() + b"\n")
+    for name, graph in graphs.items():
+        digest.update(f"\ngraph {name}".encode())
+        for predicate, relation in graph.items():
+            digest.update(f"\n{predicate} {len(relation)}\n".encode())
+            digest.update(np.ascontiguousarray(relation.s, "<i4").tobytes())
+            digest.update(np.ascontiguousarray(relation.o, "<i4").tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,137 @@
+"""The canonical text of a query: one clause per line, prefixes where they apply.
+
+It parses to an equal tree, and formatting it again changes nothing. Comments, which are no part of
+the tree, are lost, and so are the author's own labels of blank nodes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from spaseq.lang import ast
+from spaseq.lang.format_patterns import PatternText, block
+from spaseq.lang.format_terms import TermText, string
+from spaseq.lang.format_triples import uses_of_blank_nodes
+
+_QUANTIFIERS = {(1, None): "+", (0, None): "*", (0, 1): "?"}
+
+
+def format_query(query: ast.Query) -> str:
+    """The canonical text of a query that was parsed without errors (LANGUAGE section 2).
+
+    >>> from spaseq.lang.parser import parse
+    >>> print(format_query(parse('select * within 1 hour from stream S <http://e/s> '
+    ...                          'seq(A) { define gpm A on S { ?s ?p 1 } }')), end="")
+    SELECT *
+    WITHIN 1 HOURS
+    FROM STREAM S <http://e/s>
+    WHERE {
+      SEQ(A)
+      DEFINE GPM A ON S {
+        ?s ?p 1 .
+      }
+    }
+    """
+    terms = TermText(query.prologue)
+    prologue = list(_prologue(query.prologue))
+    lines = [*prologue, *([""] if prologue else []), *_header(query, terms), _body(query, terms)]
+    if query.having is not None:
+        expressions = PatternText(terms, uses_of_blank_nodes([query.having])).expressions
+        lines.append(f"HAVING({expressions.text(query.having)})")
+    return "\n".join(lines) + "\n"
+
+
+def _prologue(prologue: ast.Prologue) -> Iterator[str]:
+    if prologue.base is not None:
+        yield f"BASE <{prologue.base}>"
+    for prefix in prologue.prefixes:
+        yield f"PREFIX {prefix.prefix}: <{prefix.iri}>"
+
+
+def _header(query: ast.Query, terms: TermText) -> Iterator[str]:
+    if query.register is not None:
+        yield f"REGISTER STREAM {terms.iri(query.register.value)} AS"
+    yield _form(query.form, terms)
+    if query.window is not None:
+        yield f"WITHIN {_window(query.window)}"
+    if query.partition:
+        yield f"PARTITION BY ({' '.join(terms.term(var) for var in query.partition)})"
+    if query.skip is not None:
+        yield f"AFTER MATCH {_skip(query.skip)}"
+    for stream in query.streams:
+        yield f"FROM STREAM {stream.name} {terms.iri(stream.iri.value)}"
+    for kb in query.kbs:
+        yield f"FROM NAMED {terms.iri(kb.iri.value)}"
+
+
+def _form(form: ast.Select | ast.Construct, terms: TermText) -> str:
+    match form:
+        case ast.Construct(template):
+            patterns = PatternText(terms, uses_of_blank_nodes(template))
+            return f"CONSTRUCT {block(patterns.triples(template))}"
+        case ast.Select(items, distinct, strategy):
+            patterns = PatternText(terms, Counter())
+            words = ["SELECT", *(["DISTINCT"] if distinct else [])]
+            words += [strategy] if strategy != "ALL" else []
+            words += ["*"] if items is None else [patterns.select_item(item) for item in items]
+            return " ".join(words)
+
+
+def _window(window: ast.TimeWindow | ast.CountWindow) -> str:
+    match window:
+        case ast.CountWindow(events):
+            return f"{events} EVENTS"
+        case ast.TimeWindow(length, tumbling, origin):
+            text = _duration(length) + (" TUMBLING" if tumbling else "")
+            return text if origin is None else f"{text} FROM {string(origin)}"
+
+
+def _duration(duration: ast.Duration) -> str:
+    return f"{duration.amount} {duration.unit}"
+
+
+def _skip(skip: ast.Skip) -> str:
+    words = skip.kind if skip.kind in ("NO SKIP", "CONSUME") else f"SKIP {skip.kind}"
+    return words if skip.gpm is None else f"{words} {skip.gpm.name}"
+
+
+def _body(query: ast.Query, terms: TermText) -> str:
+    gpms = (_gpm(gpm, terms) for gpm in query.gpms)
+    return f"WHERE {block([f'SEQ({_sequence(query.sequence)})', *gpms])}"
+
+
+def _gpm(gpm: ast.Gpm, terms: TermText) -> str:
+    streams = ", ".join(stream.name for stream in gpm.streams)
+    patterns = PatternText(terms, uses_of_blank_nodes([gpm.pattern]))
+    return f"DEFINE GPM {gpm.name} ON {streams} {patterns.group(gpm.pattern)}"
+
+
+def _sequence(sequence: ast.Sequence) -> str:
+    first, *rest = (_step(step) for step in sequence.steps)
+    return first + "".join(f"{_op(op)} {step}" for op, step in zip(sequence.ops, rest, strict=True))
+
+
+def _op(op: ast.Op) -> str:
+    return op.kind if op.gap is None else f"{op.kind}[{_duration(op.gap)}]"
+
+
+def _step(step: ast.Step) -> str:
+    match step.atom:
+        case ast.Ref(name):
+            atom = name
+        case ast.Bracket(kind, operands):
+            atom = f"({f' {kind} '.join(_sequence(operand) for operand in operands)})"
+    return atom + ("!" if step.negated else _quantifier(step.quantifier))
+
+
+def _quantifier(quantifier: ast.Quantifier | None) -> str:
+    match quantifier:
+        case None:
+            return ""
+        case ast.Quantifier(minimum, maximum) if (minimum, maximum) in _QUANTIFIERS:
+            return _QUANTIFIERS[minimum, maximum]
+        case ast.Quantifier(minimum, None):
+            return f"{{{minimum},}}"
+        case ast.Quantifier(minimum, maximum):
+            return f"{{{minimum}}}" if minimum == maximum else f"{{{minimum},{maximum}}}"

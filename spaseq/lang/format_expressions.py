@@ -1,0 +1,87 @@
+"""Canonical text of expressions, with no more brackets than needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from spaseq.lang import ast
+from spaseq.lang.format_terms import TermText, string
+
+# How tightly an expression binds: an operand that binds less than its place asks for gets brackets.
+OR, AND, RELATION, SUM, PRODUCT, UNARY, PRIMARY = range(7)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpressionText:
+    """Writes expressions; `group` writes the pattern of an EXISTS."""
+
+    terms: TermText
+    group: Callable[[ast.Group], str]
+
+    def text(self, expr: ast.Expr, place: int = OR) -> str:
+        """An expression in a place that takes those binding at least as tightly as `place`."""
+        text, binds = self._text(expr)
+        return text if binds >= place else f"({text})"
+
+    def constraint(self, expr: ast.Expr) -> str:
+        """An expression as FILTER takes it: EXISTS by itself, all others between brackets."""
+        text = self.text(expr)
+        return f" {text}" if isinstance(expr, ast.Exists) else f"({text})"
+
+    def _text(self, expr: ast.Expr) -> tuple[str, int]:
+        """The text without outer brackets, and how tightly it binds."""
+        match expr:
+            case ast.Or(operands):
+                return " || ".join(self.text(operand, AND) for operand in operands), OR
+            case ast.And(operands):
+                return " && ".join(self.text(operand, RELATION) for operand in operands), AND
+            case ast.Compare(op, left, right):
+                return f"{self.text(left, SUM)} {op} {self.text(right, SUM)}", RELATION
+            case ast.In(operand, options, negated):
+                word = "NOT IN" if negated else "IN"
+                return f"{self.text(operand, SUM)} {word} ({self._list(options)})", RELATION
+            case ast.Arithmetic(op, left, right):
+                binds = SUM if op in "+-" else PRODUCT
+                return f"{self.text(left, binds)} {op} {self.text(right, binds + 1)}", binds
+            case ast.Not(operand):
+                return f"!{self.text(operand, PRIMARY)}", UNARY
+            case ast.Sign(op, operand):
+                return self._sign(op, operand), UNARY
+            case _:
+                return self._primary(expr), PRIMARY
+
+    def _primary(self, expr: ast.Expr) -> str:
+        match expr:
+            case ast.Var() | ast.Iri() | ast.Literal():
+                return self.terms.term(expr)
+            case ast.Call(function, args):
+                return f"{function}({self._list(args)})"
+            case ast.FunctionCall(function, args, distinct):
+                word = "DISTINCT " if distinct else ""
+                return f"{self.terms.iri(function.value)}({word}{self._list(args)})"
+            case ast.Exists(pattern, negated):
+                return f"{'NOT ' if negated else ''}EXISTS {self.group(pattern)}"
+            case ast.Aggregate():
+                return self._aggregate(expr)
+            case ast.Prev(var):
+                return f"PREV({self.terms.term(var)})"
+            case ast.Timestamp(gpm):
+                return f"TIMESTAMP({gpm.name})"
+        raise AssertionError(expr)
+
+    def _sign(self, op: str, operand: ast.Expr) -> str:
+        text = self.text(operand, PRIMARY)
+        is_number = text[0].isdigit() or text[0] == "."  # whose sign it must not become
+        return f"{op}({text})" if is_number else f"{op}{text}"
+
+    def _aggregate(self, aggregate: ast.Aggregate) -> str:
+        operand = "*" if aggregate.operand is None else self.text(aggregate.operand)
+        distinct = "DISTINCT " if aggregate.distinct else ""
+        separator = ""
+        if aggregate.separator is not None:
+            separator = f"; SEPARATOR={string(aggregate.separator)}"
+        return f"{aggregate.function}({distinct}{operand}{separator})"
+
+    def _list(self, expressions: Iterable[ast.Expr]) -> str:
+        return ", ".join(self.text(expr) for expr in expressions)

@@ -1,0 +1,116 @@
+"""Canonical text of group graph patterns, one element per line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from spaseq.lang import ast
+from spaseq.lang.format_expressions import ExpressionText
+from spaseq.lang.format_terms import TermText
+from spaseq.lang.format_triples import TriplesText
+
+def block(parts: Iterable[str]) -> str:
+    """Parts, each of one or more lines, between braces and indented."""
+    inside = "".join(f"\n{part}" for part in parts)
+    return "{" + inside.replace("\n", "\n  ") + "\n}" if inside else "{ }"
+
+
+@dataclass(frozen=True, slots=True)
+class PatternText:
+    """Writes the patterns of one GPM; `uses` counts its blank nodes."""
+
+    terms: TermText
+    uses: Counter[str]
+
+    @property
+    def expressions(self) -> ExpressionText:
+        return ExpressionText(self.terms, self.group)
+
+    def group(self, group: ast.Group) -> str:
+        """A group from brace to brace."""
+        return block(line for element in group.elements for line in self._element(element))
+
+    def triples(self, triples: tuple[ast.Triple, ...]) -> list[str]:
+        """Triples as statements, each ending in a dot."""
+        return TriplesText(triples, self.uses, self.terms).statements()
+
+    def select_item(self, item: ast.SelectItem) -> str:
+        """`?v`, `(expr AS ?v)`, or `(expr)` in GROUP BY."""
+        if item.expr is None:
+            return self.expressions.text(item.var) if item.var else ""
+        name = "" if item.var is None else f" AS {self.terms.term(item.var)}"
+        return f"({self.expressions.text(item.expr)}{name})"
+
+    def _element(self, element: ast.Element) -> list[str]:
+        match element:
+            case ast.Triples(triples):
+                return self.triples(triples)
+            case ast.Group():
+                return [self.group(element)]
+            case ast.Union(alternatives):
+                return [" UNION ".join(self.group(group) for group in alternatives)]
+            case ast.SubSelect():
+                return list(self._sub_select(element))
+            case _:
+                return [self._keyword_element(element)]
+
+    def _keyword_element(self, element: ast.Element) -> str:
+        match element:
+            case ast.Filter(expr):
+                return f"FILTER{self.expressions.constraint(expr)}"
+            case ast.Optional(pattern):
+                return f"OPTIONAL {self.group(pattern)}"
+            case ast.Minus(pattern):
+                return f"MINUS {self.group(pattern)}"
+            case ast.Graph(name, pattern):
+                return f"GRAPH {self.terms.term(name)} {self.group(pattern)}"
+            case ast.Service(name, pattern, silent):
+                word = "SILENT " if silent else ""
+                return f"SERVICE {word}{self.terms.term(name)} {self.group(pattern)}"
+            case ast.Bind(expr, var):
+                return f"BIND({self.expressions.text(expr)} AS {self.terms.term(var)})"
+            case ast.Values():
+                return self._values(element)
+        raise AssertionError(element)
+
+    def _values(self, values: ast.Values) -> str:
+        rows = [" ".join(self._cell(cell) for cell in row) for row in values.rows]
+        names = " ".join(self.terms.term(var) for var in values.variables)
+        if len(values.variables) == 1:
+            return f"VALUES {names} {{ {' '.join(rows)} }}"
+        return f"VALUES ({names}) {block(f'({row})' for row in rows)}"
+
+    def _cell(self, cell: ast.Iri | ast.Literal | None) -> str:
+        return "UNDEF" if cell is None else self.terms.term(cell)
+
+    def _sub_select(self, query: ast.SubSelect) -> Iterator[str]:
+        yield f"SELECT {self._modifier(query)}{self._items(query.items)}"
+        yield f"WHERE {self.group(query.pattern)}"
+        if query.group_by:
+            yield f"GROUP BY {' '.join(self.select_item(item) for item in query.group_by)}"
+        if query.having:
+            yield f"HAVING {' '.join(f'({self.expressions.text(e)})' for e in query.having)}"
+        if query.order_by:
+            yield f"ORDER BY {' '.join(self._order(order) for order in query.order_by)}"
+        if query.limit is not None:
+            yield f"LIMIT {query.limit}"
+        if query.offset is not None:
+            yield f"OFFSET {query.offset}"
+        if query.values is not None:
+            yield self._values(query.values)
+
+    def _modifier(self, query: ast.SubSelect) -> str:
+        if query.distinct:
+            return "DISTINCT "
+        return "REDUCED " if query.reduced else ""
+
+    def _items(self, items: tuple[ast.SelectItem, ...] | None) -> str:
+        return "*" if items is None else " ".join(self.select_item(item) for item in items)
+
+    def _order(self, order: ast.OrderCondition) -> str:
+        text = self.expressions.text(order.expr)
+        if order.descending:
+            return f"DESC({text})"
+        return text if isinstance(order.expr, ast.Var) else f"({text})"

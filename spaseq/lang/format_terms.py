@@ -1,0 +1,92 @@
+"""Canonical text of RDF terms and property paths."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from spaseq.lang import ast, lexical
+from spaseq.lang.unresolved import RDF, XSD
+
+_LOCAL = re.compile(f"(?:{lexical.LOCAL})?")
+_BARE = {
+    XSD + "integer": re.compile(lexical.INTEGER),
+    XSD + "decimal": re.compile(lexical.DECIMAL),
+    XSD + "double": re.compile(lexical.DOUBLE),
+    XSD + "boolean": re.compile("true|false"),
+}
+_ESCAPES = {character: "\\" + letter for letter, character in lexical.CHARACTERS.items()}
+_ESCAPES["'"] = "'"  # strings stand between double quotes
+
+# How tightly a path binds: an operand that binds less than its place asks for gets brackets.
+_ALTERNATIVE, _SEQUENCE, _INVERSE, _REPEAT, _PRIMARY = range(5)
+
+
+@dataclass(frozen=True, slots=True)
+class TermText:
+    """Writes terms with the prefixes of one prologue."""
+
+    prologue: ast.Prologue
+
+    def iri(self, iri: str) -> str:
+        """A prefixed name by the longest namespace that leaves a valid one, or `<iri>`."""
+        by_length = sorted(self.prologue.prefixes, key=lambda prefix: -len(prefix.iri))
+        for prefix in by_length:
+            local = iri[len(prefix.iri) :]
+            if iri.startswith(prefix.iri) and _LOCAL.fullmatch(local):
+                return f"{prefix.prefix}:{local}"
+        return f"<{iri}>"
+
+    def term(self, term: ast.Term) -> str:
+        match term:
+            case ast.Var(name):
+                return f"?{name}"
+            case ast.Iri(value):
+                return self.iri(value)
+            case ast.BlankNode(label):
+                return f"_:{label}"
+            case ast.Literal():
+                return self.literal(term)
+
+    def literal(self, literal: ast.Literal) -> str:
+        bare = _BARE.get(literal.datatype or "")
+        if bare is not None and bare.fullmatch(literal.lexical):
+            return literal.lexical
+        text = string(literal.lexical)
+        if literal.language is not None:
+            return f"{text}@{literal.language}"
+        return text if literal.datatype is None else f"{text}^^{self.iri(literal.datatype)}"
+
+    def verb(self, verb: ast.Var | ast.Path) -> str:
+        """A predicate: a variable or a property path."""
+        return self.term(verb) if isinstance(verb, ast.Var) else self.path(verb)
+
+    def path(self, path: ast.Path, place: int = _ALTERNATIVE) -> str:
+        """A property path in a place that takes paths binding at least as tightly as `place`."""
+        match path:
+            case ast.Iri(value):
+                return "a" if value == RDF + "type" else self.iri(value)
+            case ast.PathAlternative(parts):
+                text = "|".join(self.path(part, _SEQUENCE) for part in parts)
+                return _bracketed(text, place > _ALTERNATIVE)
+            case ast.PathSequence(parts):
+                text = "/".join(self.path(part, _INVERSE) for part in parts)
+                return _bracketed(text, place > _SEQUENCE)
+            case ast.PathInverse(inner):
+                return _bracketed(f"^{self.path(inner, _REPEAT)}", place > _INVERSE)
+            case ast.PathRepeat(inner, modifier):
+                text = f"{self.path(inner, _PRIMARY)}{modifier}"
+                return _bracketed(text, place > _REPEAT)
+            case ast.PathNegated(forward, inverse):
+                members = [self.path(iri) for iri in forward]
+                members += [f"^{self.path(iri)}" for iri in inverse]
+                return f"!{_bracketed('|'.join(members), len(members) != 1)}"
+
+
+def string(text: str) -> str:
+    """A string between double quotes, on one line."""
+    return '"' + "".join(_ESCAPES.get(character, character) for character in text) + '"'
+
+
+def _bracketed(text: str, condition: bool) -> str:
+    return f"({text})" if condition else text

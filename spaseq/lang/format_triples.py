@@ -1,0 +1,116 @@
+"""Canonical text of a block of triples: `;` and `,`, and `[ ]` and `( )` where they fit.
+
+A blank node is written as a bracket only if all its triples stand where the parser would put those
+of the bracket, so the text parses to the same triples in the same order.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spaseq.lang import ast
+from spaseq.lang.format_terms import TermText
+from spaseq.lang.unresolved import RDF
+from spaseq.lang.variables import walk
+
+_FIRST, _REST, _NIL = (ast.Iri(RDF + name) for name in ("first", "rest", "nil"))
+_IN_CELL = 3  # uses of a list's cell: as an object, and as the subject of first and of rest
+
+
+def uses_of_blank_nodes(nodes: Sequence[ast.Node]) -> Counter[str]:
+    """How often each blank node occurs in some trees."""
+    parts = (part for node in nodes for part in walk(node))
+    return Counter(part.label for part in parts if isinstance(part, ast.BlankNode))
+
+
+@dataclass(frozen=True, slots=True)
+class TriplesText:
+    """Writes the triples of one block.
+
+    `uses` counts the blank nodes of the whole pattern. The methods take the index of the first
+    triple that belongs to what they write, and also give the index after the last.
+    """
+
+    triples: Sequence[ast.Triple]
+    uses: Counter[str]
+    terms: TermText
+
+    def statements(self) -> list[str]:
+        """One text per subject, each ending in a dot."""
+        statements, index = [], 0
+        while index < len(self.triples):
+            text, index = self._statement(index)
+            statements.append(f"{text} .")
+        return statements
+
+    def _statement(self, index: int) -> tuple[str, int]:
+        subject = self.triples[index].subject
+        text, after, own = self._subject(index, subject)
+        properties, end = self._properties(after, subject)
+        if own + self._own(after, end, subject) != self._count(subject):  # it occurs elsewhere too
+            text = "()" if subject == _NIL else self.terms.term(subject)
+            properties, end = self._properties(index, subject)
+        return " ".join([text, " ;\n  ".join(properties)]).rstrip(), end
+
+    def _subject(self, index: int, subject: ast.Term) -> tuple[str, int, int]:
+        """A subject as a bracket, the index after it, and how many uses of it are in there."""
+        collection = self._collection(index, subject)
+        return (*collection, _IN_CELL - 1) if collection else ("[]", index, 0)
+
+    def _properties(self, index: int, subject: ast.Term) -> tuple[list[str], int]:
+        """`verb object, object` for each run of triples with this subject and one verb."""
+        properties: list[str] = []
+        verb: ast.Var | ast.Path | None = None
+        while index < len(self.triples) and self.triples[index].subject == subject:
+            triple = self.triples[index]
+            text, index = self._object(index + 1, triple.object)
+            if triple.predicate == verb:
+                properties[-1] += f", {text}"
+            else:
+                verb = triple.predicate
+                properties.append(f"{self.terms.verb(verb)} {text}")
+        return properties, index
+
+    def _object(self, index: int, term: ast.Term) -> tuple[str, int]:
+        """An object; `index` is that of the triple after the one that it is the object of."""
+        uses = self._count(term)
+        if uses == 1 or term == _NIL:
+            return "()" if term == _NIL else "[]", index
+        collection = self._collection(index, term) if uses == _IN_CELL else None
+        if collection is not None:
+            return collection
+        properties, end = self._properties(index, term)
+        if uses and uses == 1 + self._own(index, end, term):
+            return f"[ {' ; '.join(properties)} ]", end
+        return self.terms.term(term), index
+
+    def _collection(self, index: int, cell: ast.Term) -> tuple[str, int] | None:
+        """`( ... )`, if the triples from `index` on are those of a list that begins with `cell`."""
+        items: list[str] = []
+        while self._is(index, cell, _FIRST):
+            text, index = self._object(index + 1, self.triples[index].object)
+            if not self._is(index, cell, _REST):
+                return None
+            items.append(text)
+            cell, index = self.triples[index].object, index + 1
+            if cell == _NIL:
+                return f"({' '.join(items)})", index
+            if self._count(cell) != _IN_CELL:
+                return None
+        return None
+
+    def _is(self, index: int, subject: ast.Term, predicate: ast.Iri) -> bool:
+        if index >= len(self.triples):
+            return False
+        triple = self.triples[index]
+        return triple.subject == subject and triple.predicate == predicate
+
+    def _own(self, start: int, end: int, subject: ast.Term) -> int:
+        """How many triples of a stretch have this subject."""
+        return sum(triple.subject == subject for triple in self.triples[start:end])
+
+    def _count(self, term: ast.Term) -> int:
+        """The uses of a blank node; 0 for any other term."""
+        return self.uses[term.label] if isinstance(term, ast.BlankNode) else 0

@@ -1,0 +1,149 @@
+"""The clauses of the header, the head of a GPM, and HAVING (LANGUAGE section 2).
+
+Each element begins after the keyword that opens its clause: that keyword is how the clause was
+found, or it was misspelt and has been reported already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyparsing import And, Empty, ParserElement
+
+from spaseq.errors import Span
+from spaseq.lang import ast
+from spaseq.lang.grammar.expressions import EXPRESSION
+from spaseq.lang.grammar.sequences import DURATION, REF
+from spaseq.lang.grammar.subselect import SELECT_ITEM, STAR
+from spaseq.lang.grammar.terminals import (
+    DATE_TIME,
+    INTEGER,
+    IRI,
+    IRI_REFERENCE,
+    NAME,
+    NAMESPACE,
+    RDF_LITERAL,
+    VAR,
+    Word,
+    just,
+    keyword,
+    mark,
+    rule,
+    whole,
+    words,
+)
+from spaseq.lang.grammar.triples import TRIPLES_TEMPLATE
+from spaseq.lang.unresolved import BaseClause, PrefixClause, TypedLiteral, WrittenIri
+
+STRATEGIES = ("ALL", "NEXT", "LAST", "MAX", "STRICT")
+
+
+@dataclass(frozen=True, slots=True)
+class Partition(ast.Node):
+    """The variables of PARTITION BY."""
+
+    variables: tuple[ast.Var, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GpmHead(ast.Node):
+    """`DEFINE GPM name ON stream, ...`, without the pattern."""
+
+    name: str
+    streams: tuple[ast.Ref, ...]
+
+
+def _prefix(span: Span, namespace: Word, iri: ast.Iri) -> PrefixClause:
+    return PrefixClause(namespace.text[:-1], iri, span=span)
+
+
+def _select(span: Span, *parts: Word | ast.SelectItem) -> ast.Select:
+    modifiers = [part.text for part in parts if isinstance(part, Word)]
+    items = tuple(part for part in parts if isinstance(part, ast.SelectItem))
+    strategy: Any = next((word for word in modifiers if word in STRATEGIES), "ALL")
+    return ast.Select(items or None, "DISTINCT" in modifiers, strategy, span=span)
+
+
+def _construct(span: Span, *blocks: ast.Triples) -> ast.Construct:
+    return ast.Construct(tuple(t for block in blocks for t in block.triples), span=span)
+
+
+def _time_window(
+    span: Span,
+    length: ast.Duration,
+    tumbling: Word | None = None,
+    origin: ast.Literal | TypedLiteral | Word | None = None,
+) -> ast.TimeWindow:
+    # `names` checks a literal's datatype and puts its lexical form here.
+    start: Any = origin.text if isinstance(origin, Word) else origin
+    return ast.TimeWindow(length, tumbling is not None, start, span=span)
+
+
+def _count_window(span: Span, count: Word) -> ast.CountWindow:
+    return ast.CountWindow(int(count.text), span=span)
+
+
+def _partition(span: Span, *variables: ast.Var) -> Partition:
+    return Partition(variables, span=span)
+
+
+def _skip(span: Span, *parts: Word | ast.Ref) -> ast.Skip:
+    kind: Any = " ".join(part.text for part in parts if isinstance(part, Word))
+    gpm = next((part for part in parts if isinstance(part, ast.Ref)), None)
+    return ast.Skip(kind.removeprefix("SKIP "), gpm, span=span)
+
+
+def _stream(span: Span, name: Word, iri: WrittenIri) -> ast.FromStream:
+    return ast.FromStream(name.text, iri, span=span)  # type: ignore[arg-type]
+
+
+def _gpm_head(span: Span, name: Word, *streams: ast.Ref) -> GpmHead:
+    return GpmHead(name.text, streams, span=span)
+
+
+def _phrase(*expected: str) -> ParserElement:
+    return And([words(word) for word in expected])
+
+
+_TUMBLING = words("TUMBLING") + (keyword("FROM") + (DATE_TIME | RDF_LITERAL))[0, 1]
+_WINDOW = rule(DURATION + _TUMBLING[0, 1], _time_window) | rule(
+    INTEGER + keyword("EVENTS?", "EVENTS"), _count_window
+)
+_SKIP = (
+    _phrase("NO", "SKIP")
+    | _phrase("CONSUME")
+    | _phrase("SKIP", "TO", "NEXT", "EVENT")
+    | _phrase("SKIP", "PAST", "LAST", "EVENT")
+    | _phrase("SKIP", "TO") + words("FIRST", "LAST") + REF
+)
+_VARIABLES = mark("(") + VAR + (mark(",")[0, 1] + VAR)[...] + mark(")") | VAR
+_STREAM = rule(keyword("STREAM") + NAME + IRI, _stream)
+_KB = rule(keyword("NAMED") + IRI, lambda span, iri: ast.FromKb(iri, span=span))
+
+# The keyword that opens a clause -> what follows it.
+CLAUSES: Mapping[str, ParserElement] = {
+    opening: whole(element)
+    for opening, element in {
+        "BASE": rule(just(IRI_REFERENCE), lambda span, iri: BaseClause(iri, span=span)),
+        "PREFIX": rule(NAMESPACE + IRI_REFERENCE, _prefix),
+        "REGISTER": keyword("STREAM") + IRI + keyword("AS"),
+        "SELECT": rule(
+            words("DISTINCT")[0, 1]
+            + words(*STRATEGIES, name="a selection strategy")[0, 1]
+            + (STAR | SELECT_ITEM[1, ...]),
+            _select,
+        ),
+        "CONSTRUCT": rule(mark("{") + TRIPLES_TEMPLATE[0, 1] + mark("}"), _construct),
+        "WITHIN": _WINDOW,
+        "PARTITION": rule(keyword("BY") + _VARIABLES, _partition),
+        "AFTER": rule(keyword("MATCH") + _SKIP, _skip),
+        "FROM": _STREAM | _KB,
+        "WHERE": Empty(),
+        "HAVING": mark("(") + EXPRESSION + mark(")"),
+    }.items()
+}
+
+GPM_HEAD = rule(keyword("GPM") + NAME + keyword("ON") + REF + (mark(",") + REF)[...], _gpm_head)
+WHOLE_GPM_HEAD = whole(GPM_HEAD)

@@ -1,0 +1,223 @@
+"""Expressions (SPARQL 1.1 section 19.8, productions 107-128), with SPAseq's own functions.
+
+Precedence has three levels of rules only - logic, comparison, arithmetic - and `||` against `&&`,
+`+` against `*` is settled when the operands are in hand: fewer rules to descend through for every
+variable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyparsing import Forward, ParserElement
+
+from spaseq.errors import Span
+from spaseq.lang import ast, lexical
+from spaseq.lang.functions import AGGREGATES, BUILT_INS, GROUP_PICKS
+from spaseq.lang.grammar.terminals import (
+    BOOLEAN,
+    EMPTY_BRACKETS,
+    IRI,
+    NAME,
+    NUMBER,
+    RDF_LITERAL,
+    STRING,
+    VAR,
+    Word,
+    keyword,
+    mark,
+    rule,
+    symbols,
+    words,
+)
+from spaseq.lang.unresolved import WrittenIri
+
+A_FUNCTION = "a function"
+
+EXPRESSION = Forward()
+GROUP_GRAPH_PATTERN = Forward()  # defined in `patterns`; EXISTS needs it here
+
+# --- operators -------------------------------------------------------------------------------
+
+
+def _binary(span: Span, first: ast.Expr, *rest: Word | ast.Expr) -> ast.Expr:
+    """Left-associative `first op operand op operand ...`, all operators of one precedence."""
+    result = first
+    for op, operand in zip(rest[::2], rest[1::2], strict=True):
+        inner = Span(span.start, operand.span.end)
+        result = ast.Arithmetic(op.text, result, operand, span=inner)  # type: ignore
+    return result
+
+
+def _split(parts: Sequence[Word | ast.Expr], ops: str) -> list[list[Word | ast.Expr]]:
+    """The runs of `parts` between the operators in `ops`; all but the first begin with theirs."""
+    runs: list[list[Word | ast.Expr]] = [[]]
+    for part in parts:
+        if isinstance(part, Word) and part.text in ops.split():
+            runs.append([part])
+        else:
+            runs[-1].append(part)
+    return runs
+
+
+def _numeric(span: Span, *parts: Word | ast.Expr) -> ast.Expr:
+    terms: list[Word | ast.Expr] = []
+    for run in _split(parts, "+ -"):
+        sign, factors = (run[:1], run[1:]) if terms else ([], run)
+        terms += [*sign, _binary(_around(factors), *factors)]  # type: ignore[arg-type]
+    return _binary(span, *terms)  # type: ignore[arg-type]
+
+
+def _logical(span: Span, *parts: Word | ast.Expr) -> ast.Expr:
+    conjunctions = [_conjunction(run) for run in _split(parts, "||")]
+    return conjunctions[0] if len(conjunctions) == 1 else ast.Or(tuple(conjunctions), span=span)
+
+
+def _conjunction(parts: Sequence[Word | ast.Expr]) -> ast.Expr:
+    operands = tuple(part for part in parts if not isinstance(part, Word))
+    return operands[0] if len(operands) == 1 else ast.And(operands, span=_around(operands))
+
+
+def _around(parts: Sequence[Word | ast.Expr]) -> Span:
+    return Span(parts[0].span.start, parts[-1].span.end)
+
+
+def _relational(span: Span, left: ast.Expr, *rest: Word | ast.Expr) -> ast.Expr:
+    match rest:
+        case ():
+            return left
+        case [Word("IN" | "NOT" as word), *options]:
+            return ast.In(left, tuple(options), word == "NOT", span=span)  # type: ignore[arg-type]
+        case [Word(op), right]:
+            return ast.Compare(op, left, right, span=span)  # type: ignore[arg-type]
+    raise AssertionError(rest)
+
+
+def _unary(span: Span, op: Word, operand: ast.Expr) -> ast.Expr:
+    if op.text == "!":
+        return ast.Not(operand, span=span)
+    return ast.Sign(op.text, operand, span=span)  # type: ignore[arg-type]
+
+
+# --- calls -----------------------------------------------------------------------------------
+
+
+def _call(span: Span, name: Word, *args: ast.Expr) -> ast.Call:
+    return ast.Call(name.text, args, span=span)
+
+
+@dataclass(frozen=True, slots=True)
+class _Separator:
+    span: Span
+    text: Word
+
+
+def _aggregate(span: Span, name: Word, *parts: Word | _Separator | ast.Expr) -> ast.Aggregate:
+    distinct, operand, separator = False, None, None
+    for part in parts:
+        match part:
+            case Word(text):
+                distinct = distinct or text == "DISTINCT"  # the other word is `*`
+            case _Separator(_, word):
+                separator = word.text
+            case expr:
+                operand = expr
+    return ast.Aggregate(name.text, operand, distinct, separator, span=span)
+
+
+def _iri_or_function(
+    span: Span, iri: WrittenIri, args: _Arguments | None = None
+) -> WrittenIri | ast.FunctionCall:
+    if args is None:
+        return iri
+    return ast.FunctionCall(iri, args.args, args.distinct, span=span)  # type: ignore[arg-type]
+
+
+class _Arguments:
+    """The argument list of a call by IRI."""
+
+    def __init__(self, span: Span, *parts: Word | ast.Expr) -> None:
+        self.span = span
+        self.distinct = any(isinstance(part, Word) for part in parts)
+        self.args = tuple(part for part in parts if not isinstance(part, Word))
+
+
+def _exists(span: Span, *parts: Word | ast.Group) -> ast.Exists:
+    *negation, group = parts
+    return ast.Exists(group, bool(negation), span=span)  # type: ignore[arg-type]
+
+
+def _function(*names: str) -> ParserElement:
+    return words(*names, name=A_FUNCTION)
+
+
+def _bracketed(element: ParserElement) -> ParserElement:
+    return mark("(") + element + mark(")")
+
+
+def _list_of(element: ParserElement) -> ParserElement:
+    return element + (mark(",") + element)[...]
+
+
+_DISTINCT = words("DISTINCT")
+_EXPRESSION_LIST = EMPTY_BRACKETS | _bracketed(_list_of(EXPRESSION))
+
+_ARGUMENTS = rule(
+    EMPTY_BRACKETS | _bracketed(_DISTINCT[0, 1] + _list_of(EXPRESSION)),
+    _Arguments,
+)
+_EXISTS = rule(keyword("EXISTS") + GROUP_GRAPH_PATTERN, _exists) | rule(
+    words("NOT", name="NOT EXISTS") + keyword("EXISTS") + GROUP_GRAPH_PATTERN, _exists
+)
+_SEPARATOR = rule(mark(";") + keyword("SEPARATOR") + mark("=") + STRING, _Separator)
+_SPASEQ_CALL = (
+    rule(
+        _function("PREV") + _bracketed(VAR),
+        lambda span, _, var: ast.Prev(var, span=span),
+    )
+    | rule(_function(*GROUP_PICKS) + _bracketed(VAR), _aggregate)
+    | rule(
+        _function("TIMESTAMP") + _bracketed(NAME),
+        lambda span, _, gpm: ast.Timestamp(ast.Ref(gpm.text, span=gpm.span), span=span),
+    )
+)
+_AGGREGATE = (
+    rule(
+        _function("COUNT") + _bracketed(_DISTINCT[0, 1] + (symbols(r"\*", "'*'") | EXPRESSION)),
+        _aggregate,
+    )
+    | rule(
+        _function("GROUP_CONCAT") + _bracketed(_DISTINCT[0, 1] + EXPRESSION + _SEPARATOR[0, 1]),
+        _aggregate,
+    )
+    | rule(
+        _function(*(AGGREGATES - {"COUNT", "GROUP_CONCAT"}))
+        + _bracketed(_DISTINCT[0, 1] + EXPRESSION),
+        _aggregate,
+    )
+)
+_BUILT_IN = rule(_function(*BUILT_INS) + _EXPRESSION_LIST, _call)
+
+BRACKETED_EXPRESSION = _bracketed(EXPRESSION)
+CALL = _SPASEQ_CALL | _AGGREGATE | _BUILT_IN | _EXISTS
+FUNCTION_CALL = rule(IRI + _ARGUMENTS, _iri_or_function)
+CONSTRAINT = BRACKETED_EXPRESSION | CALL | FUNCTION_CALL
+
+_PRIMARY = (
+    VAR
+    | NUMBER
+    | BRACKETED_EXPRESSION
+    | BOOLEAN
+    | CALL
+    | RDF_LITERAL
+    | rule(IRI + _ARGUMENTS[0, 1], _iri_or_function)
+)
+_UNARY = _PRIMARY | rule(symbols(r"!(?!=)|[+-]", "'!'") + _PRIMARY, _unary)
+_NUMERIC = rule(_UNARY + (symbols(r"[-+*/]", "an operator") + _UNARY)[...], _numeric)
+# Of two tokens that begin alike the longer is meant: `<?a&&?b>` is an IRI.
+_COMPARISON = symbols(rf"(?!{lexical.IRI_REF})(?:<=|>=|!=|=|<|>)", "an operator") + _NUMERIC
+_MEMBERSHIP = (words("IN") | words("NOT", name="NOT IN") + keyword("IN")) + _EXPRESSION_LIST
+_RELATIONAL = rule(_NUMERIC + (_COMPARISON | _MEMBERSHIP)[0, 1], _relational)
+
+EXPRESSION <<= rule(_RELATIONAL + (symbols(r"\|\||&&", "an operator") + _RELATIONAL)[...], _logical)

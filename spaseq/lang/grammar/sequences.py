@@ -1,0 +1,104 @@
+"""Sequence expressions (LANGUAGE section 2, `Sequence`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyparsing import Forward
+
+from spaseq.errors import Span
+from spaseq.lang import ast, lexical
+from spaseq.lang.grammar.terminals import (
+    INTEGER,
+    NAME,
+    Mark,
+    Word,
+    just,
+    mark,
+    rule,
+    symbols,
+    terminal,
+    whole,
+    words,
+)
+
+SEQUENCE = Forward()
+
+UNITS = ("MILLISECONDS", "SECONDS", "MINUTES", "HOURS", "DAYS")
+A_UNIT = "a unit of time"
+_QUANTIFIERS = {"+": (1, None), "*": (0, None), "?": (0, 1)}
+
+
+def _duration(span: Span, amount: Word, unit: Word) -> ast.Duration:
+    plural: Any = unit.text if unit.text.endswith("S") else unit.text + "S"
+    return ast.Duration(int(amount.text), plural, span=span)
+
+
+def _op(span: Span, kind: Word, gap: ast.Duration | None = None) -> ast.Op:
+    return ast.Op(kind.text, gap, span=span)  # type: ignore[arg-type]
+
+
+def _short_quantifier(span: Span, symbol: Word) -> ast.Quantifier:
+    return ast.Quantifier(*_QUANTIFIERS[symbol.text], span=span)
+
+
+def _counted_quantifier(span: Span, minimum: Word, *rest: Word) -> ast.Quantifier:
+    """`{n}`, `{n,}` or `{n,m}`."""
+    match rest:
+        case ():
+            return ast.Quantifier(int(minimum.text), int(minimum.text), span=span)
+        case (_,):
+            return ast.Quantifier(int(minimum.text), None, span=span)
+        case _:
+            return ast.Quantifier(int(minimum.text), int(rest[1].text), span=span)
+
+
+def _step(
+    span: Span, atom: ast.Ref | ast.Bracket, suffix: ast.Quantifier | Word | None = None
+) -> ast.Step:
+    if isinstance(suffix, Word):
+        return ast.Step(atom, negated=True, span=span)
+    return ast.Step(atom, suffix, span=span)
+
+
+def _bracket(span: Span, *parts: ast.Sequence | Word) -> ast.Bracket:
+    kinds: list[Any] = [part.text for part in parts if isinstance(part, Word)]
+    operands = tuple(part for part in parts if isinstance(part, ast.Sequence))
+    return ast.Bracket(kinds[0] if kinds else None, operands, span=span)
+
+
+def _sequence(span: Span, *parts: ast.Step | ast.Op) -> ast.Sequence:
+    return ast.Sequence(parts[::2], parts[1::2], span=span)  # type: ignore[arg-type]
+
+
+def _ref(text: str, span: Span) -> ast.Ref:
+    return ast.Ref(text, span=span)
+
+
+DURATION = rule(INTEGER + words(*UNITS, *(unit[:-1] for unit in UNITS), name=A_UNIT), _duration)
+REF = rule(just(NAME), lambda span, name: ast.Ref(name.text, span=span))
+
+# In a sequence AND is an operator, wherever it stands.
+_GPM = terminal(rf"(?!(?i:AND)(?!\w)){lexical.NAME}", "the name of a GPM", _ref)
+_OP = rule(symbols("[,;:]", "a sequence operator") + (mark("[") + DURATION + mark("]"))[0, 1], _op)
+_BRACE = terminal(r"\{", "a quantifier", Mark)
+_COUNTED = _BRACE + INTEGER + (symbols(",", "','") + INTEGER[0, 1])[0, 1] + mark("}")
+_SUFFIX = (
+    rule(just(symbols(r"[+*?]", "a quantifier")), _short_quantifier)
+    | symbols("!", "'!'")
+    | rule(_COUNTED, _counted_quantifier)
+)
+_OPERANDS = (
+    SEQUENCE
+    + (
+        (symbols(r"\|", "'|'") + SEQUENCE)[1, ...]
+        | (symbols("&", "'&'") + SEQUENCE)[1, ...]
+        | (words("AND") + SEQUENCE)[1, ...]
+    )[0, 1]
+)
+_ATOM = _GPM | rule(mark("(") + _OPERANDS + mark(")"), _bracket)
+_STEP = rule(_ATOM + _SUFFIX[0, 1], _step)
+
+SEQUENCE <<= rule(_STEP + (_OP + _STEP)[...], _sequence)
+
+WHOLE_SEQUENCE = whole(mark("(") + SEQUENCE + mark(")"))

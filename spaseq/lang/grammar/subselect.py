@@ -1,0 +1,125 @@
+"""Sub-queries (SPARQL 1.1 section 19.8, productions 8, 9 and 18-28)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from spaseq.errors import Span
+from spaseq.lang import ast
+from spaseq.lang.grammar.expressions import (
+    BRACKETED_EXPRESSION,
+    CALL,
+    CONSTRAINT,
+    EXPRESSION,
+    FUNCTION_CALL,
+    GROUP_GRAPH_PATTERN,
+)
+from spaseq.lang.grammar.terminals import (
+    INTEGER,
+    VAR,
+    Word,
+    just,
+    keyword,
+    mark,
+    rule,
+    symbols,
+    words,
+)
+from spaseq.lang.grammar.values import INLINE_DATA
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What one clause of the sub-query gives to a field of the node."""
+
+    field: str
+    value: Any
+    span: Span
+
+
+def _select_item(span: Span, *parts: ast.Expr) -> ast.SelectItem:
+    match parts:
+        case (ast.Var() as var,):
+            return ast.SelectItem(var, span=span)
+        case (expr, ast.Var() as var):
+            return ast.SelectItem(var, expr, span=span)
+    raise AssertionError(parts)
+
+
+def _group_item(span: Span, *parts: ast.Expr) -> ast.SelectItem:
+    match parts:
+        case (ast.Var(),) | (_, ast.Var()):
+            return _select_item(span, *parts)
+        case (expr,):
+            return ast.SelectItem(None, expr, span=span)
+    raise AssertionError(parts)
+
+
+def _order_condition(span: Span, *parts: Word | ast.Expr) -> ast.OrderCondition:
+    *direction, expr = parts
+    descending = any(word.text == "DESC" for word in direction)  # type: ignore[union-attr]
+    return ast.OrderCondition(expr, descending, span=span)  # type: ignore[arg-type]
+
+
+def _listed(field: str) -> Any:
+    return lambda span, *items: _Part(field, items, span)
+
+
+def _number(field: str) -> Any:
+    return lambda span, number: _Part(field, int(number.text), span)
+
+
+def _projection(span: Span, *parts: Word | ast.SelectItem) -> _Part:
+    items = tuple(part for part in parts if not isinstance(part, Word))
+    return _Part("items", items or None, span)
+
+
+def _sub_select(span: Span, *parts: Word | _Part | ast.Group | ast.Values) -> ast.SubSelect:
+    fields: dict[str, Any] = {}
+    for part in parts:
+        match part:
+            case Word(word):
+                fields[word.lower()] = True
+            case _Part(field, value):
+                fields[field] = value
+            case ast.Group():
+                fields["pattern"] = part
+            case ast.Values():
+                fields["values"] = part
+    return ast.SubSelect(**fields, span=span)
+
+
+STAR = symbols(r"\*", "'*'")
+SELECT_ITEM = rule(just(VAR), _select_item) | rule(
+    mark("(") + EXPRESSION + keyword("AS") + VAR + mark(")"), _select_item
+)
+
+_PROJECTION = rule(STAR | SELECT_ITEM[1, ...], _projection)
+_GROUP_ITEM = (
+    rule(just(VAR), _group_item)
+    | rule(mark("(") + EXPRESSION + (keyword("AS") + VAR)[0, 1] + mark(")"), _group_item)
+    | rule(CALL | FUNCTION_CALL, _group_item)
+)
+_GROUP_BY = rule(keyword("GROUP") + keyword("BY") + _GROUP_ITEM[1, ...], _listed("group_by"))
+_HAVING = rule(keyword("HAVING") + CONSTRAINT[1, ...], _listed("having"))
+_ORDER_CONDITION = rule(
+    words("ASC", "DESC") + BRACKETED_EXPRESSION | CONSTRAINT | VAR, _order_condition
+)
+_ORDER_BY = rule(keyword("ORDER") + keyword("BY") + _ORDER_CONDITION[1, ...], _listed("order_by"))
+_LIMIT = rule(keyword("LIMIT") + INTEGER, _number("limit"))
+_OFFSET = rule(keyword("OFFSET") + INTEGER, _number("offset"))
+
+SUB_SELECT = rule(
+    keyword("SELECT")
+    + words("DISTINCT", "REDUCED")[0, 1]
+    + _PROJECTION
+    + keyword("WHERE")[0, 1]
+    + GROUP_GRAPH_PATTERN
+    + _GROUP_BY[0, 1]
+    + _HAVING[0, 1]
+    + _ORDER_BY[0, 1]
+    + (_LIMIT + _OFFSET[0, 1] | _OFFSET + _LIMIT[0, 1])[0, 1]
+    + INLINE_DATA[0, 1],
+    _sub_select,
+)

@@ -1,0 +1,48 @@
+"""Inline data: VALUES (SPARQL 1.1 section 19.8, productions 61-65)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spaseq.errors import Span
+from spaseq.lang import ast
+from spaseq.lang.grammar.terminals import (
+    EMPTY_BRACKETS,
+    IRI,
+    LITERAL,
+    VAR,
+    Word,
+    just,
+    keyword,
+    mark,
+    rule,
+    words,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    span: Span
+    cells: tuple[ast.Iri | ast.Literal | None, ...]
+
+
+def _row(span: Span, *cells: ast.Iri | ast.Literal | Word) -> _Row:
+    return _Row(span, tuple(None if isinstance(cell, Word) else cell for cell in cells))
+
+
+def _values(span: Span, *parts: ast.Var | _Row) -> ast.Values:
+    variables = tuple(part for part in parts if isinstance(part, ast.Var))
+    rows = tuple(part.cells for part in parts if isinstance(part, _Row))
+    return ast.Values(variables, rows, span=span)
+
+
+_CELL = IRI | LITERAL | words("UNDEF")
+_ONE_VARIABLE = VAR + mark("{") + rule(just(_CELL), _row)[...] + mark("}")
+_SEVERAL = (
+    (EMPTY_BRACKETS | mark("(") + VAR[1, ...] + mark(")"))
+    + mark("{")
+    + rule(EMPTY_BRACKETS | mark("(") + _CELL[1, ...] + mark(")"), _row)[...]
+    + mark("}")
+)
+
+INLINE_DATA = rule(keyword("VALUES") + (_ONE_VARIABLE | _SEVERAL), _values)

@@ -1,0 +1,47 @@
+"""Regular expressions of SPARQL's terminals (SPARQL 1.1 section 19.8, productions 139-173)."""
+
+from __future__ import annotations
+
+_BASE = (
+    "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d"
+    "\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+)
+_U = _BASE + "_"
+_COMBINING = "\u00b7\u0300-\u036f\u203f-\u2040"
+_CHARS = f"{_U}0-9{_COMBINING}-"  # the hyphen last: it stands in character classes
+_ESCAPED = r"%[0-9A-Fa-f]{2}|\\[_~.!$&'()*+,;=/?#@%-]"
+
+NAME = rf"[{_U}][{_U}0-9]*"
+VARIABLE = rf"[?$][{_U}0-9][{_U}0-9{_COMBINING}]*"
+PREFIX = rf"(?:[{_BASE}](?:[{_CHARS}.]*[{_CHARS}])?)?:"
+LOCAL = rf"(?:[{_U}:0-9]|{_ESCAPED})(?:(?:[{_CHARS}.:]|{_ESCAPED})*(?:[{_CHARS}:]|{_ESCAPED}))?"
+IRI_REF = r'<[^<>"{}|^`\\\x00-\x20]*>'
+BLANK_NODE = rf"_:[{_U}0-9](?:[{_CHARS}.]*[{_CHARS}])?"
+LANGUAGE_TAG = r"@[A-Za-z]+(?:-[A-Za-z0-9]+)*"
+
+_CHARACTER_ESCAPE = r"""\\[tbnrf"'\\]"""
+STRING = "|".join(
+    (
+        rf'"""(?:"{{0,2}}(?:[^"\\]|{_CHARACTER_ESCAPE}))*"""',
+        rf"'''(?:'{{0,2}}(?:[^'\\]|{_CHARACTER_ESCAPE}))*'''",
+        rf'"(?:[^"\\\n\r]|{_CHARACTER_ESCAPE})*"',
+        rf"'(?:[^'\\\n\r]|{_CHARACTER_ESCAPE})*'",
+    )
+)
+# What stands after a backslash in a string -> the character meant.
+CHARACTERS = {
+    "t": "\t",
+    "b": "\b",
+    "n": "\n",
+    "r": "\r",
+    "f": "\f",
+    '"': '"',
+    "'": "'",
+    "\\": "\\",
+}
+
+_EXPONENT = r"[eE][+-]?[0-9]+"
+DOUBLE = rf"[+-]?(?:[0-9]+\.[0-9]*{_EXPONENT}|\.?[0-9]+{_EXPONENT})"
+DECIMAL = r"[+-]?[0-9]*\.[0-9]+"
+INTEGER = r"[+-]?[0-9]+"
+DATE_TIME = r"-?[0-9]{4,}-[0-9]{2}-[0-9]{2}T[0-9:.]+(?:Z|[+-][0-9]{2}:[0-9]{2})?"

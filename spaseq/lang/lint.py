@@ -1,0 +1,136 @@
+"""Warnings: what is a query, but hardly the one its author meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from spaseq.errors import Diagnostic, Span
+from spaseq.lang import ast
+from spaseq.lang.resolve import Resolved
+from spaseq.lang.sequence import Branch, Chain, Negation, Part, Repeat, Take, occurrences, parts
+from spaseq.lang.variables import expression_variables, filters_of
+
+
+def lint(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Warnings for a query without errors."""
+    yield from _unused(resolved)
+    yield from _unbound(resolved)
+    yield from _vacuous_negations(resolved)
+    yield from _unreachable(resolved, resolved.query.sequence)
+    yield from _unbound_outputs(resolved)
+
+
+def _warning(
+    resolved: Resolved, code: str, message: str, span: Span, near: str = ""
+) -> Diagnostic:
+    names = sorted({f"?{v}" for vs in resolved.binds.values() for v in vs})
+    close = get_close_matches(near, names, n=1, cutoff=0.5) if near else []
+    return Diagnostic(
+        "warning", code, message, span, resolved.source, (), close[0] if close else None
+    )
+
+
+def _unused(resolved: Resolved) -> Iterator[Diagnostic]:
+    used = {o.gpm for o in occurrences(resolved.chain)}
+    for gpm in resolved.query.gpms:
+        if gpm.name not in used:
+            message = f"GPM {gpm.name} is defined but never used in the sequence"
+            yield _warning(resolved, "unused-gpm", message, gpm.span)
+
+
+def _unbound(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Variables of FILTERs that nothing has bound when the FILTER is evaluated."""
+    everything = {v for vs in resolved.binds.values() for v in vs}
+    seen = _seen_before(resolved)
+    for gpm in resolved.query.gpms:
+        if gpm.name not in seen:
+            continue
+        visible = seen[gpm.name] | resolved.binds[gpm.name]
+        for expr in filters_of(gpm.pattern):
+            for name in sorted(expression_variables(expr) - visible):
+                what = "is bound only later" if name in everything else "nothing binds it"
+                message = f"the FILTER can never hold: ?{name}: {what}"
+                yield _warning(resolved, "unbound-variable", message, expr.span, f"?{name}")
+
+
+def _seen_before(resolved: Resolved) -> dict[str, set[str]]:
+    """By GPM, the variables that may be bound before some use of it."""
+    seen: dict[str, set[str]] = {}
+    whole = {v for o in resolved.scope.occurrences if o.negation is None
+             for v in resolved.binds.get(o.gpm, ())}  # fmt: skip
+
+    def walk(chain: Chain, before: set[str]) -> set[str]:
+        for link in chain.links:
+            before = before | after(link.part, before)
+        return before
+
+    def after(part: Part, before: set[str]) -> set[str]:
+        match part:
+            case Take(use):
+                seen.setdefault(use.gpm, set()).update(before)
+                return before | resolved.binds.get(use.gpm, frozenset())
+            case Repeat(body=body):
+                return walk(body, walk(body, before))
+            case Negation(body=body):
+                walk(body, before | whole)
+                return before
+            case Branch("|", operands):
+                return set().union(*(walk(o, before) for o in operands))
+            case Branch(_, operands):
+                for operand in operands:
+                    before = walk(operand, before)
+                return before
+
+    walk(resolved.chain, set())
+    return seen
+
+
+def _vacuous_negations(resolved: Resolved) -> Iterator[Diagnostic]:
+    chains = [resolved.chain]
+    for part in parts(resolved.chain):
+        match part:
+            case Branch(_, operands):
+                chains.extend(operands)
+            case Repeat(body=body) | Negation(body=body):
+                chains.append(body)
+            case _:
+                pass
+    for chain in chains:
+        for i, link in enumerate(chain.links[1:-1], 1):
+            if isinstance(link.part, Negation) and link.join.kind == ",":
+                if chain.links[i + 1].join.kind == ",":
+                    yield _warning(
+                        resolved,
+                        "vacuous-negation",
+                        "negation between two ',' can never fail: no event lies between",
+                        link.part.span,
+                    )
+
+
+def _unreachable(resolved: Resolved, sequence: ast.Sequence) -> Iterator[Diagnostic]:
+    for step in sequence.steps:
+        if not isinstance(step.atom, ast.Bracket):
+            continue
+        seen: list[ast.Sequence] = []
+        for operand in step.atom.operands:
+            if step.atom.kind == "|" and operand in seen:
+                yield _warning(
+                    resolved,
+                    "unreachable-alternative",
+                    "this alternative is unreachable: one before it is the same",
+                    operand.span,
+                )
+            seen.append(operand)
+            yield from _unreachable(resolved, operand)
+
+
+def _unbound_outputs(resolved: Resolved) -> Iterator[Diagnostic]:
+    bound = set(resolved.scope.owner) | set(resolved.scope.singles)
+    form = resolved.query.form
+    if isinstance(form, ast.Select):
+        for item in form.items or ():
+            if item.expr is None and item.var is not None and item.var.name not in bound:
+                message = f"?{item.var.name} is selected, but nothing binds it"
+                name = f"?{item.var.name}"
+                yield _warning(resolved, "unbound-variable", message, item.var.span, name)

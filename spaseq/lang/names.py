@@ -1,0 +1,138 @@
+"""Looks up the names that the grammar left as written: prefixes, relative IRIs, blank nodes.
+
+SPARQL 1.1 sections 4.1 and 19.6. `xsd:`, `rdf:` and `rdfs:` may be used undeclared, with a warning.
+Blank nodes get labels `b0`, `b1`, ... in the order of the text, so that how a query wrote them
+makes no difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from spaseq.errors import Span
+from spaseq.lang import ast
+from spaseq.lang.findings import Findings
+from spaseq.lang.iris import is_absolute, resolve
+from spaseq.lang.rewriting import rewritten
+from spaseq.lang.spelling import nearest
+from spaseq.lang.unresolved import (
+    RDF,
+    RDFS,
+    XSD,
+    BaseClause,
+    PrefixClause,
+    PrefixedName,
+    TypedLiteral,
+    WrittenIri,
+)
+
+NodeT = TypeVar("NodeT", bound=ast.Node)
+
+ASSUMED = {"xsd": XSD, "rdf": RDF, "rdfs": RDFS}
+_TIMES = (None, XSD + "dateTime", XSD + "dateTimeStamp")
+
+
+@dataclass
+class Names:
+    """The names of one query. `unreadable` are prefixes whose declaration has an error."""
+
+    findings: Findings
+    unreadable: frozenset[str] = frozenset()
+    base: str | None = None
+    prefixes: dict[str, str] = field(default_factory=dict)
+    blank_nodes: int = 0
+
+    def declare(self, clauses: Iterable[BaseClause | PrefixClause]) -> None:
+        """Takes in the clauses of the prologue, in the order of the text."""
+        for clause in clauses:
+            iri = self._absolute(clause.iri).value
+            if isinstance(clause, PrefixClause):
+                self.prefixes[clause.prefix] = iri
+            elif is_absolute(iri):
+                self.base = iri
+
+    def prologue(self, span: Span) -> ast.Prologue:
+        """The prologue, with the prefixes that were assumed."""
+        prefixes = tuple(ast.Prefix(*item) for item in self.prefixes.items())
+        return ast.Prologue(self.base, prefixes, span=span)
+
+    def resolved(self, tree: NodeT) -> NodeT:
+        """`tree` with every name looked up; blank node labels are local to it."""
+        labels: dict[str, str] = {}
+
+        def look_up(node: ast.Node) -> ast.Node | None:
+            match node:
+                case PrefixedName() | ast.Iri():
+                    return self._iri(node)
+                case TypedLiteral():
+                    return self._literal(node)
+                case ast.BlankNode(label):
+                    return ast.BlankNode(self._label(labels, label), span=node.span)
+                case ast.TimeWindow():
+                    return self._window(node)
+            return None
+
+        return rewritten(tree, look_up)
+
+    def _iri(self, written: WrittenIri) -> ast.Iri:
+        if isinstance(written, ast.Iri):
+            return self._absolute(written)
+        namespace = self.prefixes.get(written.prefix)
+        if namespace is None:
+            namespace = self._undeclared(written)
+        return ast.Iri(namespace + written.local, span=written.span)
+
+    def _undeclared(self, name: PrefixedName) -> str:
+        prefix = name.prefix
+        if prefix in self.unreadable:
+            return f"{prefix}:"
+        if prefix in ASSUMED:
+            self.findings.warning(
+                f"prefix {prefix}: is not declared; taken to be <{ASSUMED[prefix]}>",
+                name.span,
+                code="assumed-prefix",
+            )
+            return self.prefixes.setdefault(prefix, ASSUMED[prefix])
+        near = nearest(prefix, self.prefixes)
+        self.findings.error(
+            f"prefix {prefix}: is not declared",
+            Span(name.span.start, name.span.start + len(prefix) + 1),
+            code="undeclared-prefix",
+            suggestion=None if near is None else f"{near}:",
+        )
+        return f"{prefix}:"
+
+    def _absolute(self, iri: ast.Iri) -> ast.Iri:
+        if is_absolute(iri.value):
+            return iri
+        if self.base is not None:
+            return ast.Iri(resolve(iri.value, self.base), span=iri.span)
+        self.findings.warning(
+            "a relative IRI without BASE is taken as it is written", iri.span, code="relative-iri"
+        )
+        return iri
+
+    def _literal(self, written: TypedLiteral) -> ast.Literal:
+        datatype = self._iri(written.datatype).value
+        kept = None if datatype == XSD + "string" else datatype
+        return ast.Literal(written.lexical, kept, span=written.span)
+
+    def _label(self, labels: dict[str, str], written: str) -> str:
+        if written not in labels:
+            labels[written] = f"b{self.blank_nodes}"
+            self.blank_nodes += 1
+        return labels[written]
+
+    def _window(self, window: ast.TimeWindow) -> ast.TimeWindow:
+        origin: Any = window.origin  # a literal node, where the grammar found one
+        if isinstance(origin, TypedLiteral):
+            origin = self._literal(origin)
+        if not isinstance(origin, ast.Literal):
+            return window
+        if origin.datatype not in _TIMES or origin.language:
+            self.findings.error(
+                "TUMBLING FROM takes an xsd:dateTime", origin.span, expected=("a dateTime",)
+            )
+        return ast.TimeWindow(window.length, window.tumbling, origin.lexical, span=window.span)

@@ -1,0 +1,96 @@
+"""Where a negated step is refused (LANGUAGE section 3, Negation)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from spaseq.errors import Diagnostic, Source, Span
+from spaseq.lang import ast
+from spaseq.lang.sequence import (
+    Branch,
+    Chain,
+    Link,
+    Negation,
+    Part,
+    Repeat,
+    can_be_empty,
+)
+
+
+def check_negations(chain: Chain, query: ast.Query, source: Source) -> Iterator[Diagnostic]:
+    """Errors for negated steps at places where they have no meaning."""
+    for code, message, span in _check(chain, isinstance(query.window, ast.CountWindow), ""):
+        yield Diagnostic("error", code, message, span, source)
+
+
+_Refusal = tuple[str, str, Span]
+
+
+def _check(chain: Chain, counted: bool, bracket: str) -> Iterator[_Refusal]:
+    links = chain.links
+    for i, link in enumerate(links):
+        part = link.part
+        if isinstance(part, Negation):
+            yield from _negation(links, i, counted, bracket)
+        yield from _inside(part, counted)
+
+
+def _inside(part: Part, counted: bool) -> Iterator[_Refusal]:
+    match part:
+        case Branch(kind, operands):
+            for operand in operands:
+                yield from _check(operand, counted, f"an operand of {kind}")
+        case Repeat(body=body):
+            yield from _check(body, counted, "a repeated step")
+        case Negation(body=body):
+            yield from _check(body, counted, "a negated step")
+
+
+def _negation(
+    links: tuple[Link, ...], i: int, counted: bool, bracket: str
+) -> Iterator[_Refusal]:
+    link = links[i]
+    part = link.part
+    assert isinstance(part, Negation)
+    before = next((x for x in reversed(links[:i]) if not isinstance(x.part, Negation)), None)
+    after = next((x for x in links[i + 1 :] if not isinstance(x.part, Negation)), None)
+    if bracket and (before is None or after is None):
+        yield (
+            "negation-at-edge",
+            f"negation at the edge of a bracket that is not transparent: {bracket} must begin "
+            "and end with a step that matches events",
+            part.span,
+        )
+        return
+    if can_be_empty(part.body):
+        yield "empty-step", "what is negated must match at least one event", part.span
+    if counted and (before is None or after is None):
+        place = "first" if before is None else "last"
+        yield (
+            "negation-at-end",
+            f"negation in {place} place under WITHIN n EVENTS: there is no time at which its "
+            "window closes",
+            part.span,
+        )
+    for neighbour in (before, after):
+        if neighbour is not None and can_be_empty(Chain((neighbour,))):
+            yield (
+                "negation-beside-optional",
+                "negation beside a step that may be empty: what it lies between would not be clear",
+                part.span,
+            )
+            break
+    if link.join.gap_ms is not None and i > 0:
+        yield (
+            "meaningless-gap",
+            "a gap bound before a negated step has no meaning: the operator there has no effect",
+            part.span,
+        )
+    if before is None and after is not None and links.index(after) == i + 1:
+        if after.join.gap_ms is not None:
+            yield (
+                "meaningless-gap",
+                "a gap bound behind a negated step in first place has no meaning: nothing "
+                "stands before it",
+                part.span,
+            )

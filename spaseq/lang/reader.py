@@ -1,0 +1,240 @@
+"""Reads the sections of a query one by one, each failing for itself; names stay as written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from spaseq.errors import Span
+from spaseq.lang import ast
+from spaseq.lang.section_parser import SectionParser
+from spaseq.lang.sections import FORMS, OPENINGS, PROLOGUE, GpmSection, Layout, Section, Stray, cut
+from spaseq.lang.syntax_errors import Failure, quoted, report
+
+# The keyword that opens a clause -> the part of the query that the clause gives.
+_PARTS = {
+    "BASE": "prologue",
+    "PREFIX": "prologue",
+    "REGISTER": "register",
+    "SELECT": "form",
+    "CONSTRUCT": "form",
+    "WITHIN": "window",
+    "PARTITION": "partition",
+    "AFTER": "skip",
+    "WHERE": "where",
+    "HAVING": "having",
+}
+_ONCE = ("register", "form", "window", "partition", "skip", "where")
+_FULL_NAMES = {"PARTITION": "PARTITION BY", "AFTER": "AFTER MATCH"}
+_FOLLOWS = frozenset({*OPENINGS, "SEQ"})
+
+
+@dataclass
+class Reading:
+    """What could be read of a query.
+
+    `given` has the nodes of the header and HAVING by part, in the order of the text.
+    """
+
+    given: dict[str, list[Any]] = field(default_factory=dict)
+    sequence: ast.Sequence | None = None
+    gpms: list[ast.Gpm] = field(default_factory=list)
+    broken_gpms: set[str] = field(default_factory=set)
+    broken_parts: set[str] = field(default_factory=set)
+    unreadable_prefixes: set[str] = field(default_factory=set)
+
+    def only(self, part: str) -> Any:
+        """The node of a part that occurs at most once."""
+        return next(iter(self.given.get(part, [])), None)
+
+
+def read(parser: SectionParser) -> Reading:
+    """Reads a query that has at least one lexeme; errors go to the parser's findings."""
+    reader = _Reader(parser)
+    reader.read(cut(parser.lexemes, len(parser.text)))
+    return reader.reading
+
+
+@dataclass
+class _Reader:
+    parser: SectionParser
+    reading: Reading = field(default_factory=Reading)
+    broken_sections: list[Section] = field(default_factory=list)
+
+    def read(self, layout: Layout) -> None:
+        self.header(layout.clauses)
+        if layout.sequence is not None:
+            self.sequence(layout.sequence)
+        for gpm in layout.gpms:
+            self.gpm(gpm)
+        if layout.having is not None:
+            self.clause(layout.having)
+        self.report_strays(layout.strays)
+        self.report_missing(layout)
+
+    # --- sections
+
+    def header(self, clauses: Iterable[Section]) -> None:
+        seen: dict[str, Section] = {}
+        for section in clauses:
+            part = _PARTS.get(section.keyword, "from")
+            if part in _ONCE and part in seen:
+                self.report_duplicate(section, seen[part])
+            else:
+                seen[part] = section
+                self.clause(section)
+
+    def clause(self, section: Section) -> None:
+        """Reads a clause of the header, or HAVING."""
+        from spaseq.lang.grammar.clauses import CLAUSES
+
+        self.check_opening(section)
+        name = f"the {_FULL_NAMES.get(section.keyword, section.keyword)} clause"
+        span = Span(section.body, section.end)
+        nodes = self.parser.parse(CLAUSES[section.keyword], span, name, _FOLLOWS)
+        if nodes is None:
+            self.broken_clause(section)
+            return
+        for node in nodes:
+            if section.keyword not in ("REGISTER", "HAVING"):
+                node = replace(node, span=Span(section.start, node.span.end))
+            self.reading.given.setdefault(self.part(section), []).append(node)
+
+    def part(self, section: Section) -> str:
+        if section.keyword != "FROM":
+            return _PARTS[section.keyword]
+        return {"STREAM": "streams", "NAMED": "kbs"}.get(self.words(section)[0], "from")
+
+    def broken_clause(self, section: Section) -> None:
+        self.broken_sections.append(section)
+        part = self.part(section)
+        self.reading.broken_parts.update(("streams", "kbs") if part == "from" else (part,))
+        if section.keyword == "PREFIX":
+            names = [i.text for i in self.inside(section) if i.kind in ("pname", "word")]
+            self.reading.unreadable_prefixes.update(name.partition(":")[0] for name in names[:1])
+
+    def sequence(self, section: Section) -> None:
+        from spaseq.lang.grammar.sequences import WHOLE_SEQUENCE
+
+        self.check_opening(section)
+        span = Span(section.body, section.end)
+        nodes = self.parser.parse(WHOLE_SEQUENCE, span, "the sequence", then="'{'")
+        if nodes is None:
+            self.broken_sections.append(section)
+            self.reading.broken_parts.add("sequence")
+        else:
+            self.reading.sequence = nodes[0]
+
+    def gpm(self, section: GpmSection) -> None:
+        from spaseq.lang.grammar.clauses import WHOLE_GPM_HEAD
+        from spaseq.lang.grammar.patterns import WHOLE_GROUP
+
+        self.check_opening(section.head)
+        span = Span(section.head.body, section.head.end)
+        heads = self.parser.parse(WHOLE_GPM_HEAD, span, "the head of a GPM", then="'{'")
+        name, streams = (
+            (heads[0].name, heads[0].streams) if heads else (self.guessed_name(section.head), ())
+        )
+        patterns = None
+        if section.pattern is not None:
+            where = f"GPM {name}" if name else "a GPM"
+            patterns = self.parser.parse(WHOLE_GROUP, section.pattern, where, then="DEFINE")
+        elif heads:
+            self.report_end(section.head.end, f"GPM {name}", "'{'")
+        self.keep_gpm(section, name, streams, patterns, complete=bool(heads and patterns))
+
+    def keep_gpm(
+        self,
+        section: GpmSection,
+        name: str | None,
+        streams: tuple[ast.Ref, ...],
+        patterns: Sequence[ast.Group] | None,
+        complete: bool,
+    ) -> None:
+        if not complete:
+            self.broken_sections.append(section.head)
+        if name is None:
+            self.reading.broken_parts.add("gpms")
+            return
+        if not complete:
+            self.reading.broken_gpms.add(name)
+        end = section.head.end if section.pattern is None else section.pattern.end
+        pattern = patterns[0] if patterns else ast.Group((), span=Span(end, end))
+        span = Span(section.head.start, end)
+        self.reading.gpms.append(ast.Gpm(name, streams, pattern, span=span))
+
+    def guessed_name(self, head: Section) -> str | None:
+        """The name in a GPM's broken head: the word before ON, or the one after GPM."""
+        words = self.words(head)
+        texts = [item.text for item in self.inside(head) if item.keyword]
+        if words[0] == "GPM":
+            return texts[1] if len(texts) > 1 and words[1] != "ON" else None
+        return texts[words.index("ON") - 1] if "ON" in words[1:] else None
+
+    def inside(self, section: Section) -> list[Any]:
+        span = Span(section.body, section.end)
+        return [item for item in self.parser.lexemes if span.start <= item.span.start < span.end]
+
+    def words(self, section: Section) -> list[str]:
+        """The words of a section in upper case, or one empty word."""
+        return [item.keyword for item in self.inside(section) if item.keyword] or [""]
+
+    # --- complaints
+
+    def check_opening(self, section: Section) -> None:
+        """Complains of an opening keyword that is misspelt or left out."""
+        written, keyword = section.opening, section.keyword
+        if written is None:
+            span = Span(section.body, section.body + 1)
+            self.error(f"{keyword} is missing", span, expected=(keyword,))
+        elif written.keyword != keyword:
+            self.error(
+                f"unexpected {quoted(written.text)}",
+                written.span,
+                expected=(keyword,),
+                suggestion=keyword,
+            )
+
+    def report_duplicate(self, section: Section, first: Section) -> None:
+        line, _ = self.parser.findings.place(first.start)
+        name = _FULL_NAMES.get(section.keyword, section.keyword)
+        self.error(
+            f"a second {name} clause; the first is in line {line}"
+            if section.keyword == first.keyword
+            else f"{name} beside {first.keyword} in line {line}: a query has one of them",
+            Span(section.start, section.body),
+            code="duplicate-clause",
+        )
+
+    def report_strays(self, strays: Iterable[Stray]) -> None:
+        for stray in strays:
+            if stray.after not in self.broken_sections:
+                place = len(self.parser.text) if stray.found is None else stray.found.span.start
+                self.report_end(place, "the query", *stray.expected)
+
+    def report_end(self, place: int, where: str, *expected: str) -> None:
+        """Complains of what stands at `place`, where only `expected` may stand."""
+        whole = Span(0, len(self.parser.text))
+        failure = Failure(place, frozenset(expected), whole, where)
+        report(failure, self.parser.lexemes, self.parser.findings)
+
+    def report_missing(self, layout: Layout) -> None:
+        keywords = [section.keyword for section in layout.clauses]
+        if not set(keywords) & set(FORMS):
+            self.reading.broken_parts.add("form")
+            after = next((s for s in layout.clauses if s.keyword not in PROLOGUE), None)
+            place = layout.header_end if after is None else after.start
+            if all(stray.expected != OPENINGS for stray in layout.strays):
+                self.missing(" or ".join(FORMS), place)
+        if layout.sequence is None:
+            self.reading.broken_parts.add("sequence")
+            self.missing("SEQ", layout.header_end)
+
+    def missing(self, keyword: str, place: int) -> None:
+        here = [item.span for item in self.parser.lexemes if item.span.end > place]
+        span = here[0] if here else self.parser.lexemes[-1].span
+        self.error(f"{keyword} is missing", span, expected=(keyword,))
+
+    def error(self, message: str, span: Span, **details: Any) -> None:
+        self.parser.findings.error(message, span, **details)

@@ -1,0 +1,300 @@
+"""Name resolution and the refusals of LANGUAGE section 3: what parses but makes no query.
+
+`resolve` collects every finding instead of stopping at the first. What needs no more than the
+syntax tree and the normal form of the sequence is decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from spaseq.errors import Diagnostic, Source, Span
+from spaseq.lang import ast
+from spaseq.lang.negations import check_negations
+from spaseq.lang.scope import Scope, scopes
+from spaseq.lang.sequence import Chain, can_be_empty, normalise, occurrences
+from spaseq.lang.variables import (
+    expression_variables,
+    filters_of,
+    graph_names,
+    group_function_uses,
+    pattern_variables,
+    prev_uses,
+    timestamp_uses,
+)
+
+Findings = Iterator[Diagnostic]
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A query with its names looked up. `binds[g]` are the variables GPM g may bind."""
+
+    query: ast.Query
+    source: Source
+    chain: Chain
+    scope: Scope
+    binds: dict[str, frozenset[str]]
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def has_errors(self) -> bool:
+        return any(d.severity == "error" for d in self.diagnostics)
+
+
+def resolve(
+    query: ast.Query,
+    source: Source,
+    broken_gpms: Collection[str] = (),
+    broken_parts: Collection[str] = (),
+) -> Resolved:
+    """Look up all names of a query and check what LANGUAGE refuses.
+
+    GPMs and clauses that did not parse are named by `broken_gpms` and `broken_parts`; nothing is
+    said of them here.
+    """
+    chain = normalise(query.sequence)
+    binds = {g.name: pattern_variables(g.pattern) for g in query.gpms}
+    scope = scopes(chain, binds, (v.name for v in query.partition))
+    work = _Resolver(query, source, chain, scope, binds, frozenset(broken_gpms), broken_parts)
+    found = sorted(work.findings(), key=lambda d: (d.span.start, d.severity))
+    return Resolved(query, source, chain, scope, binds, tuple(found))
+
+
+@dataclass(frozen=True, slots=True)
+class _Resolver:
+    query: ast.Query
+    source: Source
+    chain: Chain
+    scope: Scope
+    binds: dict[str, frozenset[str]]
+    broken: frozenset[str]
+    broken_parts: Collection[str]
+
+    def findings(self) -> Findings:
+        yield from self._header()
+        yield from self._gpms()
+        if "sequence" not in self.broken_parts:
+            yield from self._sequence()
+            yield from check_negations(self.chain, self.query, self.source)
+        yield from self._gpm_expressions()
+        yield from self._outputs()
+
+    def error(
+        self, code: str, message: str, span: Span, names: Collection[str] = (), near: str = ""
+    ) -> Diagnostic:
+        close = get_close_matches(near, sorted(names), n=1, cutoff=0.5) if near else []
+        expected = tuple(sorted(names))[:8]
+        return Diagnostic(
+            "error", code, message, span, self.source, expected, close[0] if close else None
+        )
+
+    # --- header ---------------------------------------------------------------------------------
+
+    def _header(self) -> Findings:
+        query = self.query
+        if query.window is None and "within" not in self.broken_parts:
+            span = query.form.span
+            yield self.error(
+                "missing-window",
+                "WITHIN is required: without a window, state would grow for ever",
+                Span(span.start, min(span.end, span.start + 6)),
+                ["WITHIN 5 MINUTES", "WITHIN 100 EVENTS"],
+            )
+        window = query.window
+        length = window.events if isinstance(window, ast.CountWindow) else 1
+        if isinstance(window, ast.TimeWindow):
+            length = window.length.amount
+        if window is not None and length < 1:
+            yield self.error("empty-window", "a window of nothing holds no match", window.span)
+        yield from self._duplicates([(s.name, s.span) for s in query.streams], "stream")
+        if not query.streams and "from" not in self.broken_parts:
+            yield self.error(
+                "missing-stream", "no stream to read", query.span, ["FROM STREAM NAME <iri>"]
+            )
+
+    def _duplicates(self, names: list[tuple[str, Span]], what: str) -> Findings:
+        seen: set[str] = set()
+        for name, span in names:
+            if name in seen:
+                yield self.error(f"duplicate-{what}", f"{what} {name} is defined twice", span)
+            seen.add(name)
+
+    # --- GPMs -----------------------------------------------------------------------------------
+
+    def _gpms(self) -> Findings:
+        streams = {s.name for s in self.query.streams}
+        kbs = {k.iri.value for k in self.query.kbs}
+        yield from self._duplicates([(g.name, g.span) for g in self.query.gpms], "GPM")
+        for gpm in self.query.gpms:
+            for ref in gpm.streams:
+                if ref.name not in streams:
+                    message = f"no stream is called {ref.name}"
+                    yield self.error("unknown-stream", message, ref.span, streams, ref.name)
+            for name in graph_names(gpm.pattern):
+                if isinstance(name, ast.Iri) and name.value not in kbs:
+                    message = f"no FROM NAMED names the graph <{name.value}>"
+                    wrapped = {f"<{k}>" for k in kbs}
+                    yield self.error(
+                        "unknown-kb", message, name.span, wrapped, f"<{name.value}>"
+                    )
+
+    def _sequence(self) -> Findings:
+        names = {g.name for g in self.query.gpms} | self.broken
+        for use in occurrences(self.chain):
+            if use.gpm not in names:
+                message = f"no GPM is called {use.gpm}"
+                yield self.error("unknown-gpm", message, use.span, names, use.gpm)
+        yield from self._brackets(self.query.sequence)
+        if all(o.negation is not None for o in occurrences(self.chain)):
+            yield self.error(
+                "only-negations", "a query of negations only matches nothing",
+                self.query.sequence.span,
+            )  # fmt: skip
+
+    def _brackets(self, sequence: ast.Sequence) -> Findings:
+        for step in sequence.steps:
+            quantifier = step.quantifier
+            if quantifier and quantifier.maximum is not None:
+                if quantifier.maximum < quantifier.minimum:
+                    yield self.error(
+                        "empty-repetition",
+                        f"at least {quantifier.minimum} and at most {quantifier.maximum}: "
+                        "the bounds exclude each other",
+                        step.span,
+                    )
+            inner = normalise(ast.Sequence(steps=(ast.Step(atom=step.atom),), ops=()))
+            if quantifier and can_be_empty(inner) and not _only_negations(inner):
+                yield self.error(
+                    "empty-step", "what is repeated must match at least one event", step.span
+                )
+            if isinstance(step.atom, ast.Bracket):
+                for operand in step.atom.operands:
+                    chain = normalise(operand)
+                    if step.atom.kind and can_be_empty(chain) and not _only_negations(chain):
+                        yield self.error(
+                            "empty-operand",
+                            f"an operand of {step.atom.kind} must match at least one event",
+                            operand.span,
+                        )
+                    yield from self._brackets(operand)
+
+    # --- expressions ----------------------------------------------------------------------------
+
+    def _gpm_expressions(self) -> Findings:
+        """PREV, aggregates and TIMESTAMP where they cannot mean anything."""
+        used = {o.gpm for o in occurrences(self.chain)}
+        for gpm in self.query.gpms:
+            if gpm.name not in used or gpm.name in self.broken:
+                continue
+            for expr in filters_of(gpm.pattern):
+                yield from self._timestamps(expr)
+                yield from self._group_uses(expr, gpm.name)
+
+    def _group_uses(self, expr: ast.Expr, gpm: str) -> Findings:
+        uses = [o for o in self.scope.occurrences if o.gpm == gpm]
+        own = {} if not uses or uses[0].negation is None else (
+            self.scope.negation_owner.get(uses[0].negation, {})
+        )
+        owners = {**self.scope.owner, **own}
+        for prev in prev_uses(expr):
+            owner = owners.get(prev.var.name)
+            if owner is None:
+                yield self.error(
+                    "not-a-group-variable",
+                    f"PREV(?{prev.var.name}): ?{prev.var.name} is not bound in a repeated step",
+                    prev.span, {f"?{v}" for v in owners}, f"?{prev.var.name}",
+                )  # fmt: skip
+            elif not any(owner in o.repeats for o in uses):
+                yield self.error(
+                    "prev-outside",
+                    f"PREV(?{prev.var.name}) has a meaning only inside the step that repeats it",
+                    prev.span,
+                )
+        for use in group_function_uses(expr):
+            yield from self._aggregate(use, owners)
+            for name in expression_variables(use.operand) if use.operand else ():
+                if owners.get(name) is not None and any(owners[name] in o.repeats for o in uses):
+                    yield self.error(
+                        "aggregate-inside",
+                        f"{use.function}(?{name}) can be used only after the step that "
+                        f"repeats ?{name}",
+                        use.span,
+                    )
+
+    def _aggregate(self, use: ast.Aggregate, owners: dict[str, int]) -> Findings:
+        names = expression_variables(use.operand) if use.operand else frozenset()
+        plain = sorted(names - set(owners))
+        if plain or not names:
+            what = f"?{plain[0]} is" if plain else "* is"
+            yield self.error(
+                "not-a-group-variable",
+                f"{use.function} ranges over a group variable, but {what} not bound "
+                "in a repeated step",
+                use.span, {f"?{v}" for v in owners},
+            )  # fmt: skip
+        elif len(names) > 1:
+            yield self.error(
+                "not-a-group-variable",
+                f"{use.function} ranges over one group variable, not over {len(names)}",
+                use.span,
+            )
+
+    def _timestamps(self, expr: ast.Expr) -> Findings:
+        names = {g.name for g in self.query.gpms}
+        for stamp in timestamp_uses(expr):
+            if stamp.gpm.name not in names:
+                message = f"no GPM is called {stamp.gpm.name}"
+                yield self.error("unknown-gpm", message, stamp.span, names, stamp.gpm.name)
+
+    def _outputs(self) -> Findings:
+        """SELECT, HAVING, PARTITION BY and AFTER MATCH."""
+        query = self.query
+        names = {g.name for g in query.gpms}
+        if query.skip and query.skip.gpm and query.skip.gpm.name not in names:
+            ref = query.skip.gpm
+            message = f"no GPM is called {ref.name}"
+            yield self.error("unknown-gpm", message, ref.span, names, ref.name)
+        exprs: list[ast.Expr] = [query.having] if query.having else []
+        if isinstance(query.form, ast.Select):
+            exprs += [i.expr for i in query.form.items or () if i.expr]
+            yield from self._select_names(query.form)
+        for expr in exprs:
+            yield from self._timestamps(expr)
+            for use in group_function_uses(expr):
+                yield from self._aggregate(use, dict(self.scope.owner))
+            for prev in prev_uses(expr):
+                yield self.error(
+                    "prev-outside", "PREV has a meaning only inside a repeated step", prev.span
+                )
+        positive = {o.gpm for o in self.scope.occurrences if o.negation is None} - self.broken
+        for var in query.partition:
+            for name in sorted(positive & names):
+                if var.name not in self.binds[name]:
+                    yield self.error(
+                        "unbound-partition",
+                        f"PARTITION BY ?{var.name}: GPM {name} does not bind ?{var.name}; every "
+                        "GPM that is not negated must",
+                        var.span, {f"?{v}" for v in self.binds[name]}, f"?{var.name}",
+                    )  # fmt: skip
+
+    def _select_names(self, form: ast.Select) -> Findings:
+        seen = set(self.scope.owner) | set(self.scope.singles)
+        for item in form.items or ():
+            if item.expr is not None and item.var is not None:
+                if item.var.name in seen:
+                    yield self.error(
+                        "duplicate-variable",
+                        f"?{item.var.name} has a value already; AS needs a new name",
+                        item.var.span,
+                    )
+                seen.add(item.var.name)
+
+
+def _only_negations(chain: Chain) -> bool:
+    uses = list(occurrences(chain))
+    return bool(uses) and all(o.negation is not None for o in uses)
+
+

@@ -1,0 +1,118 @@
+"""Scopes of variables: which are group variables, and what an occurrence sees of them.
+
+LANGUAGE section 3, "Group variables": a variable is a group variable if all the GPMs that bind it
+lie in one and the same step repeated more than once; the innermost such step counts. Negated GPMs
+and mere uses do not count; inside a negated step, its own repetitions make group variables of what
+only it binds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from os.path import commonprefix
+from typing import Literal
+
+from spaseq.lang.sequence import Branch, Chain, Negation, Occurrence, Repeat, occurrences, parts
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How one place of the query sees a group variable.
+
+    `current`: the place lies in the variable's own repeated step: this repetition's value, and
+    PREV. `segment`: the place lies in a repeated step (`repeat`) around the variable's own: what
+    this repetition of `repeat` has bound so far. `whole`: everything bound. `outer`: the place lies
+    in a negated step and the variable is the surrounding match's.
+    """
+
+    kind: Literal["current", "segment", "whole", "outer"]
+    repeat: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Scopes of one query. `owner[v]` is the repeated step of group variable v."""
+
+    occurrences: tuple[Occurrence, ...]
+    enclosing: Mapping[int, tuple[int, ...]]  # repeated step -> steps around it, itself last
+    owner: Mapping[str, int]
+    negation_owner: Mapping[int, Mapping[str, int]]  # negation -> its own group variables
+    singles: frozenset[str]
+
+    def owned_within(self, repeat: int) -> tuple[str, ...]:
+        """The group variables of a repeated step and of the steps inside it, by name."""
+        owners = [*self.owner.items()]
+        for own in self.negation_owner.values():
+            owners.extend(own.items())
+        return tuple(sorted({v for v, r in owners if repeat in self.enclosing[r]}))
+
+    def view(self, repeats: tuple[int, ...], owner: int, outside: int = 0) -> View:
+        """What a place inside the repeated steps `repeats` sees of a variable of step `owner`.
+
+        The outermost `outside` steps do not count: for what a negated step binds itself, those
+        around the negated step.
+        """
+        if owner in repeats:
+            return View("current", owner)
+        around = self.enclosing[owner][outside:]
+        shared = commonprefix([list(around), list(repeats[outside:])])
+        return View("segment", shared[-1]) if shared else View("whole")
+
+
+def scopes(
+    chain: Chain, binds: Mapping[str, Iterable[str]], partition: Iterable[str] = ()
+) -> Scope:
+    """Scopes of a normalised sequence; `binds` gives for each GPM the variables it may bind."""
+    uses = tuple(occurrences(chain))
+    fixed = frozenset(partition)
+    positive = [u for u in uses if u.negation is None]
+    owner = _owners(positive, binds, fixed)
+    bound = {v for u in positive for v in binds.get(u.gpm, ())}
+    negated: dict[int, dict[str, int]] = {}
+    around: dict[int | None, frozenset[str]] = {None: fixed | bound}
+    for part in parts(chain):
+        if isinstance(part, Negation):
+            inside = [u for u in uses if u.negation == part.id]
+            own = _owners(inside, binds, around[part.inside])
+            negated[part.id] = {v: r for v, r in own.items() if r not in part.repeats}
+            mine = {v for u in inside for v in binds.get(u.gpm, ())}
+            around[part.id] = around[part.inside] | mine
+    return Scope(uses, _enclosing(chain), owner, negated, frozenset(bound - set(owner)))
+
+
+def _owners(
+    uses: Iterable[Occurrence], binds: Mapping[str, Iterable[str]], fixed: frozenset[str]
+) -> dict[str, int]:
+    chains: dict[str, list[list[int]]] = {}
+    for use in uses:
+        for variable in binds.get(use.gpm, ()):
+            chains.setdefault(variable, []).append(list(use.repeats))
+    owners = {}
+    for variable, repeats in chains.items():
+        shared = commonprefix(repeats)
+        if shared and variable not in fixed:
+            owners[variable] = shared[-1]
+    return owners
+
+
+def _enclosing(chain: Chain) -> dict[int, tuple[int, ...]]:
+    around: dict[int, tuple[int, ...]] = {}
+
+    def walk(chain: Chain, outer: tuple[int, ...]) -> None:
+        for link in chain.links:
+            part = link.part
+            match part:
+                case Repeat():
+                    inner = (*outer, part.id) if part.is_scope else outer
+                    if part.is_scope:
+                        around[part.id] = inner
+                    walk(part.body, inner)
+                case Negation():
+                    walk(part.body, outer)
+                case Branch():
+                    for operand in part.operands:
+                        walk(operand, outer)
+
+    walk(chain, ())
+    return around

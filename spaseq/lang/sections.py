@@ -1,0 +1,249 @@
+"""Cuts the text of a query into sections that are parsed, and fail, independently.
+
+The cuts are made at keywords and brackets only, and hold for broken text too: a clause that is
+never closed ends where the next one begins, a GPM at the next DEFINE. A keyword that is nearly
+right opens its section as if it were right; whoever parses the section reports it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from spaseq.errors import Span
+from spaseq.lang.brackets import closing_brace, nesting
+from spaseq.lang.scan import Lexeme
+from spaseq.lang.spelling import nearest
+
+PROLOGUE = ("BASE", "PREFIX")
+FORMS = ("SELECT", "CONSTRUCT")
+OPENINGS = (*PROLOGUE, "REGISTER", *FORMS, "WITHIN", "PARTITION", "AFTER", "FROM", "WHERE")
+_WITHIN_CLAUSES = frozenset(
+    """STREAM AS DISTINCT ALL NEXT LAST MAX STRICT MILLISECONDS SECONDS MINUTES HOURS DAYS
+    MILLISECOND SECOND MINUTE HOUR DAY EVENTS EVENT TUMBLING BY MATCH NO SKIP CONSUME TO PAST FIRST
+    NAMED""".split()  # noqa: SIM905
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A keyword and what follows it: `keyword` is the one meant, `opening` the one written.
+
+    `opening` None: the section begins without its keyword. The text after it is `[body, end)`.
+    """
+
+    keyword: str
+    opening: Lexeme | None
+    body: int
+    end: int
+
+    @property
+    def start(self) -> int:
+        return self.body if self.opening is None else self.opening.span.start
+
+
+@dataclass(frozen=True, slots=True)
+class GpmSection:
+    """The head of a GPM, and its group graph pattern from brace to brace (None: no brace)."""
+
+    head: Section
+    pattern: Span | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stray:
+    """A lexeme (None: the end of the query) where only `expected` may stand."""
+
+    found: Lexeme | None
+    expected: tuple[str, ...]
+    after: Section | None = None  # it may be a remnant of this section, if that one is broken
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The sections of a query, each list in the order of the text."""
+
+    clauses: tuple[Section, ...]
+    header_end: int
+    sequence: Section | None
+    gpms: tuple[GpmSection, ...]
+    having: Section | None
+    strays: tuple[Stray, ...]
+
+
+def cut(lexemes: Sequence[Lexeme], length: int) -> Layout:
+    """The layout of a query of `length` characters; `lexemes` are without comments."""
+    return _Cutter(lexemes, length).layout()
+
+
+@dataclass
+class _Cutter:
+    """Indexes are into `lexemes`; an index one past the last stands for the end of the text."""
+
+    lexemes: Sequence[Lexeme]
+    length: int
+    strays: list[Stray] = field(default_factory=list)
+
+    def layout(self) -> Layout:
+        seq = self.find_sequence()
+        anchors = self.find_gpms(0 if seq is None else seq + 1)
+        body = anchors[0] if anchors else len(self.lexemes)
+        header = self.header_length(seq, body)
+        clauses = self.clauses(header)
+        sequence, after, having = None, body, None
+        gpms: tuple[GpmSection, ...] = ()
+        if seq is not None:
+            after = self.sequence_end(seq, body)
+            sequence = self.section("SEQ", seq, after)
+        if seq == header:  # SEQ stands outside the braces
+            after = self.body_brace(after, body, sequence)
+        if seq is not None or anchors:
+            gpms, after = self.gpms(anchors, after, sequence)
+            having = self.tail(after, gpms[-1].head if gpms else sequence)
+        return Layout(
+            clauses, self.offset(header), sequence, gpms, having, strays=tuple(self.strays)
+        )
+
+    # --- where things are
+
+    def keyword(self, index: int) -> str:
+        return self.lexemes[index].keyword if 0 <= index < len(self.lexemes) else ""
+
+    def is_punct(self, index: int, mark: str) -> bool:
+        return 0 <= index < len(self.lexemes) and self.lexemes[index].is_punct(mark)
+
+    def offset(self, index: int) -> int:
+        return self.lexemes[index].span.start if index < len(self.lexemes) else self.length
+
+    def section(self, keyword: str, opening: int, end: int) -> Section:
+        lexeme = self.lexemes[opening]
+        return Section(keyword, lexeme, lexeme.span.end, self.offset(end))
+
+    def stray(self, index: int, *expected: str, after: Section | None = None) -> None:
+        found = self.lexemes[index] if index < len(self.lexemes) else None
+        self.strays.append(Stray(found, expected, after))
+
+    def find_sequence(self) -> int | None:
+        """SEQ before a bracket, or else SEQ anywhere, or else a word like it before a bracket."""
+        everywhere = range(len(self.lexemes))
+        called = [i for i in everywhere if self.keyword(i) and self.is_punct(i + 1, "(")]
+        exact = [i for i in called if self.keyword(i) == "SEQ"]
+        bare = [i for i in everywhere if self.keyword(i) == "SEQ"]
+        near = [i for i in called if nearest(self.keyword(i), ["SEQ", "SEQUENCE"])]
+        return next(iter([*exact, *bare, *near]), None)
+
+    def find_gpms(self, start: int) -> list[int]:
+        """Where GPMs begin: at DEFINE, or at GPM and the word before it (DEFINE misspelt)."""
+        anchors: list[int] = []
+        taken = start  # lexemes before this one belong to a head already found
+        for i in range(start, len(self.lexemes)):
+            if i < taken:
+                continue
+            if self.keyword(i) == "DEFINE":
+                anchors.append(i)
+                taken = i + 3
+            elif self.keyword(i) == "GPM" and self.keyword(i + 1):
+                anchors.append(i - 1 if i > taken and self.keyword(i - 1) else i)
+                taken = i + 2
+        return anchors
+
+    def header_length(self, seq: int | None, body: int) -> int:
+        """Where the header ends: at SEQ, at a brace before it, or where the body must begin."""
+        if seq is not None:
+            return seq - 1 if self.is_punct(seq - 1, "{") else seq
+        outer = [i for i, depth in enumerate(nesting(self.lexemes[:body])) if depth == 0]
+        braces = (i for i in outer if self.is_punct(i, "{") and self.keyword(i - 1) != "CONSTRUCT")
+        return next(braces, body)
+
+    # --- the header
+
+    def clauses(self, end: int) -> tuple[Section, ...]:
+        depths = nesting(self.lexemes[:end])
+        meant = {i: self.meant(i) for i in range(end) if depths[i] == 0}
+        starts = [i for i, keyword in meant.items() if keyword]
+        if end and starts[:1] != [0]:
+            self.stray(0, *OPENINGS)
+        return tuple(self.section(meant[i] or "", i, j) for i, j in pairwise([*starts, end]))
+
+    def meant(self, index: int) -> str | None:
+        """The clause that the word at `index` opens, if it opens one."""
+        word = self.keyword(index)
+        before = self.keyword(index - 1)
+        is_stream_name = before == "STREAM" and self.keyword(index - 2) != "REGISTER"
+        is_gpm_name = before in ("FIRST", "LAST") and self.keyword(index - 2) == "TO"
+        if not word or is_stream_name or is_gpm_name or (word, before) == ("FROM", "TUMBLING"):
+            return None
+        if word in OPENINGS:
+            return word
+        return None if word in _WITHIN_CLAUSES else nearest(word, OPENINGS, at_least=0.7)
+
+    # --- the body
+
+    def sequence_end(self, seq: int, limit: int) -> int:
+        """Past the bracket that closes the sequence, or where something else must begin."""
+        depth = 0
+        begins_well = self.is_punct(seq + 1, "(")
+        for index in range(seq + 1, limit):
+            if self.is_punct(index, "}") and not self.in_quantifier(index - 1):
+                return index
+            if self.is_punct(index, "{") and not self.in_quantifier(index + 1):
+                return index
+            depth += self.is_punct(index, "(") - self.is_punct(index, ")")
+            if begins_well and depth == 0:
+                return index + 1
+        return limit
+
+    def in_quantifier(self, index: int) -> bool:
+        """Whether a lexeme beside a brace shows that it belongs to `{n,m}`."""
+        return index < len(self.lexemes) and (
+            self.lexemes[index].kind == "number" or self.lexemes[index].is_punct(",")
+        )
+
+    def body_brace(self, index: int, limit: int, sequence: Section | None) -> int:
+        """Past the brace that opens the body."""
+        if not self.is_punct(index, "{"):
+            self.stray(index, "'{'", after=sequence)
+        return next((i + 1 for i in range(index, limit) if self.is_punct(i, "{")), limit)
+
+    def gpms(
+        self, anchors: Sequence[int], after: int, sequence: Section | None
+    ) -> tuple[tuple[GpmSection, ...], int]:
+        """The GPMs, and the index after the last; `after` is where the first should begin."""
+        gpms: list[GpmSection] = []
+        for anchor, limit in pairwise([*anchors, len(self.lexemes)]):
+            if after < anchor:
+                self.stray(after, "DEFINE", "'}'", after=gpms[-1].head if gpms else sequence)
+            gpm, after = self.gpm(anchor, limit)
+            gpms.append(gpm)
+        return tuple(gpms), after
+
+    def gpm(self, anchor: int, limit: int) -> tuple[GpmSection, int]:
+        brace = next((i for i in range(anchor, limit) if self.is_punct(i, "{")), None)
+        head_end = limit if brace is None else brace
+        if self.keyword(anchor) == "GPM":
+            start = self.offset(anchor)
+            head = Section("DEFINE", None, start, self.offset(head_end))
+        else:
+            head = self.section("DEFINE", anchor, head_end)
+        if brace is None:
+            return GpmSection(head, None), limit
+        closing = closing_brace(self.lexemes, brace, limit)
+        end = self.offset(limit) if closing is None else self.lexemes[closing].span.end
+        after = limit if closing is None else closing + 1
+        return GpmSection(head, Span(self.offset(brace), end)), after
+
+    def tail(self, index: int, before: Section | None) -> Section | None:
+        """What follows the last GPM (`before`): the closing brace, and perhaps HAVING."""
+        rest = range(index, len(self.lexemes))
+        if self.is_punct(index, "}"):
+            index += 1
+        else:
+            self.stray(index, "DEFINE", "'}'", after=before)
+            index = next((i for i in rest if self.keyword(i) == "HAVING"), len(self.lexemes))
+        if index == len(self.lexemes):
+            return None
+        if nearest(self.keyword(index), ["HAVING"]):
+            return self.section("HAVING", index, len(self.lexemes))
+        self.stray(index, "HAVING", "the end of the query")
+        return None

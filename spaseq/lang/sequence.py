@@ -1,0 +1,199 @@
+"""The normal form of a sequence expression (LANGUAGE section 3).
+
+Transparent brackets are gone, every link carries the operator that joins it to what stands before
+it, and every use of a GPM name is an `Occurrence` with a number of its own:
+
+    A; (B, C){2} | ...   ->   Chain(Link(Take A), Link(Repeat(Chain(B, C)), ";"), ...)
+
+A repeated plain sequence is joined as if written out, so the first link of its body carries the
+operator that stands before the bracket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+from typing import Literal, TypeAlias
+
+from spaseq.errors import NOWHERE, Span
+from spaseq.lang import ast
+
+OpKind: TypeAlias = Literal[",", ";", ":"]
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """A sequence operator with its gap bound in milliseconds (None: unbounded)."""
+
+    kind: OpKind
+    gap_ms: int | None = None
+
+
+SKIP_TILL_NEXT = Join(";")
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """One use of a GPM name in the sequence."""
+
+    id: int
+    gpm: str
+    repeats: tuple[int, ...]  # ids of the enclosing repeated steps, outermost first
+    negation: int | None  # id of the negated step it lies in
+    span: Span = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    occurrence: Occurrence
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A bracket that is not transparent; `&` and `AND` have exactly two operands."""
+
+    kind: Literal["|", "&", "AND"]
+    operands: tuple[Chain, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """A plain sequence `minimum` to `maximum` times (None: unbounded), joined as written out."""
+
+    id: int
+    body: Chain
+    minimum: int
+    maximum: int | None
+
+    @property
+    def is_scope(self) -> bool:
+        """Whether variables bound in it can be group variables."""
+        return self.maximum is None or self.maximum > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    id: int
+    body: Chain
+    repeats: tuple[int, ...]
+    inside: int | None = None  # id of the negated step around it
+    span: Span = NOWHERE
+
+
+Part: TypeAlias = Take | Branch | Repeat | Negation
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    part: Part
+    join: Join
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    links: tuple[Link, ...]
+
+
+def normalise(sequence: ast.Sequence) -> Chain:
+    """The normal form of a query's sequence expression."""
+    return _Normaliser().chain(sequence, SKIP_TILL_NEXT, (), None)
+
+
+class _Normaliser:
+    """Numbers occurrences, repeated steps and negations in the order of the text."""
+
+    def __init__(self) -> None:
+        self._occurrence = count()
+        self._repeat = count()
+        self._negation = count()
+
+    def chain(
+        self, sequence: ast.Sequence, before: Join, repeats: tuple[int, ...], negation: int | None
+    ) -> Chain:
+        joins = [before, *(_join(op) for op in sequence.ops)]
+        links: list[Link] = []
+        for step, join in zip(sequence.steps, joins, strict=True):
+            links.extend(self._step(step, join, repeats, negation))
+        return Chain(tuple(links))
+
+    def _step(
+        self, step: ast.Step, join: Join, repeats: tuple[int, ...], negation: int | None
+    ) -> Iterator[Link]:
+        if step.negated:
+            number = next(self._negation)
+            body = self._atom(step.atom, join, repeats, number)
+            yield Link(Negation(number, Chain(tuple(body)), repeats, negation, step.span), join)
+            return
+        quantifier = step.quantifier
+        if quantifier is None or (quantifier.minimum == 1 == quantifier.maximum):
+            yield from self._atom(step.atom, join, repeats, negation)
+            return
+        number = next(self._repeat)
+        scoped = quantifier.maximum is None or quantifier.maximum > 1
+        inner = (*repeats, number) if scoped else repeats
+        body = Chain(tuple(self._atom(step.atom, join, inner, negation)))
+        yield Link(Repeat(number, body, quantifier.minimum, quantifier.maximum), join)
+
+    def _atom(
+        self, atom: ast.Ref | ast.Bracket, join: Join, repeats: tuple[int, ...], neg: int | None
+    ) -> Iterator[Link]:
+        match atom:
+            case ast.Ref(name):
+                yield Link(Take(Occurrence(next(self._occurrence), name, repeats, neg, atom.span)), join)
+            case ast.Bracket(None, (sequence,)):
+                yield from self.chain(sequence, join, repeats, neg).links
+            case ast.Bracket("|", operands):
+                chains = tuple(self.chain(s, join, repeats, neg) for s in operands)
+                yield Link(Branch("|", chains), join)
+            case ast.Bracket(kind, operands):
+                assert kind is not None and kind != "|"
+                left = self.chain(operands[0], join, repeats, neg)
+                for operand in operands[1:]:
+                    branch = Branch(kind, (left, self.chain(operand, join, repeats, neg)))
+                    left = Chain((Link(branch, join),))
+                yield from left.links
+
+
+def _join(op: ast.Op) -> Join:
+    return Join(op.kind, op.gap.ms if op.gap else None)
+
+
+# --- walks and simple facts ---------------------------------------------------------------------
+
+
+def occurrences(chain: Chain) -> Iterator[Occurrence]:
+    """All occurrences in the order of the text, those in negations included."""
+    for part in parts(chain):
+        if isinstance(part, Take):
+            yield part.occurrence
+
+
+def parts(chain: Chain) -> Iterator[Part]:
+    """Every part of a chain, at any depth, outer before inner, in the order of the text."""
+    for link in chain.links:
+        part = link.part
+        yield part
+        match part:
+            case Branch(_, operands):
+                for operand in operands:
+                    yield from parts(operand)
+            case Repeat() | Negation():
+                yield from parts(part.body)
+            case Take():
+                pass
+
+
+def can_be_empty(chain: Chain) -> bool:
+    """Whether a chain has a match without events."""
+    return all(_part_can_be_empty(link.part) for link in chain.links)
+
+
+def _part_can_be_empty(part: Part) -> bool:
+    match part:
+        case Repeat(minimum=0) | Negation():
+            return True
+        case Repeat(body=body):
+            return can_be_empty(body)
+        case _:
+            return False

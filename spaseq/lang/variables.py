@@ -1,0 +1,170 @@
+"""Which variables, graphs and special functions expressions and group graph patterns mention.
+
+Everything here looks at the syntax tree alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import cast
+
+from spaseq.lang import ast
+
+
+def child_fields(node: ast.Node) -> tuple[str, ...]:
+    """The names of a node's fields, without its span."""
+    return _FIELDS.get(type(node)) or _FIELDS.setdefault(
+        type(node), tuple(f.name for f in fields(node) if f.name != "span")
+    )
+
+
+_FIELDS: dict[type[ast.Node], tuple[str, ...]] = {}
+
+
+def children(node: ast.Node) -> Iterator[ast.Node]:
+    """The nodes directly below a node, in the order of the text."""
+    for name in child_fields(node):
+        yield from _nodes(getattr(node, name))
+
+
+def _nodes(value: object) -> Iterator[ast.Node]:
+    if isinstance(value, ast.Node):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _nodes(item)
+
+
+def walk(node: ast.Node) -> Iterator[ast.Node]:
+    """The node and everything below it, in the order of the text."""
+    yield node
+    for child in children(node):
+        yield from walk(child)
+
+
+# --- expressions ---------------------------------------------------------------------------------
+
+
+def _walk_expression(expr: ast.Node) -> Iterator[ast.Node]:
+    """Like `walk`, but without the patterns of EXISTS, whose variables are their own."""
+    yield expr
+    if not isinstance(expr, ast.Exists):
+        for child in children(expr):
+            yield from _walk_expression(child)
+
+
+def expression_variables(expr: ast.Expr) -> frozenset[str]:
+    """Names of the variables an expression reads, in PREV and aggregates too, not in EXISTS."""
+    return frozenset(n.name for n in _walk_expression(expr) if isinstance(n, ast.Var))
+
+
+def plain_variables(expr: ast.Expr) -> frozenset[str]:
+    """Names of the variables read outside PREV, aggregates and EXISTS."""
+    if isinstance(expr, ast.Var):
+        return frozenset({expr.name})
+    if isinstance(expr, ast.Aggregate | ast.Prev | ast.Exists):
+        return frozenset()
+    below = (plain_variables(cast(ast.Expr, child)) for child in children(expr))
+    return frozenset().union(*below)
+
+
+def exists_uses(expr: ast.Expr) -> tuple[ast.Exists, ...]:
+    """The outermost EXISTS of an expression."""
+    return tuple(n for n in _walk_expression(expr) if isinstance(n, ast.Exists))
+
+
+def group_function_uses(expr: ast.Expr) -> tuple[ast.Aggregate, ...]:
+    """The aggregates of an expression, FIRST, LAST and LIST among them."""
+    return tuple(n for n in _walk_expression(expr) if isinstance(n, ast.Aggregate))
+
+
+def prev_uses(expr: ast.Expr) -> tuple[ast.Prev, ...]:
+    """The uses of PREV in an expression."""
+    return tuple(n for n in _walk_expression(expr) if isinstance(n, ast.Prev))
+
+
+def timestamp_uses(expr: ast.Expr) -> tuple[ast.Timestamp, ...]:
+    """The uses of TIMESTAMP in an expression."""
+    return tuple(n for n in _walk_expression(expr) if isinstance(n, ast.Timestamp))
+
+
+def looks_back(expr: ast.Expr) -> bool:
+    """Whether an expression reads more of a match than the current event's bindings."""
+    special = ast.Aggregate | ast.Prev | ast.Timestamp
+    return any(isinstance(n, special) for n in _walk_expression(expr))
+
+
+# --- group graph patterns ------------------------------------------------------------------------
+
+
+def pattern_variables(group: ast.Group) -> frozenset[str]:
+    """Names of the variables in scope of a group: those a solution may bind (SPARQL 18.2.1)."""
+    return frozenset().union(*(_in_scope(e) for e in group.elements))
+
+
+def _in_scope(element: ast.Element) -> frozenset[str]:
+    match element:
+        case ast.Filter() | ast.Minus():
+            return frozenset()
+        case ast.Triples():
+            return frozenset(n.name for n in walk(element) if isinstance(n, ast.Var))
+        case ast.Group():
+            return pattern_variables(element)
+        case ast.Optional(pattern):
+            return pattern_variables(pattern)
+        case ast.Union(alternatives):
+            return frozenset().union(*(pattern_variables(g) for g in alternatives))
+        case ast.Graph(name, pattern) | ast.Service(name, pattern):
+            inner = pattern_variables(pattern)
+            return inner | {name.name} if isinstance(name, ast.Var) else inner
+        case ast.Bind(var=var):
+            return frozenset({var.name})
+        case ast.Values(variables):
+            return frozenset(v.name for v in variables)
+        case ast.SubSelect(items=None, pattern=pattern, values=values):
+            own = _in_scope(values) if values else frozenset()
+            return pattern_variables(pattern) | own
+        case ast.SubSelect(items=items, values=values):
+            own = _in_scope(values) if values else frozenset()
+            return frozenset(i.var.name for i in items or () if i.var) | own
+
+
+def filters_of(group: ast.Group) -> Iterator[ast.Expr]:
+    """The FILTERs of a group, at any depth, in the order of the text; not those in EXISTS."""
+    for element in group.elements:
+        if isinstance(element, ast.Filter):
+            yield element.expr
+        for inner in nested_groups(element):
+            yield from filters_of(inner)
+
+
+def nested_groups(element: ast.Element) -> tuple[ast.Group, ...]:
+    """The groups directly inside an element of a group; the element itself if it is one."""
+    match element:
+        case ast.Group():
+            return (element,)
+        case ast.Union(alternatives):
+            return alternatives
+        case (
+            ast.Optional(pattern)
+            | ast.Minus(pattern)
+            | ast.Graph(_, pattern)
+            | ast.Service(_, pattern)
+            | ast.SubSelect(pattern=pattern)
+        ):
+            return (pattern,)
+        case _:
+            return ()
+
+
+def graph_names(group: ast.Group) -> Iterator[ast.Var | ast.Iri]:
+    """What stands after GRAPH in a group, at any depth, EXISTS included."""
+    for node in walk(group):
+        if isinstance(node, ast.Graph):
+            yield node.name
+
+
+def pattern_mentions(group: ast.Group) -> frozenset[str]:
+    """Names of all variables written anywhere in a group."""
+    return frozenset(node.name for node in walk(group) if isinstance(node, ast.Var))

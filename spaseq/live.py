@@ -1,0 +1,122 @@
+"""The engine in process: events are pushed, the answers that became certain come back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from spaseq.compile import compile_query
+from spaseq.engine import Matcher, SequenceStage
+from spaseq.errors import UsageError
+from spaseq.kb.load import KbInput, load_kb
+from spaseq.match import Match, to_ms
+from spaseq.rdf.events import batch_from_events, triples_of
+from spaseq.rdf.instants import InstantCounter
+from spaseq.runtime.binding import check_kbs, stream_names
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An RDF graph and its time.
+
+    `graph` is an rdflib.Graph, an iterable of triples, or N-Triples text; `time` a datetime
+    (without a zone: UTC) or integer milliseconds since the epoch; `iri` the event's name, if any.
+    """
+
+    graph: Any
+    time: datetime | int
+    iri: str | None = None
+
+
+class Engine:
+    """One query, evaluated as events are pushed: no threads, no timers, no JVM.
+
+    Times never decrease, across all streams. Each call returns the answers that it made certain:
+    those that end before the time of the latest event, since others of that same time may follow.
+
+    >>> engine = Engine('''
+    ...   SELECT ?x WITHIN 1 MINUTES FROM STREAM S <http://example/s>
+    ...   WHERE { SEQ(A) DEFINE GPM A ON S { ?x <http://example/is> "hot" } }''')
+    >>> engine.push("S", '<http://example/pan> <http://example/is> "hot" .', 1000)
+    []
+    >>> [m.bindings["x"].n3() for m in engine.advance(1000)]
+    ['<http://example/pan>']
+    """
+
+    def __init__(
+        self,
+        query: str,
+        kb: Mapping[str, KbInput] | None = None,
+        name: str = "query",
+    ) -> None:
+        self._plan = compile_query(query, name)
+        knowledge = load_kb(list((kb or {}).items()))
+        check_kbs([self._plan], knowledge)
+        self._names = stream_names([self._plan])
+        self._counters = {iri: InstantCounter() for iri in self._plan.streams}
+        self._matcher = Matcher(self._plan, knowledge)
+        self._stage = SequenceStage(self._plan)
+        self._now: int | None = None  # time of the latest event
+        self._done: int | None = None  # nothing at or before it follows
+        self._closed = False
+
+    def push(self, stream: str, graph: Any, time: datetime | int) -> list[Match]:
+        """Take one event of a stream, given by the query's name for it or its IRI.
+
+        Raises:
+            UsageError: an unknown stream, a time that goes back, or an engine that is closed.
+        """
+        return self.push_many([(stream, Event(graph, time))])
+
+    def push_many(self, batch: Iterable[tuple[str, Event]]) -> list[Match]:
+        """Take (stream, event) pairs in order of time; their answers, in order."""
+        self._check_open()
+        waiting: dict[str, list[tuple[int, str | None, list[tuple[str, str, str]]]]] = {}
+        for stream, event in batch:
+            iri = self._iri(stream)
+            time = self._checked(to_ms(event.time))
+            waiting.setdefault(iri, []).append((time, event.iri, triples_of(event.graph)))
+        for iri, events in waiting.items():
+            events_batch = batch_from_events(iri, events, self._counters[iri])
+            self._stage.push(self._matcher.match(events_batch))
+        return [] if self._now is None else self._matches(self._now - 1)
+
+    def advance(self, time: datetime | int) -> list[Match]:
+        """Promise that nothing at or before a time follows; the answers that makes certain."""
+        self._check_open()
+        return self._matches(to_ms(time))
+
+    def close(self) -> list[Match]:
+        """End all streams; the remaining answers. Nothing can be pushed afterwards."""
+        self._check_open()
+        self._closed = True
+        return [Match.of(self._plan.name, a) for a in self._stage.close()]
+
+    def _matches(self, watermark: int) -> list[Match]:
+        if self._done is not None and watermark <= self._done:
+            return []
+        self._done = watermark
+        return [Match.of(self._plan.name, a) for a in self._stage.advance(watermark)]
+
+    def _iri(self, stream: str) -> str:
+        iri = self._names.get(stream)
+        if iri is None:
+            known = ", ".join(sorted(self._names))
+            raise UsageError(f"the query reads no stream {stream}; streams: {known}")
+        return iri
+
+    def _checked(self, time: int) -> int:
+        floor = max(
+            (self._now if self._now is not None else time),
+            (self._done + 1 if self._done is not None else time),
+        )
+        if time < floor:
+            raise UsageError(f"time {time} ms goes back: the engine stands at {floor} ms")
+        self._now = time
+        return time
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise UsageError("the engine is closed")

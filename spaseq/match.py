@@ -1,0 +1,76 @@
+"""Answers as users of the Python API see them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from spaseq.algebra.answers import Answer, TraceItem
+from spaseq.rdf.terms import Term
+from spaseq.sinks.rendering import render_answer
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class TracedEvent:
+    """One event of a match: the GPM it matched, its stream's IRI, its graph's IRI (or None), its
+    time, and k, the place among its stream's events of that time."""
+
+    gpm: str
+    stream: str
+    event: str | None
+    time: datetime
+    k: int
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One answer of a query.
+
+    `bindings` are the projected variables that are bound; their terms have `.n3()`,
+    `.to_python()` and `.to_rdflib()`. `start` is the time of the first event, `end` of the last
+    (or the close of the window, if the query ends in a negation).
+    """
+
+    query: str
+    bindings: Mapping[str, Term]
+    trace: tuple[TracedEvent, ...]
+    start: datetime
+    end: datetime
+    answer: Answer
+
+    @classmethod
+    def of(cls, query: str, answer: Answer) -> Match:
+        """An engine's answer as a match."""
+        return cls(
+            query,
+            {name: Term(text) for name, text in answer.bindings},
+            tuple(_traced(item) for item in answer.trace),
+            to_datetime(answer.first[0]),
+            to_datetime(answer.end[0]),
+            answer,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The object that the jsonl format writes."""
+        return render_answer(self.query, self.answer)
+
+
+def to_datetime(time_ms: int) -> datetime:
+    """Milliseconds since the epoch as a UTC datetime."""
+    return _EPOCH + timedelta(milliseconds=time_ms)
+
+
+def to_ms(time: datetime | int) -> int:
+    """A datetime (without a zone: UTC), or milliseconds, as milliseconds since the epoch."""
+    if isinstance(time, datetime):
+        aware = time if time.tzinfo else time.replace(tzinfo=UTC)
+        return (aware - _EPOCH) // timedelta(milliseconds=1)
+    return time
+
+
+def _traced(item: TraceItem) -> TracedEvent:
+    return TracedEvent(item.gpm, item.stream, item.event, to_datetime(item.time), item.k)

@@ -1,0 +1,70 @@
+"""The physical plan of one query: static, picklable, shared by both stages and both runtimes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from spaseq.algebra.nodes import Pattern
+from spaseq.automaton.nfa import Program
+from spaseq.automaton.window import Window
+from spaseq.lang import ast
+
+
+@dataclass(frozen=True, slots=True)
+class GpmPlan:
+    """One graph-pattern-matching expression.
+
+    `pattern` holds the FILTERs that concern one event only; `conditions` those that look back at
+    earlier steps, which become conditions on the automaton's edges. `membership` is the pattern
+    with every FILTER left out, which decides an event's partitions (None: not needed).
+    """
+
+    name: str
+    streams: tuple[int, ...]  # indexes in the plan's streams
+    pattern: Pattern
+    variables: tuple[str, ...]  # those a solution may bind, sorted
+    certain: frozenset[str]  # those every solution binds
+    conditions: tuple[ast.Expr, ...] = ()
+    membership: Pattern | None = None
+    negated: bool = False  # used in negated steps only
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """One projected variable; `expr` None is the variable itself."""
+
+    name: str
+    expr: ast.Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AfterMatch:
+    """The after-match skip; `gpm` for TO FIRST and TO LAST."""
+
+    kind: Literal["NO SKIP", "CONSUME", "TO NEXT EVENT", "PAST LAST EVENT", "TO FIRST", "TO LAST"]
+    gpm: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPlan:
+    """Everything that is known of a query before it runs."""
+
+    name: str  # of its answers: the REGISTER STREAM IRI, or the file's stem
+    streams: tuple[str, ...]  # IRIs; SolutionBatch.stream counts these
+    stream_names: tuple[str, ...]  # as the query calls them
+    kbs: tuple[str, ...]  # graph IRIs the query names
+    gpms: tuple[GpmPlan, ...]  # SolutionBatch.gpm counts these
+    variables: tuple[str, ...]  # columns of SolutionBatch, sorted
+    partition: tuple[str, ...]
+    key: tuple[str, ...] | None  # stage 2 may be split by these; None: one partition
+    key_reason: str  # why that key, or why none
+    needs_instants: bool  # stage 2 also needs the events without solutions
+    program: Program
+    window: Window
+    projection: tuple[Projection, ...]
+    distinct: bool
+    strategy: Literal["ALL", "NEXT", "LAST", "MAX", "STRICT"]
+    after_match: AfterMatch
+    having: ast.Expr | None
+    fingerprint: str  # hash of the query's canonical text and of the state format

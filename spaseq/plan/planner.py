@@ -1,0 +1,170 @@
+"""From a resolved query to its physical plan."""
+
+from __future__ import annotations
+
+import hashlib
+
+from spaseq.algebra.support import unsupported
+from spaseq.algebra.translate import GpmAlgebra, split_gpm, without_filters
+from spaseq.automaton.compiler import compile_program
+from spaseq.automaton.window import Counted, Sliding, Tumbling, Window
+from spaseq.errors import Diagnostic, Source
+from spaseq.lang import ast
+from spaseq.lang.format import format_query
+from spaseq.lang.resolve import Resolved
+from spaseq.lang.sequence import occurrences
+from spaseq.plan.nodes import AfterMatch, GpmPlan, Projection, QueryPlan
+from spaseq.rdf.times import parse_time
+from spaseq.rdf.terms import literal_text
+from spaseq.rdf.vocabulary import XSD_DATE_TIME
+
+STATE_FORMAT = 1
+"""Part of every plan's fingerprint: state of another format does not fit."""
+
+
+def not_supported(query: ast.Query, source: Source) -> list[Diagnostic]:
+    """What the language has and this version does not evaluate yet, each with its place."""
+    found = []
+    for gpm in query.gpms:
+        for construct, span in unsupported(gpm.pattern):
+            found.append((construct, span))
+    if isinstance(query.form, ast.Construct):
+        found.append(("CONSTRUCT", query.form.span))
+    return [
+        Diagnostic("error", "not-supported-yet", f"{what} is not supported yet", span, source)
+        for what, span in found
+    ]
+
+
+def check_partition(resolved: Resolved) -> list[Diagnostic]:
+    """PARTITION BY variables that some solution of a GPM may leave unbound."""
+    found = []
+    positive = {o.gpm for o in resolved.scope.occurrences if o.negation is None}
+    for gpm in resolved.query.gpms:
+        if gpm.name not in positive:
+            continue
+        certain = split_gpm(gpm).certain
+        for var in resolved.query.partition:
+            if var.name in resolved.binds[gpm.name] and var.name not in certain:
+                message = f"PARTITION BY ?{var.name}: GPM {gpm.name} does not always bind it"
+                found.append(
+                    Diagnostic("error", "unbound-partition", message, var.span, resolved.source)
+                )
+    return found
+
+
+def plan_query(resolved: Resolved, name: str) -> QueryPlan:
+    """The plan of a query without errors; `name` is what its answers are called."""
+    query = resolved.query
+    used = {o.gpm for o in occurrences(resolved.chain)}
+    gpms = [g for g in query.gpms if g.name in used]
+    algebra = {g.name: split_gpm(g) for g in gpms}
+    certain = {n: a.certain for n, a in algebra.items()}
+    program = compile_program(resolved.chain, resolved.scope, [g.name for g in gpms], certain)
+    partition = tuple(v.name for v in query.partition)
+    strategy = query.form.strategy if isinstance(query.form, ast.Select) else "ALL"
+    window = _window(query)
+    needs_instants = program.strict or isinstance(window, Counted) or strategy == "STRICT"
+    streams = [s.name for s in query.streams]
+    positive = {o.gpm for o in resolved.scope.occurrences if o.negation is None}
+    spread = any(not set(partition) <= a.certain for a in algebra.values())
+    membership = bool(partition) and (needs_instants or spread)
+    plans = tuple(
+        _gpm_plan(g, algebra[g.name], streams, membership, positive) for g in gpms
+    )
+    after_match = _after_match(query)
+    key, reason = _key(resolved, plans, partition, needs_instants, strategy, after_match)
+    text = format_query(query)
+    fingerprint = hashlib.sha256(f"{STATE_FORMAT}\n{name}\n{text}".encode()).hexdigest()
+    return QueryPlan(
+        name=query.register.value if query.register else name,
+        streams=tuple(s.iri.value for s in query.streams),
+        stream_names=tuple(streams),
+        kbs=tuple(k.iri.value for k in query.kbs),
+        gpms=plans,
+        variables=tuple(sorted({v for g in plans for v in g.variables})),
+        partition=partition,
+        key=key,
+        key_reason=reason,
+        needs_instants=needs_instants,
+        program=program,
+        window=window,
+        projection=_projection(query, plans, positive),
+        distinct=isinstance(query.form, ast.Select) and query.form.distinct,
+        strategy=strategy,
+        after_match=after_match,
+        having=query.having,
+        fingerprint=fingerprint,
+    )
+
+
+def _gpm_plan(
+    gpm: ast.Gpm, algebra: GpmAlgebra, streams: list[str], membership: bool, positive: set[str]
+) -> GpmPlan:
+    return GpmPlan(
+        gpm.name,
+        tuple(sorted({streams.index(r.name) for r in gpm.streams})),
+        algebra.pattern,
+        tuple(sorted(algebra.possible)),
+        algebra.certain,
+        algebra.deferred,
+        without_filters(algebra.pattern) if membership else None,
+        gpm.name not in positive,
+    )
+
+
+def _window(query: ast.Query) -> Window:
+    window = query.window
+    assert window is not None
+    if isinstance(window, ast.CountWindow):
+        return Counted(window.events)
+    if not window.tumbling:
+        return Sliding(window.length.ms)
+    origin = 0
+    if window.origin is not None:
+        time = parse_time(literal_text(window.origin, XSD_DATE_TIME, None))
+        assert time is not None
+        origin = time
+    return Tumbling(window.length.ms, origin)
+
+
+def _after_match(query: ast.Query) -> AfterMatch:
+    skip = query.skip
+    if skip is None:
+        return AfterMatch("NO SKIP")
+    return AfterMatch(skip.kind, skip.gpm.name if skip.gpm else None)
+
+
+def _projection(
+    query: ast.Query, gpms: tuple[GpmPlan, ...], positive: set[str]
+) -> tuple[Projection, ...]:
+    form = query.form
+    if isinstance(form, ast.Select) and form.items is not None:
+        return tuple(Projection(i.var.name, i.expr) for i in form.items if i.var is not None)
+    names: dict[str, None] = {}
+    for gpm in gpms:
+        if gpm.name in positive:
+            names.update(dict.fromkeys(gpm.variables))
+    return tuple(Projection(n) for n in names)
+
+
+def _key(
+    resolved: Resolved,
+    gpms: tuple[GpmPlan, ...],
+    partition: tuple[str, ...],
+    needs_instants: bool,
+    strategy: str,
+    after_match: AfterMatch,
+) -> tuple[tuple[str, ...] | None, str]:
+    """The variables by whose values stage 2 may be split, and why these or why none."""
+    if partition:
+        return partition, "PARTITION BY"
+    if needs_instants:
+        return None, "strict contiguity, WITHIN n EVENTS or STRICT look across keys"
+    if strategy != "ALL" or after_match.kind != "NO SKIP":
+        return None, "selection and AFTER MATCH look across keys"
+    shared = frozenset.intersection(*(g.certain for g in gpms)) - set(resolved.scope.owner)
+    if not shared:
+        return None, "no variable is certainly bound by every GPM"
+    best = sorted(shared)[0]
+    return (best,), f"every GPM binds ?{best} in every solution"

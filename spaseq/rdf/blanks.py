@@ -1,0 +1,56 @@
+"""Labels for blank nodes that were written without one.
+
+The parser makes up random labels for them. Here they become ordinals in order of first appearance
+within their event, so that equal input gives equal text.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from spaseq.rdf.batches import Int32s, Int64s
+
+_MADE_UP = re.compile(r"_:[a-f][0-9a-f]{23,31}")
+"""oxrdf's labels: 128 random bits in hexadecimal. A written label that looks so is renamed too,
+which does no harm: labels mean nothing beyond their event."""
+
+
+def relabel(starts: Int64s, s: Int32s, o: Int32s, terms: list[str]) -> tuple[Int32s, Int32s]:
+    """Subjects and objects with made-up labels replaced; new labels are added to `terms`.
+
+    Event i has rows starts[i]:starts[i+1]. A new label differs from all written ones of its event.
+    """
+    made_up = np.fromiter((_MADE_UP.fullmatch(t) is not None for t in terms), np.bool_, len(terms))
+    rows = np.flatnonzero(made_up[s] | made_up[o])
+    if not len(rows):
+        return s, o
+    s, o = s.copy(), o.copy()
+    codes = {text: code for code, text in enumerate(terms)}
+    for event in np.unique(np.searchsorted(starts, rows, side="right") - 1).tolist():
+        here = slice(int(starts[event]), int(starts[event + 1]))
+        names = _names(s[here].tolist(), o[here].tolist(), made_up, terms)
+        for code, text in names.items():
+            if text not in codes:
+                codes[text] = len(terms)
+                terms.append(text)
+            for column in (s[here], o[here]):
+                column[column == code] = codes[text]
+    return s, o
+
+
+def _names(s: list[int], o: list[int], made_up: np.ndarray, terms: list[str]) -> dict[int, str]:
+    """The new text of each made-up label, by code, in order of first appearance."""
+    in_order = dict.fromkeys(code for row in zip(s, o, strict=True) for code in row)
+    known = len(made_up)
+    fresh = [c for c in in_order if c < known and made_up[c]]
+    written = {terms[c] for c in in_order if c >= known or not made_up[c]}
+    names: dict[int, str] = {}
+    ordinal = 0
+    for code in fresh:
+        while f"_:anon{ordinal}" in written:
+            ordinal += 1
+        names[code] = f"_:anon{ordinal}"
+        ordinal += 1
+    return names

@@ -1,0 +1,48 @@
+"""TriG, Turtle, JSON-LD and RDF/XML: formats whose errors end the file they are in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import IO
+
+import pyoxigraph as ox
+
+from spaseq.rdf.batches import BadInput
+from spaseq.rdf.blocks import BlockBuilder, OnBad, QuadBlock
+from spaseq.rdf.inputs import Format
+from spaseq.rdf.nquads import TRIPLE_TERM, syntax_reason
+from spaseq.rdf.text_blocks import READ_ERRORS
+
+BLOCK_QUADS = 8192
+
+_FORMATS = {
+    Format.TRIG: ox.RdfFormat.TRIG,
+    Format.TURTLE: ox.RdfFormat.TURTLE,
+    Format.JSONLD: ox.RdfFormat.JSON_LD,
+    Format.RDFXML: ox.RdfFormat.RDF_XML,
+}
+
+
+def document_blocks(data: IO[bytes], file: str, form: Format, on_bad: OnBad) -> Iterator[QuadBlock]:
+    """The quads of a file in the order in which its parser meets them.
+
+    A syntax error is reported, and what came before it is the last block, marked `cut`. Blank nodes
+    without a label have one that the parser made up (see `blanks`). Lines are not known.
+    """
+    builder = BlockBuilder()
+    cut = False
+    try:
+        for s, p, o, g in ox.parse(data, _FORMATS[form]):
+            if isinstance(o, ox.Triple):
+                on_bad(BadInput(file, None, TRIPLE_TERM, f"{s} {p} <<( {o} )>>"))
+                continue
+            builder.add(str(s), str(p), str(o), None if isinstance(g, ox.DefaultGraph) else str(g))
+            if len(builder) == BLOCK_QUADS:
+                yield builder.block()
+                builder = BlockBuilder()
+    except (SyntaxError, ValueError, *READ_ERRORS) as error:
+        line = error.lineno if isinstance(error, SyntaxError) else None
+        on_bad(BadInput(file, line, f"the rest of the file is not read: {syntax_reason(error)}"))
+        cut = True
+    if cut or len(builder):
+        yield builder.block(cut)

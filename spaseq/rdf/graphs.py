@@ -1,0 +1,29 @@
+"""A graph is a set of triples: one that is written twice in an event counts once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spaseq.rdf.batches import Int32s, Int64s
+
+_ODD = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], np.uint64)
+
+
+def repeated_rows(start: Int64s, s: Int32s, p: Int32s, o: Int32s) -> Int64s:
+    """The rows, ascending, whose triple an earlier row of the same event has.
+
+    Event i has rows start[i]:start[i+1]. Rows are hashed to find out whether there is any such row
+    at all, and compared only if two hashes are equal: triples are seldom repeated.
+    """
+    event = np.repeat(np.arange(len(start) - 1, dtype=np.int64), np.diff(start))
+    key = event.view(np.uint64) * _ODD[0]
+    for column in (s, p, o):
+        key = (key ^ column.astype(np.uint64)) * _ODD[1]
+        key ^= key >> np.uint64(29)
+    key.sort()
+    if not (key[1:] == key[:-1]).any():
+        return np.empty(0, np.int64)
+    order = np.lexsort((o, p, s, event))  # stable, so the first of equals comes first
+    columns = np.stack((event, s, p, o))[:, order]
+    same = (columns[:, 1:] == columns[:, :-1]).all(axis=0)
+    return np.sort(order[1:][same])

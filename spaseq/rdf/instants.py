@@ -1,0 +1,199 @@
+"""The k of an instant: how many earlier events of the stream have the same time.
+
+As long as time does not decrease, the last time and its count say everything. For a time that comes
+back later, the counts of all earlier times are kept on disk, 16 bytes per distinct time.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from typing import IO, Any
+
+import numpy as np
+
+from spaseq.rdf.batches import Int32s, Int64s
+
+SPILL_ROWS = 65_536
+"""Rows of a run that are held in memory before they go to disk."""
+
+
+class InstantCounter:
+    """Gives the events of one stream their k, exactly, in whatever order their times come.
+
+    With `ordered=True` the caller promises that times never decrease, and nothing is kept on disk;
+    a time that decreases is then a ValueError.
+    """
+
+    def __init__(self, ordered: bool = False) -> None:
+        self._ordered = ordered
+        self._last: int | None = None  # the greatest time so far
+        self._count = 0  # events at that time
+        self._history = CountHistory()  # counts of all times before the greatest
+
+    def next(self, time: int) -> int:
+        """k of one more event, at `time` (ms)."""
+        if time == self._last:
+            self._count += 1
+            return self._count - 1
+        if self._last is not None and time > self._last:
+            self._remember(np.array([self._last]), np.array([self._count]))
+            self._last, self._count = time, 1
+            return 0
+        return int(self.assign(np.array([time], np.int64))[0])
+
+    def assign(self, times: Int64s) -> Int32s:
+        """k of n more events, in order of arrival; `times` is int64[n], the result int32[n]."""
+        if not len(times):
+            return np.empty(0, np.int32)
+        distinct, inverse, counts = np.unique(times, return_inverse=True, return_counts=True)
+        before = self._seen(distinct)
+        rank = _rank(times, inverse, counts)
+        self._add(distinct, counts.astype(np.int64))
+        return (before[inverse] + rank).astype(np.int32)
+
+    def _seen(self, distinct: Int64s) -> Int64s:
+        """How many events there were at each of these ascending times."""
+        before = np.zeros(len(distinct), np.int64)
+        if self._last is None:
+            return before
+        late = int(np.searchsorted(distinct, self._last))
+        if late:
+            if self._ordered:
+                raise ValueError(f"time {distinct[0]} after {self._last} in an ordered stream")
+            before[:late] = self._history.counts(distinct[:late])
+        if late < len(distinct) and distinct[late] == self._last:
+            before[late] = self._count
+        return before
+
+    def _add(self, distinct: Int64s, counts: Int64s) -> None:
+        if self._last is None:
+            self._last, self._count = int(distinct[0]), 0
+        at = int(np.searchsorted(distinct, self._last))
+        self._remember(distinct[:at], counts[:at])
+        distinct, counts = distinct[at:], counts[at:]
+        if not len(distinct):
+            return
+        if distinct[0] == self._last:
+            counts[0] += self._count
+        else:
+            self._remember(np.array([self._last]), np.array([self._count]))
+        self._remember(distinct[:-1], counts[:-1])
+        self._last, self._count = int(distinct[-1]), int(counts[-1])
+
+    def _remember(self, times: Int64s, counts: Int64s) -> None:
+        if not self._ordered and len(times):
+            self._history.add(times, counts)
+
+
+def _rank(times: Int64s, inverse: Any, counts: Any) -> Int64s:
+    """How many earlier entries of `times` are equal to each entry."""
+    if len(counts) == len(times):
+        return np.zeros(len(times), np.int64)
+    order = np.argsort(inverse, kind="stable")
+    first = np.cumsum(counts) - counts
+    rank = np.empty(len(times), np.int64)
+    rank[order] = np.arange(len(times)) - np.repeat(first, counts)
+    return rank
+
+
+class CountHistory:
+    """Counts by time, as sorted runs of (time, count) rows on disk.
+
+    The first run takes what comes in order. What comes before its end opens further runs; two
+    neighbours are merged when the later has grown to half the earlier, so there are few of them.
+    """
+
+    def __init__(self) -> None:
+        self._runs: list[SortedRun] = [SortedRun()]
+
+    def add(self, times: Int64s, counts: Int64s) -> None:
+        """More events at ascending distinct times."""
+        for run in (self._runs[0], self._runs[-1]):
+            if run.last is None or run.last < times[0]:
+                run.append(times, counts)
+                break
+        else:
+            self._runs.append(SortedRun())
+            self._runs[-1].append(times, counts)
+        while len(self._runs) > 2 and self._runs[-1].rows * 2 >= self._runs[-2].rows:
+            later, earlier = self._runs.pop(), self._runs.pop()
+            self._runs.append(SortedRun.merged(earlier, later))
+
+    def counts(self, times: Int64s) -> Int64s:
+        """How many events there were at each of the times, in any order."""
+        total = np.zeros(len(times), np.int64)
+        for run in self._runs:
+            total += run.counts(times)
+        return total
+
+
+class SortedRun:
+    """Counts by time, times ascending."""
+
+    def __init__(self) -> None:
+        self._times = SpilledColumn()
+        self._counts = SpilledColumn()
+        self.rows = 0
+        self.last: int | None = None
+
+    def append(self, times: Int64s, counts: Int64s) -> None:
+        """Rows whose times are ascending and after `last`."""
+        self._times.append(times)
+        self._counts.append(counts)
+        self.rows += len(times)
+        self.last = int(times[-1])
+
+    def counts(self, times: Int64s) -> Int64s:
+        """The count of each time, 0 where it has no row."""
+        found = np.zeros(len(times), np.int64)
+        for own, counts in zip(self._times.parts(), self._counts.parts(), strict=True):
+            at = np.minimum(np.searchsorted(own, times), len(own) - 1)
+            found += np.where(own[at] == times, counts[at], 0)
+        return found
+
+    @staticmethod
+    def merged(*runs: SortedRun) -> SortedRun:
+        """One run of all rows, the counts of equal times added up."""
+        all_times = np.concatenate([part for run in runs for part in run._times.parts()])
+        all_counts = np.concatenate([part for run in runs for part in run._counts.parts()])
+        times, inverse = np.unique(all_times, return_inverse=True)
+        counts = np.zeros(len(times), np.int64)
+        np.add.at(counts, inverse, all_counts)
+        run = SortedRun()
+        run.append(times, counts)
+        return run
+
+
+class SpilledColumn:
+    """A growing column of int64: the newest rows in memory, the rest in a temporary file."""
+
+    def __init__(self) -> None:
+        self._tail: list[Int64s] = []
+        self._tail_rows = 0
+        self._file: IO[bytes] | None = None
+        self._file_rows = 0
+
+    def append(self, rows: Int64s) -> None:
+        """More rows at the end."""
+        self._tail.append(rows)
+        self._tail_rows += len(rows)
+        if self._tail_rows >= SPILL_ROWS:
+            self._spill()
+
+    def _spill(self) -> None:
+        if self._file is None:
+            self._file = tempfile.TemporaryFile(prefix="spaseq-instants-")  # noqa: SIM115
+        for rows in self._tail:
+            self._file.write(rows.astype(np.int64).tobytes())
+        self._file.flush()
+        self._file_rows += self._tail_rows
+        self._tail, self._tail_rows = [], 0
+
+    def parts(self) -> list[Int64s]:
+        """All rows as at most two arrays, the first mapped from disk."""
+        if len(self._tail) > 1:
+            self._tail = [np.concatenate(self._tail)]
+        if self._file is None:
+            return list(self._tail)
+        mapped = np.memmap(self._file, np.int64, mode="r", shape=(self._file_rows,))
+        return [mapped, *self._tail]

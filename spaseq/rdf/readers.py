@@ -1,0 +1,120 @@
+"""A stream's files to batches of events, in order of arrival."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from spaseq.rdf.assembly import Assembly, GraphAssembly
+from spaseq.rdf.batches import EventBatch
+from spaseq.rdf.blocks import OnBad, QuadBlock
+from spaseq.rdf.buffer import EventBuffer
+from spaseq.rdf.documents import document_blocks
+from spaseq.rdf.inputs import Format, InputFile, StreamOptions, resolve_paths
+from spaseq.rdf.instants import InstantCounter
+from spaseq.rdf.nquads import nquads_blocks
+from spaseq.rdf.spool import read_spool
+from spaseq.rdf.triples import TripleAssembly
+
+__all__ = [
+    "ArrivalClock",
+    "InputFile",
+    "StreamOptions",
+    "read_file",
+    "read_stream",
+    "resolve_paths",
+]
+
+BATCH_ROWS = 1 << 20
+"""A batch goes out when about so many triples wait for it, however few events they are."""
+
+
+class ArrivalClock:
+    """Times of arrival in milliseconds, never decreasing whatever the wall clock does."""
+
+    def __init__(self, wall: Callable[[], float] = time.time) -> None:
+        self._wall = wall
+        self._last: int | None = None
+
+    def __call__(self) -> int:
+        now = int(self._wall() * 1000)
+        self._last = now if self._last is None else max(now, self._last)
+        return self._last
+
+
+def read_stream(
+    options: StreamOptions,
+    on_bad: OnBad,
+    counter: InstantCounter | None = None,
+    arrival: ArrivalClock | None = None,
+) -> Iterator[EventBatch]:
+    """The events of a stream, in order of arrival: file by file, each from its start to its end.
+
+    `on_bad` is called for whatever cannot become an event, before the batch that is read with it.
+    `counter` numbers the events of equal time, and goes on from what it has seen before.
+    Paths are resolved at the call, whose InputError comes at once.
+    """
+    files = resolve_paths(options)
+    return read_files(
+        files, options, on_bad, counter or InstantCounter(), arrival or ArrivalClock()
+    )
+
+
+def read_files(
+    files: Sequence[InputFile],
+    options: StreamOptions,
+    on_bad: OnBad,
+    counter: InstantCounter,
+    arrival: ArrivalClock,
+) -> Iterator[EventBatch]:
+    """The events of some files, in the order given; an event never spans two of them."""
+    for file in files:
+        yield from read_file(file, options, on_bad, counter, arrival)
+
+
+def read_file(
+    file: InputFile,
+    options: StreamOptions,
+    on_bad: OnBad,
+    counter: InstantCounter,
+    arrival: ArrivalClock,
+) -> Iterator[EventBatch]:
+    """The events of one file."""
+    if file.format is Format.SPOOL:
+        yield from read_spool(file.path, options.iri)
+        return
+    made_up = file.format not in (Format.NQUADS, Format.NTRIPLES)
+    buffer = EventBuffer(options.iri, counter, made_up)
+    assembly = _assembly(file, options, buffer, arrival, on_bad)
+    cut = False
+    for block in _blocks(file, on_bad):
+        assembly.add(block)
+        cut = block.cut
+        if len(buffer) >= options.batch_events or buffer.rows_before(assembly.keep) >= BATCH_ROWS:
+            yield from buffer.take(assembly.keep, options.batch_events)
+    assembly.finish(cut)
+    yield from buffer.take(assembly.keep, options.batch_events)
+
+
+def _blocks(file: InputFile, on_bad: OnBad) -> Iterator[QuadBlock]:
+    with file.open() as data:
+        if file.format in (Format.NQUADS, Format.NTRIPLES):
+            yield from nquads_blocks(data, file.path, file.format.has_graphs, on_bad)
+        else:
+            yield from document_blocks(data, file.path, file.format, on_bad)
+
+
+def _assembly(
+    file: InputFile,
+    options: StreamOptions,
+    buffer: EventBuffer,
+    arrival: ArrivalClock,
+    on_bad: OnBad,
+) -> Assembly:
+    if file.format.has_graphs:
+        return GraphAssembly(buffer, file.path, options.time_predicate, on_bad)
+    assert options.triples_per_event is not None, "resolve_paths sees to it"
+    clock = arrival if options.arrival_time else None
+    return TripleAssembly(
+        buffer, file.path, options.triples_per_event, options.time_predicate, clock, on_bad
+    )

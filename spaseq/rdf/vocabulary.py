@@ -1,0 +1,36 @@
+"""IRIs of the RDF, XSD and PROV vocabularies that more than one room needs."""
+
+from __future__ import annotations
+
+from typing import Final
+
+XSD: Final = "http://www.w3.org/2001/XMLSchema#"
+RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+
+XSD_STRING: Final = XSD + "string"
+XSD_DATE_TIME: Final = XSD + "dateTime"
+XSD_DATE_TIME_STAMP: Final = XSD + "dateTimeStamp"
+LANG_STRING: Final = RDF + "langString"
+CDT_LIST: Final = "http://w3id.org/awslabs/neptune/SPARQL-CDTs/List"
+
+GENERATED_AT_TIME: Final = "http://www.w3.org/ns/prov#generatedAtTime"
+
+INTEGER_TYPES: Final = frozenset(
+    XSD + name
+    for name in (
+        "integer",
+        "long",
+        "int",
+        "short",
+        "byte",
+        "nonNegativeInteger",
+        "positiveInteger",
+        "nonPositiveInteger",
+        "negativeInteger",
+        "unsignedLong",
+        "unsignedInt",
+        "unsignedShort",
+        "unsignedByte",
+    )
+)
+"""`xsd:integer` and everything derived from it (XML Schema part 2, section 3.4)."""

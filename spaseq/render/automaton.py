@@ -1,0 +1,70 @@
+"""The G-NFA as readable text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from spaseq.automaton.nfa import Acceptance, Automaton, Branch, Edge, Program, Take
+from spaseq.lang.sequence import Join
+from spaseq.plan.nodes import QueryPlan
+
+_SKIPS = {
+    ",": "IGNORE nothing (strict contiguity)",
+    ";": "IGNORE until it matches (skip-till-next)",
+    ":": "IGNORE any (skip-till-any)",
+}
+
+
+def automaton_text(plan: QueryPlan) -> str:
+    """States with their edges, brackets and negated steps below."""
+    return "\n".join(_program(plan, plan.program))
+
+
+def _program(plan: QueryPlan, program: Program) -> Iterator[str]:
+    yield from _automaton(plan, program.automaton, "")
+    for negated in program.negated:
+        yield f"negated step {negated.id}:"
+        yield from _automaton(plan, negated.automaton, "  ")
+
+
+def _automaton(plan: QueryPlan, automaton: Automaton, lead: str) -> Iterator[str]:
+    for number, state in enumerate(automaton.states):
+        final = " (final)" if state.acceptances else ""
+        yield f"{lead}state {number}: {state.name}{final}"
+        for edge in state.edges:
+            yield f"{lead}  -> {edge.target}: {_edge(plan, edge)}"
+            if isinstance(edge.label, Branch):
+                for i, operand in enumerate(edge.label.operands):
+                    yield f"{lead}       operand {i + 1}:"
+                    yield from _automaton(plan, operand, lead + "         ")
+        for end in state.acceptances:
+            if end.actions or end.negations:
+                yield f"{lead}  accept{_passing(end)}"
+
+
+def _edge(plan: QueryPlan, edge: Edge) -> str:
+    label = edge.label
+    if isinstance(label, Take):
+        gpm = plan.gpms[label.gpm]
+        streams = ", ".join(plan.stream_names[s] for s in gpm.streams)
+        what = f"TAKE {label.name} on {streams}"
+        if label.key:
+            what += " joined on " + ", ".join(f"?{v}" for v in label.key)
+        if gpm.conditions:
+            what += f", {len(gpm.conditions)} condition(s) on earlier steps"
+    else:
+        what = f"TAKE a match of {label.kind}"
+    return f"{what}{_passing(edge)}; {_skips(edge.join)}"
+
+
+def _passing(edge: Edge | Acceptance) -> str:
+    parts = [f"{a.kind} repetition {a.repeat}" for a in edge.actions]
+    parts += [f"unless negated step {n} matched" for n in edge.negations]
+    return f" [{', '.join(parts)}]" if parts else ""
+
+
+def _skips(join: Join | None) -> str:
+    if join is None:
+        return "begins anywhere"
+    bound = f", gap at most {join.gap_ms} ms" if join.gap_ms is not None else ""
+    return _SKIPS[join.kind] + bound

@@ -1,0 +1,75 @@
+"""`spaseq explain`: the query at every stage, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from spaseq.compile import Checked, check_query
+from spaseq.errors import QueryError
+from spaseq.lang.format import format_query
+from spaseq.plan.nodes import GpmPlan, QueryPlan
+from spaseq.render.automaton import automaton_text
+from spaseq.render.tree import tree
+
+
+def explain(text: str, name: str = "query") -> str:
+    """A query's canonical text, AST, algebra, plan and automaton.
+
+    Raises:
+        QueryError: the query has errors.
+    """
+    return explain_text(check_query(text, name))
+
+
+def explain_text(checked: Checked) -> str:
+    """Canonical text, AST, algebra, plan and automaton of a checked query.
+
+    Raises:
+        QueryError: the query has errors.
+    """
+    if checked.plan is None or checked.query is None:
+        raise QueryError(checked.errors)
+    plan = checked.plan
+    sections = [
+        ("query", format_query(checked.query).rstrip()),
+        ("AST", tree(checked.query)),
+        ("algebra", "\n".join(_algebra(plan))),
+        ("plan", "\n".join(_plan(plan))),
+        ("automaton (G-NFA)", automaton_text(plan)),
+    ]
+    return "\n\n".join(f"# {title}\n\n{body}" for title, body in sections) + "\n"
+
+
+def _algebra(plan: QueryPlan) -> Iterator[str]:
+    for gpm in plan.gpms:
+        yield f"GPM {gpm.name}"
+        yield tree(gpm.pattern)
+        for condition in gpm.conditions:
+            yield tree(condition, "condition on earlier steps")
+
+
+def _plan(plan: QueryPlan) -> Iterator[str]:
+    yield f"answers    {plan.name}"
+    for name, iri in zip(plan.stream_names, plan.streams, strict=True):
+        yield f"stream     {name} <{iri}>"
+    for kb in plan.kbs:
+        yield f"knowledge  <{kb}>"
+    yield f"window     {tree(plan.window)}"
+    yield "stage 1    ingest and graph patterns, in parallel, per event"
+    for gpm in plan.gpms:
+        yield f"  {_gpm(plan, gpm)}"
+    key = ", ".join(f"?{v}" for v in plan.key) if plan.key else "one partition"
+    yield f"stage 2    sequence, by {key} ({plan.key_reason})"
+    yield "  evaluator registers: runs indexed by stream, GPM and join key"
+    if plan.needs_instants:
+        yield "  fed with solutions and the instants of all other events"
+    else:
+        yield "  fed with solutions only"
+    shown = ", ".join(f"?{p.name}" for p in plan.projection)
+    yield f"project    {shown or 'nothing'}"
+
+
+def _gpm(plan: QueryPlan, gpm: GpmPlan) -> str:
+    streams = ", ".join(plan.stream_names[s] for s in gpm.streams)
+    binds = ", ".join(f"?{v}" for v in gpm.variables)
+    return f"{gpm.name} on {streams} binds {binds or 'nothing'}"

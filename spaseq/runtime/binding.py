@@ -1,0 +1,91 @@
+"""Which input belongs to which stream or KB of the queries of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import TypeVar
+
+from spaseq.errors import InputError, UsageError
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.plan.nodes import QueryPlan
+
+V = TypeVar("V")
+
+
+def split_assignment(text: str, names: Collection[str]) -> tuple[str, str] | None:
+    """`NAME=VALUE`, `IRI=VALUE` or `<IRI>=VALUE` in two; the longest known name wins.
+
+    None if the text has no `=`; a name that is not known ends at the first `=`.
+    """
+    if text.startswith("<") and ">=" in text:
+        name, value = text[1:].split(">=", 1)
+        return name, value
+    known = [n for n in names if text.startswith(f"{n}=")]
+    if known:
+        name = max(known, key=len)
+        return name, text[len(name) + 1 :]
+    name, equals, value = text.partition("=")
+    return (name, value) if equals else None
+
+
+def stream_names(plans: Iterable[QueryPlan]) -> dict[str, str]:
+    """Every name a stream can be given by, the queries' names and IRIs, to its IRI.
+
+    Raises:
+        UsageError: two queries use one name for different streams and it has to be told apart.
+    """
+    names: dict[str, str] = {}
+    clashes = set()
+    for plan in plans:
+        for name, iri in zip(plan.stream_names, plan.streams, strict=True):
+            names[iri] = iri
+            if names.setdefault(name, iri) != iri:
+                clashes.add(name)
+    return {n: i for n, i in names.items() if n not in clashes}
+
+
+def bind_streams(plans: Sequence[QueryPlan], given: Mapping[str, V]) -> dict[str, V]:
+    """The inputs by stream IRI; each stream of the queries has one.
+
+    Raises:
+        UsageError: an input for a stream that no query reads, or a stream without input.
+    """
+    names = stream_names(plans)
+    bound: dict[str, V] = {}
+    for name, value in given.items():
+        iri = names.get(name)
+        if iri is None:
+            raise UsageError(
+                f"no query reads a stream called {name}; {_known('streams', names, name)}"
+            )
+        bound[iri] = value
+    for plan in plans:
+        for name, iri in zip(plan.stream_names, plan.streams, strict=True):
+            if iri not in bound:
+                raise UsageError(f"no input for stream {name} <{iri}>: give --stream {name}=PATH")
+    return bound
+
+
+def check_kbs(plans: Sequence[QueryPlan], knowledge: KnowledgeBase) -> None:
+    """Every graph that FROM NAMED names is loaded.
+
+    Raises:
+        InputError: one is not.
+    """
+    graphs = set(knowledge.graphs)
+    for plan in plans:
+        for iri in plan.kbs:
+            if iri not in graphs:
+                loaded = ", ".join(f"<{g}>" for g in sorted(graphs)) or "none"
+                raise InputError(
+                    f"the knowledge base has no graph <{iri}>, which the query names "
+                    f"(loaded: {loaded}): give --kb '{iri}=PATH'"
+                )
+
+
+def _known(what: str, names: Collection[str], near: str) -> str:
+    close = get_close_matches(near, sorted(names), n=1, cutoff=0.5)
+    if close:
+        return f"did you mean {close[0]}?"
+    return f"{what}: {', '.join(sorted(names))}"

@@ -1,0 +1,61 @@
+"""What a run is asked to do and what it reports: the one contract of both runtimes.
+
+A runtime is a function `run(job) -> Iterator[tuple[int, Answer]]`: answers with the index of their
+query in `job.plans`, in the order of LANGUAGE section 3 within each query. It fills `job.stats` as
+it goes and calls the `on_*` functions in the calling thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.plan.nodes import QueryPlan
+from spaseq.rdf.batches import BadInput
+from spaseq.rdf.readers import StreamOptions
+
+
+@dataclass(frozen=True, slots=True)
+class LateEvent:
+    """An event that came behind its stream's watermark, and by how much."""
+
+    stream: str
+    event: str | None
+    time: int  # ms
+    lateness_ms: int
+
+
+@dataclass(slots=True)
+class Stats:
+    """Counts of a run so far; `stages` is seconds of work per stage (summed over tasks)."""
+
+    events: int = 0
+    triples: int = 0
+    matches: int = 0
+    bad: int = 0
+    late: int = 0
+    seconds: float = 0.0
+    watermark: int | None = None  # ms
+    stages: dict[str, float] = field(default_factory=dict)
+
+    def add(self, stage: str, seconds: float) -> None:
+        """Add work done in a stage."""
+        self.stages[stage] = self.stages.get(stage, 0.0) + seconds
+
+
+def _ignore(_: object) -> None:
+    return None
+
+
+@dataclass(slots=True)
+class Job:
+    """Queries, their inputs, and where everything but answers goes."""
+
+    plans: tuple[QueryPlan, ...]
+    streams: tuple[StreamOptions, ...]  # each stream of the plans once, by IRI
+    knowledge: KnowledgeBase
+    on_bad: Callable[[BadInput], None] = _ignore
+    on_late: Callable[[LateEvent], None] = _ignore
+    on_progress: Callable[[Stats], None] = _ignore
+    stats: Stats = field(default_factory=Stats)

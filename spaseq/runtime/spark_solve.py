@@ -1,0 +1,172 @@
+"""Stage 1 on Spark's workers: a stream's input in, rows of graph-pattern solutions out."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import pyarrow as pa
+
+from spaseq.engine import Matcher
+from spaseq.errors import SpaseqError
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.plan.nodes import QueryPlan
+from spaseq.rdf.batches import BadInput, EventBatch, SolutionBatch
+from spaseq.rdf.readers import StreamOptions, read_stream
+from spaseq.runtime.job import Stats
+from spaseq.runtime.spark_rows import (
+    SideRows,
+    buckets,
+    solution_rows,
+    solution_schema,
+)
+
+_PROGRESS_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class StoredKnowledge:
+    """A KB as a file that every worker opens once, by `name`, which tells its content."""
+
+    path: str
+    name: str
+    shipped: bool = False  # through Spark's files; `path` is then its name among them
+
+    def open(self) -> KnowledgeBase:
+        """The KB; one object per worker process."""
+        if not self.shipped:
+            return _opened(self.path, self.name)
+        from pyspark import SparkFiles
+
+        return _opened(SparkFiles.get(self.path), self.name)
+
+
+@lru_cache(maxsize=2)
+def _opened(path: str, name: str) -> KnowledgeBase:
+    return KnowledgeBase.open(Path(path))
+
+
+class Solver:
+    """The matchers of every plan that reads one stream, and what they have cost so far."""
+
+    def __init__(
+        self, plans: tuple[QueryPlan, ...], iri: str, knowledge: StoredKnowledge, stats: Stats
+    ) -> None:
+        kb = knowledge.open()
+        self._matchers = [(i, Matcher(p, kb)) for i, p in enumerate(plans) if iri in p.streams]
+        self._stats = stats
+
+    def solve(self, events: Iterator[EventBatch]) -> Iterator[tuple[int, SolutionBatch]]:
+        """(query, its solutions) for every batch of events and every query that has any."""
+        for batch in self._timed(events):
+            self._stats.events += len(batch)
+            self._stats.triples += len(batch.s)
+            for query, matcher in self._matchers:
+                start = time.perf_counter()
+                solutions = matcher.match(batch)
+                self._stats.add("graph patterns", time.perf_counter() - start)
+                if len(solutions):
+                    yield query, solutions
+
+    def _timed(self, events: Iterator[EventBatch]) -> Iterator[EventBatch]:
+        while True:
+            start = time.perf_counter()
+            batch = next(events, None)
+            self._stats.add("ingest", time.perf_counter() - start)
+            if batch is None:
+                return
+            yield batch
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedSolve:
+    """Stage 1 of a bounded run: each row of its input is the number of a stream to read whole."""
+
+    plans: tuple[QueryPlan, ...]
+    streams: tuple[StreamOptions, ...]
+    knowledge: StoredKnowledge
+    buckets: int  # per query that has a key
+    parts: int  # partitions of stage 2
+    progress: str | None = None  # directory for counts while it runs, where the driver sees it
+    directory: str = "."  # what relative paths start from
+
+    @property
+    def schema(self) -> pa.Schema:
+        return solution_schema(max(len(p.variables) for p in self.plans))
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """For `mapInArrow`: one int64 column of stream numbers to rows of `schema`."""
+        if os.path.isdir(self.directory):
+            os.chdir(self.directory)
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from self._stream(number)
+
+    def _stream(self, number: int) -> Iterator[pa.RecordBatch]:
+        side = SideRows(self.schema, number)
+        stats, bad = Stats(), list[BadInput]()
+        try:
+            for rows in self._rows(self.streams[number], stats, bad.append):
+                if bad:
+                    yield side.batch(bad)
+                    stats.bad += len(bad)
+                    bad.clear()
+                yield rows
+                self._report(number, stats)
+        except SpaseqError as error:
+            yield side.batch([error])
+        stats.bad += len(bad)
+        yield side.batch([*bad, stats])
+
+    def _rows(
+        self, options: StreamOptions, stats: Stats, on_bad: Callable[[BadInput], None]
+    ) -> Iterator[pa.RecordBatch]:
+        schema = self.schema
+        solver = Solver(self.plans, options.iri, self.knowledge, stats)
+        for query, solutions in solver.solve(_watched(read_stream(options, on_bad), stats)):
+            plan = self.plans[query]
+            bucket = buckets(solutions, plan.key, self.buckets)
+            part = (bucket + query) % self.parts
+            yield solution_rows(solutions, plan.variables, query, bucket, part, schema)
+
+    def _report(self, number: int, stats: Stats) -> None:
+        if self.progress is not None:
+            ProgressFile(Path(self.progress, f"stream-{number}")).write(stats)
+
+
+def _watched(events: Iterator[EventBatch], stats: Stats) -> Iterator[EventBatch]:
+    """The same batches; `stats.watermark` becomes the greatest time so far."""
+    for batch in events:
+        latest = int(batch.time.max())
+        stats.watermark = latest if stats.watermark is None else max(stats.watermark, latest)
+        yield batch
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressFile:
+    """Counts of a running task in a file, for a driver on the same machine. Best effort."""
+
+    path: Path
+
+    def write(self, stats: Stats) -> None:
+        """Replace the counts, at most twice a second."""
+        try:
+            if time.time() - self.path.stat().st_mtime < _PROGRESS_SECONDS:
+                return
+        except OSError:
+            pass
+        try:
+            fresh = self.path.with_suffix(".new")
+            fresh.write_text(f"{stats.events} {stats.triples} {stats.watermark}")
+            fresh.replace(self.path)
+        except OSError:
+            return
+
+    def read(self) -> Stats:
+        """The counts last written."""
+        events, triples, watermark = self.path.read_text().split()
+        return Stats(int(events), int(triples), watermark=int(watermark))

@@ -1,0 +1,46 @@
+"""Side outputs as JSON lines: bad input, and events behind the watermark."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TextIO
+
+from spaseq.rdf.batches import BadInput
+from spaseq.rdf.times import format_time
+
+
+class BadInputLines:
+    """Writes `{"file", "line", "reason", "text"}` for each thing that could not become an event."""
+
+    def __init__(self, out: TextIO) -> None:
+        self.out = out
+
+    def write(self, bad: BadInput) -> None:
+        """One line; `line` is null where the format gives none."""
+        _write(
+            self.out,
+            {"file": bad.file, "line": bad.line, "reason": bad.reason, "text": bad.text},
+        )
+
+
+class LateEventLines:
+    """Writes `{"stream", "event", "time", "lateness_ms"}` for each late event."""
+
+    def __init__(self, out: TextIO) -> None:
+        self.out = out
+
+    def write(self, stream: str, event: str | None, time: int, lateness_ms: int) -> None:
+        """One line: stream and graph IRI, the event's time (ms), how far behind the watermark."""
+        _write(
+            self.out,
+            {
+                "stream": stream,
+                "event": event,
+                "time": format_time(time),
+                "lateness_ms": lateness_ms,
+            },
+        )
+
+
+def _write(out: TextIO, record: dict[str, Any]) -> None:
+    out.write(json.dumps(record, ensure_ascii=False) + "\n")

@@ -1,0 +1,18 @@
+"""SPARQL 1.1 Query Results TSV Format: terms in the syntax of SPARQL and Turtle."""
+
+from __future__ import annotations
+
+from spaseq.sinks.table import TableSink
+
+
+class TsvResults(TableSink):
+    """N-Triples text, in which a tab or line end is always escaped; nothing where unbound."""
+
+    def open(self) -> None:
+        self._line([f"?{v}" for v in self.variables])
+
+    def write_row(self, bindings: dict[str, str]) -> None:
+        self._line([bindings.get(v, "") for v in self.variables])
+
+    def _line(self, fields: list[str]) -> None:
+        self.out.write("\t".join(fields) + "\n")

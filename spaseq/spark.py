@@ -1,0 +1,188 @@
+"""SPAseq for Spark users: the answers of queries as a DataFrame, batch or streaming.
+
+>>> from spaseq.spark import answers
+>>> found = answers(spark, Path("congestion.rq"), {"S1": "s1.nq", "S2": "s2.nq"})  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from os import PathLike, fspath, path
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from spaseq.api import QueryInput, read_query
+from spaseq.compile import compile_query
+from spaseq.errors import InputError, SpaseqError
+from spaseq.kb.load import KbInput, load_kb
+from spaseq.plan.nodes import QueryPlan
+from spaseq.rdf.batches import BadInput
+from spaseq.rdf.readers import StreamOptions
+from spaseq.rdf.vocabulary import GENERATED_AT_TIME
+from spaseq.runtime.binding import bind_streams, check_kbs
+from spaseq.runtime.checkpoint import Checkpoint
+from spaseq.runtime.job import Job, LateEvent
+from spaseq.runtime.spark import bounded_output, bounded_solve
+from spaseq.runtime.spark_follow import BUCKETS, following_output
+from spaseq.runtime.spark_rows import SIDE, answer_of, payload_of
+from spaseq.runtime.spark_source import RdfDataSource
+
+__all__ = ["RdfDataSource", "answers"]
+
+ANSWER_DDL = (
+    "query string, start timestamp, `end` timestamp, bindings map<string, string>, "
+    "trace array<struct<gpm: string, stream: string, event: string, time: timestamp, k: int>>"
+)
+_TIME = pa.timestamp("us", "UTC")
+_ITEM = pa.struct(
+    [
+        ("gpm", pa.string()),
+        ("stream", pa.string()),
+        ("event", pa.string()),
+        ("time", _TIME),
+        ("k", pa.int32()),
+    ]
+)
+_ANSWER = pa.schema(
+    [
+        ("query", pa.string()),
+        ("start", _TIME),
+        ("end", _TIME),
+        ("bindings", pa.map_(pa.string(), pa.string())),
+        ("trace", pa.list_(_ITEM)),
+    ]
+)
+
+
+def answers(
+    spark: Any,
+    query: QueryInput | Sequence[QueryInput],
+    streams: Mapping[str, str | PathLike[str] | Sequence[str | PathLike[str]]],
+    kb: Mapping[str, KbInput] | None = None,
+    *,
+    checkpoint: str | PathLike[str] | None = None,
+    watermark_ms: int = 0,
+    time_predicate: str = GENERATED_AT_TIME,
+    triples_per_event: int | None = None,
+    strict: bool = False,
+) -> Any:
+    """The answers of one or several queries.
+
+    Without `checkpoint` the streams are read to their ends when the DataFrame is evaluated. With
+    one the DataFrame is a streaming one over files that keep arriving; `checkpoint` then holds what
+    this package keeps (a path that every worker can write), beside the `checkpointLocation` of the
+    query that is started from the DataFrame. Both belong together: keep or remove both.
+
+    Args:
+        query: query text, or the path of a query file; several in a list.
+        streams: by the query's name for a stream, or its IRI: a path (file, directory, glob), or
+            several. Workers open these paths themselves.
+        kb: by graph IRI: a path, or an rdflib.Graph.
+        watermark_ms: how late an event may be, if streaming.
+        strict: fail at malformed input and late events, which are otherwise left out with a warning
+            in the worker's log (logger `spaseq`).
+
+    Returns:
+        A DataFrame with a row per answer: `query` (name), `start` and `end` (timestamps),
+        `bindings` (variable to N-Triples text), `trace` (its events).
+
+    Raises:
+        QueryError, InputError, UsageError: as `spaseq.run`.
+    """
+    job = _job(query, streams, kb, time_predicate, triples_per_event)
+    if checkpoint is None:
+        output = bounded_output(spark, bounded_solve(spark, job, _process_directory()))
+    else:
+        state = Checkpoint.open(Path(checkpoint).absolute(), job, watermark_ms, BUCKETS)
+        output = following_output(spark, job, state, watermark_ms)
+    names = tuple(plan.name for plan in job.plans)
+    return output.mapInArrow(lambda batches: _decoded(batches, names, strict), ANSWER_DDL)
+
+
+def _job(
+    query: QueryInput | Sequence[QueryInput],
+    streams: Mapping[str, Any],
+    kb: Mapping[str, KbInput] | None,
+    time_predicate: str,
+    triples_per_event: int | None,
+) -> Job:
+    queries = [query] if isinstance(query, str | Path) else list(query)
+    plans = tuple(_plan(q, number, len(queries)) for number, q in enumerate(queries, 1))
+    knowledge = load_kb(list((kb or {}).items()))
+    check_kbs(plans, knowledge)
+    options = [
+        StreamOptions(
+            iri,
+            tuple(path.abspath(p) for p in _paths(given)),
+            time_predicate=time_predicate,
+            triples_per_event=triples_per_event,
+        )
+        for iri, given in bind_streams(plans, streams).items()
+    ]
+    return Job(plans, tuple(options), knowledge)
+
+
+def _plan(query: QueryInput, number: int, count: int) -> QueryPlan:
+    if isinstance(query, Path):
+        return compile_query(read_query(query), query.stem, str(query))
+    return compile_query(query, "query" if count == 1 else f"query{number}")
+
+
+def _paths(given: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list[str]:
+    return [fspath(given)] if isinstance(given, str | PathLike) else [fspath(p) for p in given]
+
+
+@cache
+def _directory() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="spaseq-")
+
+
+def _process_directory() -> Path:
+    """A directory that lasts as long as the process, because DataFrames are evaluated later."""
+    return Path(_directory().name)
+
+
+def _decoded(
+    batches: Iterator[pa.RecordBatch], names: Sequence[str], strict: bool
+) -> Iterator[pa.RecordBatch]:
+    """For `mapInArrow`: rows of `OUTPUT` to rows of `ANSWER_DDL`."""
+    for batch in batches:
+        queries = batch.column("query").to_pylist()
+        rows = []
+        for query, payload in zip(queries, batch.column("payload").to_pylist(), strict=True):
+            if query == SIDE:
+                _note(payload_of(query, payload), strict)
+            else:
+                rows.append(_row(names[query], payload))
+        if rows:
+            yield pa.RecordBatch.from_pylist(rows, _ANSWER)
+
+
+def _note(message: object, strict: bool) -> None:
+    match message:
+        case SpaseqError():
+            raise message
+        case BadInput() | LateEvent() if strict:
+            raise InputError(str(message))
+        case BadInput() | LateEvent():
+            logging.getLogger("spaseq").warning("%s", message)
+
+
+def _row(name: str, payload: bytes) -> dict[str, Any]:
+    answer = answer_of(payload)
+    trace = [
+        {"gpm": t.gpm, "stream": t.stream, "event": t.event, "time": t.time * 1000, "k": t.k}
+        for t in answer.trace
+    ]
+    return {
+        "query": name,
+        "start": answer.first[0] * 1000,
+        "end": answer.end[0] * 1000,
+        "bindings": list(answer.bindings),
+        "trace": trace,
+    }

@@ -1,0 +1,18 @@
+"""Fixtures that tests of several packages share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """The process's Spark session; `spaseq.run(..., runtime="spark")` uses the same one."""
+    from spaseq.runtime.spark_session import session
+
+    running = session()
+    yield running
+    running.stop()

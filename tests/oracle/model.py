@@ -1,0 +1,163 @@
+"""Events, instants, bindings and matches, as the page defines them (LANGUAGE sections 1 and 3).
+
+Terms are rdflib terms. Everything is immutable and hashable, so that sets of matches are sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from rdflib import XSD, Graph, Literal
+from rdflib.term import Identifier
+
+Instant: TypeAlias = tuple[int, int]
+Triple: TypeAlias = tuple[Identifier, Identifier, Identifier]
+Streamset: TypeAlias = Mapping[str, Sequence[tuple[int, str | None, Sequence[Triple]]]]
+
+
+class Refused(Exception):
+    """The query is one that the page refuses."""
+
+
+class TooBig(Exception):
+    """The case has more matches than brute force should enumerate."""
+
+
+class Map(dict[str, Any]):
+    """A dictionary that is never changed, only replaced, and therefore hashable."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(frozenset(self.items()))
+
+    def plus(self, other: Mapping[str, Any]) -> Map:
+        return Map({**self, **other})
+
+    def minus(self, names: Iterable[str]) -> Map:
+        gone = set(names)
+        return Map({name: value for name, value in self.items() if name not in gone})
+
+    def only(self, names: Iterable[str]) -> Map:
+        kept = set(names)
+        return Map({name: value for name, value in self.items() if name in kept})
+
+
+EMPTY = Map()
+
+
+@dataclass(frozen=True)
+class Event:
+    """An event is identified by (stream, instant), not by its graph's IRI."""
+
+    stream: str
+    instant: Instant
+    iri: str | None = field(compare=False)
+    graph: Graph = field(compare=False, repr=False)
+
+
+def plain(term: Identifier) -> Identifier:
+    """The term with `xsd:string` left unwritten, so that equal terms are equal objects."""
+    if isinstance(term, Literal) and term.datatype == XSD.string:
+        return Literal(str(term))
+    return term
+
+
+def events_of(streams: Streamset) -> list[Event]:
+    """All events, in order of instant; k counts earlier arrivals of the stream with equal time."""
+    events = []
+    for stream, arrivals in streams.items():
+        ties: dict[int, int] = {}
+        for time, iri, triples in arrivals:
+            k = ties.get(time, 0)
+            ties[time] = k + 1
+            graph = Graph()
+            for s, p, o in triples:
+                graph.add((plain(s), plain(p), plain(o)))
+            events.append(Event(stream, (time, k), iri, graph))
+    return sorted(events, key=lambda e: (e.instant, e.stream))
+
+
+@dataclass(frozen=True)
+class Bindings:
+    """μ: what later steps may see.
+
+    `values` are the plain values of the bound variables, a group variable's being its last bound
+    one. `lists` are the group variables' values within the repetitions that enclose this place.
+    `previous` answers PREV, and `times` TIMESTAMP, by GPM name.
+    """
+
+    values: Map = EMPTY
+    lists: Map = EMPTY
+    previous: Map = EMPTY
+    times: Map = EMPTY
+
+
+@dataclass(frozen=True)
+class Item:
+    """One event of a match: a member of its trace."""
+
+    instant: Instant
+    gpm: str
+    stream: str
+    event: str | None = field(compare=False)
+
+    @property
+    def position(self) -> tuple[Instant, str]:
+        return self.instant, self.stream
+
+
+@dataclass(frozen=True)
+class Absence:
+    """A negated step that the finished match still has to be held against.
+
+    `low` and `high` are last(σ) and first(Y); None where the step is in first or last place.
+    `own` holds what the repetitions around the step say of their group variables.
+    """
+
+    step: Any  # sequences.Step
+    low: Instant | None
+    high: Instant | None
+    own: Own | None = None
+
+
+@dataclass(frozen=True)
+class Own:
+    """A repetition's own view: of its group variables - what it did not bind is not in `values` -
+    and of when each GPM had its last event."""
+
+    names: frozenset[str]
+    values: Map
+    lists: Map
+    previous: Map
+    times: Map
+
+    def over(self, mu: Bindings) -> Bindings:
+        """μ as seen from inside the repetition."""
+        return replace(
+            mu,
+            values=mu.values.minus(self.names).plus(self.values),
+            lists=mu.lists.minus(self.names).plus(self.lists),
+            previous=self.previous,
+            times=mu.times.plus(self.times),
+        )
+
+
+@dataclass(frozen=True)
+class Match:
+    """(first, last, μ, trace), and the absences it depends on. No events: first is None."""
+
+    first: Instant | None
+    last: Instant | None
+    mu: Bindings
+    trace: frozenset[Item] = frozenset()
+    absences: tuple[Absence, ...] = ()
+
+    @property
+    def positions(self) -> frozenset[tuple[Instant, str]]:
+        return frozenset(item.position for item in self.trace)
+
+
+def nothing(mu: Bindings) -> Match:
+    """The match without events that every sequence starts from."""
+    return Match(None, None, mu)

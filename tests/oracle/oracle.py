@@ -1,0 +1,211 @@
+"""The answers of a query over a streamset, by brute force.
+
+Shares nothing with the engine but the parsed query. Slow on purpose: every definition of the page
+is one plain comprehension over all matches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+from rdflib import Dataset, Graph, URIRef
+from rdflib.term import Identifier
+
+from spaseq.lang import ast
+from tests.oracle import answers as page
+from tests.oracle.answers import Answer, Window
+from tests.oracle.model import (
+    Absence,
+    Bindings,
+    Event,
+    Map,
+    Match,
+    Refused,
+    Streamset,
+    events_of,
+    nothing,
+    plain,
+)
+from tests.oracle.patterns import Expression, Pattern, binds, nt, terms_as_written, without_filters
+from tests.oracle.sequences import (
+    THEN,
+    Evaluation,
+    find_group_variables,
+    group_variables,
+    positive_names,
+    unfold,
+)
+
+
+def evaluate(
+    query: ast.Query, streams: Streamset, kb: Mapping[str, Graph] | None = None
+) -> list[Answer]:
+    """The answers of a SELECT query, in the page's order.
+
+    Args:
+        query: the parsed query.
+        streams: stream IRI to (time in ms, graph IRI or None, triples of rdflib terms), in order of
+            arrival. Streams the query does not name are ignored.
+        kb: graph IRI to graph.
+
+    Raises:
+        Refused: the page refuses the query.
+        TooBig: too many matches for brute force.
+    """
+    with terms_as_written():
+        return _Run(query, streams, kb or {}).answers()
+
+
+class _Run:
+    def __init__(self, query: ast.Query, streams: Streamset, kb: Mapping[str, Graph]) -> None:
+        self.query = query
+        names = {s.name: s.iri.value for s in query.streams}
+        self.streams = {g.name: frozenset(names[r.name] for r in g.streams) for g in query.gpms}
+        self.events = events_of({iri: streams.get(iri, []) for iri in names.values()})
+        self.kb = _dataset(query, kb)
+        self.patterns = {g.name: Pattern.of(g.pattern) for g in query.gpms}
+        self.binds = {g.name: binds(g.pattern) for g in query.gpms}
+        self.keys = tuple(v.name for v in query.partition)
+        self.steps = unfold(query.sequence)
+        at_end = self.steps[0].negated or self.steps[-1].negated
+        if at_end and isinstance(query.window, ast.CountWindow):
+            raise Refused("negation at an end under WITHIN n EVENTS")
+        find_group_variables(self.steps, self.binds, frozenset(self.keys))
+        self.groups = group_variables(self.steps)
+        self.timed = frozenset(n.gpm.name for n in nodes(query) if isinstance(n, ast.Timestamp))
+        self._solutions: dict[tuple[Event, str, Map], frozenset[Map]] = {}
+
+    def solve(self, event: Event, name: str, mu: Bindings) -> frozenset[Map]:
+        pattern = self.patterns[name]
+        inputs = pattern.inputs(mu)
+        key = event, name, inputs
+        if key not in self._solutions:
+            self._solutions[key] = pattern.solutions(event.graph, self.kb, inputs)
+        return self._solutions[key]
+
+    # Partition
+
+    def partitions(self) -> Iterator[tuple[Map, list[Event]]]:
+        """The partition variables' values, and the events of that sub-stream."""
+        if not self.keys:
+            yield Map(), self.events
+            return
+        for name in positive_names(self.steps):
+            if not self.binds[name].issuperset(self.keys):
+                raise Refused(f"{name} does not bind the partition variables")
+        members: dict[Map, list[Event]] = {}
+        bare = {g.name: Pattern.of(without_filters(g.pattern)) for g in self.query.gpms}
+        for event in self.events:
+            for key in self._keys(event, bare):
+                members.setdefault(key, []).append(event)
+        yield from members.items()
+
+    def _keys(self, event: Event, bare: Mapping[str, Pattern]) -> set[Map]:
+        found = (
+            solution.only(self.keys)
+            for name, pattern in bare.items()
+            if event.stream in self.streams[name]
+            for solution in pattern.solutions(event.graph, self.kb, Map())
+        )
+        return {key for key in found if len(key) == len(self.keys)}
+
+    # Answers
+
+    def answers(self) -> list[Answer]:
+        found = [a for key, events in self.partitions() for a in self.partition(key, events)]
+        projected = [self.project(a) for a in page.merged(found)]
+        assert isinstance(self.query.form, ast.Select)
+        return page.distinct(projected) if self.query.form.distinct else projected
+
+    def partition(self, key: Map, events: list[Event]) -> list[Answer]:
+        """The answers of one partition, selected and skipped."""
+        evaluation = Evaluation(events, self.streams, self.solve, self.groups, self.timed)
+        window = Window(self.query.window, events)
+        matches = evaluation.sequence(nothing(Bindings(values=key)), self.steps, THEN)
+        standing = [
+            m
+            for m in matches
+            if m.first is not None
+            and m.last is not None
+            and window.holds(m.first, m.last)
+            and evaluation.stands(m, _fits(window))
+        ]
+        groups = self.groups & frozenset().union(
+            *(self.binds[n] for n in positive_names(self.steps))
+        )
+        ordered = page.merged([page.answer(m, _end(m, window), groups) for m in standing])
+        having = [a for a in ordered if self.has(a)]
+        strategy = getattr(self.query.form, "strategy", "ALL")
+        selected = page.select(strategy, having, evaluation.instants)
+        return page.after_match(self.query.skip, selected)
+
+    def has(self, a: Answer) -> bool:
+        if self.query.having is None:
+            return True
+        return Expression(self.query.having).holds(a.mu, self.kb)
+
+    def project(self, a: Answer) -> Answer:
+        assert isinstance(self.query.form, ast.Select)
+        items = self.query.form.items
+        if items is None:
+            shown = frozenset().union(*(self.binds[n] for n in positive_names(self.steps)))
+            values = {v: a.mu.values.get(v) for v in sorted(shown)}
+        else:
+            values = self._values(items, a.mu)
+        bound = tuple((v, nt(term)) for v, term in values.items() if term is not None)
+        return replace(a, bindings=bound)
+
+    def _values(
+        self, items: tuple[ast.SelectItem, ...], mu: Bindings
+    ) -> dict[str, Identifier | None]:
+        """Each item's value; an expression may use the names given before it."""
+        values: dict[str, Identifier | None] = {}
+        for item in items:
+            assert item.var is not None
+            if item.expr is None:
+                values[item.var.name] = mu.values.get(item.var.name)
+                continue
+            value = Expression(item.expr).value(mu, self.kb)
+            values[item.var.name] = value
+            if value is not None:
+                mu = replace(mu, values=mu.values.plus({item.var.name: value}))
+        return values
+
+
+def _fits(window: Window) -> Any:
+    def fits(x: Match, m: Match, absence: Absence) -> bool:
+        assert x.first and x.last and m.first and m.last
+        if absence.high is None:  # last place: with the first event of what stands before it
+            return window.holds(m.first, x.last)
+        return window.holds(x.first, m.last)
+
+    return fits
+
+
+def _end(m: Match, window: Window) -> tuple[int, int]:
+    assert m.first is not None and m.last is not None
+    if any(absence.high is None for absence in m.absences):
+        return window.close(m.first)
+    return m.last
+
+
+def _dataset(query: ast.Query, kb: Mapping[str, Graph]) -> Dataset:
+    dataset = Dataset()
+    for named in query.kbs:
+        graph = dataset.graph(URIRef(named.iri.value))
+        for s, p, o in kb.get(named.iri.value, ()):
+            graph.add((plain(s), plain(p), plain(o)))
+    return dataset
+
+
+def nodes(node: object) -> Iterator[object]:
+    """A node and everything below it."""
+    yield node
+    if isinstance(node, tuple):
+        for child in node:
+            yield from nodes(child)
+    elif is_dataclass(node):
+        for f in fields(node):
+            yield from nodes(getattr(node, f.name))

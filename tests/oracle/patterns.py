@@ -1,0 +1,347 @@
+"""Graph patterns and expressions, evaluated by rdflib (LANGUAGE section 3, "Graph pattern").
+
+A pattern is parsed once. For each event the variables bound so far are substituted into rdflib's
+algebra, which is then evaluated with the event's graph as default graph and the knowledge base's
+graphs as named graphs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from functools import cache
+from typing import Any
+
+import rdflib
+from rdflib import XSD, BNode, Dataset, Graph, Literal, URIRef, Variable
+from rdflib.plugins.sparql import prepareQuery
+from rdflib.plugins.sparql.evaluate import evalPart
+from rdflib.plugins.sparql.parserutils import CompValue, Expr
+from rdflib.plugins.sparql.sparql import QueryContext, SPARQLError
+from rdflib.term import Identifier
+
+from spaseq.lang import ast
+from tests.oracle.model import Bindings, Map, plain
+from tests.oracle.sparql_text import Writer
+
+
+@contextmanager
+def terms_as_written() -> Iterator[None]:
+    """Within it rdflib keeps literals' lexical forms: joins are by term, `1` and `01` differ."""
+    before = rdflib.NORMALIZE_LITERALS
+    rdflib.NORMALIZE_LITERALS = False
+    try:
+        yield
+    finally:
+        rdflib.NORMALIZE_LITERALS = before
+
+
+# --- what a pattern says about its variables ------------------------------------------------------
+
+
+def binds(pattern: ast.Group) -> frozenset[str]:
+    """The variables that a solution may bind: those in scope (SPARQL 1.1 section 18.2.1)."""
+    return frozenset().union(*map(_in_scope, pattern.elements))
+
+
+def _in_scope(element: ast.Element) -> frozenset[str]:
+    match element:
+        case ast.Triples(triples):
+            return frozenset(
+                term.name
+                for t in triples
+                for term in (t.subject, t.predicate, t.object)
+                if isinstance(term, ast.Var)
+            )
+        case ast.Filter() | ast.Minus():
+            return frozenset()
+        case ast.Optional(pattern):
+            return binds(pattern)
+        case ast.Union(alternatives):
+            return frozenset().union(*map(binds, alternatives))
+        case ast.Graph(name, pattern):
+            return binds(pattern) | ({name.name} if isinstance(name, ast.Var) else set())
+        case ast.Bind(_, var):
+            return frozenset([var.name])
+        case ast.Values(variables, _):
+            return frozenset(v.name for v in variables)
+        case ast.SubSelect(items, pattern):
+            if items is None:
+                return binds(pattern)
+            return frozenset(item.var.name for item in items if item.var is not None)
+        case ast.Group():
+            return binds(element)
+        case ast.Service(_, pattern):
+            return binds(pattern)
+
+
+def without_filters(pattern: ast.Group) -> ast.Group:
+    """The pattern with every FILTER left out, at any depth."""
+    kept = (e for e in pattern.elements if not isinstance(e, ast.Filter))
+    return ast.Group(tuple(_unfiltered(e) for e in kept))
+
+
+def _unfiltered(element: ast.Element) -> ast.Element:
+    match element:
+        case ast.Union(alternatives):
+            return ast.Union(tuple(map(without_filters, alternatives)))
+        case ast.Group():
+            return without_filters(element)
+        case ast.Optional(pattern) | ast.Minus(pattern) | ast.Graph(_, pattern):
+            return replace(element, pattern=without_filters(pattern))
+        case ast.SubSelect(_, pattern):
+            return replace(element, pattern=without_filters(pattern))
+        case _:
+            return element
+
+
+# --- evaluation -----------------------------------------------------------------------------------
+
+
+@cache
+def _algebra(text: str) -> Any:
+    """rdflib's algebra below the query form of `SELECT * WHERE text`."""
+    algebra = prepareQuery(f"SELECT * WHERE {text}").algebra.p.p
+    _eager(algebra)
+    return algebra
+
+
+def _eager(node: Any) -> None:
+    """Joins push nothing from left to right: FILTERs in nested groups keep their scope."""
+    if isinstance(node, CompValue):
+        if node.name == "Join":
+            node["lazy"] = False
+        for child in node.values():
+            _eager(child)
+    elif isinstance(node, list):
+        for child in node:
+            _eager(child)
+
+
+def _mentioned(node: Any) -> set[str]:
+    match node:
+        case Variable():
+            return {str(node)}
+        case dict():
+            return set().union(*map(_mentioned, node.keys()), *map(_mentioned, node.values()))
+        case list() | tuple() | set() | frozenset():
+            return set().union(*map(_mentioned, node))
+        case _:
+            return set()
+
+
+def _substitute(node: Any, terms: Mapping[str, Identifier]) -> Any:
+    """The algebra with variables replaced by terms; a sub-SELECT's inner variables are its own."""
+    match node:
+        case Variable():
+            return terms.get(str(node), node)
+        case CompValue(name="Project") if node.get("PV") is not None:
+            shown = {str(v) for v in node.PV}
+            inner = {v: t for v, t in terms.items() if v in shown}
+            return CompValue("Project", p=_substitute(node.p, inner), PV=node.PV, _vars=node._vars)
+        case CompValue(name="values"):
+            return CompValue("values", res=list(_compatible_rows(node.res, terms)))
+        case CompValue(name="Extend"):
+            changed = {
+                key: value if key in ("var", "_vars") else _substitute(value, terms)
+                for key, value in node.items()
+            }
+            return CompValue("Extend", **changed)
+        case Expr():
+            changed = {key: _substitute(value, terms) for key, value in node.items()}
+            return Expr(node.name, node._evalfn.__func__, **changed)
+        case CompValue():
+            return CompValue(
+                node.name,
+                **{
+                    key: value if key == "_vars" else _substitute(value, terms)
+                    for key, value in node.items()
+                },
+            )
+        case list():
+            return [_substitute(child, terms) for child in node]
+        case tuple():
+            return tuple(_substitute(child, terms) for child in node)
+        case _:
+            return node
+
+
+def _compatible_rows(rows: Any, terms: Mapping[str, Identifier]) -> Iterator[dict[Any, Any]]:
+    for row in rows:
+        if all(str(v) not in terms or x in ("UNDEF", terms[str(v)]) for v, x in row.items()):
+            yield {v: x for v, x in row.items() if str(v) not in terms}
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """A group graph pattern, ready to be evaluated many times."""
+
+    algebra: Any
+    specials: Mapping[str, ast.Prev | ast.Timestamp | ast.Aggregate]
+    mentions: frozenset[str]
+
+    @classmethod
+    def of(cls, pattern: ast.Group) -> Pattern:
+        writer = Writer()
+        return cls.of_text(writer.group(pattern), writer)
+
+    @classmethod
+    def of_text(cls, text: str, writer: Writer) -> Pattern:
+        algebra = _algebra(text)
+        return cls(algebra, writer.specials, frozenset(_mentioned(algebra)))
+
+    def inputs(self, mu: Bindings) -> Map:
+        """The part of μ that the pattern can see, PREV and the like under their stand-ins."""
+        terms = mu.values.only(self.mentions)
+        stand_ins = {name: special(node, mu) for name, node in self.specials.items()}
+        return terms.plus({name: term for name, term in stand_ins.items() if term is not None})
+
+    def solutions(self, graph: Graph, kb: Dataset, inputs: Map) -> frozenset[Map]:
+        """The solutions ν, a set: without what is bound in μ already, joined with it."""
+        ground = {v: t for v, t in inputs.items() if not isinstance(t, BNode)}
+        blanks = {Variable(v): t for v, t in inputs.items() if isinstance(t, BNode)}
+        context = QueryContext(kb, initBindings=blanks)
+        context.graph = graph
+        found = set()
+        for row in evalPart(context, _substitute(self.algebra, ground)):
+            solution = {str(v): plain(term) for v, term in row.items() if not isinstance(v, BNode)}
+            if all(inputs.get(v, term) == term for v, term in solution.items()):
+                found.add(Map({v: t for v, t in solution.items() if v not in inputs}))
+        return frozenset(found)
+
+
+class Expression:
+    """An expression of SELECT or HAVING."""
+
+    _NOTHING = Graph()
+
+    def __init__(self, expr: ast.Expr) -> None:
+        writer = Writer()
+        text = writer.expr(expr)
+        self._value = Pattern.of_text(f"{{ BIND({text} AS ?oracle_value) }}", writer)
+        truth = f"{{ BIND(IF({text}, true, false) AS ?oracle_value) }}"
+        self._truth = Pattern.of_text(truth, writer)
+
+    def value(self, mu: Bindings, kb: Dataset) -> Identifier | None:
+        """The value, or None where it is an error."""
+        return self._evaluate(self._value, mu, kb)
+
+    def holds(self, mu: Bindings, kb: Dataset) -> bool:
+        """The effective boolean value; an error is false."""
+        return bool(self._evaluate(self._truth, mu, kb) == Literal("true", datatype=XSD.boolean))
+
+    def _evaluate(self, pattern: Pattern, mu: Bindings, kb: Dataset) -> Identifier | None:
+        (solution,) = pattern.solutions(self._NOTHING, kb, pattern.inputs(mu))
+        term: Identifier | None = solution.get("oracle_value")
+        return None if isinstance(term, SPARQLError) else term
+
+
+# --- PREV, TIMESTAMP, and what ranges over group variables ----------------------------------------
+
+CDT_LIST = URIRef("http://w3id.org/awslabs/neptune/SPARQL-CDTs/List")
+
+
+def special(node: ast.Prev | ast.Timestamp | ast.Aggregate, mu: Bindings) -> Identifier | None:
+    """The value of a stand-in, or None where it is unbound or an error."""
+    match node:
+        case ast.Prev(var):
+            return mu.previous.get(var.name)
+        case ast.Timestamp(gpm):
+            return date_time(mu.times[gpm.name]) if gpm.name in mu.times else None
+        case ast.Aggregate(operand=ast.Var(name)):
+            terms = mu.lists.get(name)
+            if terms is None:  # a single variable is a list of itself
+                terms = (mu.values[name],) if name in mu.values else ()
+            return aggregate(node, list(terms))
+        case _:
+            raise NotImplementedError(f"an aggregate over something else than a variable: {node}")
+
+
+def date_time(ms: int) -> Literal:
+    """Milliseconds since the epoch as `xsd:dateTime` in UTC."""
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)
+    text = moment.strftime("%Y-%m-%dT%H:%M:%S")
+    fraction = f".{ms % 1000:03d}" if ms % 1000 else ""
+    return Literal(f"{text}{fraction}Z", datatype=XSD.dateTime)
+
+
+def aggregate(node: ast.Aggregate, terms: list[Identifier]) -> Identifier | None:
+    """FIRST, LAST, LIST and SPARQL's set functions (section 18.5) over a list of terms."""
+    if node.distinct:
+        terms = list(dict.fromkeys(terms))
+    match node.function:
+        case "FIRST" | "SAMPLE":
+            return terms[0] if terms else None
+        case "LAST":
+            return terms[-1] if terms else None
+        case "LIST":
+            return Literal(f"[{', '.join(map(nt, terms))}]", datatype=CDT_LIST)
+        case "COUNT":
+            return Literal(str(len(terms)), datatype=XSD.integer)
+        case "GROUP_CONCAT":
+            separator = " " if node.separator is None else node.separator
+            return Literal(separator.join(str(t) for t in terms))
+        case "SUM":
+            return _sum(terms)
+        case "AVG":
+            return _average(terms)
+        case "MIN" | "MAX":
+            return _extremum(node.function, terms)
+    raise NotImplementedError(node.function)
+
+
+def _sum(terms: list[Identifier]) -> Literal | None:
+    if not all(isinstance(t, Literal) and t.datatype in _NUMERIC for t in terms):
+        return None
+    datatype = max((t.datatype for t in terms), key=_NUMERIC.index, default=XSD.integer)
+    number = float if datatype in (XSD.float, XSD.double) else Decimal
+    return Literal(str(sum((number(str(t)) for t in terms), number(0))), datatype=datatype)
+
+
+def _average(terms: list[Identifier]) -> Literal | None:
+    total = _sum(terms)
+    if total is None or not terms:
+        return total
+    if total.datatype in (XSD.float, XSD.double):
+        return Literal(str(float(total) / len(terms)), datatype=total.datatype)
+    return Literal(str(Decimal(str(total)) / len(terms)), datatype=XSD.decimal)
+
+
+def _extremum(function: str, terms: list[Identifier]) -> Identifier | None:
+    """The least or greatest in the order of ORDER BY; among equal values, the first."""
+    if not terms:
+        return None
+    best = terms[0]
+    for term in terms[1:]:
+        if (term < best) if function == "MIN" else (term > best):
+            best = term
+    return best
+
+
+_NUMERIC = [XSD.integer, XSD.decimal, XSD.float, XSD.double]
+
+
+# --- N-Triples text -------------------------------------------------------------------------------
+
+
+def nt(term: Identifier) -> str:
+    """The canonical N-Triples text of a term."""
+    match term:
+        case Literal():
+            quoted = '"' + re.sub(r'[\\"\n\r]', lambda m: _ESCAPES[m[0]], str(term)) + '"'
+            if term.language:
+                return f"{quoted}@{term.language.lower()}"
+            if term.datatype is None or term.datatype == XSD.string:
+                return quoted
+            return f"{quoted}^^<{term.datatype}>"
+        case BNode():
+            return f"_:{term}"
+        case _:
+            return f"<{term}>"
+
+
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"}

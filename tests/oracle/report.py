@@ -1,0 +1,77 @@
+"""How an example is shown when engine and oracle disagree, and what a run exercised."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from spaseq.algebra.answers import Answer as EngineAnswer
+from tests.oracle.answers import Answer
+from tests.oracle.comparison import comparable
+from tests.oracle.patterns import nt
+from tests.oracle.strategies import NS, Case
+
+
+def events_table(case: Case) -> str:
+    """One line per event, in order of time: time, k, stream, graph, its triples by subject."""
+    rows = []
+    for stream, events in case.streams.items():
+        ties: Counter[int] = Counter()
+        for time, iri, triples in events:
+            facts: dict[str, list[str]] = {}
+            for s, p, o in triples:
+                facts.setdefault(short(nt(s)), []).append(f"{short(nt(p))} {short(nt(o))}")
+            text = " | ".join(f"{s}: {', '.join(f)}" for s, f in facts.items())
+            rows.append((time, ties[time], stream, f"{short(iri or '-')}  {text}"))
+            ties[time] += 1
+    head = "    time  k  stream    graph  triples\n"
+    lines = (f"{t:8d} {k:2d}  {short(s):9s} {text}" for t, k, s, text in sorted(rows))
+    return head + "\n".join(lines)
+
+
+def short(text: str) -> str:
+    text = text.replace("<" + NS, "").replace(NS, "").replace(">", "")
+    return text.replace('"^^<http://www.w3.org/2001/XMLSchema#integer', "").strip('"')
+
+
+def answers_text(answers: Iterable[Answer | EngineAnswer]) -> str:
+    lines = []
+    for answer in answers:
+        _, end, trace, bindings, singles, lists = comparable(answer)
+        steps = " ".join(f"{g}@{t}.{k}/{short(s)[-1]}" for t, k, g, s, _ in trace)  # type: ignore
+        shown = ", ".join(f"{v}={short(x)}" for v, x in bindings)  # type: ignore[attr-defined]
+        hidden = ", ".join(f"{v}={short(x)}" for v, x in singles)  # type: ignore[attr-defined]
+        group = ", ".join(f"{v}={[short(x) for x in xs]}" for v, xs in lists)  # type: ignore
+        lines.append(f"  {steps}  end {end}  {{{shown}}}  singles {{{hidden}}}  lists {{{group}}}")
+    return "\n".join(lines) or "  (none)"
+
+
+def disagreement(case: Case, expected: list[Answer], found: list[EngineAnswer], cuts: int) -> str:
+    """Everything needed to understand a failure, on one page."""
+    own, other = [comparable(a) for a in expected], [comparable(a) for a in found]
+    missing = [a for a in expected if comparable(a) not in other]
+    surplus = [a for a in found if comparable(a) not in own]
+    what = "the order differs" if not missing and not surplus else "the answers differ"
+    return "\n".join(
+        [
+            f"\n{what} (events arrived in {cuts} portions)",
+            case.query,
+            events_table(case),
+            f"the oracle's {len(expected)} answers:",
+            answers_text(expected),
+            f"the engine's {len(found)} answers:",
+            answers_text(found),
+            "missing:",
+            answers_text(missing),
+            "surplus:",
+            answers_text(surplus),
+        ]
+    )
+
+
+def coverage(exercised: Counter[str], answered: Counter[str], features: Iterable[str]) -> str:
+    """How many examples used a feature, and how many of those had answers."""
+    lines = [f"{'feature':28s} examples  with answers"]
+    for feature in sorted(set(features) | set(exercised)):
+        lines.append(f"{feature:28s} {exercised[feature]:8d}  {answered[feature]:12d}")
+    return "\n".join(lines)

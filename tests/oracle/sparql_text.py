@@ -1,0 +1,180 @@
+"""Writes parsed patterns and expressions back as SPARQL 1.1 for rdflib.
+
+PREV, TIMESTAMP, LIST, FIRST, LAST and aggregates over group variables are no SPARQL: each is
+written as a fresh variable, and `Writer.specials` says which node it stands for.
+"""
+
+from __future__ import annotations
+
+import re
+
+from spaseq.lang import ast
+
+XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
+
+
+class Writer:
+    """Text of AST nodes; one writer per query text, as it numbers the special variables."""
+
+    def __init__(self) -> None:
+        self.specials: dict[str, ast.Prev | ast.Timestamp | ast.Aggregate] = {}
+        self._inside_select = 0
+
+    def special(self, node: ast.Prev | ast.Timestamp | ast.Aggregate) -> str:
+        for name, known in self.specials.items():
+            if known == node:
+                return f"?{name}"
+        name = f"oracle_special_{len(self.specials)}"
+        self.specials[name] = node
+        return f"?{name}"
+
+    # --- terms ---------------------------------------------------------------------------------
+
+    def term(self, term: ast.Term) -> str:
+        match term:
+            case ast.Var(name):
+                return f"?{name}"
+            case ast.Iri(value):
+                return f"<{value}>"
+            case ast.BlankNode(label):
+                return "_:" + re.sub(r"\W", "_", f"b{label}")
+            case ast.Literal(lexical, datatype, language):
+                quoted = '"' + "".join(_ESCAPES.get(c, c) for c in lexical) + '"'
+                if language:
+                    return f"{quoted}@{language}"
+                if datatype and datatype != XSD_STRING:
+                    return f"{quoted}^^<{datatype}>"
+                return quoted
+
+    # --- expressions ---------------------------------------------------------------------------
+
+    def expr(self, expr: ast.Expr) -> str:
+        match expr:
+            case ast.Var() | ast.Iri() | ast.Literal():
+                return self.term(expr)
+            case ast.Or(operands):
+                return "(" + " || ".join(map(self.expr, operands)) + ")"
+            case ast.And(operands):
+                return "(" + " && ".join(map(self.expr, operands)) + ")"
+            case ast.Not(operand):
+                return f"(! {self.expr(operand)})"
+            case ast.Compare(op, left, right) | ast.Arithmetic(op, left, right):
+                return f"({self.expr(left)} {op} {self.expr(right)})"
+            case ast.Sign(op, operand):
+                return f"({op} {self.expr(operand)})"
+            case ast.In(operand, options, negated):
+                word = "NOT IN" if negated else "IN"
+                return f"({self.expr(operand)} {word} ({', '.join(map(self.expr, options))}))"
+            case ast.Call(function, args):
+                return f"{function}({', '.join(map(self.expr, args))})"
+            case ast.FunctionCall(function, args, distinct):
+                word = "DISTINCT " if distinct else ""
+                return f"<{function.value}>({word}{', '.join(map(self.expr, args))})"
+            case ast.Exists(pattern, negated):
+                return f"{'NOT ' if negated else ''}EXISTS {self.group(pattern)}"
+            case ast.Aggregate():
+                return self.aggregate(expr)
+            case ast.Prev() | ast.Timestamp():
+                return self.special(expr)
+
+    def aggregate(self, node: ast.Aggregate) -> str:
+        if node.function in ("FIRST", "LAST", "LIST") or not self._inside_select:
+            return self.special(node)
+        operand = "*" if node.operand is None else self.expr(node.operand)
+        separator = ""
+        if node.separator is not None:
+            separator = f"; SEPARATOR = {self.term(ast.Literal(node.separator))}"
+        word = "DISTINCT " if node.distinct else ""
+        return f"{node.function}({word}{operand}{separator})"
+
+    # --- paths ---------------------------------------------------------------------------------
+
+    def path(self, path: ast.Var | ast.Path) -> str:
+        match path:
+            case ast.Var() | ast.Iri():
+                return self.term(path)
+            case ast.PathSequence(parts):
+                return "(" + "/".join(map(self.path, parts)) + ")"
+            case ast.PathAlternative(parts):
+                return "(" + "|".join(map(self.path, parts)) + ")"
+            case ast.PathInverse(inner):
+                return f"(^{self.path(inner)})"
+            case ast.PathRepeat(inner, modifier):
+                return f"({self.path(inner)}{modifier})"
+            case ast.PathNegated(forward, inverse):
+                members = [self.term(i) for i in forward] + [f"^{self.term(i)}" for i in inverse]
+                return f"!({'|'.join(members)})"
+
+    # --- patterns ------------------------------------------------------------------------------
+
+    def group(self, group: ast.Group) -> str:
+        return "{ " + " ".join(map(self.element, group.elements)) + " }"
+
+    def triple(self, triple: ast.Triple) -> str:
+        return (
+            f"{self.term(triple.subject)} {self.path(triple.predicate)} {self.term(triple.object)}"
+        )
+
+    def element(self, element: ast.Element) -> str:
+        match element:
+            case ast.Triples(triples):
+                return "".join(f"{self.triple(t)} . " for t in triples)
+            case ast.Filter(expr):
+                return f"FILTER({self.expr(expr)})"
+            case ast.Optional(pattern):
+                return f"OPTIONAL {self.group(pattern)}"
+            case ast.Union(alternatives):
+                return " UNION ".join(map(self.group, alternatives))
+            case ast.Minus(pattern):
+                return f"MINUS {self.group(pattern)}"
+            case ast.Graph(name, pattern):
+                return f"GRAPH {self.term(name)} {self.group(pattern)}"
+            case ast.Bind(expr, var):
+                return f"BIND({self.expr(expr)} AS {self.term(var)})"
+            case ast.Values():
+                return self.values(element)
+            case ast.SubSelect():
+                return "{ " + self.select(element) + " }"
+            case ast.Group():
+                return self.group(element)
+            case ast.Service():
+                raise NotImplementedError("SERVICE")
+
+    def values(self, values: ast.Values) -> str:
+        names = " ".join(map(self.term, values.variables))
+        rows = (" ".join("UNDEF" if x is None else self.term(x) for x in r) for r in values.rows)
+        return f"VALUES ({names}) {{ {' '.join(f'({row})' for row in rows)} }}"
+
+    def item(self, item: ast.SelectItem) -> str:
+        if item.expr is None:
+            assert item.var is not None
+            return self.term(item.var)
+        if item.var is None:
+            return f"({self.expr(item.expr)})"
+        return f"({self.expr(item.expr)} AS {self.term(item.var)})"
+
+    def select(self, select: ast.SubSelect) -> str:
+        self._inside_select += 1
+        word = "DISTINCT " if select.distinct else "REDUCED " if select.reduced else ""
+        items = "*" if select.items is None else " ".join(map(self.item, select.items))
+        parts = [f"SELECT {word}{items} WHERE {self.group(select.pattern)}"]
+        if select.group_by:
+            parts.append("GROUP BY " + " ".join(map(self.item, select.group_by)))
+        if select.having:
+            parts.append("HAVING " + " ".join(f"({self.expr(e)})" for e in select.having))
+        if select.order_by:
+            parts.append("ORDER BY " + " ".join(map(self.condition, select.order_by)))
+        if select.limit is not None:
+            parts.append(f"LIMIT {select.limit}")
+        if select.offset is not None:
+            parts.append(f"OFFSET {select.offset}")
+        if select.values is not None:
+            parts.append(self.values(select.values))
+        self._inside_select -= 1
+        return " ".join(parts)
+
+    def condition(self, condition: ast.OrderCondition) -> str:
+        return f"{'DESC' if condition.descending else 'ASC'}({self.expr(condition.expr)})"
+
+
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}

@@ -1,0 +1,54 @@
+"""Short ways to write a stream into a file and to read it back."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spaseq.rdf.batches import BadInput, EventBatch
+from spaseq.rdf.readers import StreamOptions, read_stream
+
+STREAM = "http://e/stream"
+TIME = "<http://www.w3.org/ns/prov#generatedAtTime>"
+XSD = "http://www.w3.org/2001/XMLSchema#"
+
+
+@dataclass(frozen=True)
+class Event:
+    """An event as a test wants to see it."""
+
+    time: int
+    k: int
+    graph: str | None
+    triples: tuple[tuple[str, str, str], ...]
+
+
+def at(seconds: int) -> str:
+    """A time literal so many seconds after the epoch."""
+    return f'"1970-01-01T00:00:{seconds:02}Z"^^<{XSD}dateTime>'
+
+
+def events_of(batches: Iterator[EventBatch]) -> Iterator[Event]:
+    """The events of batches, terms as texts."""
+    for b in batches:
+        for i in range(len(b)):
+            rows = range(b.start[i], b.start[i + 1])
+            triples = tuple((b.terms[b.s[r]], b.terms[b.p[r]], b.terms[b.o[r]]) for r in rows)
+            yield Event(int(b.time[i]), int(b.k[i]), b.graph[i], triples)
+
+
+def write(path: Path, text: str | bytes) -> Path:
+    """A file with this text, packed if its name ends in .gz."""
+    data = text.encode() if isinstance(text, str) else text
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return path
+
+
+def read(*paths: Path | str, **options: Any) -> tuple[list[Event], list[BadInput]]:
+    """All events of a stream and everything reported on the way."""
+    bad: list[BadInput] = []
+    stream = StreamOptions(STREAM, tuple(map(str, paths)), **options)
+    return list(events_of(read_stream(stream, bad.append))), bad

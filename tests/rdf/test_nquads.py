@@ -1,0 +1,213 @@
+"""N-Quads line by line: what is read, and what is said about what is not."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from pathlib import Path
+
+import pyoxigraph as ox
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spaseq.rdf.batches import BadInput
+from spaseq.rdf.nquads import _PLAIN, nquads_blocks
+from spaseq.rdf.text_blocks import line_blocks
+from tests.rdf.shared import SHARED, needs_w3c
+from tests.rdf.streams import TIME, at, read, write
+
+Quad = tuple[str, str, str, str | None]
+
+GOOD = "<http://e/s> <http://e/p> <http://e/o> <http://e/g> .\n"
+
+
+def parse(text: str | bytes, graphs: bool = True) -> tuple[list[Quad], list[BadInput]]:
+    """The quads of a text, and what is reported."""
+    bad: list[BadInput] = []
+    quads: list[Quad] = []
+    data = io.BytesIO(text.encode() if isinstance(text, str) else text)
+    for b in nquads_blocks(data, "f", graphs, bad.append):
+        assert len(set(b.terms)) == len(b.terms)
+        for s, p, o, g in zip(b.s, b.p, b.o, b.g, strict=True):
+            if s >= 0:
+                quads.append((b.terms[s], b.terms[p], b.terms[o], b.terms[g] if g >= 0 else None))
+    return quads, bad
+
+
+def theirs(text: str | bytes) -> list[Quad]:
+    """The quads of a text as pyoxigraph has them."""
+    return [
+        (str(q.subject), str(q.predicate), str(q.object), graph_text(q))
+        for q in ox.parse(text, ox.RdfFormat.N_QUADS)
+    ]
+
+
+def graph_text(quad: ox.Quad) -> str | None:
+    return None if isinstance(quad.graph_name, ox.DefaultGraph) else str(quad.graph_name)
+
+
+@given(st.from_regex(_PLAIN, fullmatch=True))
+def test_what_is_taken_for_plain_is_canonical(token: str) -> None:
+    (quad,) = theirs(f"<a:s> <a:p> {token} .")
+    assert quad[2] == token
+
+
+IRI = st.sampled_from(
+    ["<http://e/a>", "<http://e/é>", "<http://e/a%20b?x#y>", "<urn:x:1>", r"<http://e/\u00E9>"]
+)
+NODE = IRI | st.sampled_from(["_:b", "_:b1.x", "_:0"])
+OBJECT = NODE | st.sampled_from(
+    [
+        '"a b"',
+        '"a"@EN-gb',
+        '"1"^^<http://www.w3.org/2001/XMLSchema#integer>',
+        '"1"^^<http://www.w3.org/2001/XMLSchema#string>',
+        r'"\"\\ \u0041\U00000042\t\'"',
+        '"é . <http://e/g> ."',
+        '""',
+        '"x> ."',
+    ]
+)
+GRAPH = st.none() | NODE
+SPACE = st.sampled_from([" ", " ", " ", "\t", "", "  "])
+TAIL = st.sampled_from(["", "", "", " # comment", "#c", " "])
+
+
+@st.composite
+def lines(draw: st.DrawFn) -> str:
+    s, p, o, g = draw(NODE), draw(IRI), draw(OBJECT), draw(GRAPH)
+    gaps = [draw(SPACE) for _ in range(4)]
+    terms = s, p, o, g or ""
+    # a label may run on into the next term or dot, so it needs a space after it
+    safe = [gap or (" " if t[:1] == "_" else "") for gap, t in zip(gaps, terms, strict=True)]
+    graph = "" if g is None else g
+    return f"{s}{safe[0]}{p}{safe[1]}{o}{safe[2]}{graph}{safe[3]}.{draw(TAIL)}"
+
+
+@given(st.lists(lines() | st.sampled_from(["", "# comment", "  "]), max_size=6))
+def test_quads_are_pyoxigraphs(text: list[str]) -> None:
+    document = "\n".join(text)
+    assert parse(document) == (theirs(document), [])
+
+
+@given(st.lists(lines(), max_size=4), st.sampled_from(["\n", "\r\n", "\r"]))
+def test_any_line_end_will_do(text: list[str], end: str) -> None:
+    wrong = [*text, "wrong"]
+    quads, bad = parse(end.join(wrong))
+    assert quads == theirs("\n".join(text))
+    assert [b.line for b in bad] == [len(wrong)]
+
+
+MALFORMED = [
+    "wrong",
+    "<http://e/s> <http://e/p> <http://e/o>",
+    "<http://e/s> <http://e/p> <http://e/o> <http://e/g> <http://e/x> .",
+    '"s" <http://e/p> <http://e/o> <http://e/g> .',
+    "<http://e/s> _:p <http://e/o> <http://e/g> .",
+    '<http://e/s> "p" <http://e/o> <http://e/g> .',
+    '<http://e/s> <http://e/p> <http://e/o> "g" .',
+    "<http://e/s> <http://e/p> <http://e/o> <http://e/g> ,",
+    "<http://e/s> <http://e/p> <http://e/a b> <http://e/g> .",
+    "<s> <http://e/p> <http://e/o> <http://e/g> .",
+    '<http://e/s> <http://e/p> "a" b" <http://e/g> .',
+    r'<http://e/s> <http://e/p> "\x" <http://e/g> .',
+    "<http://e/s> <http://e/p> <http://e/%zz> <http://e/g> .",
+    GOOD.strip() + " " + GOOD.strip(),
+    "<http://e/s> <http://e/p> <<( <http://e/s> <http://e/p> <http://e/o> )>> .",
+]
+
+
+@pytest.mark.parametrize("line", MALFORMED)
+def test_a_malformed_line_costs_that_line_only(line: str) -> None:
+    known = '<http://e/s> <http://e/p> "p" <http://e/g> .\n<http://e/s> <http://e/p> "g" .\n'
+    text = known + '<http://e/s> <http://e/p> "s" .\n' + GOOD + line + "\n" + GOOD
+    quads, bad = parse(text)
+    assert quads == theirs(known + '<http://e/s> <http://e/p> "s" .\n' + GOOD + GOOD)
+    assert [(b.file, b.line, b.text) for b in bad] == [("f", 5, line)]
+    assert bad[0].reason
+
+
+def test_a_line_that_is_not_utf8() -> None:
+    quads, bad = parse(GOOD.encode() + b'<http://e/s> <http://e/p> "\xff" .\n' + GOOD.encode())
+    assert quads == theirs(GOOD + GOOD)
+    assert [(b.line, b.reason) for b in bad] == [(2, "not UTF-8 (column 28)")]
+    assert bad[0].text == '<http://e/s> <http://e/p> "�" .'
+
+
+def test_a_byte_order_mark_is_skipped() -> None:
+    assert parse(b"\xef\xbb\xbf" + GOOD.encode()) == (theirs(GOOD), [])
+
+
+def test_the_last_line_needs_no_end() -> None:
+    assert parse(GOOD + GOOD.strip()) == (theirs(GOOD + GOOD), [])
+
+
+def test_ntriples_have_no_graphs() -> None:
+    quads, bad = parse(GOOD + "<http://e/s> <http://e/p> <http://e/o> .\n", graphs=False)
+    assert len(quads) == 1
+    assert [b.line for b in bad] == [1]
+
+
+def test_lines_are_numbered_across_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spaseq.rdf.text_blocks.BLOCK_BYTES", 7)
+    blocks = list(line_blocks(io.BytesIO(b"one\ntwo\n\nfour is long\r\nfive"), "f", print))
+    assert [b.first for b in blocks] == [1, 2, 4, 5]
+    assert [line for b in blocks for line in b.lines] == ["one", "two", "", "four is long", "five"]
+
+
+@pytest.mark.parametrize("name", ["s.nq", "s.nq.gz"])
+def test_line_numbers_of_reports(tmp_path: Path, name: str) -> None:
+    stamp = f"<http://e/g> {TIME} {at(1)} .\n"
+    text = "# comment\n\n" + GOOD + "wrong\n" + stamp + "wrong too\n"
+    events, bad = read(write(tmp_path / name, text))
+    assert [len(e.triples) for e in events] == [1]
+    assert [(b.line, b.text) for b in bad] == [(4, "wrong"), (6, "wrong too")]
+
+
+def test_a_damaged_gz_keeps_the_events_before_the_damage(tmp_path: Path) -> None:
+    graphs = [f"<http://e/{i}>" for i in range(20_000)]
+    text = "".join(
+        f"<http://e/s> <http://e/p> <http://e/o> {g} .\n{g} {TIME} {at(1)} .\n" for g in graphs
+    )
+    packed = gzip.compress(text.encode())
+    events, bad = read(
+        write(tmp_path / "s.nq", ""), write_raw(tmp_path / "t.nq.gz", packed[:-3000])
+    )
+    assert 0 < len(events) < len(graphs)
+    assert [e.graph for e in events] == [g[1:-1] for g in graphs[: len(events)]]
+    assert len(bad) == 1
+    assert bad[0].line is not None
+    assert bad[0].line > 2 * len(events)
+    assert "cannot be read" in bad[0].reason
+
+
+def write_raw(path: Path, data: bytes) -> Path:
+    path.write_bytes(data)
+    return path
+
+
+def suite(name: str) -> list[Path]:
+    return sorted((SHARED / "w3c" / "rdf11" / name).glob("*.n[qt]"))
+
+
+def is_negative(path: Path) -> bool:
+    return "-bad-" in path.name
+
+
+@needs_w3c
+@pytest.mark.parametrize("path", suite("rdf-n-quads"), ids=lambda p: p.name)
+def test_w3c_nquads(path: Path) -> None:
+    quads, bad = parse(path.read_bytes())
+    assert bool(bad) == is_negative(path)
+    if not bad:
+        assert quads == theirs(path.read_bytes())
+
+
+@needs_w3c
+@pytest.mark.parametrize("path", suite("rdf-n-triples"), ids=lambda p: p.name)
+def test_w3c_ntriples(path: Path) -> None:
+    triples, bad = parse(path.read_bytes(), graphs=False)
+    assert bool(bad) == is_negative(path)
+    if not bad:
+        assert triples == theirs(path.read_bytes())

@@ -1,0 +1,85 @@
+"""Streams of two machines rooms as N-Quads files, and queries over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from spaseq.compile import compile_query
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.rdf.readers import StreamOptions
+from spaseq.runtime import local
+from spaseq.runtime.job import Job
+
+IRIS = ("http://m.example/north", "http://m.example/south")
+
+_HEAD = """PREFIX : <http://m.example/>
+SELECT * WITHIN 1 MINUTES FROM STREAM N <http://m.example/north> FROM STREAM S <http://m.example/south>
+"""
+
+KEYED = (
+    _HEAD
+    + """SEQ (A; B) {
+  DEFINE GPM A ON N, S { ?machine :starts ?load }
+  DEFINE GPM B ON N, S { ?machine :stops ?code }
+}"""
+)
+"""Every GPM binds ?machine, so stage 2 is split by it."""
+
+UNKEYED = (
+    _HEAD
+    + """SEQ (A, B) {
+  DEFINE GPM A ON N { ?machine :starts ?load }
+  DEFINE GPM B ON N, S { ?other :stops ?code }
+}"""
+)
+"""Strict contiguity looks at all events, so there is one partition."""
+
+Row = tuple[int, str, str, object]
+"""Time in ms, machine, property, value."""
+
+NORTH: Sequence[Row] = (
+    (0, "m1", "starts", 5),
+    (1000, "m2", "starts", 6),
+    (1000, "m1", "stops", 1),
+    (4000, "m2", "starts", 7),
+    (9000, "m3", "starts", 8),
+)
+SOUTH: Sequence[Row] = (
+    (1000, "m2", "stops", 2),
+    (3000, "m4", "starts", 9),
+    (5000, "m2", "stops", 3),
+    (5000, "m4", "stops", 4),
+    (9500, "m3", "stops", 5),
+)
+
+
+def nquads(rows: Iterable[Row], name: str = "e") -> str:
+    """One event a row; `name` sets its graph IRIs apart."""
+    lines = []
+    for number, (time, machine, what, value) in enumerate(rows):
+        graph, m = f"<http://m.example/{name}/{number}>", "http://m.example/"
+        lines.append(f"{graph} <http://www.w3.org/ns/prov#generatedAtTime> "
+                     f'"{time}"^^<http://www.w3.org/2001/XMLSchema#long> .')  # fmt: skip
+        lines.append(f'<{m}{machine}> <{m}{what}> "{value}" {graph} .')
+    return "".join(f"{line}\n" for line in lines)
+
+
+def put(path: Path, text: str) -> None:
+    """A file that appears whole, as the files of a followed directory must."""
+    unfinished = path.with_name(f".{path.name}")
+    unfinished.write_text(text)
+    unfinished.rename(path)
+
+
+def job_of(paths: Sequence[Path], **functions: Any) -> Job:
+    """Both queries over two streams."""
+    plans = (compile_query(KEYED, "keyed"), compile_query(UNKEYED, "unkeyed"))
+    streams = tuple(StreamOptions(i, (str(p),)) for i, p in zip(IRIS, paths, strict=True))
+    return Job(plans, streams, KnowledgeBase.empty(), **functions)
+
+
+def answers_in_process(job: Job) -> list[tuple[int, Any]]:
+    """What the local runtime gives."""
+    return list(local.run(job))

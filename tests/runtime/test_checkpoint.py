@@ -1,0 +1,94 @@
+"""What a checkpoint belongs to, and output files that forget a batch that is run again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spaseq.errors import UsageError
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.rdf.readers import StreamOptions
+from spaseq.runtime.checkpoint import Checkpoint, OutputPositions
+from spaseq.runtime.job import Job
+
+
+@dataclass(frozen=True)
+class Plan:
+    """As much of a plan as a checkpoint looks at."""
+
+    name: str
+    fingerprint: str
+
+
+def job_of(*plans: Plan, paths: tuple[str, ...] = ("/in",)) -> Job:
+    chosen: Any = plans or (Plan("q", "1"),)
+    return Job(chosen, (StreamOptions("http://s", paths),), KnowledgeBase.empty())
+
+
+def test_the_same_job_resumes_with_the_buckets_of_the_first_run(tmp_path: Path) -> None:
+    first = Checkpoint.open(tmp_path / "c", job_of(), 5000, buckets=8)
+    again = Checkpoint.open(tmp_path / "c", job_of(), 5000, buckets=16)
+    assert (first.resumed, again.resumed) == (False, True)
+    assert again.buckets == 8
+
+
+@pytest.mark.parametrize(
+    ("job", "watermark_ms", "change"),
+    [
+        (job_of(Plan("q", "2")), 0, "query q has changed"),
+        (job_of(Plan("p", "1")), 0, "query p is new; query q is missing"),
+        (job_of(paths=("/elsewhere",)), 0, "stream http://s has changed"),
+        (job_of(), 1, "the watermark was 0 ms and is now 1 ms"),
+    ],
+)
+def test_another_job_is_refused_with_what_has_changed(
+    tmp_path: Path, job: Job, watermark_ms: int, change: str
+) -> None:
+    Checkpoint.open(tmp_path, job_of(), 0, 8)
+    with pytest.raises(UsageError, match=change):
+        Checkpoint.open(tmp_path, job, watermark_ms, 8)
+
+
+def test_other_knowledge_is_refused(tmp_path: Path) -> None:
+    Checkpoint.open(tmp_path, job_of(), 0, 8)
+    other = KnowledgeBase.of_quads([], [], ["http://kb"], {})
+    with pytest.raises(UsageError, match="the knowledge base has changed"):
+        Checkpoint.open(tmp_path, replace(job_of(), knowledge=other), 0, 8)
+
+
+def test_another_format_version_is_refused(tmp_path: Path) -> None:
+    Checkpoint.open(tmp_path, job_of(), 0, 8)
+    manifest = tmp_path / "spaseq.json"
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "version": 0}))
+    with pytest.raises(UsageError, match="format version 0"):
+        Checkpoint.open(tmp_path, job_of(), 0, 8)
+
+
+def test_a_directory_with_something_else_in_it_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text("Dear")
+    with pytest.raises(UsageError, match="not a checkpoint"):
+        Checkpoint.open(tmp_path, job_of(), 0, 8)
+
+
+def test_a_batch_that_is_run_again_replaces_what_it_had_written(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    with out.open("a") as file:
+        positions = OutputPositions(tmp_path, {"out": file})
+        positions.begin(0)
+        file.write("zero\n")
+        positions.end(0)
+        positions.begin(1)
+        file.write("one, hal")
+    with out.open("a") as file:
+        positions = OutputPositions(tmp_path, {"out": file})
+        positions.begin(1)
+        file.write("one\n")
+        positions.end(1)
+        positions.begin(2)
+        file.write("two\n")
+        positions.end(2)
+    assert out.read_text() == "zero\none\ntwo\n"

@@ -1,0 +1,120 @@
+"""Followed runs: answers when the watermark has passed, late events, resuming from a checkpoint."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spaseq.errors import UsageError
+from spaseq.rdf.batches import BadInput
+from spaseq.runtime.job import Job, LateEvent
+from spaseq.runtime.spark_follow import FollowOptions, follow, run
+from tests.runtime.machines import NORTH, SOUTH, Row, answers_in_process, job_of, nquads, put
+
+pytestmark = pytest.mark.spark
+
+LONG_AFTER: tuple[Row, ...] = ((900_000, "m9", "starts", 0),)
+
+
+@pytest.fixture
+def incoming(tmp_path: Path) -> tuple[Path, Path]:
+    north, south = tmp_path / "north", tmp_path / "south"
+    north.mkdir()
+    south.mkdir()
+    return north, south
+
+
+def followed(spark: Any, job: Job, checkpoint: Path, watermark_ms: int = 0) -> list[Any]:
+    options = FollowOptions(checkpoint, watermark_ms, until_done=True)
+    return list(follow(job, options, spark=spark))
+
+
+def test_files_in_any_number_of_runs_answer_as_all_of_them_at_once(
+    spark: Any, tmp_path: Path, incoming: tuple[Path, Path]
+) -> None:
+    north, south = incoming
+    checkpoint = tmp_path / "checkpoint"
+    got: list[tuple[int, Any]] = []
+
+    put(north / "1.nq", nquads(NORTH[:2], "n1"))
+    job = job_of(incoming)
+    got += followed(spark, job, checkpoint)
+    assert got == []  # the other stream's time is not known yet
+    assert job.stats.watermark is None
+
+    put(south / "1.nq", nquads(SOUTH[:3], "s1"))
+    put(north / "2.nq", nquads(NORTH[2:], "n2"))
+    job = job_of(incoming)
+    got += followed(spark, job, checkpoint)
+    assert job.stats.watermark == 5000
+    assert {answer.end[0] for _, answer in got} == {1000}  # at 5000 more may come
+
+    put(north / "3.nq", nquads(LONG_AFTER, "n3"))
+    put(south / "2.nq", nquads([*SOUTH[3:], *LONG_AFTER], "s2"))
+    got += followed(spark, job_of(incoming), checkpoint)
+    assert followed(spark, job_of(incoming), checkpoint) == []
+
+    whole = answers_in_process(job_of(incoming))
+    assert sorted(got, key=lambda item: item[0]) == whole
+    assert len(whole) == 9
+
+
+def test_late_events_and_bad_input_are_reported_and_left_out(
+    spark: Any, tmp_path: Path, incoming: tuple[Path, Path]
+) -> None:
+    north, south = incoming
+    put(north / "1.nq", nquads([(0, "m1", "starts", 5), *LONG_AFTER], "n") + "no quad\n")
+    rows = [(9000, "m2", "starts", 1), (6000, "m1", "stops", 1), (5999, "m1", "stops", 2)]
+    put(south / "1.nq", nquads([*rows, *LONG_AFTER], "s"))
+    late: list[LateEvent] = []
+    bad: list[BadInput] = []
+    job = job_of(incoming, on_late=late.append, on_bad=bad.append)
+    answers = followed(spark, job, tmp_path / "checkpoint", watermark_ms=3000)
+    assert [(e.event, e.time, e.lateness_ms) for e in late] == [("http://m.example/s/2", 5999, 1)]
+    assert [(b.file, b.line) for b in bad] == [(str(north / "1.nq"), 5)]
+    assert (job.stats.late, job.stats.bad) == (1, 1)
+    assert {dict(a.bindings)["code"] for _, a in answers} == {'"1"'}
+
+
+def test_a_batch_that_was_not_finished_is_written_once(
+    spark: Any, tmp_path: Path, incoming: tuple[Path, Path]
+) -> None:
+    north, south = incoming
+    out, checkpoint = tmp_path / "out.jsonl", tmp_path / "checkpoint"
+    put(north / "1.nq", nquads([*NORTH, *LONG_AFTER], "n") + "no quad\n")
+    put(south / "1.nq", nquads([*SOUTH, *LONG_AFTER], "s"))
+
+    class Interrupted(Exception):
+        pass
+
+    def interrupt(_: object) -> None:
+        raise Interrupted
+
+    def write(job: Job) -> None:
+        run(
+            job,
+            checkpoint=str(checkpoint),
+            watermark_ms=0,
+            out=str(out),
+            form="jsonl",
+            until_done=True,
+        )
+
+    answered = job_of(incoming, on_progress=interrupt)
+    with pytest.raises(Interrupted):
+        write(answered)  # after the answers of the batch, before it is committed
+    with pytest.raises(Interrupted):
+        write(job_of(incoming, on_bad=interrupt))
+    write(job_of(incoming))
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [line["query"] for line in lines] == ["keyed"] * 5 + ["unkeyed"] * 4
+    write(job_of(incoming))
+    assert len(out.read_text().splitlines()) == 9
+
+
+def test_the_end_of_a_json_document_never_comes(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="json"):
+        run(job_of([tmp_path] * 2), checkpoint="c", watermark_ms=0, out="-", form="json")

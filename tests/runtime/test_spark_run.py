@@ -1,0 +1,68 @@
+"""Bounded runs on Spark give what the in-process runtime gives, in the same order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spaseq.errors import InputError, RunError
+from spaseq.rdf.batches import BadInput
+from spaseq.runtime import spark as spark_runtime
+from tests.runtime.machines import NORTH, SOUTH, answers_in_process, job_of, nquads
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> list[Path]:
+    north, south = tmp_path / "north.nq", tmp_path / "south.nq"
+    north.write_text(nquads(NORTH, "n"))
+    south.write_text(nquads(reversed(SOUTH), "s"))
+    return [north, south]
+
+
+def test_queries_with_and_without_a_key_answer_as_in_process(spark: Any, paths: list[Path]) -> None:
+    job = job_of(paths)
+    expected = answers_in_process(job_of(paths))
+    assert list(spark_runtime.run(job, spark=spark)) == expected
+    assert [query for query, _ in expected] == [0] * 5 + [1] * 4
+    assert (job.stats.events, job.stats.triples, job.stats.matches) == (10, 10, 9)
+    assert set(job.stats.stages) == {"ingest", "graph patterns", "sequence"}
+
+
+def test_answers_that_come_in_pieces_are_in_order(
+    spark: Any, paths: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark_runtime, "PIECE_BYTES", 1000)
+    assert list(spark_runtime.run(job_of(paths), spark=spark)) == answers_in_process(job_of(paths))
+
+
+def test_bad_input_is_reported_and_the_rest_is_used(spark: Any, paths: list[Path]) -> None:
+    bad: list[BadInput] = []
+    with paths[0].open("a") as file:
+        file.write("this is no quad\n")
+    job = job_of(paths, on_bad=bad.append)
+    answers = list(spark_runtime.run(job, spark=spark))
+    assert [(b.file, b.line) for b in bad] == [(str(paths[0]), 2 * len(NORTH) + 1)]
+    assert job.stats.bad == 1
+    assert answers == answers_in_process(job_of(paths))
+
+
+def test_an_error_of_a_stage_arrives_as_itself(spark: Any, paths: list[Path]) -> None:
+    paths[1].unlink()
+    with pytest.raises(InputError, match=r"no such file or directory: .*south\.nq"):
+        list(spark_runtime.run(job_of(paths), spark=spark))
+
+
+def test_a_failure_of_spark_is_a_run_error_that_names_its_cause(spark: Any) -> None:
+    def fail(_: object) -> Any:
+        raise ZeroDivisionError("seven by nought")
+
+    broken = spark.range(1).mapInArrow(fail, "id long")
+    with (
+        pytest.raises(RunError, match="ZeroDivisionError: seven by nought"),
+        spark_runtime.spark_errors(),
+    ):
+        broken.collect()
