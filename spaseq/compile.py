@@ -10,7 +10,12 @@ from spaseq.lang.lint import lint
 from spaseq.lang.parser import parse_source
 from spaseq.lang.resolve import resolve
 from spaseq.plan.nodes import QueryPlan
-from spaseq.plan.planner import check_partition, not_supported, plan_query
+from spaseq.plan.planner import (
+    check_expressions,
+    check_partition,
+    not_supported,
+    plan_query,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,7 @@ def check_query(text: str, name: str = "query", file: str | None = None) -> Chec
         resolved = resolve(query, source, parsed.broken_gpms, parsed.broken_parts)
         found += resolved.diagnostics
         found += not_supported(query, source)
+        found += check_expressions(resolved)
         if not any(d.severity == "error" for d in found):
             found += check_partition(resolved)
         if not any(d.severity == "error" for d in found):

@@ -44,14 +44,22 @@ class SequenceStage:
         columns = [GpmColumns(g.variables, g.conditions) for g in plan.gpms]
         names = [g.name for g in plan.gpms]
         self._machine = Machine(
-            plan.program, plan.window, columns, names, plan.strategy == "STRICT"
+            plan.program,
+            plan.window,
+            columns,
+            names,
+            plan.strategy == "STRICT",
+            plan.expressions,
         )
         self._sequencer = Sequencer(self._machine)
         self._buffer: list[SolutionBatch] = []
         self._filters: dict[PartitionKey, AfterMatchFilter] = {}
-        self._having = compile_filter(plan.having) if plan.having is not None else None
+        self._having = (
+            compile_filter(plan.having, plan.expressions) if plan.having is not None else None
+        )
         self._terms = [
-            None if p.expr is None else compile_term(p.expr) for p in plan.projection
+            None if p.expr is None else compile_term(p.expr, plan.expressions)
+            for p in plan.projection
         ]
 
     def push(self, rows: SolutionBatch) -> None:
@@ -98,17 +106,17 @@ class SequenceStage:
             mine = np.flatnonzero(rows.gpm == number)
             columns = [rows.values[v][mine].tolist() for v in gpm.variables]
             tuples = zip(*columns, strict=True) if columns else iter([()] * len(mine))
-            for i, row in zip(mine.tolist(), tuples, strict=True):
-                values[i] = row
+            for i, solution in zip(mine.tolist(), tuples, strict=True):
+                values[i] = solution
         partition = [rows.values[v].tolist() for v in self._plan.partition]
         stream, time = rows.stream.tolist(), rows.time.tolist()
         k, gpms, event = rows.k.tolist(), rows.gpm.tolist(), rows.event.tolist()
         for i in rows.rows():
             row = values[i]
             key = tuple([c[i] for c in partition])
-            solution = None if row is None else (stream[i], time[i], k[i], event[i], row)
             assert row is not None or gpms[i] == BARE
-            yield time[i], k[i], stream[i], gpms[i], key, solution
+            taken = None if row is None else (stream[i], time[i], k[i], event[i], row)
+            yield time[i], k[i], stream[i], gpms[i], key, taken
 
     # --- matches to answers -----------------------------------------------------------------------
 

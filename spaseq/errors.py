@@ -114,7 +114,7 @@ class UsageError(SpaseqError):
 
 
 class InputError(SpaseqError):
-    """An input that stops the run at its start: a stream that is not there, a KB that won't load."""
+    """An input that stops the run at its start: a missing stream, a broken KB."""
 
     exit_status = 3
 

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from spaseq.automaton import nfa
 from spaseq.lang import sequence as seq
-from spaseq.lang.scope import Scope
+from spaseq.lang.scope import Scope, View
 
 Counts: TypeAlias = tuple[tuple[int, int], ...]
 """Repetitions done so far per open repeated step, by id of the step."""
@@ -209,11 +209,11 @@ class _Compiler:
         key = tuple(sorted(self._keys[use.id])) if use.negation is None else ()
         return nfa.Take(self._gpm[use.gpm], use.gpm, use.id, key, self._views(use))
 
-    def _views(self, use: seq.Occurrence) -> dict[str, nfa.View]:
+    def _views(self, use: seq.Occurrence) -> dict[str, View]:
         scope = self._scope
         if use.negation is None:
             return {v: scope.view(use.repeats, r) for v, r in sorted(scope.owner.items())}
-        views = {v: nfa.OUTER for v in sorted(scope.owner)}
+        views = dict.fromkeys(sorted(scope.owner), nfa.OUTER)
         negation = self._negations[use.negation]
         around = negation.inside
         while around is not None:
@@ -241,9 +241,7 @@ def _emit(chain: seq.Chain, code: list[_Instruction]) -> None:
                 code[test] = _Loop(part, test + 1, len(code))
 
 
-def _closure(
-    code: Sequence[_Instruction], place: int, counts: Counts
-) -> Iterator[_Step]:
+def _closure(code: Sequence[_Instruction], place: int, counts: Counts) -> Iterator[_Step]:
     """All atoms, or the end, that are reached without taking an event."""
     todo = [_Step(place, counts, (), ())]
     while todo:
@@ -280,9 +278,7 @@ def _loop(loop: _Loop, step: _Step) -> Iterator[_Step]:
         yield _Step(loop.exit, tuple(sorted(counts.items())), actions, step.negations)
 
 
-def _state_name(
-    code: Sequence[_Instruction], place: int, counts: Counts
-) -> str:
+def _state_name(code: Sequence[_Instruction], place: int, counts: Counts) -> str:
     if place == 0:
         return "start"
     atom = code[place - 1]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from spaseq.automaton.nfa import Automaton, Branch, Edge, Program, State, Take
 from spaseq.automaton.window import Window
-from spaseq.expr.compile import compile_filter
+from spaseq.expr.compile import Options, compile_filter
 from spaseq.expr.env import Env
 from spaseq.lang import ast
 
@@ -44,6 +44,7 @@ class Machine:
     gpms: Sequence[GpmColumns]
     names: Sequence[str]  # GPM names
     keep_instants: bool = False  # the selection strategy asks which instants are consecutive
+    expressions: Options = Options()  # noqa: RUF009 - frozen
     takings: dict[int, Taking] = field(init=False)
     edges_of: dict[int, tuple[Edge, ...]] = field(init=False)  # GPM -> edges that take it
     target: dict[int, State] = field(init=False)  # edge -> the state it leads to
@@ -52,7 +53,9 @@ class Machine:
 
     def __post_init__(self) -> None:
         self.takings, self.target, self.statics, self.numbers = {}, {}, {}, {}
-        compiled = [tuple(compile_filter(c) for c in g.conditions) for g in self.gpms]
+        compiled = [
+            tuple(compile_filter(c, self.expressions) for c in g.conditions) for g in self.gpms
+        ]
         edges: dict[int, list[Edge]] = {}
         for automaton in _automata(self.program):
             self._register(automaton)

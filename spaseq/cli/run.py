@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
@@ -41,33 +43,79 @@ class Follow:
 
 @click.command(context_settings={"max_content_width": 100})
 @QUERY_FILES
-@click.option("--stream", "streams", multiple=True, metavar="NAME=PATH",
-              help="A stream's input: file, directory, glob, or - for N-Quads on stdin; .gz is "
-              "unpacked. NAME is the query's name for it, its IRI, or <IRI>. Repeatable, also for "
-              "several paths of one stream.")
-@click.option("--kb", "kbs", multiple=True, metavar="[IRI=]PATH",
-              help="Background knowledge: a file loaded as the graph IRI; a quad format without "
-              "IRI keeps its graph names; with one FROM NAMED in the queries IRI may be left out.")
-@click.option("--runtime", type=click.Choice(["spark", "local"]), default="spark",
-              show_default=True, help="spark: PySpark, no Java needed; local: in this process.")
+@click.option(
+    "--stream",
+    "streams",
+    multiple=True,
+    metavar="NAME=PATH",
+    help="A stream's input: file, directory, glob, or - for N-Quads on stdin; .gz is "
+    "unpacked. NAME is the query's name for it, its IRI, or <IRI>. Repeatable, also for "
+    "several paths of one stream.",
+)
+@click.option(
+    "--kb",
+    "kbs",
+    multiple=True,
+    metavar="[IRI=]PATH",
+    help="Background knowledge: a file loaded as the graph IRI; a quad format without "
+    "IRI keeps its graph names; with one FROM NAMED in the queries IRI may be left out.",
+)
+@click.option(
+    "--runtime",
+    type=click.Choice(["spark", "local"]),
+    default="spark",
+    show_default=True,
+    help="spark: PySpark, no Java needed; local: in this process.",
+)
 @click.option("--out", default="-", show_default=True, metavar="FILE|-", help="Where answers go.")
-@click.option("--format", "form", type=click.Choice(FORMATS), default="jsonl", show_default=True,
-              help="jsonl: one answer a line, with its trace; the others are the W3C SPARQL 1.1 "
-              "result formats (of one query).")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="jsonl",
+    show_default=True,
+    help="jsonl: one answer a line, with its trace; the others are the W3C SPARQL 1.1 "
+    "result formats (of one query).",
+)
 @click.option("--bad", metavar="FILE", help="Malformed input, as JSON lines (file, line, reason).")
-@click.option("--late", metavar="FILE", help="Events behind their stream's watermark, as JSON "
-              "lines (only with --follow; a bounded run sorts everything).")
+@click.option(
+    "--late",
+    metavar="FILE",
+    help="Events behind their stream's watermark, as JSON "
+    "lines (only with --follow; a bounded run sorts everything).",
+)
 @click.option("--strict", is_flag=True, help="Stop with status 3 at the first bad or late event.")
-@click.option("--follow", is_flag=True, help="Go on with files that keep arriving in the streams' "
-              "directories, until interrupted (Spark).")
-@click.option("--checkpoint", metavar="DIR", help="Where --follow keeps its state; a later run "
-              "with the same directory resumes.")
-@click.option("--watermark", default="0 SECONDS", show_default=True, metavar="DURATION",
-              help="How late an event may be with --follow, for example '5 SECONDS'.")
-@click.option("--time-predicate", default=GENERATED_AT_TIME, show_default=True, metavar="IRI",
-              help="The predicate whose object is an event's time.")
-@click.option("--triples-per-event", type=click.IntRange(1), metavar="N",
-              help="For N-Triples and Turtle, which have no graphs: N triples are one event.")
+@click.option(
+    "--follow",
+    is_flag=True,
+    help="Go on with files that keep arriving in the streams' "
+    "directories, until interrupted (Spark).",
+)
+@click.option(
+    "--checkpoint",
+    metavar="DIR",
+    help="Where --follow keeps its state; a later run with the same directory resumes.",
+)
+@click.option(
+    "--watermark",
+    default="0 SECONDS",
+    show_default=True,
+    metavar="DURATION",
+    help="How late an event may be with --follow, for example '5 SECONDS'.",
+)
+@click.option(
+    "--time-predicate",
+    default=GENERATED_AT_TIME,
+    show_default=True,
+    metavar="IRI",
+    help="The predicate whose object is an event's time.",
+)
+@click.option(
+    "--triples-per-event",
+    type=click.IntRange(1),
+    metavar="N",
+    help="For N-Triples and Turtle, which have no graphs: N triples are one event.",
+)
 @click.option("--stats", metavar="FILE", help="Counts and seconds per stage, as JSON.")
 @click.option("-v", "--verbose", is_flag=True, help="Show Spark's own log and warnings.")
 def run(
@@ -209,10 +257,9 @@ def _streams(
 def _spooled(stack: ExitStack) -> str:
     """Standard input in a file, for workers that cannot read it themselves."""
     handle, path = tempfile.mkstemp(prefix="spaseq-stdin-", suffix=".nq")
-    stack.callback(os.unlink, path)
-    with os.fdopen(handle, "wb") as file, click.get_binary_stream("stdin") as stdin:
-        while block := stdin.read(1 << 20):
-            file.write(block)
+    stack.callback(Path(path).unlink)
+    with os.fdopen(handle, "wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
     return path
 
 

@@ -48,8 +48,12 @@ class SideOutputs:
     def on_late(self, late: LateEvent) -> None:
         """An event behind its stream's watermark."""
         file = self._files[1]
-        write = None if file is None else lambda: LateEventLines(file).write(
-            late.stream, late.event, late.time, late.lateness_ms
+        write = (
+            None
+            if file is None
+            else lambda: LateEventLines(file).write(
+                late.stream, late.event, late.time, late.lateness_ms
+            )
         )
         self._take(file, write, f"late by {late.lateness_ms} ms: {late.event or late.stream}")
 

@@ -21,9 +21,7 @@ def lint(resolved: Resolved) -> Iterator[Diagnostic]:
     yield from _unbound_outputs(resolved)
 
 
-def _warning(
-    resolved: Resolved, code: str, message: str, span: Span, near: str = ""
-) -> Diagnostic:
+def _warning(resolved: Resolved, code: str, message: str, span: Span, near: str = "") -> Diagnostic:
     names = sorted({f"?{v}" for vs in resolved.binds.values() for v in vs})
     close = get_close_matches(near, names, n=1, cutoff=0.5) if near else []
     return Diagnostic(
@@ -98,14 +96,14 @@ def _vacuous_negations(resolved: Resolved) -> Iterator[Diagnostic]:
                 pass
     for chain in chains:
         for i, link in enumerate(chain.links[1:-1], 1):
-            if isinstance(link.part, Negation) and link.join.kind == ",":
-                if chain.links[i + 1].join.kind == ",":
-                    yield _warning(
-                        resolved,
-                        "vacuous-negation",
-                        "negation between two ',' can never fail: no event lies between",
-                        link.part.span,
-                    )
+            strict = link.join.kind == "," == chain.links[i + 1].join.kind
+            if isinstance(link.part, Negation) and strict:
+                yield _warning(
+                    resolved,
+                    "vacuous-negation",
+                    "negation between two ',' can never fail: no event lies between",
+                    link.part.span,
+                )
 
 
 def _unreachable(resolved: Resolved, sequence: ast.Sequence) -> Iterator[Diagnostic]:

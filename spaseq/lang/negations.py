@@ -46,9 +46,7 @@ def _inside(part: Part, counted: bool) -> Iterator[_Refusal]:
             yield from _check(body, counted, "a negated step")
 
 
-def _negation(
-    links: tuple[Link, ...], i: int, counted: bool, bracket: str
-) -> Iterator[_Refusal]:
+def _negation(links: tuple[Link, ...], i: int, counted: bool, bracket: str) -> Iterator[_Refusal]:
     link = links[i]
     part = link.part
     assert isinstance(part, Negation)
@@ -86,11 +84,11 @@ def _negation(
             "a gap bound before a negated step has no meaning: the operator there has no effect",
             part.span,
         )
-    if before is None and after is not None and links.index(after) == i + 1:
-        if after.join.gap_ms is not None:
-            yield (
-                "meaningless-gap",
-                "a gap bound behind a negated step in first place has no meaning: nothing "
-                "stands before it",
-                part.span,
-            )
+    leading = before is None and after is not None and links.index(after) == i + 1
+    if leading and after is not None and after.join.gap_ms is not None:
+        yield (
+            "meaningless-gap",
+            "a gap bound behind a negated step in first place has no meaning: nothing "
+            "stands before it",
+            part.span,
+        )

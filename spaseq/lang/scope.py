@@ -8,9 +8,8 @@ only it binds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from os.path import commonprefix
 from typing import Literal
 
 from spaseq.lang.sequence import Branch, Chain, Negation, Occurrence, Repeat, occurrences, parts
@@ -56,7 +55,7 @@ class Scope:
         if owner in repeats:
             return View("current", owner)
         around = self.enclosing[owner][outside:]
-        shared = commonprefix([list(around), list(repeats[outside:])])
+        shared = _shared([around, repeats[outside:]])
         return View("segment", shared[-1]) if shared else View("whole")
 
 
@@ -84,16 +83,23 @@ def scopes(
 def _owners(
     uses: Iterable[Occurrence], binds: Mapping[str, Iterable[str]], fixed: frozenset[str]
 ) -> dict[str, int]:
-    chains: dict[str, list[list[int]]] = {}
+    chains: dict[str, list[tuple[int, ...]]] = {}
     for use in uses:
         for variable in binds.get(use.gpm, ()):
-            chains.setdefault(variable, []).append(list(use.repeats))
+            chains.setdefault(variable, []).append(use.repeats)
     owners = {}
     for variable, repeats in chains.items():
-        shared = commonprefix(repeats)
+        shared = _shared(repeats)
         if shared and variable not in fixed:
             owners[variable] = shared[-1]
     return owners
+
+
+def _shared(chains: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The longest common beginning."""
+    least, most = min(chains), max(chains)
+    length = next((i for i, n in enumerate(least) if n != most[i]), len(least))
+    return least[:length]
 
 
 def _enclosing(chain: Chain) -> dict[int, tuple[int, ...]]:

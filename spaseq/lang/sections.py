@@ -172,7 +172,8 @@ class _Cutter:
         before = self.keyword(index - 1)
         is_stream_name = before == "STREAM" and self.keyword(index - 2) != "REGISTER"
         is_gpm_name = before in ("FIRST", "LAST") and self.keyword(index - 2) == "TO"
-        if not word or is_stream_name or is_gpm_name or (word, before) == ("FROM", "TUMBLING"):
+        is_origin = (before, word) == ("TUMBLING", "FROM") and not self.keyword(index + 1)
+        if not word or is_stream_name or is_gpm_name or is_origin:
             return None
         if word in OPENINGS:
             return word

@@ -122,8 +122,8 @@ class _Normaliser:
     ) -> Iterator[Link]:
         if step.negated:
             number = next(self._negation)
-            body = self._atom(step.atom, join, repeats, number)
-            yield Link(Negation(number, Chain(tuple(body)), repeats, negation, step.span), join)
+            negated = Chain(tuple(self._atom(step.atom, join, repeats, number)))
+            yield Link(Negation(number, negated, repeats, negation, step.span), join)
             return
         quantifier = step.quantifier
         if quantifier is None or (quantifier.minimum == 1 == quantifier.maximum):
@@ -140,7 +140,8 @@ class _Normaliser:
     ) -> Iterator[Link]:
         match atom:
             case ast.Ref(name):
-                yield Link(Take(Occurrence(next(self._occurrence), name, repeats, neg, atom.span)), join)
+                use = Occurrence(next(self._occurrence), name, repeats, neg, atom.span)
+                yield Link(Take(use), join)
             case ast.Bracket(None, (sequence,)):
                 yield from self.chain(sequence, join, repeats, neg).links
             case ast.Bracket("|", operands):

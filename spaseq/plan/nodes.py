@@ -8,6 +8,7 @@ from typing import Literal
 from spaseq.algebra.nodes import Pattern
 from spaseq.automaton.nfa import Program
 from spaseq.automaton.window import Window
+from spaseq.expr.compile import Options
 from spaseq.lang import ast
 
 
@@ -67,4 +68,11 @@ class QueryPlan:
     strategy: Literal["ALL", "NEXT", "LAST", "MAX", "STRICT"]
     after_match: AfterMatch
     having: ast.Expr | None
+    base: str | None  # base IRI of the query
+    now_ms: int  # what NOW() is, everywhere in the run
     fingerprint: str  # hash of the query's canonical text and of the state format
+
+    @property
+    def expressions(self) -> Options:
+        """What the query's expressions take from the query around them."""
+        return Options(base=self.base, now_ms=self.now_ms, groups=frozenset(self.program.owner))

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import time
 
 from spaseq.algebra.support import unsupported
 from spaseq.algebra.translate import GpmAlgebra, split_gpm, without_filters
 from spaseq.automaton.compiler import compile_program
 from spaseq.automaton.window import Counted, Sliding, Tumbling, Window
 from spaseq.errors import Diagnostic, Source
+from spaseq.expr.compile import Options, problems
 from spaseq.lang import ast
 from spaseq.lang.format import format_query
 from spaseq.lang.resolve import Resolved
 from spaseq.lang.sequence import occurrences
+from spaseq.lang.variables import filters_of
 from spaseq.plan.nodes import AfterMatch, GpmPlan, Projection, QueryPlan
-from spaseq.rdf.times import parse_time
 from spaseq.rdf.terms import literal_text
+from spaseq.rdf.times import parse_time
 from spaseq.rdf.vocabulary import XSD_DATE_TIME
 
 STATE_FORMAT = 1
@@ -33,6 +36,23 @@ def not_supported(query: ast.Query, source: Source) -> list[Diagnostic]:
     return [
         Diagnostic("error", "not-supported-yet", f"{what} is not supported yet", span, source)
         for what, span in found
+    ]
+
+
+def check_expressions(resolved: Resolved) -> list[Diagnostic]:
+    """Functions and casts that do not exist, or have other arguments."""
+    query = resolved.query
+    # EXISTS has its own refusal where it is not supported.
+    options = Options(exists=lambda _, __: False, groups=frozenset(resolved.scope.owner))
+    exprs = [e for g in query.gpms for e in filters_of(g.pattern)]
+    if isinstance(query.form, ast.Select):
+        exprs += [i.expr for i in query.form.items or () if i.expr is not None]
+    if query.having is not None:
+        exprs.append(query.having)
+    return [
+        Diagnostic("error", "expression", str(p), p.node.span, resolved.source)
+        for expr in exprs
+        for p in problems(expr, options)
     ]
 
 
@@ -69,9 +89,7 @@ def plan_query(resolved: Resolved, name: str) -> QueryPlan:
     positive = {o.gpm for o in resolved.scope.occurrences if o.negation is None}
     spread = any(not set(partition) <= a.certain for a in algebra.values())
     membership = bool(partition) and (needs_instants or spread)
-    plans = tuple(
-        _gpm_plan(g, algebra[g.name], streams, membership, positive) for g in gpms
-    )
+    plans = tuple(_gpm_plan(g, algebra[g.name], streams, membership, positive) for g in gpms)
     after_match = _after_match(query)
     key, reason = _key(resolved, plans, partition, needs_instants, strategy, after_match)
     text = format_query(query)
@@ -94,6 +112,8 @@ def plan_query(resolved: Resolved, name: str) -> QueryPlan:
         strategy=strategy,
         after_match=after_match,
         having=query.having,
+        base=query.prologue.base,
+        now_ms=time.time_ns() // 1_000_000,
         fingerprint=fingerprint,
     )
 
@@ -122,9 +142,9 @@ def _window(query: ast.Query) -> Window:
         return Sliding(window.length.ms)
     origin = 0
     if window.origin is not None:
-        time = parse_time(literal_text(window.origin, XSD_DATE_TIME, None))
-        assert time is not None
-        origin = time
+        start = parse_time(literal_text(window.origin, XSD_DATE_TIME, None))
+        assert start is not None
+        origin = start
     return Tumbling(window.length.ms, origin)
 
 

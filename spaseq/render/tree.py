@@ -29,7 +29,8 @@ def _lines(node: object, label: str, depth: int) -> Iterator[str]:
     if _is_leaf(node):
         yield f"{lead}{_leaf(node)}"
         return
-    leaves, branches = [], []
+    leaves: list[tuple[str, object]] = []
+    branches: list[tuple[str, object]] = []
     for field in fields(node):  # type: ignore[arg-type]
         value = getattr(node, field.name)
         if field.name in _HIDDEN or value is None or value == ():

@@ -225,9 +225,9 @@ class Partition:
     def _taken(self, wait: Wait, rows: Iterable[Row], moment: Moment) -> list[Run]:
         """The runs that follow from taking each of some solutions at one edge."""
         run, join = wait.run, wait.edge.join
-        if join is not None and join.gap_ms is not None and run.last is not None:
-            if moment.instant[0] - run.last[0] > join.gap_ms:
-                return []
+        gap = join.gap_ms if join is not None else None
+        if gap is not None and run.last is not None and moment.instant[0] - run.last[0] > gap:
+            return []
         taken = run.frame.taken if run.frame else ()
         results = []
         for row in rows:
@@ -424,7 +424,7 @@ class Partition:
         if join is not None and before is not None:
             if join.gap_ms is not None:
                 spans = [s for s in spans if s[0][0][0] - before[0] <= join.gap_ms]
-            if join.kind == "," :
+            if join.kind == ",":
                 spans = [s for s in spans if s[0][0] == point.next]
             elif join.kind == ";" and spans:
                 earliest = min(first for (first, _), _ in spans)
@@ -506,9 +506,7 @@ class Partition:
     def is_idle(self, time: int) -> bool:
         """Whether nothing here can matter to events at `time` or later (time windows only)."""
         window = self._machine.window
-        if isinstance(window, Counted) or time - self.last_time <= 2 * window.horizon:
-            return False
-        return True
+        return not isinstance(window, Counted) and time - self.last_time > 2 * window.horizon
 
     def __getstate__(self) -> dict[str, object]:
         return {name: getattr(self, name) for name in self.__slots__ if name != "_env"}

@@ -1,0 +1,5 @@
+"""`python -m spaseq`."""
+
+from spaseq.cli import main
+
+main()

@@ -1,0 +1,70 @@
+"""`spaseq check`, `explain` and `fmt`."""
+
+from __future__ import annotations
+
+import json
+
+from tests.cli.test_run import QUERY, Place, place
+
+__all__ = ["place"]
+
+FIVE_MISTAKES = """PREFIX : <http://example/>
+SELECT ?s WITHIN 5 MINUETS
+FROM STREAM S1 <http://example/s>
+WHERE {
+  SEQ(A; B; C; E)
+  DEFINE GPM A ON S1 { ?s :price ?p FLITER(?p > 1) }
+  DEFINE GPM B ON S1 { ?s :price }
+  DEFINE GPM C ON S2 { ?s ex:price ?c }
+}
+"""
+
+
+def test_one_run_reports_every_mistake_with_its_place(place: Place) -> None:
+    place.write("five.rq", FIVE_MISTAKES)
+    done = place.spaseq("check", "five.rq")
+    assert done.status == 1
+    places = {text.split(": ")[0] for text in done.out.splitlines() if ": error: " in text}
+    assert places == {
+        "five.rq:2:20", "five.rq:5:16", "five.rq:6:37", "five.rq:7:34", "five.rq:8:19",
+        "five.rq:8:27",
+    }  # fmt: skip
+    assert "did you mean: MINUTES" in done.out
+    assert "did you mean: FILTER" in done.out
+
+
+def test_json(place: Place) -> None:
+    place.write("five.rq", FIVE_MISTAKES)
+    findings = json.loads(place.spaseq("check", "--json", "five.rq").out)
+    assert len(findings) == 6
+    assert {"severity", "code", "message", "file", "line", "column", "text"} <= set(findings[0])
+
+
+def test_a_good_query_has_status_0(place: Place) -> None:
+    done = place.spaseq("check", "query.rq")
+    assert (done.status, done.out) == (0, "")
+    assert "0 error(s), 0 warning(s)" in done.err
+
+
+def test_explain_shows_every_stage(place: Place) -> None:
+    done = place.spaseq("explain", "query.rq")
+    assert done.status == 0
+    for section in ("# query", "# AST", "# algebra", "# plan", "# automaton"):
+        assert section in done.out
+    assert "TAKE B on S1 joined on ?s" in done.out
+    assert "skip-till-next" in done.out
+
+
+def test_fmt_prints_canonical_text(place: Place) -> None:
+    done = place.spaseq("fmt", "query.rq")
+    assert done.status == 0
+    again = place.write("again.rq", done.out)
+    assert place.spaseq("fmt", again).out == done.out
+    place.write("lower.rq", QUERY.replace("SELECT", "select").replace("WITHIN", "within"))
+    assert place.spaseq("fmt", "lower.rq").out == done.out
+
+
+def test_a_missing_query_file(place: Place) -> None:
+    done = place.spaseq("check", "nothing.rq")
+    assert done.status == 3
+    assert "nothing.rq" in done.err
