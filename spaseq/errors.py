@@ -36,8 +36,8 @@ class Source:
 
     def line(self, number: int) -> str:
         """The text of a line counted from 1, without its end."""
-        lines = self.text.splitlines()
-        return lines[number - 1] if 0 < number <= len(lines) else ""
+        lines = self.text.split("\n")
+        return lines[number - 1].rstrip("\r") if 0 < number <= len(lines) else ""
 
 
 @dataclass(frozen=True, slots=True)

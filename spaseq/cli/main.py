@@ -16,14 +16,14 @@ INTERRUPTED = 130
 USAGE = 2
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="spaseq")
 def cli() -> None:
     """Notice sequences of meaningful things in streams of RDF graphs.
 
     \b
-    A first run (smart-grid example of the project):
-      spaseq run streams/traffic/query.rq --stream S1=... --kb streams/traffic/kb.ttl
+    Replay streams to their end, on Spark:
+      spaseq run query.rq --stream S1=events.nq --kb kb.ttl
 
     \b
     Exit status: 0 done, 1 the query has errors, 2 wrong usage, 3 an input is unusable,

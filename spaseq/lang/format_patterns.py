@@ -11,6 +11,7 @@ from spaseq.lang.format_expressions import ExpressionText
 from spaseq.lang.format_terms import TermText
 from spaseq.lang.format_triples import TriplesText
 
+
 def block(parts: Iterable[str]) -> str:
     """Parts, each of one or more lines, between braces and indented."""
     inside = "".join(f"\n{part}" for part in parts)

@@ -126,9 +126,28 @@ def _unreachable(resolved: Resolved, sequence: ast.Sequence) -> Iterator[Diagnos
 def _unbound_outputs(resolved: Resolved) -> Iterator[Diagnostic]:
     bound = set(resolved.scope.owner) | set(resolved.scope.singles)
     form = resolved.query.form
+    if isinstance(form, ast.Construct):
+        yield from _template(resolved, form, bound)
     if isinstance(form, ast.Select):
         for item in form.items or ():
             if item.expr is None and item.var is not None and item.var.name not in bound:
                 message = f"?{item.var.name} is selected, but nothing binds it"
                 name = f"?{item.var.name}"
                 yield _warning(resolved, "unbound-variable", message, item.var.span, name)
+
+
+def _template(resolved: Resolved, form: ast.Construct, bound: set[str]) -> Iterator[Diagnostic]:
+    """Triples of the template that no answer can have (SPARQL 1.1 section 16.2)."""
+    if not form.template:
+        message = "the template is empty, so there are no answers"
+        yield _warning(resolved, "empty-template", message, form.span)
+    for triple in form.template:
+        for term in (triple.subject, triple.predicate, triple.object):
+            if isinstance(term, ast.Var) and term.name not in bound:
+                message = f"this triple is never in an answer: nothing binds ?{term.name}"
+                yield _warning(
+                    resolved, "unbound-variable", message, term.span, f"?{term.name}"
+                )
+        if isinstance(triple.subject, ast.Literal):
+            message = "this triple is never in an answer: its subject is a literal"
+            yield _warning(resolved, "literal-subject", message, triple.subject.span)

@@ -109,7 +109,8 @@ class _Reader:
     def broken_clause(self, section: Section) -> None:
         self.broken_sections.append(section)
         part = self.part(section)
-        self.reading.broken_parts.update(("streams", "kbs") if part == "from" else (part,))
+        if part != "where":  # which gives nothing
+            self.reading.broken_parts.update(("streams", "kbs") if part == "from" else (part,))
         if section.keyword == "PREFIX":
             names = [i.text for i in self.inside(section) if i.kind in ("pname", "word")]
             self.reading.unreadable_prefixes.update(name.partition(":")[0] for name in names[:1])

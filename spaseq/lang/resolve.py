@@ -12,6 +12,7 @@ from difflib import get_close_matches
 
 from spaseq.errors import Diagnostic, Source, Span
 from spaseq.lang import ast
+from spaseq.lang.iris import is_absolute
 from spaseq.lang.negations import check_negations
 from spaseq.lang.scope import Scope, scopes
 from spaseq.lang.sequence import Chain, can_be_empty, normalise, occurrences
@@ -24,6 +25,9 @@ from spaseq.lang.variables import (
     prev_uses,
     timestamp_uses,
 )
+from spaseq.rdf.terms import literal_text
+from spaseq.rdf.times import parse_time
+from spaseq.rdf.vocabulary import XSD_DATE_TIME
 
 Findings = Iterator[Diagnostic]
 
@@ -109,11 +113,29 @@ class _Resolver:
             length = window.length.amount
         if window is not None and length < 1:
             yield self.error("empty-window", "a window of nothing holds no match", window.span)
+        if isinstance(window, ast.TimeWindow) and window.origin is not None:
+            literal = literal_text(window.origin, XSD_DATE_TIME)
+            if parse_time(literal) is None:
+                message = f"{window.origin!r} is no dateTime"
+                yield self.error("not-a-time", message, window.span, ["2020-01-31T00:00:00Z"])
         yield from self._duplicates([(s.name, s.span) for s in query.streams], "stream")
         if not query.streams and "streams" not in self.broken_parts:
             yield self.error(
                 "missing-stream", "no stream to read", query.span, ["FROM STREAM NAME <iri>"]
             )
+        yield from self._registered()
+
+    def _registered(self) -> Findings:
+        register = self.query.register
+        if register is None:
+            return
+        if not is_absolute(register.value):
+            message = "REGISTER STREAM takes an absolute IRI: it names what other queries read"
+            yield self.error("relative-stream", message, register.span)
+        for stream in self.query.streams:
+            if stream.iri.value == register.value:
+                message = "a query cannot read the stream that it registers"
+                yield self.error("own-stream", message, stream.span)
 
     def _duplicates(self, names: list[tuple[str, Span]], what: str) -> Findings:
         seen: set[str] = set()

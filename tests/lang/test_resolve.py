@@ -155,3 +155,16 @@ def test_warnings(sequence: str, gpms: str, code: str) -> None:
 def test_a_filter_may_use_what_the_same_step_bound_before() -> None:
     gpms = "DEFINE GPM A ON S { ?x :p ?a FILTER(?a > PREV(?a)) }"
     assert check_query(query("A+", gpms)).diagnostics == ()
+
+
+def test_the_origin_of_a_tumbling_window_is_a_time() -> None:
+    good = query("A; C", within='WITHIN 1 HOURS TUMBLING FROM "2020-01-31T00:00:00Z"')
+    assert check_query(good).errors == ()
+    bad = query("A; C", within='WITHIN 1 HOURS TUMBLING FROM "2020-02-31T00:00:00Z"')
+    assert [d.code for d in check_query(bad).errors] == ["not-a-time"]
+
+
+def test_a_window_of_nothing_is_refused() -> None:
+    for within in ("WITHIN 0 SECONDS", "WITHIN 0 EVENTS"):
+        checked = check_query(query("A; C", within=within))
+        assert "empty-window" in [d.code for d in checked.errors]

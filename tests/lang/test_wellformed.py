@@ -1,0 +1,81 @@
+"""Rules of SPARQL 1.1 beyond its productions (notes of section 19.8; sections 11.4, 18.2.1)."""
+
+from __future__ import annotations
+
+import pytest
+
+from spaseq.errors import Source
+from spaseq.lang.functions import BUILT_INS
+from spaseq.lang.parser import parse_source
+from tests.lang.good_queries import query
+
+
+def messages(pattern: str) -> list[str]:
+    return [d.message for d in parse_source(Source(query(pattern=pattern))).errors]
+
+
+SHARED_LABEL = ["this blank node label is in use in another basic graph pattern"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("_:a ?p 1 . _:a ?q 2", []),
+        ("_:a ?p 1 FILTER(?p = 1) _:a ?q 2", []),
+        ("_:a ?p 1 OPTIONAL { } _:a ?q 2", SHARED_LABEL),
+        ("_:a ?p 1 { _:a ?q 2 }", SHARED_LABEL),
+        ("{ _:a ?p 1 } UNION { _:a ?q 2 }", SHARED_LABEL),
+        ("_:a ?p 1 FILTER EXISTS { _:a ?q 2 }", SHARED_LABEL),
+        ("[] ?p 1 OPTIONAL { [] ?q 2 }", []),
+    ],
+)
+def test_a_label_stays_within_one_basic_graph_pattern(pattern: str, expected: list[str]) -> None:
+    assert messages(pattern) == expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("?s ?p ?x BIND(1 AS ?y) ?y ?q ?z", []),
+        ("?s ?p ?x BIND(1 AS ?x)", ["?x is bound before this BIND in the same group"]),
+        ("{ ?s ?p ?x } BIND(1 AS ?x)", ["?x is bound before this BIND in the same group"]),
+        ("?s ?p ?x { BIND(1 AS ?x) }", []),
+        ("MINUS { ?s ?p ?x } BIND(1 AS ?x)", []),
+        ("FILTER(?x = 1) BIND(1 AS ?x)", []),
+    ],
+)
+def test_bind_gives_a_value_to_a_new_variable(pattern: str, expected: list[str]) -> None:
+    assert messages(pattern) == expected
+
+
+UNGROUPED = "?o is neither grouped by nor in an aggregate"
+
+
+@pytest.mark.parametrize(
+    ("sub_query", "expected"),
+    [
+        ("SELECT ?s (COUNT(?o) AS ?n) (?n + 1 AS ?m) { ?s ?p ?o } GROUP BY ?s", []),
+        ("SELECT (STR(?o) AS ?t) { ?s ?p ?o } GROUP BY STR(?o)", []),
+        ("SELECT ?s ?o { ?s ?p ?o } GROUP BY ?s", [UNGROUPED]),
+        ("SELECT (COUNT(?s) + ?o AS ?n) { ?s ?p ?o }", [UNGROUPED]),
+        (
+            "SELECT * { ?s ?p ?o } GROUP BY ?s",
+            ["SELECT * cannot stand with GROUP BY or an aggregate"],
+        ),
+        ("SELECT (1 AS ?s) { ?s ?p ?o }", ["?s has a value already"]),
+        ("SELECT ?a (1 AS ?a) { ?s ?p ?o }", ["?a has a value already"]),
+    ],
+)
+def test_sub_queries(sub_query: str, expected: list[str]) -> None:
+    assert messages(sub_query) == expected
+
+
+@pytest.mark.parametrize(("name", "arity"), BUILT_INS.items())
+def test_functions_take_as_many_arguments_as_the_specification_says(
+    name: str, arity: tuple[int, int | None]
+) -> None:
+    fewest, most = arity
+    for count in range(6):
+        arguments = ", ".join(["?x"] * count)
+        allowed = count >= fewest and (most is None or count <= most)
+        assert (messages(f"FILTER({name}({arguments}))") == []) is allowed

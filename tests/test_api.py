@@ -1,0 +1,156 @@
+"""The Python API: `run`, `Engine`, matches and terms."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import rdflib
+
+import spaseq
+from spaseq import Engine, Event
+from spaseq.errors import InputError, QueryError, UsageError
+from tests.language.test_tables import RUNTIMES
+
+EX = "http://example/"
+QUERY = f"""PREFIX : <{EX}>
+SELECT ?s ?p1 ?p2 ?owner WITHIN 1 MINUTES
+FROM STREAM S1 <{EX}s1> FROM STREAM S2 <{EX}s2> FROM NAMED <{EX}kb>
+WHERE {{
+  SEQ(A; B)
+  DEFINE GPM A ON S1 {{ ?s :price ?p1 GRAPH <{EX}kb> {{ ?s :owner ?owner }} }}
+  DEFINE GPM B ON S2 {{ ?s :price ?p2 FILTER(?p2 < ?p1) }}
+}}"""
+
+
+def price(value: int) -> str:
+    return f'<{EX}m> <{EX}price> "{value}"^^<http://www.w3.org/2001/XMLSchema#integer> .'
+
+
+def graph(value: int) -> rdflib.Graph:
+    return rdflib.Graph().parse(data=price(value), format="nt")
+
+
+KB = rdflib.Graph().parse(data=f'<{EX}m> <{EX}owner> "Ada" .', format="nt")
+
+STREAMS = {
+    "S1": [Event(graph(14), datetime(2020, 1, 1, tzinfo=UTC), f"{EX}e1")],
+    f"{EX}s2": [
+        Event(price(16), 1577836801000),
+        Event([(f"<{EX}m>", f"<{EX}price>", price(12).split(" ")[2])], 1577836802000, f"{EX}e3"),
+    ],
+}
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_events_of_the_program(runtime: str) -> None:
+    (match,) = spaseq.run(QUERY, STREAMS, {f"{EX}kb": KB}, runtime=runtime)
+    assert list(match.bindings) == ["s", "p1", "p2", "owner"]
+    assert match.bindings["owner"].to_rdflib() == rdflib.Literal("Ada")
+    assert match.bindings["s"].n3() == f"<{EX}m>"
+    assert match.bindings["p2"].to_python() == 12
+    assert (match.start, match.end) == (
+        datetime(2020, 1, 1, tzinfo=UTC),
+        datetime(2020, 1, 1, 0, 0, 2, tzinfo=UTC),
+    )
+    assert [(t.gpm, t.stream, t.event, t.time) for t in match.trace] == [
+        ("A", f"{EX}s1", f"{EX}e1", match.start),
+        ("B", f"{EX}s2", f"{EX}e3", match.end),
+    ]
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_files_and_several_queries(runtime: str, tmp_path: Path) -> None:
+    lines = [
+        f"{price(v)[:-1]} <{EX}e{v}> .\n<{EX}e{v}> <http://www.w3.org/ns/prov#generatedAtTime> "
+        f'"{t}"^^<http://www.w3.org/2001/XMLSchema#long> .\n'
+        for t, v in ((1000, 14), (2000, 12))
+    ]
+    (tmp_path / "s1.nq").write_text(lines[0])
+    (tmp_path / "s2.nq").write_text(lines[1])
+    (tmp_path / "kb.ttl").write_text(f'<{EX}m> <{EX}owner> "Ada" .')
+    query = tmp_path / "falling.rq"
+    query.write_text(QUERY)
+    streams = {"S1": tmp_path / "s1.nq", "S2": [tmp_path / "s2.nq"]}
+    rising = QUERY.replace("?p2 < ?p1", "?p2 > ?p1")
+    kb = {f"{EX}kb": tmp_path / "kb.ttl"}
+    matches = list(spaseq.run([query, rising], streams, kb, runtime=runtime))
+    assert [m.query for m in matches] == ["falling"]
+
+
+def test_errors_come_with_the_call_not_later() -> None:
+    with pytest.raises(QueryError) as error:
+        spaseq.run("SELECT ?s WHERE { SEQ(A) }", {})
+    assert len(error.value.diagnostics) >= 2
+    with pytest.raises(UsageError, match="S2"):
+        spaseq.run(QUERY, {"S1": []}, {f"{EX}kb": KB})
+    with pytest.raises(InputError, match="kb"):
+        spaseq.run(QUERY, STREAMS, {})
+    with pytest.raises(InputError, match=r"missing\.nq"):
+        next(spaseq.run(QUERY, {"S1": "missing.nq", "S2": []}, {f"{EX}kb": KB}, "local"))
+
+
+def test_parse_and_explain() -> None:
+    assert [g.name for g in spaseq.parse(QUERY).gpms] == ["A", "B"]
+    assert "# automaton" in spaseq.explain(QUERY)
+
+
+# --- Engine -----------------------------------------------------------------------------------
+
+
+def engine() -> Engine:
+    return Engine(QUERY, kb={f"{EX}kb": KB})
+
+
+def test_answers_are_returned_when_they_are_certain() -> None:
+    live = engine()
+    assert live.push("S1", graph(14), 1000) == []
+    assert live.push("S2", price(12), 2000) == []  # others of that time may follow
+    (match,) = live.push("S2", price(10), 3000)
+    assert match.bindings["p2"].to_python() == 12
+    assert live.close() == []
+
+
+def test_advance_and_close() -> None:
+    live = engine()
+    live.push("S1", graph(14), 1000)
+    live.push(f"{EX}s2", price(12), datetime(1970, 1, 1, 0, 0, 2, tzinfo=UTC))
+    assert live.advance(1999) == []
+    assert len(live.advance(2000)) == 1
+    assert live.advance(2000) == []
+    live.close()
+    with pytest.raises(UsageError):
+        live.push("S1", graph(14), 3000)
+
+
+def test_push_many_is_like_many_pushes() -> None:
+    events = [
+        ("S1", Event(price(14), 1000)),
+        ("S1", Event(price(20), 1000)),
+        ("S2", Event(price(12), 1000)),
+        ("S2", Event(price(13), 2000)),
+        ("S2", Event(price(1), 3000)),
+    ]
+    one, many = engine(), engine()
+    pushed = [m for s, e in events for m in one.push(s, e.graph, e.time)] + one.close()
+    batch = many.push_many(events) + many.close()
+    assert [m.to_json() for m in pushed] == [m.to_json() for m in batch]
+    # The event at 1 s of S2 has the instant of the first of S1: it comes after none.
+    assert [m.bindings["p2"].to_python() for m in batch] == [13, 13]
+
+
+def test_time_does_not_go_back() -> None:
+    live = engine()
+    live.push("S1", graph(14), 2000)
+    live.push("S2", graph(14), 2000)
+    with pytest.raises(UsageError, match="goes back"):
+        live.push("S2", graph(12), 1999)
+    live.advance(5000)
+    with pytest.raises(UsageError, match="goes back"):
+        live.push("S2", graph(12), 5000)
+
+
+def test_an_unknown_stream_names_the_known_ones() -> None:
+    with pytest.raises(UsageError, match="S1, S2"):
+        engine().push("S3", graph(1), 0)
