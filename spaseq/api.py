@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import chain
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from spaseq.algebra.answers import Answer
 from spaseq.compile import check_query
 from spaseq.errors import Diagnostic, InputError, QueryError, UsageError
+from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import KbInput, load_kb
 from spaseq.live import Event
 from spaseq.match import Match, to_ms
@@ -21,6 +23,7 @@ from spaseq.rdf.readers import StreamOptions, resolve_paths
 from spaseq.rdf.spool import write_spool
 from spaseq.rdf.vocabulary import GENERATED_AT_TIME
 from spaseq.runtime.binding import bind_streams, check_kbs
+from spaseq.runtime.chaining import reading_order
 from spaseq.runtime.job import Job, Stats
 
 QueryInput: TypeAlias = str | Path
@@ -41,7 +44,8 @@ def run(
     """Replay streams to their ends and yield the matches of one or several queries.
 
     Args:
-        query: query text, or the path of a query file; several in a list.
+        query: query text, or the path of a query file; several in a list. A stream that one of
+            them registers can be read by the others.
         streams: by the query's name for a stream, or its IRI: a path (file, directory, glob),
             several paths, or an iterable of `Event`s in order of arrival.
         kb: by graph IRI: a path, or an rdflib.Graph.
@@ -52,12 +56,14 @@ def run(
         stats: filled with counts as the run goes.
 
     Yields:
-        Matches, query by query, in the order of LANGUAGE section 3.
+        Matches, query by query (one that reads another's stream comes after it), in the order of
+        LANGUAGE section 3.
 
     Raises:
         QueryError: the query has errors; all are in it.
         InputError: a stream or KB is not there or does not load.
-        UsageError: a stream has no input, or an input no stream.
+        UsageError: a stream has no input, or an input no stream; queries read each other's
+            streams in a circle.
     """
     plans = _plans(query)
     bound = bind_streams(plans, streams)
@@ -73,7 +79,7 @@ def run(
 def _matches(
     plans: tuple[QueryPlan, ...],
     streams: Mapping[str, StreamInput],
-    knowledge: object,
+    knowledge: KnowledgeBase,
     runtime: str,
     time_predicate: str,
     triples_per_event: int | None,
@@ -93,15 +99,15 @@ def _matches(
             )
             resolve_paths(option)
             options.append(option)
-        job = Job(plans, tuple(options), knowledge)  # type: ignore[arg-type]
+        job = Job(plans, tuple(options), knowledge)
         job.on_bad = on_bad or job.on_bad
         job.stats = stats or job.stats
-        with closing(_answers(job, runtime)) as answers:  # type: ignore[type-var]
+        with closing(_answers(job, runtime)) as answers:
             for number, answer in answers:
                 yield Match.of(plans[number].name, answer)
 
 
-def _answers(job: Job, runtime: str) -> Iterator[tuple[int, object]]:
+def _answers(job: Job, runtime: str) -> Generator[tuple[int, Answer]]:
     if runtime == "local":
         from spaseq.runtime import local
 
@@ -123,7 +129,7 @@ def _plans(query: QueryInput | Sequence[QueryInput]) -> tuple[QueryPlan, ...]:
     errors: list[Diagnostic] = [d for c in checked for d in c.errors]
     if errors:
         raise QueryError(errors)
-    return tuple(c.plan for c in checked if c.plan is not None)
+    return reading_order([c.plan for c in checked if c.plan is not None])
 
 
 def read_query(path: Path) -> str:
@@ -157,5 +163,6 @@ def _events(
 ) -> Iterator[tuple[int, str | None, list[Triple]]]:
     for event in chain((first,), rest) if first is not None else ():
         if not isinstance(event, Event):
-            raise UsageError(f"a stream is paths or spaseq.Event objects, not {type(event).__name__}")
+            kind = type(event).__name__
+            raise UsageError(f"a stream is paths or spaseq.Event objects, not {kind}")
         yield to_ms(event.time), event.iri, triples_of(event.graph)

@@ -36,11 +36,16 @@ class Checked:
         return tuple(d for d in self.diagnostics if d.severity == "warning")
 
 
-def check_query(text: str, name: str = "query", file: str | None = None) -> Checked:
+def check_query(
+    text: str, name: str = "query", file: str | None = None, evaluator: str | None = None
+) -> Checked:
     """Parse, resolve and plan a query, collecting all errors and warnings.
 
     `name` is what its answers are called unless the query registers a stream; `file` is the place
-    that diagnostics name.
+    that diagnostics name; `evaluator` forces one, for tests.
+
+    Raises:
+        UsageError: the forced evaluator cannot run the query.
     """
     source = Source(text, file or "<query>")
     parsed = parse_source(source)
@@ -50,24 +55,27 @@ def check_query(text: str, name: str = "query", file: str | None = None) -> Chec
     if query is not None:
         resolved = resolve(query, source, parsed.broken_gpms, parsed.broken_parts)
         found += resolved.diagnostics
-        found += not_supported(query, source)
+        found += not_supported(resolved)
         found += check_expressions(resolved)
         if not any(d.severity == "error" for d in found):
             found += check_partition(resolved)
         if not any(d.severity == "error" for d in found):
             found += lint(resolved)
-            plan = plan_query(resolved, name)
+            plan = plan_query(resolved, name, evaluator)
     found.sort(key=lambda d: (d.span.start, d.severity))
     return Checked(source, query, plan, tuple(found))
 
 
-def compile_query(text: str, name: str = "query", file: str | None = None) -> QueryPlan:
+def compile_query(
+    text: str, name: str = "query", file: str | None = None, evaluator: str | None = None
+) -> QueryPlan:
     """The plan of a query.
 
     Raises:
         QueryError: with every error of the query.
+        UsageError: `evaluator`, which tests force, cannot run the query.
     """
-    checked = check_query(text, name, file)
+    checked = check_query(text, name, file, evaluator)
     if checked.plan is None:
         raise QueryError(checked.errors)
     return checked.plan

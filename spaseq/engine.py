@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import io
 import pickle
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from typing import TypeAlias
 
 import numpy as np
 
 from spaseq.algebra.answers import AFTER_ALL, Answer, Instant, TraceItem
+from spaseq.algebra.construct import constructed
 from spaseq.automaton.after_match import AfterMatchFilter
 from spaseq.automaton.evaluators.registers import Found
 from spaseq.automaton.machine import GpmColumns, Machine
@@ -22,6 +25,7 @@ from spaseq.automaton.sequencer import Entry, PartitionKey, PartitionMatch, Sequ
 from spaseq.errors import RunError
 from spaseq.expr.compile import compile_filter, compile_term
 from spaseq.gpm.stage import Matcher
+from spaseq.plan.evaluators import limits, selects
 from spaseq.plan.nodes import QueryPlan
 from spaseq.rdf.batches import BARE, SolutionBatch
 
@@ -30,6 +34,9 @@ __all__ = ["Matcher", "SequenceStage"]
 STATE_VERSION = 1
 """Version of what `SequenceStage.snapshot` writes."""
 
+_Item: TypeAlias = tuple[str, Instant, PartitionMatch, Answer]
+"""An answer with its place in the order, its end, and the match it is of."""
+
 
 class SequenceStage:
     """Stage 2 of a query: buffers rows, orders them, and turns them into answers.
@@ -37,11 +44,18 @@ class SequenceStage:
     Rows may be pushed in any order; `advance` works off those at or before the watermark. The
     answers of one call are in the order of LANGUAGE section 3, and all end before those of the
     next call.
+
+    `limit_per_event` bounds the answers of one end instant and one partition (PARTITION BY's, or
+    one value of the inferred key); `withheld` counts the others. What counts are answers: matches
+    that HAVING, the selection strategy, AFTER MATCH and DISTINCT have left.
     """
 
-    def __init__(self, plan: QueryPlan) -> None:
+    def __init__(self, plan: QueryPlan, limit_per_event: int | None = None) -> None:
         self._plan = plan
-        columns = [GpmColumns(g.variables, g.conditions) for g in plan.gpms]
+        early = limits(plan)
+        self._limit = None if early else limit_per_event
+        self._withheld = 0
+        columns = [GpmColumns(g.variables, g.conditions, g.certain) for g in plan.gpms]
         names = [g.name for g in plan.gpms]
         self._machine = Machine(
             plan.program,
@@ -50,6 +64,12 @@ class SequenceStage:
             names,
             plan.strategy == "STRICT",
             plan.expressions,
+            evaluator=plan.evaluator,
+            key=plan.evaluator_key,
+            strategy=plan.strategy if selects(plan) else "ALL",
+            stream_ranks=[sorted(plan.streams).index(s) for s in plan.streams],
+            limit=limit_per_event if early else None,
+            limit_key=tuple(v for v in plan.key or () if v not in plan.partition),
         )
         self._sequencer = Sequencer(self._machine)
         self._buffer: list[SolutionBatch] = []
@@ -90,6 +110,11 @@ class SequenceStage:
             answers = self.advance(max(int(b.time.max()) for b in self._buffer))
         return answers + self._answers(self._sequencer.close())
 
+    @property
+    def withheld(self) -> int:
+        """How many answers the limit has kept back so far."""
+        return self._withheld + self._sequencer.withheld
+
     def live_runs(self) -> int:
         """How many partial matches wait."""
         return self._sequencer.live_runs()
@@ -124,7 +149,7 @@ class SequenceStage:
         """Order, HAVING, selection, after-match, projection: LANGUAGE sections 3 and 5."""
         plan = self._plan
         seen: set[str] = set()
-        items: list[tuple[str, Instant, PartitionMatch, Answer]] = []
+        items: list[_Item] = []
         for match in matches:
             answer = self._answer(match.found)
             if answer is None:
@@ -134,12 +159,19 @@ class SequenceStage:
                 seen.add(key)
                 items.append((key, answer.end, match, answer))
         items.sort(key=lambda item: item[0])
-        if plan.strategy != "ALL":
+        if plan.strategy != "ALL" and not selects(plan):
             items = self._selected(items)
         if plan.after_match.kind != "NO SKIP":
             items = [i for i in items if self._filter(i[2].partition).keeps(i[2].found, i[1])]
+        if plan.distinct:
+            items = _distinct(items)
+        if self._limit is not None:
+            items = self._limited(items, self._limit)
         answers = [item[3] for item in items]
-        return _distinct(answers) if plan.distinct else answers
+        if plan.template is not None:
+            events = (constructed(plan.template, plan.name, answer) for answer in answers)
+            return [event for event in events if event is not None]
+        return answers
 
     def _answer(self, found: Found) -> Answer | None:
         plan = self._plan
@@ -169,10 +201,8 @@ class SequenceStage:
             tuple(sorted((v, xs) for v, xs in found.lists.items() if xs)),
         )
 
-    def _selected(
-        self, items: list[tuple[str, Instant, PartitionMatch, Answer]]
-    ) -> list[tuple[str, Instant, PartitionMatch, Answer]]:
-        kept: list[tuple[str, Instant, PartitionMatch, Answer]] = []
+    def _selected(self, items: list[_Item]) -> list[_Item]:
+        kept: list[_Item] = []
         by_end = sorted(items, key=lambda i: (i[1], i[2].partition))
         for (_, key), group in groupby(by_end, key=lambda i: (i[1], i[2].partition)):
             partition = self._sequencer.partition(key)
@@ -183,6 +213,20 @@ class SequenceStage:
                 partition.consecutive,
             )
         return sorted(kept, key=lambda item: item[0])
+
+    def _limited(self, items: list[_Item], limit: int) -> list[_Item]:
+        """The first answers of each end and partition."""
+        given: Counter[tuple[Instant, PartitionKey, PartitionKey]] = Counter()
+        kept = []
+        for item in items:
+            singles = item[2].found.singles
+            key = tuple([singles.get(v) for v in self._plan.key or ()])
+            group = item[1], item[2].partition, key
+            given[group] += 1
+            if given[group] <= limit:
+                kept.append(item)
+        self._withheld += len(items) - len(kept)
+        return kept
 
     def _filter(self, key: PartitionKey) -> AfterMatchFilter:
         found = self._filters.get(key)
@@ -200,7 +244,7 @@ class SequenceStage:
         """The stage's state; `restore` on a stage of the same plan takes it up again."""
         out = io.BytesIO()
         pickler = _StatePickler(out, self._machine)
-        state = (self._sequencer.state(), self._buffer, self._filters)
+        state = (self._sequencer.state(), self._buffer, self._filters, self._withheld)
         pickler.dump((STATE_VERSION, self._plan.fingerprint, state))
         return out.getvalue()
 
@@ -218,7 +262,7 @@ class SequenceStage:
             )
         if fingerprint != self._plan.fingerprint:
             raise RunError(f"the state is of another query than {self._plan.name}")
-        sequencer, self._buffer, self._filters = state
+        sequencer, self._buffer, self._filters, self._withheld = state
         self._sequencer.take_up(sequencer)
 
 
@@ -255,15 +299,16 @@ def _positions(answer: Answer) -> frozenset[Position]:
     return frozenset(((t.time, t.k), t.stream) for t in answer.trace)
 
 
-def _distinct(answers: Sequence[Answer]) -> list[Answer]:
+def _distinct(items: list[_Item]) -> list[_Item]:
     """The first of the answers of one end with equal bindings."""
     kept = []
-    for _, group in groupby(answers, key=lambda a: a.end):
+    for _, group in groupby(items, key=lambda item: item[1]):
         seen: set[tuple[tuple[str, str], ...]] = set()
-        for answer in group:
-            if answer.bindings not in seen:
-                seen.add(answer.bindings)
-                kept.append(answer)
+        for item in group:
+            bindings = item[3].bindings
+            if bindings not in seen:
+                seen.add(bindings)
+                kept.append(item)
     return kept
 
 

@@ -12,19 +12,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from os import PathLike, fspath, path
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from spaseq.api import QueryInput, read_query
 from spaseq.compile import compile_query
 from spaseq.errors import InputError, SpaseqError
 from spaseq.kb.load import KbInput, load_kb
 from spaseq.plan.nodes import QueryPlan
 from spaseq.rdf.batches import BadInput
+from spaseq.rdf.events import Triple
 from spaseq.rdf.readers import StreamOptions
 from spaseq.rdf.vocabulary import GENERATED_AT_TIME
 from spaseq.runtime.binding import bind_streams, check_kbs
+from spaseq.runtime.chaining import reading_order, refuse_chains
 from spaseq.runtime.checkpoint import Checkpoint
 from spaseq.runtime.job import Job, LateEvent
 from spaseq.runtime.spark import bounded_output, bounded_solve
@@ -34,9 +35,12 @@ from spaseq.runtime.spark_source import RdfDataSource
 
 __all__ = ["RdfDataSource", "answers"]
 
+QueryInput: TypeAlias = str | Path
+
 ANSWER_DDL = (
     "query string, start timestamp, `end` timestamp, bindings map<string, string>, "
-    "trace array<struct<gpm: string, stream: string, event: string, time: timestamp, k: int>>"
+    "trace array<struct<gpm: string, stream: string, event: string, time: timestamp, k: int>>, "
+    "event string, graph array<struct<subject: string, predicate: string, object: string>>"
 )
 _TIME = pa.timestamp("us", "UTC")
 _ITEM = pa.struct(
@@ -48,6 +52,8 @@ _ITEM = pa.struct(
         ("k", pa.int32()),
     ]
 )
+_PLACES = ("subject", "predicate", "object")
+_TRIPLE = pa.struct([(place, pa.string()) for place in _PLACES])
 _ANSWER = pa.schema(
     [
         ("query", pa.string()),
@@ -55,6 +61,8 @@ _ANSWER = pa.schema(
         ("end", _TIME),
         ("bindings", pa.map_(pa.string(), pa.string())),
         ("trace", pa.list_(_ITEM)),
+        ("event", pa.string()),
+        ("graph", pa.list_(_TRIPLE)),
     ]
 )
 
@@ -79,7 +87,8 @@ def answers(
     query that is started from the DataFrame. Both belong together: keep or remove both.
 
     Args:
-        query: query text, or the path of a query file; several in a list.
+        query: query text, or the path of a query file; several in a list. A stream that one of
+            them registers can be read by the others (not yet if streaming).
         streams: by the query's name for a stream, or its IRI: a path (file, directory, glob), or
             several. Workers open these paths themselves.
         kb: by graph IRI: a path, or an rdflib.Graph.
@@ -89,12 +98,15 @@ def answers(
 
     Returns:
         A DataFrame with a row per answer: `query` (name), `start` and `end` (timestamps),
-        `bindings` (variable to N-Triples text), `trace` (its events).
+        `bindings` (variable to N-Triples text), `trace` (its events); of a CONSTRUCT query `event`
+        (IRI) and `graph` (triples of N-Triples texts), which are null otherwise.
 
     Raises:
         QueryError, InputError, UsageError: as `spaseq.run`.
     """
     job = _job(query, streams, kb, time_predicate, triples_per_event)
+    if checkpoint is not None:
+        refuse_chains(job.plans)
     if checkpoint is None:
         output = bounded_output(spark, bounded_solve(spark, job, _process_directory()))
     else:
@@ -112,7 +124,7 @@ def _job(
     triples_per_event: int | None,
 ) -> Job:
     queries = [query] if isinstance(query, str | Path) else list(query)
-    plans = tuple(_plan(q, number, len(queries)) for number, q in enumerate(queries, 1))
+    plans = reading_order([_plan(q, number, len(queries)) for number, q in enumerate(queries, 1)])
     knowledge = load_kb(list((kb or {}).items()))
     check_kbs(plans, knowledge)
     options = [
@@ -129,7 +141,11 @@ def _job(
 
 def _plan(query: QueryInput, number: int, count: int) -> QueryPlan:
     if isinstance(query, Path):
-        return compile_query(read_query(query), query.stem, str(query))
+        try:
+            text = query.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"cannot read the query {query}: {error}") from None
+        return compile_query(text, query.stem, str(query))
     return compile_query(query, "query" if count == 1 else f"query{number}")
 
 
@@ -185,4 +201,10 @@ def _row(name: str, payload: bytes) -> dict[str, Any]:
         "end": answer.end[0] * 1000,
         "bindings": list(answer.bindings),
         "trace": trace,
+        "event": answer.event,
+        "graph": None if answer.graph is None else [_triple(t) for t in answer.graph],
     }
+
+
+def _triple(triple: Triple) -> dict[str, str]:
+    return dict(zip(_PLACES, triple, strict=True))

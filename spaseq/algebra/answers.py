@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from spaseq.rdf.events import Triple
+
 Instant: TypeAlias = tuple[int, int]
 """(tau in milliseconds, k); ordered lexicographically."""
 
@@ -31,6 +33,8 @@ class Answer:
     texts. `first` is the first event's instant; `end` the answer's end (the last event's instant,
     or the close of the window with k = `AFTER_ALL`). `singles` are the match's single variables
     with their values, by name; `lists` its group variables with their values in order, by name.
+    An answer of a CONSTRUCT query has no bindings but a `graph` event: its triples, each once, and
+    its IRI, `event`; the event's time is that of `end`.
     """
 
     first: Instant
@@ -39,6 +43,8 @@ class Answer:
     bindings: tuple[tuple[str, str], ...]
     singles: tuple[tuple[str, str], ...] = ()
     lists: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    graph: tuple[Triple, ...] | None = None
+    event: str | None = None
 
     def order_key(self) -> str:
         """A text whose code-point order is the order of answers (LANGUAGE section 3, Answers).

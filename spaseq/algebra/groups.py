@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import reduce
 from itertools import count
 
 from spaseq.algebra import nodes as n
@@ -68,6 +69,9 @@ def joined(left: n.Pattern, right: n.Pattern) -> n.Pattern:
             return n.Join(left, right)
 
 
+_Triple = tuple[n.PatternTerm, ast.Var | ast.Path, n.PatternTerm]
+
+
 class _Translation:
     """One GPM's translation; counts the variables that it makes."""
 
@@ -76,13 +80,16 @@ class _Translation:
 
     def group(self, group: ast.Group) -> n.Pattern:
         pattern: n.Pattern = n.UNIT
-        triples: list[ast.Triple] = []
+        triples: list[_Triple] = []
         filters: list[ast.Expr] = []
         for element in group.elements:
             if isinstance(element, ast.Filter):
                 filters.append(element.expr)
             elif isinstance(element, ast.Triples):
-                triples.extend(element.triples)
+                triples.extend(
+                    (pattern_term(t.subject), t.predicate, pattern_term(t.object))
+                    for t in element.triples
+                )
             else:
                 pattern = self.element(self.with_triples(pattern, triples), element)
                 triples = []
@@ -128,14 +135,13 @@ class _Translation:
 
     # --- triples and paths ---
 
-    def with_triples(self, before: n.Pattern, triples: Iterable[ast.Triple]) -> n.Pattern:
+    def with_triples(self, before: n.Pattern, triples: Iterable[_Triple]) -> n.Pattern:
         bgp: list[n.TriplePattern] = []
-        for triple in triples:
-            subject, object_ = pattern_term(triple.subject), pattern_term(triple.object)
-            if isinstance(triple.predicate, ast.Var):
-                bgp.append(n.TriplePattern(subject, ast.Var(triple.predicate.name), object_))
+        for subject, predicate, object_ in triples:
+            if isinstance(predicate, ast.Var):
+                bgp.append(n.TriplePattern(subject, ast.Var(predicate.name), object_))
                 continue
-            for part in self.path(subject, triple.predicate, object_):
+            for part in self.path(subject, predicate, object_):
                 if isinstance(part, n.TriplePattern):
                     bgp.append(part)
                     continue
@@ -145,8 +151,8 @@ class _Translation:
 
     def path(
         self, subject: n.PatternTerm, path: ast.Path, object_: n.PatternTerm
-    ) -> Iterator[n.TriplePattern | n.Path]:
-        """Section 18.2.2.4: predicates, inverses and sequences are triple patterns."""
+    ) -> Iterator[n.TriplePattern | n.Pattern]:
+        """Section 18.2.2.4; repetitions and negated sets stay paths."""
         match path:
             case ast.Iri(value):
                 yield n.TriplePattern(subject, iri_text(value), object_)
@@ -158,8 +164,16 @@ class _Translation:
                     yield from self.path(subject, part, middle)
                     subject = middle
                 yield from self.path(subject, parts[-1], object_)
+            case ast.PathAlternative(parts):
+                arms = [self.joined_path(subject, part, object_) for part in parts]
+                yield reduce(n.Union, arms)
             case _:
                 yield n.Path(subject, path, object_)
+
+    def joined_path(
+        self, subject: n.PatternTerm, path: ast.Path, object_: n.PatternTerm
+    ) -> n.Pattern:
+        return self.with_triples(n.UNIT, [(subject, path, object_)])
 
 
 def table(values: ast.Values) -> n.Table:

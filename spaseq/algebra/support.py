@@ -22,15 +22,6 @@ from spaseq.lang.variables import (
 
 Finding = tuple[str, Span]
 
-_OPAQUE = {
-    ast.Optional: "OPTIONAL",
-    ast.Minus: "MINUS",
-    ast.Bind: "BIND",
-    ast.SubSelect: "a sub-SELECT",
-    ast.Filter: "a FILTER",
-    ast.Triples: "a property path",
-}
-
 
 def unsupported(group: ast.Group, elsewhere: frozenset[str] | None = None) -> list[Finding]:
     """Each construct of a GPM's pattern that is not evaluated yet, with its place.
@@ -56,8 +47,9 @@ def _constructs(group: ast.Group) -> Iterator[Finding]:
                 outer = frozenset(mentions - _mentions(pattern))
                 hidden = sensitive(lifted(translate_group(pattern))[0]) & outer
                 if hidden:
-                    yield f"EXISTS whose OPTIONAL, MINUS or inner group reads ?{min(hidden)}", (
-                        node.span
+                    yield (
+                        f"EXISTS whose OPTIONAL, MINUS or inner group reads ?{min(hidden)}",
+                        (node.span),
                     )
 
 
@@ -70,10 +62,29 @@ def _substituted(group: ast.Group, elsewhere: frozenset[str] | None) -> Iterator
     names = visible(sensitive(lifted(translate_group(group))[0]))
     for name in sorted(names if elsewhere is None else names & elsewhere):
         for node in walk(group):
-            what = _OPAQUE.get(type(node))
+            what = _opaque(node)
             if what is not None and name in _mentions(node):
-                yield f"{what} over ?{name}, which may have a value from elsewhere,", node.span
+                yield f"{what} over ?{name}, which another use of a GPM may bind,", node.span
                 break
+
+
+def _opaque(node: ast.Node) -> str | None:
+    """What to call a construct whose variables cannot be joined with values afterwards."""
+    match node:
+        case ast.Optional():
+            return "OPTIONAL"
+        case ast.Minus():
+            return "MINUS"
+        case ast.Bind():
+            return "BIND"
+        case ast.SubSelect():
+            return "a sub-SELECT"
+        case ast.Filter():
+            return "a FILTER"
+        case ast.Triples() if any(isinstance(n, ast.PathRepeat) for n in walk(node)):
+            return "a property path"
+        case _:
+            return None
 
 
 class _Reach:
@@ -101,8 +112,9 @@ class _Reach:
             return
         hidden = sorted(plain_variables(expr) & self._bound - scope)
         if hidden:
-            yield f"a FILTER over ?{hidden[0]}, which its GPM binds outside the FILTER's group", (
-                expr.span
+            yield (
+                f"a FILTER over ?{hidden[0]}, which its GPM binds outside the FILTER's group",
+                (expr.span),
             )
         if (back or not expression_variables(expr) <= scope) and exists_uses(expr):
             yield "EXISTS in one condition with bindings of earlier steps", expr.span

@@ -13,6 +13,7 @@ from spaseq.lang import ast
 
 __all__ = ["GpmAlgebra", "split_gpm", "translate_group", "unsupported", "without_filters"]
 
+
 @dataclass(frozen=True, slots=True)
 class GpmAlgebra:
     """One GPM.

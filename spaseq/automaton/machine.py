@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from spaseq.automaton.nfa import Automaton, Branch, Edge, Program, State, Take
+from spaseq.automaton.selection import Strategy
 from spaseq.automaton.window import Window
 from spaseq.expr.compile import Options, compile_filter
 from spaseq.expr.env import Env
@@ -17,11 +18,12 @@ from spaseq.lang import ast
 
 @dataclass(frozen=True, slots=True)
 class GpmColumns:
-    """What the automaton knows of a GPM: its variables, in the order of a row's values, and the
-    FILTERs that look back at earlier steps."""
+    """What the automaton knows of a GPM: its variables, in the order of a row's values, the
+    FILTERs that look back at earlier steps, and the variables that every solution binds."""
 
     variables: tuple[str, ...]
     conditions: tuple[ast.Expr, ...] = ()
+    certain: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,12 @@ class Machine:
     names: Sequence[str]  # GPM names
     keep_instants: bool = False  # the selection strategy asks which instants are consecutive
     expressions: Options = Options()  # noqa: RUF009 - frozen
+    evaluator: str = "registers"
+    key: tuple[str, ...] = ()  # variables by which chain and compact split a partition
+    strategy: Strategy = "ALL"  # the selection that the evaluator applies itself
+    stream_ranks: Sequence[int] = ()  # by stream: its IRI's place in order, for NEXT and LAST
+    limit: int | None = None  # matches that one instant may emit, if the evaluator sees to it
+    limit_key: tuple[str, ...] = ()  # ... for each value of these variables of the key
     takings: dict[int, Taking] = field(init=False)
     edges_of: dict[int, tuple[Edge, ...]] = field(init=False)  # GPM -> edges that take it
     target: dict[int, State] = field(init=False)  # edge -> the state it leads to
@@ -58,18 +66,19 @@ class Machine:
         ]
         edges: dict[int, list[Edge]] = {}
         for automaton in _automata(self.program):
-            self._register(automaton)
+            self.register(automaton)
             for state in automaton.states:
-                self._register(state)
+                self.register(state)
                 for edge in state.edges:
-                    self._register(edge)
+                    self.register(edge)
                     self.target[edge.id] = automaton.states[edge.target]
                     if isinstance(edge.label, Take):
                         edges.setdefault(edge.label.gpm, []).append(edge)
                         self.takings[edge.id] = self._taking(edge.label, compiled)
         self.edges_of = {g: tuple(es) for g, es in edges.items()}
 
-    def _register(self, static: object) -> None:
+    def register(self, static: object) -> None:
+        """Let snapshots refer to an object by number instead of holding it."""
         number = len(self.statics)
         self.statics[number] = static
         self.numbers[id(static)] = number

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeAlias
 
-from spaseq.automaton.evaluators.registers import Found, Partition
+from spaseq.automaton.evaluators import Found, PartitionEvaluator, partitions
 from spaseq.automaton.machine import Machine
 from spaseq.automaton.runs import Row
 
@@ -34,11 +34,12 @@ class Sequencer:
     """The sequence of one query over all its partitions."""
 
     def __init__(self, machine: Machine) -> None:
-        self._machine = machine
-        self._partitions: dict[PartitionKey, Partition] = {}
+        self._begin = partitions(machine)
+        self._partitions: dict[PartitionKey, PartitionEvaluator] = {}
         self._pending: list[tuple[int, int, PartitionKey, Found]] = []  # heap by close
         self._pended = 0
         self._swept = 0
+        self.withheld = 0  # matches that the limit kept back in the evaluator
 
     def run(self, entries: Iterable[Entry], watermark: int) -> Iterator[PartitionMatch]:
         """Work off entries sorted by (time, k), none later than the watermark (ms).
@@ -57,17 +58,18 @@ class Sequencer:
         """All streams have ended: every window closes."""
         yield from self._closed(None)
 
-    def partition(self, key: PartitionKey) -> Partition:
+    def partition(self, key: PartitionKey) -> PartitionEvaluator:
         """The state of one partition that has had events."""
         return self._partitions[key]
 
     def state(self) -> object:
         """What a snapshot keeps."""
-        return self._partitions, self._pending, self._pended, self._swept
+        return self._partitions, self._pending, self._pended, self._swept, self.withheld
 
     def take_up(self, state: object) -> None:
         """Go on from what `state` gave."""
-        self._partitions, self._pending, self._pended, self._swept = state  # type: ignore[misc]
+        assert isinstance(state, tuple)
+        self._partitions, self._pending, self._pended, self._swept, self.withheld = state
 
     def live_runs(self) -> int:
         """How many runs wait, over all partitions."""
@@ -85,13 +87,15 @@ class Sequencer:
         for key, (rows, streams) in parts.items():
             partition = self._partitions.get(key)
             if partition is None:
-                partition = self._partitions[key] = Partition(self._machine)
+                partition = self._partitions[key] = self._begin()
             for found in partition.step(instant, rows, len(streams)):
                 if found.close is None:
                     yield PartitionMatch(key, found)
                 else:
                     self._pended += 1
                     heapq.heappush(self._pending, (found.close, self._pended, key, found))
+            self.withheld += partition.withheld
+            partition.withheld = 0
 
     def _closed(self, until: int | None) -> Iterator[PartitionMatch]:
         """Matches whose windows have closed by a time, and whose absences held."""

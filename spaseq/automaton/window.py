@@ -25,6 +25,10 @@ class Sliding:
         """Whether first and last, given by their measures, lie in one window."""
         return last - first <= self.length_ms
 
+    def earliest(self, last: int) -> int:
+        """The least measure of a first event in one window with a last event."""
+        return last - self.length_ms
+
     def close(self, first: int) -> int:
         """The time at which the window of a match that began at `first` closes."""
         return first + self.length_ms
@@ -46,6 +50,10 @@ class Tumbling:
             last - self.origin_ms
         ) // self.length_ms
 
+    def earliest(self, last: int) -> int:
+        """The least measure of a first event in one window with a last event."""
+        return last - (last - self.origin_ms) % self.length_ms
+
     def close(self, first: int) -> int:
         """The end of the interval in which a match that began at `first` lies."""
         number = (first - self.origin_ms) // self.length_ms
@@ -64,6 +72,10 @@ class Counted:
 
     def holds(self, first: int, last: int) -> bool:
         return last - first <= self.events
+
+    def earliest(self, last: int) -> int:
+        """The least measure of a first event in one window with a last event."""
+        return last - self.events
 
 
 Window: TypeAlias = Sliding | Tumbling | Counted

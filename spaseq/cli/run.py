@@ -17,6 +17,7 @@ from typing import Any, TextIO
 import click
 
 from spaseq.algebra.answers import Answer
+from spaseq.cli.formats import check_format
 from spaseq.cli.progress import Progress, summary
 from spaseq.cli.queries import QUERY_FILES, plan_files
 from spaseq.cli.side_outputs import SideOutputs
@@ -26,10 +27,10 @@ from spaseq.plan.nodes import QueryPlan
 from spaseq.rdf.readers import StreamOptions, resolve_paths
 from spaseq.rdf.vocabulary import GENERATED_AT_TIME
 from spaseq.runtime.binding import bind_streams, check_kbs, split_assignment, stream_names
+from spaseq.runtime.chaining import reading_order, refuse_chains
 from spaseq.runtime.job import Job
-from spaseq.sinks import open_sink
+from spaseq.sinks import FORMATS, open_sink
 
-FORMATS = ("jsonl", "json", "csv", "tsv")
 _UNITS = {"MILLISECOND": 1, "SECOND": 1000, "MINUTE": 60_000, "HOUR": 3_600_000, "DAY": 86_400_000}
 
 
@@ -74,8 +75,9 @@ class Follow:
     type=click.Choice(FORMATS),
     default="jsonl",
     show_default=True,
-    help="jsonl: one answer a line, with its trace; the others are the W3C SPARQL 1.1 "
-    "result formats (of one query).",
+    help="jsonl: one answer a line, with its trace. json, csv, tsv: the W3C SPARQL 1.1 result "
+    "formats, of one SELECT query. nquads, trig: the graphs of CONSTRUCT queries, each with its "
+    "time, so that they can be read as a stream.",
 )
 @click.option("--bad", metavar="FILE", help="Malformed input, as JSON lines (file, line, reason).")
 @click.option(
@@ -144,12 +146,16 @@ def run(
       spaseq run fraud.rq --stream Cards=incoming/ --follow --checkpoint state/ --out alerts.jsonl
       zcat big.nq.gz | spaseq run query.rq --stream S=- --runtime local --format csv
 
+    A stream that one query registers (REGISTER STREAM <iri> AS CONSTRUCT ...) is read by the other
+    queries of the run that say FROM STREAM NAME <iri>; it takes no --stream.
+
     Only answers go to stdout; progress, warnings and a summary go to stderr.
     """  # fmt: skip
-    plans = plan_files(queries)
-    if form != "jsonl" and len(plans) > 1:
-        raise UsageError(f"--format {form} holds the answers of one query; use jsonl for several")
+    plans = reading_order(plan_files(queries))
+    check_format(form, plans)
     following = _following(follow, checkpoint, watermark, runtime, out)
+    if following is not None:
+        refuse_chains(plans)
     with ExitStack() as stack:
         sides = stack.enter_context(SideOutputs(bad, late, strict))
         progress = Progress()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from spaseq.algebra import nodes as n
-from spaseq.algebra.groups import conjuncts
+from spaseq.algebra.groups import conjoined, conjuncts
 from spaseq.algebra.scope import certain
+from spaseq.gpm.components import components, joined
+from spaseq.gpm.joins import join
+from spaseq.gpm.solutions import Bools, Solutions
 from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses, expression_variables
 
@@ -54,8 +58,26 @@ def _parts(pattern: n.Pattern) -> Parts:
             return first[0] + second[0], first[1] + second[1], first[2] + second[2]
         case n.Filter(expr, inner):
             return _filtered(expr, inner)
+        case n.Graph(str() as name, inner):
+            return _graph_parts(name, inner, pattern)
         case _:
             return [], [pattern], []
+
+
+def _graph_parts(name: str, inner: n.Pattern, whole: n.Pattern) -> Parts:
+    """A GRAPH block, one operand for each of its components."""
+    triples, operands, conditions = _parts(inner)
+    groups = components([*(n.BGP((t,)) for t in triples), *operands])
+    if len(groups) < 2:
+        return [], [whole], []
+    found: list[n.Pattern] = []
+    for members, names in groups:
+        own = [c for c in conditions if c.variables and c.variables <= names]
+        conditions = [c for c in conditions if c not in own]
+        expr = conjoined([c.expr for c in own])
+        part = joined(members)
+        found.append(n.Graph(name, part if expr is None else n.Filter(expr, part)))
+    return [], found, conditions
 
 
 def _filtered(expr: ast.Expr, inner: n.Pattern) -> Parts:
@@ -71,3 +93,44 @@ def _filtered(expr: ast.Expr, inner: n.Pattern) -> Parts:
 def _condition(expr: ast.Expr, sure: frozenset[str]) -> Condition:
     variables = expression_variables(expr)
     return Condition(expr, variables, variables <= sure and not exists_uses(expr))
+
+
+class Work:
+    """One evaluation of a conjunction: joins its parts and tests conditions as early as may be."""
+
+    def __init__(
+        self, conditions: Sequence[Condition], test: Callable[[ast.Expr, Solutions], Bools]
+    ) -> None:
+        self.remaining = list(conditions)
+        self._test = test
+
+    def joined(self, result: Solutions | None, pool: list[Solutions]) -> Solutions:
+        """All of the pool, not empty, joined; small parts that share variables come first."""
+        while pool:
+            ranks = [self._rank(result, part) for part in pool]
+            part = pool.pop(ranks.index(min(ranks)))
+            result = self._tested(part if result is None else join(result, part))
+            if not result.size:
+                break
+        assert result is not None
+        return result
+
+    def _rank(self, result: Solutions | None, part: Solutions) -> tuple[bool, bool, int]:
+        """Small ranks come first."""
+        if result is None:
+            filtered = any(self._is_ready(c, part) for c in self.remaining)
+            return part.event is None, not filtered, part.size
+        shares = any(v in result.columns for v in part.columns)
+        return not shares, part.event is None, part.size
+
+    def _is_ready(self, condition: Condition, found: Solutions) -> bool:
+        return condition.early and all(
+            v in found.columns and not found.may_be_unbound(v) for v in condition.variables
+        )
+
+    def _tested(self, result: Solutions) -> Solutions:
+        ready = [c for c in self.remaining if self._is_ready(c, result)]
+        self.remaining = [c for c in self.remaining if c not in ready]
+        for condition in ready:
+            result = result.take(self._test(condition.expr, result))
+        return result

@@ -18,7 +18,7 @@ from spaseq.lang.variables import exists_uses
 from spaseq.rdf.terms import literal_text
 from spaseq.rdf.vocabulary import XSD
 
-Test = Callable[[Solutions], Bools]
+Test = Callable[[ast.Expr, Solutions], Bools]
 
 _BOOLEANS = [literal_text(text, XSD + "boolean") for text in ("false", "true")]
 
@@ -28,17 +28,15 @@ class ExistsTests:
 
     def __init__(self, expr: ast.Expr) -> None:
         self._uses = {use: f"{n.RESERVED}?{i}" for i, use in enumerate(exists_uses(expr))}
-        self._patterns = {use: lifted(translate_group(use.pattern)) for use in self._uses}
+        self._patterns: dict[ast.Exists, tuple[n.Pattern, ast.Expr | None]] = {}
+        for use in self._uses:
+            pattern, conditions = lifted(translate_group(use.pattern))
+            self._patterns[use] = pattern, conjoined(conditions)
         self.expr: ast.Expr = rewritten(expr, self._variable) if self._uses else expr
         """The expression with variables for EXISTS."""
 
     def __bool__(self) -> bool:
         return bool(self._uses)
-
-    @property
-    def patterns(self) -> list[n.Pattern]:
-        """What is looked for."""
-        return [pattern for pattern, _ in self._patterns.values()]
 
     def _variable(self, node: ast.Node) -> ast.Node | None:
         if not isinstance(node, ast.Exists):
@@ -49,16 +47,15 @@ class ExistsTests:
         self,
         found: Solutions,
         evaluate: Callable[[n.Pattern], Solutions],
-        tester: Callable[[ast.Expr], Test],
+        test: Test,
     ) -> Solutions:
         """The solutions, which are of events if any pattern's are, with EXISTS as columns."""
         for use, name in self._uses.items():
-            pattern, conditions = self._patterns[use]
+            pattern, condition = self._patterns[use]
             inner = evaluate(pattern).only(visible(possible(pattern)))
             rows, others = pairs(found, inner)
-            condition = conjoined(conditions)
             if condition is not None:
-                rows = rows[tester(condition)(merged(found, inner, (rows, others)))]
+                rows = rows[test(condition, merged(found, inner, (rows, others)))]
             holds = np.full(found.size, use.negated)
             holds[rows] = not use.negated
             codes = found.lexicon.encode(_BOOLEANS)

@@ -18,7 +18,21 @@ def join(left: Solutions, right: Solutions) -> Solutions:
     """All unions of compatible solutions; of events in common, where both are of events."""
     if left.event is None and right.event is not None:
         left, right = right, left
+    if _row_by_row(left, right):
+        columns = {**right.columns, **left.columns}
+        return Solutions(left.size, left.event, columns, left.lexicon)
     return merged(left, right, pairs(left, right))
+
+
+def _row_by_row(left: Solutions, right: Solutions) -> bool:
+    """Whether the i-th solutions of both are each other's only partners: a star's usual case."""
+    if left.event is None or right.event is None or left.size != right.size:
+        return False
+    shared = _shared(left, right)
+    if _may_be_unbound(left, right, shared):
+        return False
+    columns: list[Column] = [left.event, *(left.columns[v] for v in shared)]
+    return _index(right, shared, left).same(columns, left.size)
 
 
 def left_join(
@@ -83,13 +97,21 @@ def pairs(left: Solutions, right: Solutions, *, sharing: bool = False) -> Pairs:
     With `sharing` only those with at least one variable bound in both. Two solutions of different
     events are not compatible.
     """
-    shared = [v for v in left.columns if v in right.columns]
+    shared = _shared(left, right)
     columns = [translated(left.columns[v], left.lexicon, right.lexicon, add=False) for v in shared]
-    if not any(left.may_be_unbound(v) or right.may_be_unbound(v) for v in shared):
+    if not _may_be_unbound(left, right, shared):
         if sharing and not shared:
             return np.empty(0, np.intp), np.empty(0, np.intp)
         return _index(right, shared, left).match(_with_event(left, right, columns), left.size)
     return _pairs_by_boundness(left, right, shared, columns, sharing)
+
+
+def _shared(left: Solutions, right: Solutions) -> list[str]:
+    return [v for v in left.columns if v in right.columns]
+
+
+def _may_be_unbound(left: Solutions, right: Solutions, shared: Sequence[str]) -> bool:
+    return any(left.may_be_unbound(v) or right.may_be_unbound(v) for v in shared)
 
 
 def _index(right: Solutions, shared: Sequence[str], left: Solutions) -> KeyIndex:

@@ -36,6 +36,12 @@ class KeyIndex:
         self._keys = keys
         self._unique = not len(steps) or bool(steps.min() > 0)
 
+    def same(self, columns: Sequence[Column], size: int) -> bool:
+        """Whether each row of `columns` [size] matches the row at its own place and no other."""
+        if not self._unique or self._order is not None or len(self._keys) != size:
+            return False
+        return np.array_equal(self._keys, self._packed(columns, size, grow=False))
+
     def match(self, columns: Sequence[Column], size: int) -> tuple[Rows, Rows]:
         """All (row of `columns`, row of the index) with equal values, in order of the first."""
         left, places = self._places(self._packed(columns, size, grow=False))
@@ -43,9 +49,6 @@ class KeyIndex:
 
     def _places(self, probe: Int64s) -> tuple[Rows, Rows]:
         keys = self._keys
-        if self._unique and len(keys) == len(probe) and np.array_equal(keys, probe):
-            same = np.arange(len(probe))
-            return same, same
         low = np.searchsorted(keys, probe, "left")
         if self._unique:
             if not len(keys):

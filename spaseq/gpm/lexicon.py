@@ -10,28 +10,30 @@ import numpy as np
 from spaseq.kb.terms import ABSENT, KbTerms
 from spaseq.rdf.batches import EventBatch, Int32s
 
-_SCANS = 4
-"""How many constants are looked up by scanning a batch's terms before they are all hashed."""
+_FEW = 8
+"""Terms are looked up by a scan if they are fewer than one in so many of a batch's terms."""
 
 
 class BatchLexicon:
-    """The terms of an event batch; new ones get the codes after them."""
+    """The terms of an event batch; new ones get the codes after them.
+
+    Hashing all terms of a batch costs more than most patterns do, so it is put off: a constant is
+    found by scanning the terms, a few terms by scanning for any of them.
+    """
 
     def __init__(self, batch: EventBatch) -> None:
-        self.texts: list[str] = list(batch.terms)
-        self._codes: dict[str, int] | None = None
-        self._scanned: dict[str, int] = {}
+        self.texts: list[str] = batch.terms
+        self._own = False  # whether `texts` is a list of our own
+        self._complete = False  # whether `_known` has every text
+        self._known: dict[str, int] = {}  # codes of the terms looked up so far, or ABSENT
 
     def code(self, text: str) -> int:
         """A term's code, ABSENT if it is not known."""
-        if self._codes is not None or len(self._scanned) >= _SCANS:
-            return self._hashed().get(text, ABSENT)
-        if text not in self._scanned:
-            try:
-                self._scanned[text] = self.texts.index(text)
-            except ValueError:
-                self._scanned[text] = ABSENT
-        return self._scanned[text]
+        code = self._known.get(text)
+        if code is None:
+            code = ABSENT if self._complete else self._scanned(text)
+            self._known[text] = code
+        return code
 
     def take(self, codes: Int32s) -> list[str]:
         """The texts of some codes."""
@@ -40,23 +42,36 @@ class BatchLexicon:
 
     def find(self, texts: Sequence[str]) -> Int32s:
         """The codes of some texts, ABSENT for those that are not known."""
-        known = self._hashed()
+        unseen = [] if self._complete else [t for t in texts if t not in self._known]
+        if len(unseen) * _FEW > len(self.texts):
+            self._known = dict(zip(self.texts, range(len(self.texts)), strict=True))
+            self._complete = True
+        elif unseen:
+            self._known.update(dict.fromkeys(unseen, ABSENT))
+            for text in set(unseen).intersection(self.texts):
+                self._known[text] = self._scanned(text)
+        known = self._known
         return np.fromiter((known.get(t, ABSENT) for t in texts), np.int32, len(texts))
 
     def encode(self, texts: Sequence[str]) -> Int32s:
         """The codes of some texts, which are added if need be."""
-        known = self._hashed()
-        codes = np.fromiter((known.setdefault(t, len(known)) for t in texts), np.int32, len(texts))
-        if len(known) > len(self.texts):
-            fresh = sorted({int(c) for c in codes if c >= len(self.texts)})
-            by_code = dict(zip(codes.tolist(), texts, strict=True))
-            self.texts.extend(by_code[c] for c in fresh)
+        codes = self.find(texts)
+        new = np.flatnonzero(codes == ABSENT).tolist()
+        if new and not self._own:
+            self.texts, self._own = list(self.texts), True
+        for i in new:
+            text = texts[i]
+            if self._known.get(text, ABSENT) == ABSENT:
+                self._known[text] = len(self.texts)
+                self.texts.append(text)
+            codes[i] = self._known[text]
         return codes
 
-    def _hashed(self) -> dict[str, int]:
-        if self._codes is None:
-            self._codes = {text: code for code, text in enumerate(self.texts)}
-        return self._codes
+    def _scanned(self, text: str) -> int:
+        try:
+            return self.texts.index(text)
+        except ValueError:
+            return ABSENT
 
 
 class KbLexicon:

@@ -21,7 +21,7 @@ class Matcher:
     def __init__(self, plan: QueryPlan, knowledge: KnowledgeBase) -> None:
         self._plan = plan
         self._streams = {iri: i for i, iri in enumerate(plan.streams)}
-        self._evaluators = [GpmEvaluator(g.pattern, knowledge) for g in plan.gpms]
+        self._evaluators = [GpmEvaluator(g.pattern, knowledge, plan.expressions) for g in plan.gpms]
         self._memberships = [
             None if g.membership is None else GpmEvaluator(g.membership, knowledge)
             for g in plan.gpms
@@ -71,17 +71,17 @@ class Matcher:
         keys: dict[int, set[tuple[str, ...]]] = {}
         for bindings in self._keys(index, stream):
             columns = [[bindings.terms[c] for c in bindings.columns[v]] for v in partition]
-            for event, *key in zip(bindings.event.tolist(), *columns, strict=True):
-                keys.setdefault(event, set()).add(tuple(key))
+            for event, key in zip(bindings.event.tolist(), zip(*columns, strict=True), strict=True):
+                keys.setdefault(event, set()).add(key)
         terms = list(found.terms)
         picked: list[int] = []
         codes: dict[str, list[int]] = {v: [] for v in partition}
         for i, event in enumerate(found.event.tolist()):
             own = [_text(found, v, i) for v in partition]
-            for key in sorted(keys.get(event, ())):
-                if all(o in (None, k) for o, k in zip(own, key, strict=True)):
+            for texts in sorted(keys.get(event, ())):
+                if all(o in (None, k) for o, k in zip(own, texts, strict=True)):
                     picked.append(i)
-                    for v, text in zip(partition, key, strict=True):
+                    for v, text in zip(partition, texts, strict=True):
                         codes[v].append(len(terms))
                         terms.append(text)
         columns_out = {v: c[picked] for v, c in found.columns.items()}
@@ -102,7 +102,6 @@ class _Rows:
         self._parts: list[tuple[int, Bindings]] = []
         self._graph = np.empty(len(batch), dtype=object)
         self._graph[:] = batch.graph
-        self._has_blank = any(t.startswith("_:") for t in batch.terms)
 
     def add(self, gpm: int, bindings: Bindings) -> None:
         if len(bindings.event):
@@ -137,22 +136,19 @@ class _Rows:
         codes = bindings.columns.get(variable)
         if codes is None:
             return np.full(len(bindings.event), None, dtype=object)
-        terms = np.empty(len(bindings.terms) + 1, dtype=object)
-        terms[:-1] = bindings.terms
-        terms[-1] = None  # code -1: unbound
-        texts: Objects = terms[codes]
-        if self._has_blank:
-            self._scope_blank(bindings, codes, texts)
+        terms = bindings.terms
+        texts = np.empty(len(codes), dtype=object)
+        texts[:] = [terms[c] if c >= 0 else None for c in codes.tolist()]
+        self._scope_blank(bindings, codes, texts)
         return texts
 
     def _scope_blank(
         self, bindings: Bindings, codes: npt.NDArray[np.int32], texts: Objects
     ) -> None:
         """Blank nodes of events get labels from (stream, instant, label)."""
-        events = self._events
-        for i in np.flatnonzero((codes >= 0) & (codes < len(events.terms))).tolist():
-            text = texts[i]
-            if text.startswith("_:"):
+        events, own = self._events, len(self._events.terms)
+        for i, text in enumerate(texts):
+            if text is not None and text[0] == "_" and codes[i] < own:
                 e = bindings.event[i]
                 texts[i] = scoped_blank(
                     events.stream, int(events.time[e]), int(events.k[e]), text[2:]

@@ -20,6 +20,7 @@ from spaseq.rdf.text_blocks import READ_ERRORS
 
 if TYPE_CHECKING:
     import rdflib
+    from rdflib.term import Identifier
 
 KbInput: TypeAlias = "str | PathLike[str] | rdflib.Graph"
 
@@ -41,8 +42,8 @@ def load_kb(sources: Sequence[tuple[str | None, KbInput]]) -> KnowledgeBase:
 
     With an IRI all triples of the source go into that named graph; a source without one keeps its
     graph names, and triples in its default graph are not reachable for queries, so they are left
-    out. Sources of one graph are merged. A path ends in .nq .nt .trig .ttl .jsonld .json .rdf or
-    .xml, .gz after it where it is packed.
+    out. Relative IRIs are relative to the graph's. Sources of one graph are merged. A path ends in
+    .nq .nt .trig .ttl .jsonld .json .rdf or .xml, .gz after it where it is packed.
 
     Raises:
         InputError: a source that cannot be read, with file, line and reason, or that has triples
@@ -64,7 +65,7 @@ class _Builder:
         self._columns = {c: array("i") for c in "gspo"}
 
     def add(self, number: int, iri: str | None, source: KbInput) -> None:
-        name, quads = _open(source)
+        name, quads = _open(source, iri)
         if iri is not None:
             self._named.append(iri)
         blank = _BlankNodes(number)
@@ -112,22 +113,22 @@ class _BlankNodes:
         return label
 
 
-def _open(source: KbInput) -> tuple[str, Iterator[Quad]]:
-    """What errors call the source, and its quads."""
+def _open(source: KbInput, base: str | None) -> tuple[str, Iterator[Quad]]:
+    """What errors call the source, and its quads; `base` is what relative IRIs are relative to."""
     if isinstance(source, str | PathLike):
         path = fspath(source)
         form = format_of(path)
         if form is None:
             known = " ".join(EXTENSIONS)
             raise InputError(f"{path}: unknown format; a name ends in one of {known}")
-        return path, _file_quads(InputFile(path, form))
+        return path, _file_quads(InputFile(path, form), base)
     return "the graph", _rdflib_quads(source)
 
 
-def _file_quads(file: InputFile) -> Iterator[Quad]:
+def _file_quads(file: InputFile, base: str | None) -> Iterator[Quad]:
     with file.open() as data:
         try:
-            for s, p, o, g in ox.parse(data, _FORMATS[file.format]):
+            for s, p, o, g in ox.parse(data, _FORMATS[file.format], base_iri=base):
                 text = str(o)
                 if text[:2] == "<<":
                     raise InputError(f"{file.path}: triple terms (RDF 1.2) are not read: {text}")
@@ -148,25 +149,15 @@ def _graph_iri(graph: object) -> str | None:
 
 
 def _rdflib_quads(graph: rdflib.Graph) -> Iterator[Quad]:
-    import rdflib
-
-    contexts: Iterable[rdflib.Graph] = [graph]
-    if isinstance(graph, rdflib.ConjunctiveGraph):  # a Dataset is one too
-        contexts = graph.contexts()
-    for context in contexts:
-        name = None if context is graph else _context_name(context)
-        for s, p, o in context:
-            try:
-                yield from_rdflib(s), from_rdflib(p), from_rdflib(o), name
-            except ValueError as error:
-                raise InputError(f"the graph holds what is not RDF: {error}") from error
-
-
-def _context_name(context: rdflib.Graph) -> str | None:
-    """A context's graph IRI; None for the default graph, whatever it is called."""
+    from rdflib import Dataset
     from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
-    from rdflib.term import URIRef
 
-    name = context.identifier
-    named = isinstance(name, URIRef) and name != DATASET_DEFAULT_GRAPH_ID
-    return str(name) if named else None
+    quads: Iterable[tuple[Identifier, ...]] = graph
+    if isinstance(graph, Dataset):
+        quads = graph.quads((None, None, None, None))
+    for s, p, o, *context in quads:
+        named = context and context[0] not in (None, DATASET_DEFAULT_GRAPH_ID)
+        try:
+            yield from_rdflib(s), from_rdflib(p), from_rdflib(o), str(context[0]) if named else None
+        except ValueError as error:
+            raise InputError(f"the graph holds what is not RDF: {error}") from error

@@ -8,8 +8,9 @@ from difflib import get_close_matches
 from spaseq.errors import Diagnostic, Span
 from spaseq.lang import ast
 from spaseq.lang.resolve import Resolved
-from spaseq.lang.sequence import Branch, Chain, Negation, Part, Repeat, Take, occurrences, parts
+from spaseq.lang.sequence import Branch, Negation, Repeat, occurrences, parts
 from spaseq.lang.variables import expression_variables, filters_of
+from spaseq.lang.visibility import seen_before
 
 
 def lint(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -40,7 +41,7 @@ def _unused(resolved: Resolved) -> Iterator[Diagnostic]:
 def _unbound(resolved: Resolved) -> Iterator[Diagnostic]:
     """Variables of FILTERs that nothing has bound when the FILTER is evaluated."""
     everything = {v for vs in resolved.binds.values() for v in vs}
-    seen = _seen_before(resolved)
+    seen = seen_before(resolved.chain, resolved.scope, resolved.binds)
     for gpm in resolved.query.gpms:
         if gpm.name not in seen:
             continue
@@ -50,38 +51,6 @@ def _unbound(resolved: Resolved) -> Iterator[Diagnostic]:
                 what = "is bound only later" if name in everything else "nothing binds it"
                 message = f"the FILTER can never hold: ?{name}: {what}"
                 yield _warning(resolved, "unbound-variable", message, expr.span, f"?{name}")
-
-
-def _seen_before(resolved: Resolved) -> dict[str, set[str]]:
-    """By GPM, the variables that may be bound before some use of it."""
-    seen: dict[str, set[str]] = {}
-    whole = {v for o in resolved.scope.occurrences if o.negation is None
-             for v in resolved.binds.get(o.gpm, ())}  # fmt: skip
-
-    def walk(chain: Chain, before: set[str]) -> set[str]:
-        for link in chain.links:
-            before = before | after(link.part, before)
-        return before
-
-    def after(part: Part, before: set[str]) -> set[str]:
-        match part:
-            case Take(use):
-                seen.setdefault(use.gpm, set()).update(before)
-                return before | resolved.binds.get(use.gpm, frozenset())
-            case Repeat(body=body):
-                return walk(body, walk(body, before))
-            case Negation(body=body):
-                walk(body, before | whole)
-                return before
-            case Branch("|", operands):
-                return set().union(*(walk(o, before) for o in operands))
-            case Branch(_, operands):
-                for operand in operands:
-                    before = walk(operand, before)
-                return before
-
-    walk(resolved.chain, set())
-    return seen
 
 
 def _vacuous_negations(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -145,9 +114,7 @@ def _template(resolved: Resolved, form: ast.Construct, bound: set[str]) -> Itera
         for term in (triple.subject, triple.predicate, triple.object):
             if isinstance(term, ast.Var) and term.name not in bound:
                 message = f"this triple is never in an answer: nothing binds ?{term.name}"
-                yield _warning(
-                    resolved, "unbound-variable", message, term.span, f"?{term.name}"
-                )
+                yield _warning(resolved, "unbound-variable", message, term.span, f"?{term.name}")
         if isinstance(triple.subject, ast.Literal):
             message = "this triple is never in an answer: its subject is a literal"
             yield _warning(resolved, "literal-subject", message, triple.subject.span)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from spaseq.algebra.construct import Template
 from spaseq.algebra.nodes import Pattern
 from spaseq.automaton.nfa import Program
 from spaseq.automaton.window import Window
@@ -71,6 +72,12 @@ class QueryPlan:
     base: str | None  # base IRI of the query
     now_ms: int  # what NOW() is, everywhere in the run
     fingerprint: str  # hash of the query's canonical text and of the state format
+    title: str = ""  # what messages call the query: the file's stem
+    register: str | None = None  # IRI of REGISTER STREAM
+    template: Template | None = None  # of CONSTRUCT; the projection is empty then
+    evaluator: Literal["registers", "lazy", "compact", "chain"] = "registers"
+    evaluator_reason: str = ""
+    evaluator_key: tuple[str, ...] = ()  # compact and chain split a partition by these
 
     @property
     def expressions(self) -> Options:

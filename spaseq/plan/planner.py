@@ -5,17 +5,20 @@ from __future__ import annotations
 import hashlib
 import time
 
+from spaseq.algebra.construct import Template, template_of
 from spaseq.algebra.support import unsupported
 from spaseq.algebra.translate import GpmAlgebra, split_gpm, without_filters
 from spaseq.automaton.compiler import compile_program
 from spaseq.automaton.window import Counted, Sliding, Tumbling, Window
-from spaseq.errors import Diagnostic, Source
+from spaseq.errors import Diagnostic
 from spaseq.expr.compile import Options, problems
 from spaseq.lang import ast
 from spaseq.lang.format import format_query
 from spaseq.lang.resolve import Resolved
 from spaseq.lang.sequence import occurrences
 from spaseq.lang.variables import filters_of
+from spaseq.lang.visibility import seen_before
+from spaseq.plan.evaluators import Candidate, choose
 from spaseq.plan.nodes import AfterMatch, GpmPlan, Projection, QueryPlan
 from spaseq.rdf.terms import literal_text
 from spaseq.rdf.times import parse_time
@@ -25,16 +28,18 @@ STATE_FORMAT = 1
 """Part of every plan's fingerprint: state of another format does not fit."""
 
 
-def not_supported(query: ast.Query, source: Source) -> list[Diagnostic]:
+def not_supported(resolved: Resolved) -> list[Diagnostic]:
     """What the language has and this version does not evaluate yet, each with its place."""
+    scope = resolved.scope
+    seen = seen_before(resolved.chain, scope, resolved.binds)
     found = []
-    for gpm in query.gpms:
-        for construct, span in unsupported(gpm.pattern):
-            found.append((construct, span))
-    if isinstance(query.form, ast.Construct):
-        found.append(("CONSTRUCT", query.form.span))
+    for gpm in resolved.query.gpms:
+        elsewhere = frozenset(seen.get(gpm.name, set()) - set(scope.owner))
+        found += unsupported(gpm.pattern, elsewhere)
     return [
-        Diagnostic("error", "not-supported-yet", f"{what} is not supported yet", span, source)
+        Diagnostic(
+            "error", "not-supported-yet", f"{what} is not supported yet", span, resolved.source
+        )
         for what, span in found
     ]
 
@@ -73,8 +78,12 @@ def check_partition(resolved: Resolved) -> list[Diagnostic]:
     return found
 
 
-def plan_query(resolved: Resolved, name: str) -> QueryPlan:
-    """The plan of a query without errors; `name` is what its answers are called."""
+def plan_query(resolved: Resolved, name: str, evaluator: str | None = None) -> QueryPlan:
+    """The plan of a query without errors; `name` is what its answers are called.
+
+    Raises:
+        UsageError: `evaluator` is asked for and cannot run the query.
+    """
     query = resolved.query
     used = {o.gpm for o in occurrences(resolved.chain)}
     gpms = [g for g in query.gpms if g.name in used]
@@ -92,10 +101,17 @@ def plan_query(resolved: Resolved, name: str) -> QueryPlan:
     plans = tuple(_gpm_plan(g, algebra[g.name], streams, membership, positive) for g in gpms)
     after_match = _after_match(query)
     key, reason = _key(resolved, plans, partition, needs_instants, strategy, after_match)
+    register = query.register.value if query.register else None
+    inferred = key if key is not None and not partition else ()
+    facts = Candidate(
+        resolved.chain, resolved.scope, program, plans, frozenset(partition), inferred, strategy
+    )
+    choice = choose(facts, evaluator)
     text = format_query(query)
-    fingerprint = hashlib.sha256(f"{STATE_FORMAT}\n{name}\n{text}".encode()).hexdigest()
+    state = f"{STATE_FORMAT}\n{choice.evaluator}\n{name}\n{text}"
+    fingerprint = hashlib.sha256(state.encode()).hexdigest()
     return QueryPlan(
-        name=query.register.value if query.register else name,
+        name=register or name,
         streams=tuple(s.iri.value for s in query.streams),
         stream_names=tuple(streams),
         kbs=tuple(k.iri.value for k in query.kbs),
@@ -115,6 +131,12 @@ def plan_query(resolved: Resolved, name: str) -> QueryPlan:
         base=query.prologue.base,
         now_ms=time.time_ns() // 1_000_000,
         fingerprint=fingerprint,
+        title=name,
+        register=register,
+        template=_template(query),
+        evaluator=choice.evaluator,
+        evaluator_reason=choice.reason,
+        evaluator_key=choice.key,
     )
 
 
@@ -155,11 +177,19 @@ def _after_match(query: ast.Query) -> AfterMatch:
     return AfterMatch(skip.kind, skip.gpm.name if skip.gpm else None)
 
 
+def _template(query: ast.Query) -> Template | None:
+    if not isinstance(query.form, ast.Construct):
+        return None
+    return template_of(query.form, query.register.value if query.register else None)
+
+
 def _projection(
     query: ast.Query, gpms: tuple[GpmPlan, ...], positive: set[str]
 ) -> tuple[Projection, ...]:
     form = query.form
-    if isinstance(form, ast.Select) and form.items is not None:
+    if isinstance(form, ast.Construct):
+        return ()
+    if form.items is not None:
         return tuple(Projection(i.var.name, i.expr) for i in form.items if i.var is not None)
     names: dict[str, None] = {}
     for gpm in gpms:

@@ -8,6 +8,7 @@ no escape where none is needed, `xsd:string` left out, language tags in lower ca
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -125,6 +126,29 @@ def kind_of(text: str) -> Kind:
             return "bnode"
         case _:
             return "literal"
+
+
+def is_rdf_term(text: str) -> bool:
+    """Whether the IRI in a term's text, if there is any, is a valid, absolute one, as RDF wants it.
+
+    A query can make others (`IRI("a b")`, for example), which no file can hold.
+    """
+    match kind_of(text):
+        case "iri":
+            return _is_absolute_iri(text[1:-1])
+        case "literal" if text[-1] == ">":
+            return _is_absolute_iri(split_literal(text)[1])
+        case _:
+            return True
+
+
+@lru_cache(maxsize=16_384)
+def _is_absolute_iri(iri: str) -> bool:
+    try:
+        pyoxigraph.NamedNode(iri)
+    except ValueError:
+        return False
+    return True
 
 
 def iri_text(iri: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from spaseq.algebra.nodes import PatternTerm, is_reserved
 from spaseq.compile import Checked, check_query
 from spaseq.errors import QueryError
 from spaseq.lang.format import format_query
@@ -49,7 +50,8 @@ def _algebra(plan: QueryPlan) -> Iterator[str]:
 
 
 def _plan(plan: QueryPlan) -> Iterator[str]:
-    yield f"answers    {plan.name}"
+    registered = ", a stream that other queries of the run can read" if plan.register else ""
+    yield f"answers    {plan.name}{registered}"
     for name, iri in zip(plan.stream_names, plan.streams, strict=True):
         yield f"stream     {name} <{iri}>"
     for kb in plan.kbs:
@@ -60,13 +62,23 @@ def _plan(plan: QueryPlan) -> Iterator[str]:
         yield f"  {_gpm(plan, gpm)}"
     key = ", ".join(f"?{v}" for v in plan.key) if plan.key else "one partition"
     yield f"stage 2    sequence, by {key} ({plan.key_reason})"
-    yield "  evaluator registers: runs indexed by stream, GPM and join key"
+    yield f"  evaluator {plan.evaluator}: {plan.evaluator_reason}"
     if plan.needs_instants:
         yield "  fed with solutions and the instants of all other events"
     else:
         yield "  fed with solutions only"
-    shown = ", ".join(f"?{p.name}" for p in plan.projection)
-    yield f"project    {shown or 'nothing'}"
+    if plan.template is not None:
+        yield "construct  one graph event for each match"
+        yield from (f"  {' '.join(map(_term, t.terms))}" for t in plan.template.triples)
+    else:
+        shown = ", ".join(f"?{p.name}" for p in plan.projection)
+        yield f"project    {shown or 'nothing'}"
+
+
+def _term(term: PatternTerm) -> str:
+    if isinstance(term, str):
+        return term
+    return term.name if is_reserved(term.name) else f"?{term.name}"
 
 
 def _gpm(plan: QueryPlan, gpm: GpmPlan) -> str:

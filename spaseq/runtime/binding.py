@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TypeVar
 
 from spaseq.errors import InputError, UsageError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.nodes import QueryPlan
+from spaseq.runtime.chaining import registered
 
 V = TypeVar("V")
 
@@ -29,16 +30,17 @@ def split_assignment(text: str, names: Collection[str]) -> tuple[str, str] | Non
     return (name, value) if equals else None
 
 
-def stream_names(plans: Iterable[QueryPlan]) -> dict[str, str]:
-    """Every name a stream can be given by, the queries' names and IRIs, to its IRI.
+def stream_names(plans: Sequence[QueryPlan]) -> dict[str, str]:
+    """Every name an input can be given by, the queries' names for streams and IRIs, to its IRI.
 
-    Raises:
-        UsageError: two queries use one name for different streams and it has to be told apart.
+    Streams that one of the queries registers take no input. A name that queries use for different
+    streams is left out.
     """
     names: dict[str, str] = {}
     clashes = set()
-    for plan in plans:
-        for name, iri in zip(plan.stream_names, plan.streams, strict=True):
+    made = registered(plans)
+    for name, iri in _streams(plans):
+        if iri not in made:
             names[iri] = iri
             if names.setdefault(name, iri) != iri:
                 clashes.add(name)
@@ -49,22 +51,40 @@ def bind_streams(plans: Sequence[QueryPlan], given: Mapping[str, V]) -> dict[str
     """The inputs by stream IRI; each stream of the queries has one.
 
     Raises:
-        UsageError: an input for a stream that no query reads, or a stream without input.
+        UsageError: an input for a stream that no query reads or that one registers, or a stream
+            without input.
     """
     names = stream_names(plans)
+    made = registered(plans)
     bound: dict[str, V] = {}
     for name, value in given.items():
-        iri = names.get(name)
-        if iri is None:
-            raise UsageError(
-                f"no query reads a stream called {name}; {_known('streams', names, name)}"
-            )
-        bound[iri] = value
-    for plan in plans:
-        for name, iri in zip(plan.stream_names, plan.streams, strict=True):
-            if iri not in bound:
-                raise UsageError(f"no input for stream {name} <{iri}>: give --stream {name}=PATH")
+        if name not in names:
+            raise UsageError(_no_input_wanted(plans, names, name))
+        bound[names[name]] = value
+    for name, iri in _streams(plans):
+        if iri not in bound and iri not in made:
+            others = ", ".join(f"<{i}>" for i in sorted(made))
+            hint = f" (streams that queries of this run register: {others})" if made else ""
+            raise UsageError(f"no input for stream {name} <{iri}>: give --stream {name}=PATH{hint}")
     return bound
+
+
+def _streams(plans: Iterable[QueryPlan]) -> Iterator[tuple[str, str]]:
+    """(name, IRI) of each stream of each query."""
+    for plan in plans:
+        yield from zip(plan.stream_names, plan.streams, strict=True)
+
+
+def _no_input_wanted(plans: Sequence[QueryPlan], names: Collection[str], name: str) -> str:
+    """Why an input with this name cannot be had."""
+    made = registered(plans)
+    iri = next((iri for n, iri in _streams(plans) if n == name and iri in made), name)
+    if iri in made:
+        return (
+            f"the stream {name} takes no input: query {plans[made[iri]].title} of this run "
+            f"registers <{iri}>"
+        )
+    return f"no query reads a stream called {name}; {_known('streams', names, name)}"
 
 
 def check_kbs(plans: Sequence[QueryPlan], knowledge: KnowledgeBase) -> None:

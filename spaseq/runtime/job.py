@@ -52,8 +52,8 @@ def _ignore(_: object) -> None:
 class Job:
     """Queries, their inputs, and where everything but answers goes."""
 
-    plans: tuple[QueryPlan, ...]
-    streams: tuple[StreamOptions, ...]  # each stream of the plans once, by IRI
+    plans: tuple[QueryPlan, ...]  # each after those whose registered streams it reads
+    streams: tuple[StreamOptions, ...]  # each stream of the plans once, except registered ones
     knowledge: KnowledgeBase
     on_bad: Callable[[BadInput], None] = _ignore
     on_late: Callable[[LateEvent], None] = _ignore

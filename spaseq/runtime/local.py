@@ -3,44 +3,56 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 from spaseq.algebra.answers import Answer
 from spaseq.clock.sorting import RowSorter
 from spaseq.engine import Matcher, SequenceStage
-from spaseq.rdf.batches import BadInput
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.plan.nodes import QueryPlan
+from spaseq.rdf.batches import BadInput, EventBatch
 from spaseq.rdf.readers import StreamOptions, read_stream
+from spaseq.runtime.chaining import RegisteredStream
 from spaseq.runtime.job import Job
 
 
-def run(job: Job) -> Iterator[tuple[int, Answer]]:
+def run(job: Job) -> Generator[tuple[int, Answer]]:
     """Replay a job's streams to their ends.
 
     Everything is read and matched first, then sequenced in the order of instants: bounded runs
     have no late events. Memory does not grow with the streams; what exceeds a bound is sorted on
-    disk.
+    disk. A query that registers a stream has its answers read by those that follow it.
     """
     started = time.monotonic()
     try:
-        sorters = _read(job)
-        for number, sorter in enumerate(sorters):
-            yield from _sequence(job, number, sorter)
+        inputs = _read(job)
+        for number in range(len(job.plans)):
+            yield from _sequence(job, number, inputs)
     finally:
         job.stats.seconds = time.monotonic() - started
         job.on_progress(job.stats)
 
 
-def _read(job: Job) -> list[RowSorter]:
-    matchers = [Matcher(plan, job.knowledge) for plan in job.plans]
-    sorters = [RowSorter(plan.variables) for plan in job.plans]
+class _Input:
+    """What one query has been given: the solutions of its graph patterns, to be sorted."""
+
+    def __init__(self, plan: QueryPlan, knowledge: KnowledgeBase) -> None:
+        self.streams = plan.streams
+        self.sorter = RowSorter(plan.variables)
+        self._matcher = Matcher(plan, knowledge)
+
+    def take(self, events: EventBatch) -> None:
+        self.sorter.add(self._matcher.match(events))
+
+
+def _read(job: Job) -> list[_Input]:
+    inputs = [_Input(plan, job.knowledge) for plan in job.plans]
     for options in job.streams:
-        _read_stream(job, options, matchers, sorters)
-    return sorters
+        _read_stream(job, options, inputs)
+    return inputs
 
 
-def _read_stream(
-    job: Job, options: StreamOptions, matchers: list[Matcher], sorters: list[RowSorter]
-) -> None:
+def _read_stream(job: Job, options: StreamOptions, inputs: list[_Input]) -> None:
     stats = job.stats
 
     def on_bad(bad: BadInput) -> None:
@@ -53,28 +65,38 @@ def _read_stream(
         stats.add("ingest", read - at)
         stats.events += len(batch)
         stats.triples += len(batch.s)
-        for matcher, sorter in zip(matchers, sorters, strict=True):
-            sorter.add(matcher.match(batch))
+        for each in inputs:
+            each.take(batch)
         at = time.perf_counter()
         stats.add("graph patterns", at - read)
         job.on_progress(stats)
     stats.add("ingest", time.perf_counter() - at)
 
 
-def _sequence(job: Job, number: int, sorter: RowSorter) -> Iterator[tuple[int, Answer]]:
-    stage = SequenceStage(job.plans[number])
-    stats = job.stats
+def _sequence(job: Job, number: int, inputs: list[_Input]) -> Iterator[tuple[int, Answer]]:
+    plan = job.plans[number]
+    stream = None if plan.register is None else RegisteredStream(plan.register)
+    readers = [each for each in inputs if plan.register in each.streams]
+    for answers in _answers(job, plan, inputs[number].sorter):
+        job.stats.matches += len(answers)
+        if stream is not None and readers and answers:
+            at = time.perf_counter()
+            events = stream.events(answers)
+            for each in readers:
+                each.take(events)
+            job.stats.add("graph patterns", time.perf_counter() - at)
+        job.on_progress(job.stats)
+        for answer in answers:
+            yield number, answer
+
+
+def _answers(job: Job, plan: QueryPlan, sorter: RowSorter) -> Iterator[list[Answer]]:
+    stage = SequenceStage(plan)
     for rows, watermark in sorter.batches():
         at = time.perf_counter()
         stage.push(rows)
         answers = stage.advance(watermark)
-        stats.add("sequence", time.perf_counter() - at)
-        stats.watermark = watermark
-        stats.matches += len(answers)
-        job.on_progress(stats)
-        for answer in answers:
-            yield number, answer
-    answers = stage.close()
-    stats.matches += len(answers)
-    for answer in answers:
-        yield number, answer
+        job.stats.add("sequence", time.perf_counter() - at)
+        job.stats.watermark = watermark
+        yield answers
+    yield stage.close()

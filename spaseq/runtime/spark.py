@@ -12,7 +12,7 @@ import pickle
 import re
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import ExitStack, contextmanager
@@ -26,7 +26,9 @@ from spaseq.algebra.answers import Answer
 from spaseq.errors import RunError, SpaseqError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.rdf.batches import BadInput
+from spaseq.runtime.chaining import sources
 from spaseq.runtime.job import Job, LateEvent, Stats
+from spaseq.runtime.spark_chain import chained_output
 from spaseq.runtime.spark_rows import OUTPUT_DDL, Message, payload_of, solution_ddl
 from spaseq.runtime.spark_sequence import run_sequences
 from spaseq.runtime.spark_session import session
@@ -43,7 +45,7 @@ T = TypeVar("T")
 
 def run(
     job: Job, *, spark: Any = None, partitions: int | None = None, verbose: bool = False
-) -> Iterator[tuple[int, Answer]]:
+) -> Generator[tuple[int, Answer]]:
     """Evaluate a job whose streams end, on Spark.
 
     Args:
@@ -64,8 +66,12 @@ def run(
         with spark_errors():
             spark = spark or session(verbose=verbose)
             solve = bounded_solve(spark, job, workplace, partitions)
-            output = bounded_output(spark, solve).persist(_disk_only())
-            stack.callback(output.unpersist)
+
+            def keep(frame: Any) -> Any:
+                stack.callback(frame.unpersist)
+                return frame.persist(_disk_only())
+
+            output = keep(bounded_output(spark, solve, keep))
             size = _while_watching(spark, lambda: _bytes(output), job, solve.progress, started)
         with spark_errors():
             yield from _deliver(job, _pieces(output, size))
@@ -91,17 +97,28 @@ def bounded_solve(
     )
 
 
-def bounded_output(spark: Any, solve: BoundedSolve) -> Any:
-    """The DataFrame of `OUTPUT` rows of both stages; each (query, bucket) has its own in order."""
+def bounded_output(
+    spark: Any, solve: BoundedSolve, keep: Callable[[Any], Any] = lambda frame: frame
+) -> Any:
+    """The DataFrame of `OUTPUT` rows of both stages; each (query, bucket) has its own in order.
+
+    `keep` is called for DataFrames that are used more than once, and may persist them.
+    """
     plans, count = solve.plans, len(solve.streams)
     width = max(len(plan.variables) for plan in plans)
     solutions = spark.range(0, count, 1, max(1, count)).mapInArrow(
         lambda batches: solve.run(batches), solution_ddl(width)
     )
-    ordered = solutions.repartitionById(solve.parts, "part").sortWithinPartitions(
-        "query", "bucket", "time", "k", "stream"
-    )
-    return ordered.mapInArrow(lambda batches: run_sequences(plans, batches), OUTPUT_DDL)
+
+    def sequence(solutions: Any) -> Any:
+        ordered = solutions.repartitionById(solve.parts, "part").sortWithinPartitions(
+            "query", "bucket", "time", "k", "stream"
+        )
+        return ordered.mapInArrow(lambda batches: run_sequences(plans, batches), OUTPUT_DDL)
+
+    if any(sources(plans)):
+        return chained_output(solve, solutions, sequence, keep)
+    return sequence(solutions)
 
 
 def store_knowledge(spark: Any, knowledge: KnowledgeBase, directory: Path) -> StoredKnowledge:

@@ -13,7 +13,7 @@ import queue
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,6 +23,7 @@ from spaseq.algebra.answers import Answer
 from spaseq.errors import InputError, UsageError
 from spaseq.rdf.readers import StreamOptions
 from spaseq.runtime.arrivals import present_files
+from spaseq.runtime.chaining import refuse_chains
 from spaseq.runtime.checkpoint import Checkpoint, OutputPositions
 from spaseq.runtime.job import Job, Stats
 from spaseq.runtime.spark import spark_errors, store_knowledge, take_message
@@ -65,7 +66,7 @@ class FollowOptions:
 
 def follow(
     job: Job, options: FollowOptions, *, output: BatchOutput | None = None, spark: Any = None
-) -> Iterator[tuple[int, Answer]]:
+) -> Generator[tuple[int, Answer]]:
     """Evaluate a job over files that keep arriving in its streams' directories.
 
     The end of input is never reached: an answer comes when the watermark of every stream of its
@@ -81,10 +82,12 @@ def follow(
         (number of the query, answer), each query's in the order of LANGUAGE section 3.
 
     Raises:
-        UsageError: the checkpoint belongs to something else.
+        UsageError: the checkpoint belongs to something else, or one query reads the stream that
+            another registers.
         InputError: a stream's directory does not exist.
         RunError: a limit was exceeded, or Spark failed.
     """
+    refuse_chains(job.plans)
     job = replace(job, streams=tuple(_absolute(s) for s in job.streams))
     for stream in job.streams:
         present_files(stream)
@@ -212,7 +215,8 @@ class _Handover:
         batch = _Batch(number, [(r.query, payload_of(r.query, r.payload)) for r in rows])
         self.waiting.put(batch)
         while not batch.done.wait(_POLL_SECONDS):
-            if self._stopped.is_set():
+            # A caller that ends without closing the iterator must not wait for this thread.
+            if self._stopped.is_set() or not threading.main_thread().is_alive():
                 raise _Stopped
 
     def stop(self) -> None:

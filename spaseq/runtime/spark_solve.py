@@ -125,9 +125,15 @@ class BoundedSolve:
     def _rows(
         self, options: StreamOptions, stats: Stats, on_bad: Callable[[BadInput], None]
     ) -> Iterator[pa.RecordBatch]:
+        return self.solved(options.iri, _watched(read_stream(options, on_bad), stats), stats)
+
+    def solved(
+        self, iri: str, events: Iterator[EventBatch], stats: Stats
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows of `schema` for the events of one stream."""
         schema = self.schema
-        solver = Solver(self.plans, options.iri, self.knowledge, stats)
-        for query, solutions in solver.solve(_watched(read_stream(options, on_bad), stats)):
+        solver = Solver(self.plans, iri, self.knowledge, stats)
+        for query, solutions in solver.solve(events):
             plan = self.plans[query]
             bucket = buckets(solutions, plan.key, self.buckets)
             part = (bucket + query) % self.parts

@@ -14,6 +14,9 @@ from spaseq.rdf.vocabulary import CDT_LIST
 def render_answer(query: str, answer: Answer) -> dict[str, Any]:
     """Name of the query, start, end, bindings and trace of an answer.
 
+    An answer of a CONSTRUCT query has no bindings but "event", the IRI of its graph, and "graph",
+    an array of triples whose "subject", "predicate" and "object" are SPARQL 1.1 JSON terms.
+
     Times are `xsd:dateTime` in UTC. A binding is a SPARQL 1.1 JSON term, or an array of them where
     the value is a `cdt:List` (an item is null where the list has null).
     """
@@ -21,9 +24,20 @@ def render_answer(query: str, answer: Answer) -> dict[str, Any]:
         "query": query,
         "start": format_time(answer.first[0]),
         "end": format_time(answer.end[0]),
-        "bindings": {name: render_term(text) for name, text in answer.bindings},
+        **_render_result(answer),
         "trace": [_render_item(item) for item in answer.trace],
     }
+
+
+def _render_result(answer: Answer) -> dict[str, Any]:
+    if answer.graph is None:
+        return {"bindings": {name: render_term(text) for name, text in answer.bindings}}
+    places = ("subject", "predicate", "object")
+    triples = [
+        {place: Term(text).to_sparql_json() for place, text in zip(places, triple, strict=True)}
+        for triple in answer.graph
+    ]
+    return {"event": answer.event, "graph": triples}
 
 
 def render_term(text: str) -> dict[str, str] | list[Any]:

@@ -27,6 +27,10 @@ class TableSink(Sink):
                 f"this format has one table, so it cannot hold both {self._query} and {query};"
                 " use jsonl"
             )
+        if answer.graph is not None:
+            raise UsageError(
+                f"this format has a table, and {query} is a CONSTRUCT query; use jsonl"
+            )
         self.write_row(dict(answer.bindings))
 
     @abstractmethod

@@ -29,14 +29,8 @@ from tests.oracle.model import (
     plain,
 )
 from tests.oracle.patterns import Expression, Pattern, binds, nt, terms_as_written, without_filters
-from tests.oracle.sequences import (
-    THEN,
-    Evaluation,
-    find_group_variables,
-    group_variables,
-    positive_names,
-    unfold,
-)
+from tests.oracle.sequences import THEN, Evaluation
+from tests.oracle.steps import find_group_variables, group_variables, positive_names, unfold
 
 
 def evaluate(

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import rdflib
@@ -102,7 +102,7 @@ def _unfiltered(element: ast.Element) -> ast.Element:
 # --- evaluation -----------------------------------------------------------------------------------
 
 
-@cache
+@lru_cache(maxsize=2000)
 def _algebra(text: str) -> Any:
     """rdflib's algebra below the query form of `SELECT * WHERE text`."""
     algebra = prepareQuery(f"SELECT * WHERE {text}").algebra.p.p
@@ -115,7 +115,7 @@ def _eager(node: Any) -> None:
     if isinstance(node, CompValue):
         if node.name == "Join":
             node["lazy"] = False
-        for child in node.values():
+        for child in (*node.values(), vars(node).get("graph")):
             _eager(child)
     elif isinstance(node, list):
         for child in node:
@@ -145,6 +145,9 @@ def _substitute(node: Any, terms: Mapping[str, Identifier]) -> Any:
             return CompValue("Project", p=_substitute(node.p, inner), PV=node.PV, _vars=node._vars)
         case CompValue(name="values"):
             return CompValue("values", res=list(_compatible_rows(node.res, terms)))
+        case CompValue(name="Minus"):
+            sides = {side: _restored(node[side], terms) for side in ("p1", "p2")}
+            return CompValue("Minus", **sides, _vars=node._vars)
         case CompValue(name="Extend"):
             changed = {
                 key: value if key in ("var", "_vars") else _substitute(value, terms)
@@ -153,21 +156,34 @@ def _substitute(node: Any, terms: Mapping[str, Identifier]) -> Any:
             return CompValue("Extend", **changed)
         case Expr():
             changed = {key: _substitute(value, terms) for key, value in node.items()}
-            return Expr(node.name, node._evalfn.__func__, **changed)
+            result = Expr(node.name, node._evalfn.__func__, **changed)
+            if "graph" in vars(node):  # where rdflib keeps the algebra of EXISTS
+                result.graph = _substitute(vars(node)["graph"], terms)
+            return result
         case CompValue():
-            return CompValue(
-                node.name,
-                **{
-                    key: value if key == "_vars" else _substitute(value, terms)
-                    for key, value in node.items()
-                },
-            )
+            changed = {
+                key: value if key == "_vars" else _substitute(value, terms)
+                for key, value in node.items()
+            }
+            result = CompValue(node.name, **changed)
+            if "no_isolated_scope" in vars(node):
+                result.no_isolated_scope = node.no_isolated_scope
+            return result
         case list():
             return [_substitute(child, terms) for child in node]
         case tuple():
             return tuple(_substitute(child, terms) for child in node)
         case _:
             return node
+
+
+def _restored(side: Any, terms: Mapping[str, Identifier]) -> Any:
+    """An operand of MINUS, its solutions with the substituted values: they are shared still."""
+    result = _substitute(side, terms)
+    for name in sorted(_mentioned(side) & terms.keys()):
+        var = Variable(name)
+        result = CompValue("Extend", p=result, expr=terms[name], var=var, _vars={var})
+    return result
 
 
 def _compatible_rows(rows: Any, terms: Mapping[str, Identifier]) -> Iterator[dict[Any, Any]]:

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from spaseq.algebra.answers import Answer as EngineAnswer
 from tests.oracle.answers import Answer
 from tests.oracle.comparison import comparable
+from tests.oracle.draw_events import NS
 from tests.oracle.patterns import nt
-from tests.oracle.strategies import NS, Case
+from tests.oracle.strategies import Case
 
 
 def events_table(case: Case) -> str:

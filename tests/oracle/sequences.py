@@ -1,15 +1,13 @@
 """[[X]](μ): the matches of a sequence, by enumeration (LANGUAGE section 3, in its order).
 
-A sequence is first unfolded into steps: brackets around plain sequences vanish, and every step
-knows its operator, its repetitions and its group variables. Matches are built without negation;
-each carries the absences that decide in the end whether it stands.
+Matches are built without negation; each carries the absences that decide in the end whether it
+stands.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from spaseq.lang import ast
@@ -22,196 +20,13 @@ from tests.oracle.model import (
     Map,
     Match,
     Own,
-    Refused,
     TooBig,
     nothing,
 )
+from tests.oracle.steps import Atom, Choice, Step
 
 MOST_MATCHES = 2_000
 MOST_PAIRS = 10_000
-
-
-# --- steps ----------------------------------------------------------------------------------------
-
-
-@dataclass(eq=False)
-class Step:
-    """One step; `op` is None at the start of a sequence. `atom` is a GPM name, the steps of a
-    plain bracket, or a `Choice`."""
-
-    op: ast.Op | None
-    atom: Atom
-    minimum: int
-    maximum: int | None
-    negated: bool
-    group: set[str] = field(default_factory=set)  # the group variables of this very step
-
-    @property
-    def repeats(self) -> bool:
-        return self.maximum is None or self.maximum > 1
-
-    @property
-    def inside(self) -> frozenset[str]:
-        """The group variables of this step and of the steps inside it."""
-        inner = (s.inside for steps in parts(self.atom) for s in steps if not s.negated)
-        return frozenset(self.group).union(*inner)
-
-
-@dataclass(eq=False)
-class Choice:
-    """`(X | Y)`, `(X & Y)` or `(X AND Y)`."""
-
-    kind: str
-    operands: list[list[Step]]
-
-
-Atom: TypeAlias = "str | list[Step] | Choice"
-
-
-def parts(atom: Atom) -> list[list[Step]]:
-    """The sequences inside an atom."""
-    match atom:
-        case str():
-            return []
-        case list():
-            return [atom]
-        case Choice(operands=operands):
-            return operands
-
-
-def unfold(sequence: ast.Sequence, *, top: bool = True) -> list[Step]:
-    """The steps of a sequence, transparent brackets opened; refuses what the page refuses."""
-    steps = _flat(sequence)
-    refuse(steps, top)
-    return steps
-
-
-def _flat(sequence: ast.Sequence) -> list[Step]:
-    steps: list[Step] = []
-    for op, step in zip((None, *sequence.ops), sequence.steps, strict=True):
-        match step:
-            case ast.Step(ast.Bracket(None, (inner,)), None, False):
-                opened = _flat(inner)
-                opened[0].op = op
-                steps.extend(opened)
-            case _:
-                steps.append(_step(op, step))
-    return steps
-
-
-def _step(op: ast.Op | None, step: ast.Step) -> Step:
-    quantifier = step.quantifier or ast.Quantifier(1, 1)
-    if step.negated and step.quantifier is not None:
-        raise Refused("a negated step is repeated")
-    return Step(op, _atom(step.atom), quantifier.minimum, quantifier.maximum, step.negated)
-
-
-def _atom(atom: ast.Ref | ast.Bracket) -> Atom:
-    match atom:
-        case ast.Ref(name):
-            return name
-        case ast.Bracket(None, (inner,)):
-            return unfold(inner, top=False)
-        case ast.Bracket(kind, operands):
-            assert kind is not None
-            return Choice(kind, [unfold(operand, top=False) for operand in operands])
-
-
-def may_be_empty(steps: list[Step]) -> bool:
-    return all(s.negated or s.minimum == 0 for s in steps)
-
-
-def refuse(steps: list[Step], top: bool) -> None:
-    """Raise on negation where it may not stand, and on empty operands."""
-    if all(s.negated for s in steps):
-        raise Refused("a sequence of negations only")
-    for step in steps:
-        repeated = (step.minimum, step.maximum) != (1, 1)
-        unit = repeated or step.negated or isinstance(step.atom, Choice)
-        if unit and any(may_be_empty(inner) for inner in parts(step.atom)):
-            raise Refused("an operand, or a repeated or negated step, may be empty")
-    for i, step in enumerate(steps):
-        if step.negated:
-            _refuse_negated(steps, i, top)
-
-
-def _refuse_negated(steps: list[Step], i: int, top: bool) -> None:
-    left = next((s for s in reversed(steps[:i]) if not s.negated), None)
-    right = next((s for s in steps[i + 1 :] if not s.negated), None)
-    if not top and (left is None or right is None):
-        raise Refused("negation at the edge of a bracket")
-    if any(s is not None and s.minimum == 0 for s in (left, right)):
-        raise Refused("negation beside a step that may be empty")
-    op = steps[i].op
-    if op is not None and op.gap is not None:
-        raise Refused("a gap bound before a negated step")
-    after = steps[i + 1].op if i + 1 < len(steps) else None
-    if left is None and after is not None and after.gap is not None:
-        raise Refused("a gap bound after a negation in first place")
-
-
-# --- group variables ------------------------------------------------------------------------------
-
-
-def find_group_variables(
-    steps: list[Step], binds: Mapping[str, frozenset[str]], taken: frozenset[str]
-) -> frozenset[str]:
-    """Give each repeated step its group variables; returns the variables bound by `steps`.
-
-    `taken` are variables that cannot be group variables here: the partition's, and for the inside
-    of a negated step those that are bound outside it.
-    """
-    paths: dict[str, list[list[Step]]] = defaultdict(list)
-    for name, path in _occurrences(steps, []):
-        for variable in binds[name] - taken:
-            paths[variable].append(path)
-    for variable, all_paths in paths.items():
-        common = all_paths[0]
-        for path in all_paths[1:]:
-            common = [a for a, b in zip(common, path, strict=False) if a is b]
-        if common:
-            common[-1].group.add(variable)
-    bound = taken | paths.keys()
-    for negated in _negated(steps):
-        for inner in parts(negated.atom):
-            find_group_variables(inner, binds, bound)
-    return frozenset(paths)
-
-
-def _occurrences(steps: list[Step], path: list[Step]) -> Iterator[tuple[str, list[Step]]]:
-    """Every GPM name that is not negated, with the repeated steps around it, outermost first."""
-    for step in steps:
-        if step.negated:
-            continue
-        here = [*path, step] if step.repeats else path
-        if isinstance(step.atom, str):
-            yield step.atom, here
-        for inner in parts(step.atom):
-            yield from _occurrences(inner, here)
-
-
-def _negated(steps: list[Step]) -> Iterator[Step]:
-    """The outermost negated steps."""
-    for step in steps:
-        if step.negated:
-            yield step
-        else:
-            for inner in parts(step.atom):
-                yield from _negated(inner)
-
-
-def group_variables(steps: list[Step]) -> frozenset[str]:
-    """All group variables, those inside negated steps included."""
-    inner = (group_variables(i) for step in steps for i in parts(step.atom))
-    return frozenset(v for step in steps for v in step.group).union(*inner)
-
-
-def positive_names(steps: list[Step]) -> frozenset[str]:
-    """The GPMs that are not negated."""
-    return frozenset(name for name, _ in _occurrences(steps, []))
-
-
-# --- matches --------------------------------------------------------------------------------------
 
 THEN = ast.Op(";")
 Solutions: TypeAlias = Callable[[Event, str, Bindings], Iterable[Map]]

@@ -32,7 +32,7 @@ def codes(frame: Any) -> list[str]:
 
 def test_a_batch_frame_has_a_row_per_answer(spark: Any, streams: dict[str, Path]) -> None:
     frame = answers(spark, KEYED, streams)
-    assert frame.columns == ["query", "start", "end", "bindings", "trace"]
+    assert frame.columns == ["query", "start", "end", "bindings", "trace", "event", "graph"]
     assert codes(frame) == ['"1"', '"3"', '"3"', '"4"', '"5"']
     first = frame.orderBy("end").first()
     assert first.query == "query"

@@ -10,7 +10,7 @@ import pytest
 
 from spaseq.errors import UsageError
 from spaseq.rdf.batches import BadInput
-from spaseq.runtime.job import Job, LateEvent
+from spaseq.runtime.job import Job, LateEvent, Stats
 from spaseq.runtime.spark_follow import FollowOptions, follow, run
 from tests.runtime.machines import NORTH, SOUTH, Row, answers_in_process, job_of, nquads, put
 
@@ -93,6 +93,10 @@ def test_a_batch_that_was_not_finished_is_written_once(
     def interrupt(_: object) -> None:
         raise Interrupted
 
+    def interrupt_after_answers(stats: Stats) -> None:
+        if stats.matches:
+            raise Interrupted
+
     def write(job: Job) -> None:
         run(
             job,
@@ -103,9 +107,9 @@ def test_a_batch_that_was_not_finished_is_written_once(
             until_done=True,
         )
 
-    answered = job_of(incoming, on_progress=interrupt)
-    with pytest.raises(Interrupted):
-        write(answered)  # after the answers of the batch, before it is committed
+    with pytest.raises(Interrupted):  # after the answers of the batch, before it is committed
+        write(job_of(incoming, on_progress=interrupt_after_answers))
+    assert out.read_text().count("\n") == 9
     with pytest.raises(Interrupted):
         write(job_of(incoming, on_bad=interrupt))
     write(job_of(incoming))

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from dataclasses import replace
 
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.arena import NIL, Arena
+from spaseq.automaton.evaluators.base import Found, Rows
 from spaseq.automaton.machine import Machine
 from spaseq.automaton.nfa import Branch, Edge, Take
 from spaseq.automaton.runs import (
@@ -39,24 +39,6 @@ from spaseq.automaton.scoping import (
 )
 from spaseq.automaton.waits import Waits, by_key
 from spaseq.automaton.window import Counted
-
-Rows: TypeAlias = Mapping[int, list[Row]]
-"""Solutions of one instant by GPM."""
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A complete match; `close` is the close of its window if a negation in last place waits for
-    it, and `pending` those negations."""
-
-    first: Instant
-    last: Instant
-    origin: int
-    trace: tuple[tuple[int, Row], ...]  # (GPM index, row)
-    singles: Mapping[str, str]
-    lists: Mapping[str, tuple[str, ...]]
-    pending: tuple[Obligation, ...] = ()
-    close: int | None = None
 
 
 class _Agenda:
@@ -107,6 +89,7 @@ class Partition:
         "_trace",
         "_waits",
         "last_time",
+        "withheld",
     )
 
     def __init__(self, machine: Machine) -> None:
@@ -118,6 +101,7 @@ class Partition:
         self._instants: list[tuple[Instant, int]] = []  # with their measures, if asked for
         self._position = 0  # events so far
         self.last_time = -(2**63)
+        self.withheld = 0  # the limit is applied to what is found here
         self._env = TakeEnv(machine.names, self._trace, self._lists)
         start = Run(machine.program.automaton.states[0], None, None, None, None, None, {}, None)
         self._wait(start, self._waits)

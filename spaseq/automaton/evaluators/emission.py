@@ -1,0 +1,84 @@
+"""From sets of matches that end now to the matches that are given: selection, limit, bindings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from spaseq.automaton.evaluators.base import Found, Rows
+from spaseq.automaton.evaluators.compact_set import CompactSet
+from spaseq.automaton.evaluators.counting import count
+from spaseq.automaton.evaluators.maximal import MaximalAutomaton
+from spaseq.automaton.evaluators.preferred import preferred
+from spaseq.automaton.machine import Machine
+from spaseq.automaton.runs import Row
+
+
+class Emission:
+    """How the matches of one query are given; static, shared by its partitions."""
+
+    def __init__(self, machine: Machine, maximal: MaximalAutomaton | None) -> None:
+        self._machine = machine
+        self._maximal = maximal
+        owner = machine.program.owner
+        self._singles, self._groups = [], []
+        for gpm in machine.gpms:
+            columns = [*enumerate(gpm.variables)]
+            self._singles.append([(i, v) for i, v in columns if v not in owner])
+            self._groups.append([(i, v) for i, v in columns if v in owner])
+
+    def found(
+        self, matches: CompactSet, roots: list[int], window: Iterable[tuple[int, Rows]]
+    ) -> tuple[list[Found], int]:
+        """The matches of some roots that are given, and how many the limit keeps back.
+
+        `window` are the instants of the window that ends now, with their measures; only SELECT MAX
+        asks for them.
+        """
+        if self._machine.strategy != "ALL":
+            matches, roots = self._selected(matches, roots, window)
+        limit = self._machine.limit
+        paths = matches.enumerate(roots)
+        if limit is None:
+            return [*self._founds(paths)], 0
+        found = [*self._founds(islice(paths, limit))]
+        more = next(paths, None) is not None
+        return found, count(matches, roots) - limit if more else 0
+
+    def _selected(
+        self, matches: CompactSet, roots: list[int], window: Iterable[tuple[int, Rows]]
+    ) -> tuple[CompactSet, list[int]]:
+        if len([*islice(matches.enumerate(roots), 2)]) < 2:
+            return matches, roots
+        match self._machine.strategy:
+            case "NEXT" | "LAST" as strategy:
+                return preferred(matches, roots, strategy, self._machine.stream_ranks)
+            case "MAX":
+                assert self._maximal is not None
+                return self._maximal.matches(window)
+            case _:  # STRICT: the automaton finds nothing else
+                return matches, roots
+
+    def _founds(self, paths: Iterable[tuple[int, list[tuple[int, Row]]]]) -> Iterator[Found]:
+        for origin, trace in paths:
+            first, last = trace[0][1], trace[-1][1]
+            singles: dict[str, str] = {}
+            lists: dict[str, list[str]] = {}
+            for gpm, row in trace:
+                values = row[4]
+                for column, variable in self._singles[gpm]:
+                    value = values[column]
+                    if value is not None:
+                        singles[variable] = value
+                for column, variable in self._groups[gpm]:
+                    value = values[column]
+                    if value is not None:
+                        lists.setdefault(variable, []).append(value)
+            yield Found(
+                (first[1], first[2]),
+                (last[1], last[2]),
+                origin,
+                tuple(trace),
+                singles,
+                {variable: tuple(values) for variable, values in lists.items()},
+            )

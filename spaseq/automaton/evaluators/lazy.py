@@ -1,0 +1,165 @@
+"""The lazy evaluator: solutions are stored, and matched when an event arrives that can be a last.
+
+For sequences of `:` and AND: a match is complete when the event that is its last in time arrives,
+so nothing is done before. Then the other steps are searched for in what is stored, the rarest first
+("Lazy Chain Automata"; `lazy_search` says how). An event of another step costs one append. Memory
+is the solutions of one window, however many partial matches they make.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from spaseq.algebra.answers import Instant
+from spaseq.automaton.evaluators.base import Found, Rows
+from spaseq.automaton.evaluators.lazy_buffer import Buffer
+from spaseq.automaton.evaluators.lazy_clock import Clock
+from spaseq.automaton.evaluators.lazy_filters import Absent
+from spaseq.automaton.evaluators.lazy_memory import Memory
+from spaseq.automaton.evaluators.lazy_search import Search
+from spaseq.automaton.evaluators.lazy_tree import Tree, TreeEdge
+from spaseq.automaton.machine import Machine
+from spaseq.automaton.partial_order import Pattern, patterns_of
+from spaseq.automaton.runs import Obligation, Row
+from spaseq.automaton.window import Counted
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Start:
+    """Where searches for the matches of a pattern start, given a solution of its GPM."""
+
+    tree: Tree
+    edge: TreeEdge
+    pending: tuple[Absent, ...]  # negations in last place
+
+
+class LazyProgram:
+    """What all partitions of a query share; a snapshot refers to it by number.
+
+    `order`, for tests: the slots are filled in this order, whatever is stored.
+
+    Raises:
+        NotReorderable: the sequence must be matched in the order of arrival.
+    """
+
+    def __init__(self, machine: Machine, order: tuple[int, ...] | None = None) -> None:
+        self.machine, self.order = machine, order
+        self.starts: dict[int, list[Start]] = {}  # by GPM
+        self.pending: dict[tuple[int, ...], tuple[Absent, ...]] = {}  # by the GPMs of a pattern
+        self.gpms: set[int] = set()
+        for pattern in patterns_of(machine.program):
+            self._add(pattern)
+
+    def _add(self, pattern: Pattern) -> None:
+        everything = frozenset(pattern.own)
+        outside = Tree(pattern, self.machine, None)
+        pending = tuple(outside.absent(a, everything) for a in pattern.absences if not a.before)
+        self.pending[tuple(s.gpm for s in pattern.slots)] = pending
+        self.gpms.update(_gpms(pattern))
+        for slot in pattern.last:
+            tree = Tree(pattern, self.machine, slot)
+            edge = tree.edge(frozenset(), slot)
+            self.starts.setdefault(edge.gpm, []).append(Start(tree, edge, pending))
+
+
+def _gpms(pattern: Pattern) -> Iterator[int]:
+    yield from (s.gpm for s in pattern.slots)
+    for absence in pattern.absences:
+        for inner in absence.patterns:
+            yield from _gpms(inner)
+
+
+class LazyPartition:
+    """All run-time state of one partition."""
+
+    __slots__ = ("_buffers", "_clock", "_lazy", "_memory", "last_time", "withheld")
+
+    def __init__(self, lazy: LazyProgram) -> None:
+        machine = lazy.machine
+        self._lazy = lazy
+        self._clock = Clock(machine.window, machine.keep_instants)
+        self._buffers = {gpm: Buffer() for gpm in lazy.gpms}
+        self._memory = Memory()
+        self.last_time = self._clock.now[0]
+        self.withheld = 0  # the limit is applied to what is found here
+
+    def step(self, instant: Instant, rows: Rows, events: int) -> list[Found]:
+        """Store the solutions of one instant, and find the matches that they complete."""
+        clock = self._clock
+        clock.advance(instant, events)
+        self.last_time = instant[0]
+        for gpm, solutions in rows.items():
+            self._buffers[gpm].add(instant, solutions, clock.expired)
+        self._memory.forget(clock.expired, instant)
+        starts = self._lazy.starts
+        return [f for gpm in rows for s in starts.get(gpm, ()) for f in self._from(s, rows[gpm])]
+
+    def _from(self, start: Start, rows: list[Row]) -> Iterator[Found]:
+        """The matches that end with some solutions of now at a step."""
+        time, k = self._clock.now
+        search = self._search(start.tree.size, self._clock.floor, (time, k + 1))
+        for row in rows:
+            for _ in search.completions(start.tree, start.edge, row):
+                found = self._found(start, search)
+                if self._selected(found):
+                    yield found
+
+    def _search(self, size: int, floor: Instant, roof: Instant) -> Search:
+        clock, order = self._clock, self._lazy.order
+        return Search(self._buffers, self._memory, clock, size, floor, roof, order)
+
+    def _found(self, start: Start, search: Search) -> Found:
+        machine, slots = self._lazy.machine, start.tree.pattern.slots
+        rows, at = search.rows[: len(slots)], search.at[: len(slots)]
+        singles: dict[str, str] = {}
+        for slot, row in zip(slots, rows, strict=True):
+            for variable, value in zip(machine.gpms[slot.gpm].variables, row[4], strict=True):
+                if value is not None:
+                    singles[variable] = value
+        first, last = min(at), max(at)
+        origin = self._clock.measure(first)
+        trace = tuple((slot.gpm, row) for slot, row in zip(slots, rows, strict=True))
+        if not start.pending:
+            return Found(first, last, origin, trace, singles, {})
+        pending = tuple(Obligation(a.negation, last, None) for a in start.pending)
+        assert not isinstance(machine.window, Counted)
+        return Found(first, last, origin, trace, singles, {}, pending, machine.window.close(origin))
+
+    def _selected(self, found: Found) -> bool:
+        """Whether SELECT STRICT, which needs the instants of the window only, keeps a match."""
+        if not self._lazy.machine.keep_instants:
+            return True
+        return self._clock.consecutive((row[1], row[2]) for _, row in found.trace)
+
+    def holds_pending(self, found: Found) -> bool:
+        """Whether the negations in last place of a match hold, its window having closed."""
+        close, window = found.close, self._lazy.machine.window
+        assert close is not None
+        end = close + 1 if window.holds(found.origin, close) else close
+        pending = self._lazy.pending[tuple(gpm for gpm, _ in found.trace)]
+        search = self._search(max(a.size for a in pending), self._clock.expired, (end, -1))
+        for slot, (_, row) in enumerate(found.trace):
+            search.rows[slot], search.at[slot] = row, (row[1], row[2])
+        return not any(search.exists(absent) for absent in pending)
+
+    def is_idle(self, time: int) -> bool:
+        """Whether nothing here can matter to events at `time` or later (time windows only)."""
+        window = self._lazy.machine.window
+        return not isinstance(window, Counted) and time - self.last_time > window.horizon
+
+    def consecutive(self, instants: Iterable[Instant]) -> bool:
+        """True: other matches are not given under SELECT STRICT."""
+        return True
+
+    def live_runs(self) -> int:
+        """How many solutions are stored; no partial match waits."""
+        return sum(map(len, self._buffers.values()))
+
+    def __getstate__(self) -> tuple[LazyProgram, Clock, dict[int, Buffer]]:
+        return self._lazy, self._clock, self._buffers  # what memory keeps is found again
+
+    def __setstate__(self, state: tuple[LazyProgram, Clock, dict[int, Buffer]]) -> None:
+        self._lazy, self._clock, self._buffers = state
+        self._memory, self.withheld = Memory(), 0
+        self.last_time = self._clock.now[0]

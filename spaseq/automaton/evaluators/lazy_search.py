@@ -1,0 +1,180 @@
+"""Filling the slots of a match, the rarest first, from what is stored.
+
+A search starts from one solution, of a step that can be a match's last, and goes on to the slot
+with the fewest solutions in reach: in the window, within the instants that the filled slots leave,
+with their join key. A slot without any ends it. So the order is chosen anew for every partial match
+and follows the rates of the stream by itself.
+
+Nothing is kept of a partial match but, from the second search on that asks, which solutions pass
+the tests of an edge beside the solutions it looks at. So a test that does not concern the last
+event is not made again for every last event, and the tests made in total are no more than those of
+an automaton that takes the steps in that order and keeps all its runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
+
+from spaseq.algebra.answers import Instant
+from spaseq.automaton.evaluators.lazy_buffer import Bucket, Buffer, Key
+from spaseq.automaton.evaluators.lazy_clock import Clock
+from spaseq.automaton.evaluators.lazy_filters import Absent, Filter
+from spaseq.automaton.evaluators.lazy_memory import Kept, Memory
+from spaseq.automaton.evaluators.lazy_tree import Bounds, Tree, TreeEdge, TreeState
+from spaseq.automaton.runs import Row
+
+_LAST_K = 2**62
+_UNFILLED: Row = (-1, 0, 0, None, ())
+
+_Choice: TypeAlias = tuple[int, TreeEdge, Key, Bucket, int, int]
+"""How many solutions there are, for which edge, with which key: where they are, from and to."""
+
+
+class Search:
+    """One search for the matches that a solution completes, or for those of a negated step.
+
+    Args:
+        buffers: what is stored, by GPM.
+        memory: what earlier searches have kept.
+        clock: what is now, and what has been dropped.
+        size: how many slots there are.
+        floor: all solutions of a match lie after it.
+        roof: ... and before it.
+        order: for tests: fill the slots in this order instead of the rarest first.
+    """
+
+    __slots__ = ("_buffers", "_clock", "_floor", "_memory", "_order", "_roof", "at", "rows")
+
+    def __init__(
+        self,
+        buffers: Mapping[int, Buffer],
+        memory: Memory,
+        clock: Clock,
+        size: int,
+        floor: Instant,
+        roof: Instant,
+        order: tuple[int, ...] | None = None,
+    ) -> None:
+        self._buffers, self._memory, self._order = buffers, memory, order
+        self._clock, self._floor, self._roof = clock, floor, roof
+        self.rows = [_UNFILLED] * size
+        self.at = [clock.now] * size
+
+    def completions(self, tree: Tree, start: TreeEdge, row: Row) -> Iterator[None]:
+        """Fill all slots of a tree, the first with a solution of `now`; after each item, `rows`
+        and `at` are a match."""
+        self.rows[start.slot], self.at[start.slot] = row, self._clock.now
+        if self._pass(start.filters):
+            yield from self._extensions(tree.state(start.target))
+
+    def exists(self, absent: Absent) -> bool:
+        """Whether a negated step matches beside what has been filled."""
+        return any(True for state in absent.ways for _ in self._extensions(state))
+
+    def _extensions(self, state: TreeState) -> Iterator[None]:
+        """Fill what is empty in a state, in all ways."""
+        if not state.edges:
+            yield
+            return
+        choice = self._rarest(state)
+        if choice is None:
+            return
+        _, edge, key, bucket, start, stop = choice
+        filters = edge.filters
+        if edge.kept:
+            kept = self._kept(edge, key)
+            if kept is None:
+                filters = (*edge.kept, *filters)
+            else:
+                self._catch_up(edge, bucket, kept)
+                bucket = kept.bucket
+                start, stop = bucket.between(*self._reach(edge))
+        rows, at, slot = self.rows, self.at, edge.slot
+        after = None
+        for i in range(start, stop):
+            rows[slot], at[slot] = bucket.rows[i], bucket.instants[i]
+            if self._pass(filters):
+                after = after or state.tree.state(edge.target)
+                yield from self._extensions(after)
+
+    def _pass(self, filters: tuple[Filter, ...]) -> bool:
+        for check in filters:  # noqa: SIM110 - a loop is faster, and nothing runs more often
+            if not check.passes(self):
+                return False
+        return True
+
+    # --- the choice -------------------------------------------------------------------------------
+
+    def _rarest(self, state: TreeState) -> _Choice | None:
+        """The slot with the fewest solutions in reach; None if some slot has none at all.
+
+        Slots with few solutions of any key are looked at first, so that a lack is seen before
+        frequent solutions are indexed.
+        """
+        edges = state.edges if self._order is None else self._forced(state.edges, self._order)
+        reaches = []
+        for edge in edges:
+            reach = self._reach(edge)
+            whole = self._buffers[edge.gpm].whole
+            start, stop = whole.between(*reach)
+            if start >= stop:
+                return None
+            reaches.append((stop - start, edge.slot, edge, reach))
+        reaches.sort()
+        best: _Choice | None = None
+        for _, _, edge, reach in reaches:
+            key = tuple([self.rows[slot][4][column] for slot, column in edge.sources])
+            bucket = self._buffers[edge.gpm].bucket(edge.columns, key, self._clock.expired)
+            start, stop = bucket.between(*reach)
+            if start >= stop:
+                return None
+            if best is None or stop - start < best[0]:
+                best = stop - start, edge, key, bucket, start, stop
+        return best
+
+    def _forced(self, edges: tuple[TreeEdge, ...], order: tuple[int, ...]) -> tuple[TreeEdge, ...]:
+        return (min(edges, key=lambda e: order.index(e.slot) if e.slot in order else -1),)
+
+    def _reach(self, edge: TreeEdge) -> tuple[Instant, Instant]:
+        """Solutions of an edge lie after the first instant and before the second."""
+        bounds = edge.bounds
+        high = self._high(bounds)
+        return self._low(bounds), min(high, self._clock.now) if edge.not_last else high
+
+    def _low(self, bounds: Bounds) -> Instant:
+        low, at = self._floor, self.at
+        for i in bounds.after:
+            low = max(low, at[i])
+        for i, gap_ms in bounds.since:
+            low = max(low, (at[i][0] - gap_ms - 1, _LAST_K))
+        for i in bounds.together:
+            low = max(low, (at[i][0] - 1, _LAST_K))
+        return low
+
+    def _high(self, bounds: Bounds) -> Instant:
+        high, at = self._roof, self.at
+        for i in bounds.before:
+            high = min(high, at[i])
+        for i, gap_ms in bounds.within:
+            high = min(high, (at[i][0] + gap_ms + 1, -1))
+        for i in bounds.together:
+            high = min(high, (at[i][0] + 1, -1))
+        return high
+
+    # --- what is kept -----------------------------------------------------------------------------
+
+    def _kept(self, edge: TreeEdge, key: Key) -> Kept | None:
+        """What is kept for an edge and the solutions beside it, once they come up again."""
+        beside = tuple([self.rows[i] for i in edge.beside])
+        return self._memory.recall(edge, key, beside, lambda: self._low(edge.kept_bounds))
+
+    def _catch_up(self, edge: TreeEdge, bucket: Bucket, kept: Kept) -> None:
+        """Test the solutions that have been stored since."""
+        start, stop = bucket.between(kept.upto, self._high(edge.kept_bounds))
+        rows, at, slot = self.rows, self.at, edge.slot
+        for i in range(start, stop):
+            rows[slot], at[slot] = bucket.rows[i], bucket.instants[i]
+            if self._pass(edge.kept):
+                kept.bucket.add(at[slot], rows[slot])
+        kept.upto = self._clock.now

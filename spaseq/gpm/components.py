@@ -1,0 +1,35 @@
+"""GRAPH blocks taken apart where no variable holds them together.
+
+`GRAPH <kb> { ?a :name ?x . ?b :name ?y }` has as many solutions as the square of its names; joined
+with the event one component at a time, it has no more than the event asks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+from spaseq.algebra import nodes as n
+from spaseq.algebra.scope import possible
+
+Names = frozenset[str]
+
+
+def components(parts: Sequence[n.Pattern]) -> list[tuple[list[n.Pattern], Names]]:
+    """The parts in groups that share no variable with each other, and each group's variables."""
+    groups: list[tuple[list[n.Pattern], Names]] = []
+    for part in parts:
+        names = possible(part)
+        apart = [g for g in groups if not g[1] & names]
+        touching = [g for g in groups if g[1] & names]
+        members = [p for g in touching for p in g[0]] + [part]
+        groups = [*apart, (members, names.union(*(g[1] for g in touching)))]
+    return groups
+
+
+def joined(parts: Sequence[n.Pattern]) -> n.Pattern:
+    """At least one pattern, joined; the triples of all BGPs are one BGP."""
+    triples = tuple(t for part in parts if isinstance(part, n.BGP) for t in part.triples)
+    operands: list[n.Pattern] = [n.BGP(triples)] if triples else []
+    operands.extend(part for part in parts if not isinstance(part, n.BGP))
+    return reduce(n.Join, operands)

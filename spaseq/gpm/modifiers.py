@@ -1,0 +1,147 @@
+"""What a sub-SELECT does to its solutions, event by event: groups, order, duplicates, limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from spaseq.expr.aggregates import AGGREGATES, Elements, group_concat
+from spaseq.expr.columns import extend_column
+from spaseq.expr.compile import Options
+from spaseq.expr.errors import ExpressionError
+from spaseq.expr.order import order_key
+from spaseq.expr.values import encode
+from spaseq.gpm.keys import Rows
+from spaseq.gpm.solutions import Solutions
+from spaseq.lang import ast
+from spaseq.rdf.batches import UNBOUND, Int32s, Int64s
+
+Aggregates = Sequence[tuple[str, ast.Aggregate]]
+
+
+def encoded(found: Solutions, texts: Sequence[str | None]) -> Int32s:
+    """The codes of some terms in the solutions' lexicon, to which they are added."""
+    codes = np.full(len(texts), UNBOUND, np.int32)
+    bound = [i for i, text in enumerate(texts) if text is not None]
+    codes[bound] = found.lexicon.encode([t for t in texts if t is not None])
+    return codes
+
+
+def extended(found: Solutions, variable: str, expr: ast.Expr, options: Options) -> Solutions:
+    """The solutions with an expression's value as one more variable."""
+    results, which = _values(found, expr, options)
+    return found.with_column(variable, encoded(found, results)[which])
+
+
+def _values(found: Solutions, expr: ast.Expr, options: Options) -> tuple[list[str | None], Rows]:
+    """The expression's terms, and which of them each solution has."""
+    texts = found.lexicon.texts
+    return extend_column(expr, found.columns, texts, rows=found.size, options=options)
+
+
+def distinct(found: Solutions) -> Solutions:
+    """The first of equal solutions of one event."""
+    _, first = _groups(found, list(found.columns))
+    return found.take(np.sort(first))
+
+
+def ordered(
+    found: Solutions, conditions: Sequence[ast.OrderCondition], options: Options
+) -> Solutions:
+    """The solutions of each event in the order of ORDER BY."""
+    keys: list[Int64s] = []
+    for condition in reversed(conditions):
+        results, which = _values(found, condition.expr, options)
+        ranks = _ranks(results)[which]
+        keys.append(-ranks if condition.descending else ranks)
+    if found.event is not None:
+        keys.append(found.event)
+    return found.take(np.lexsort(keys)) if keys else found
+
+
+def _ranks(terms: Sequence[str | None]) -> Int64s:
+    """The place of each term among the sorted ones, equal for terms that ORDER BY holds equal."""
+    keys = [order_key(term) for term in terms]
+    ranks = np.zeros(len(terms), np.int64)
+    rank, before = 0, None
+    for i in sorted(range(len(terms)), key=keys.__getitem__):
+        rank += before is not None and keys[i] != before
+        ranks[i], before = rank, keys[i]
+    return ranks
+
+
+def sliced(found: Solutions, offset: int, limit: int | None) -> Solutions:
+    """OFFSET and LIMIT within each event."""
+    place = np.arange(found.size)
+    if found.event is not None:
+        place -= np.searchsorted(found.event, found.event, "left")
+    end = found.size if limit is None else offset + limit
+    return found.take((place >= offset) & (place < end))
+
+
+def grouped(
+    found: Solutions, keys: Sequence[str], aggregates: Aggregates, events: int, options: Options
+) -> Solutions:
+    """GROUP BY with aggregates; without keys each event has one group, even if it is empty."""
+    group, first = _groups(found, list(keys))
+    count = len(first)
+    if keys:
+        result = found.take(first).only(keys)
+    elif found.event is None:
+        group, count = np.zeros(found.size, np.intp), 1
+        result = Solutions(1, None, {}, found.lexicon)
+    else:
+        group, count = found.event.astype(np.intp), events
+        result = Solutions(events, np.arange(events, dtype=np.int64), {}, found.lexicon)
+    for name, aggregate in aggregates:
+        texts = _aggregate(found, aggregate, group, count, options)
+        result = result.with_column(name, encoded(found, texts))
+    return result
+
+
+def _groups(found: Solutions, names: Sequence[str]) -> tuple[Rows, Rows]:
+    """(group of each row, a row of each group): rows of one event that agree in the variables.
+
+    Groups are numbered in the order of events.
+    """
+    columns = [found.column(v).astype(np.int64) for v in names]
+    event = np.zeros(found.size, np.int64) if found.event is None else found.event
+    if not found.size:
+        return np.empty(0, np.intp), np.empty(0, np.intp)
+    table = np.stack([event, *columns])
+    _, first, which = np.unique(table, axis=1, return_index=True, return_inverse=True)
+    return which.reshape(-1), first
+
+
+def _aggregate(
+    found: Solutions, aggregate: ast.Aggregate, group: Rows, count: int, options: Options
+) -> list[str | None]:
+    """The aggregate's term for each group, None where it is an error."""
+    members: list[list[str | None]] = [[] for _ in range(count)]
+    if aggregate.operand is None:
+        rows = range(found.size)
+        if aggregate.distinct:
+            every = _groups(found, [v for v in found.columns if not v.startswith("_:")])
+            rows = every[1].tolist()
+        sizes = np.bincount(group[list(rows)], minlength=count)
+        return [encode(int(size)) for size in sizes.tolist()]
+    texts, which = _values(found, aggregate.operand, options)
+    for number, i in zip(group.tolist(), which.tolist(), strict=True):
+        members[number].append(texts[i])
+    if aggregate.distinct:
+        members = [list(dict.fromkeys(m)) for m in members]
+    return [_combined(aggregate, m) for m in members]
+
+
+def _combined(aggregate: ast.Aggregate, members: Elements) -> str | None:
+    try:
+        return _function(aggregate)(members)
+    except ExpressionError:
+        return None
+
+
+def _function(aggregate: ast.Aggregate) -> Callable[[Elements], str]:
+    if aggregate.function == "GROUP_CONCAT":
+        return group_concat(" " if aggregate.separator is None else aggregate.separator)
+    return AGGREGATES[aggregate.function]

@@ -1,0 +1,210 @@
+"""The algebra's operators, each evaluated on columns (SPARQL 1.1 section 18.6)."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import numpy as np
+
+from spaseq.algebra import nodes as n
+from spaseq.algebra.scope import possible
+from spaseq.expr.columns import filter_rows
+from spaseq.expr.compile import Options
+from spaseq.gpm import joins, modifiers
+from spaseq.gpm.active import Active
+from spaseq.gpm.conjunction import Conjunction, Work, conjunction
+from spaseq.gpm.exists import ExistsTests
+from spaseq.gpm.graphs import GraphSource
+from spaseq.gpm.lexicon import KbLexicon
+from spaseq.gpm.paths import path_solutions
+from spaseq.gpm.solutions import Bools, Solutions, none, unit
+from spaseq.gpm.triples import triple_solutions
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.lang import ast
+from spaseq.lang.variables import exists_uses
+
+
+class PatternOperators:
+    """Evaluates patterns; remembers what is known of each, by identity.
+
+    The solutions of a pattern that reads no event are computed once.
+    """
+
+    def __init__(self, knowledge: KnowledgeBase, options: Options) -> None:
+        self._knowledge = knowledge
+        self._options = options
+        self._lexicon = KbLexicon(knowledge.terms)
+        self._constants: dict[int, tuple[n.Pattern, Solutions | None]] = {}
+        self._conjunctions: dict[int, tuple[n.Pattern, Conjunction]] = {}
+        self._exists: dict[int, tuple[ast.Expr, ExistsTests]] = {}
+
+    def solutions(self, pattern: n.Pattern, active: Active) -> Solutions:
+        """The pattern's solutions; of events, or such that hold for every event."""
+        if not active.of_events:
+            return self._evaluate(pattern, active)
+        known = self._constants.get(id(pattern))
+        if known is None:
+            found = None
+            if is_constant(pattern):
+                found = self._evaluate(pattern, Active(GraphSource({}, self._lexicon)))
+            known = self._constants[id(pattern)] = pattern, found
+        return self._evaluate(pattern, active) if known[1] is None else known[1]
+
+    def _evaluate(self, pattern: n.Pattern, active: Active) -> Solutions:
+        match pattern:
+            case n.BGP() | n.Join() | n.Filter():
+                return self._conjunction(pattern, active)
+            case n.Path():
+                return path_solutions(active.source, pattern, active.events)
+            case n.Graph(name, inner):
+                return self._graphs(name, inner)
+            case n.Union(left, right):
+                return joins.union(*self._alike(left, right, active))
+            case n.Minus(left, right):
+                return joins.minus(*self._on_left(left, right, active))
+            case n.LeftJoin(left, right, expr):
+                return self._left_join(left, right, expr, active)
+            case n.Table(variables, rows):
+                return self._table(variables, rows)
+            case n.Extend(inner, variable, expr):
+                found, expr = self._answered(self.solutions(inner, active), expr, active)
+                return modifiers.extended(found, variable, expr, self._options)
+            case n.Project(inner, variables):
+                return self.solutions(inner, active).only(variables)
+            case n.Distinct(inner):
+                return modifiers.distinct(self.solutions(inner, active))
+            case n.OrderBy(inner, conditions):
+                found = self.solutions(inner, active)
+                return modifiers.ordered(found, conditions, self._options)
+            case n.Slice(inner, offset, limit):
+                return modifiers.sliced(self.solutions(inner, active), offset, limit)
+            case n.Group(inner, keys, aggregates):
+                found = self.solutions(inner, active)
+                events = active.events
+                return modifiers.grouped(found, keys, aggregates, events, self._options)
+            case n.Service():
+                raise AssertionError("SERVICE is refused before anything is evaluated")
+
+    # --- operands -------------------------------------------------------------------------------
+
+    def _alike(
+        self, left: n.Pattern, right: n.Pattern, active: Active
+    ) -> tuple[Solutions, Solutions]:
+        """The solutions of both, of events if one is."""
+        first, second = self.solutions(left, active), self.solutions(right, active)
+        if (first.event is None) == (second.event is None):
+            return first, second
+        return active.spread(first), active.spread(second)
+
+    def _on_left(
+        self, left: n.Pattern, right: n.Pattern, active: Active
+    ) -> tuple[Solutions, Solutions]:
+        """The solutions of both, those on the left of events if those on the right are."""
+        first, second = self.solutions(left, active), self.solutions(right, active)
+        return first if second.event is None else active.spread(first), second
+
+    def _left_join(
+        self, left: n.Pattern, right: n.Pattern, expr: ast.Expr | None, active: Active
+    ) -> Solutions:
+        first, second = self._on_left(left, right, active)
+        if expr is None:
+            return joins.left_join(first, second, None)
+        condition = expr
+        first = self._prepared(first, condition, active)
+        return joins.left_join(first, second, lambda both: self._test(condition, both, active))
+
+    def _graphs(self, name: n.PatternTerm, inner: n.Pattern) -> Solutions:
+        """GRAPH: over the graph with a name, or over each with the variable bound to its name."""
+        if isinstance(name, str):
+            return self._graph(name[1:-1], inner)
+        found = [self._named(graph, name.name, inner) for graph in self._knowledge.graphs]
+        return reduce(joins.union, found) if found else none(self._lexicon, possible(inner))
+
+    def _graph(self, name: str, inner: n.Pattern) -> Solutions:
+        graph = self._knowledge.graphs.get(name)
+        if graph is None:
+            return none(self._lexicon, possible(inner))
+        return self.solutions(inner, Active(GraphSource(graph, self._lexicon)))
+
+    def _named(self, graph: str, variable: str, inner: n.Pattern) -> Solutions:
+        code = self._lexicon.encode([f"<{graph}>"])
+        name = Solutions(1, None, {variable: code}, self._lexicon)
+        return joins.join(self._graph(graph, inner), name)
+
+    def _table(
+        self, variables: tuple[str, ...], rows: tuple[tuple[str | None, ...], ...]
+    ) -> Solutions:
+        empty = Solutions(len(rows), None, {}, self._lexicon)
+        columns = {
+            v: modifiers.encoded(empty, [row[i] for row in rows]) for i, v in enumerate(variables)
+        }
+        return Solutions(len(rows), None, columns, self._lexicon)
+
+    # --- conjunctions and filters ---------------------------------------------------------------
+
+    def _conjunction(self, pattern: n.Pattern, active: Active) -> Solutions:
+        known = self._conjunctions.get(id(pattern))
+        if known is None:
+            known = self._conjunctions[id(pattern)] = pattern, conjunction(pattern)
+        parts = known[1]
+        pool = []
+        for triple in parts.triples:
+            found = triple_solutions(active.source, triple)
+            if not found.size:
+                return none(active.source.lexicon, of_events=active.of_events)
+            pool.append(found)
+        work = Work(parts.conditions, lambda e, s: self._test(e, s, active))
+        result = work.joined(None, pool) if pool else None
+        if parts.operands and (result is None or result.size):
+            rest = [self.solutions(operand, active) for operand in parts.operands]
+            result = work.joined(result, rest)
+        if result is None:
+            result = unit(self._lexicon)
+        for condition in work.remaining:
+            result = self._prepared(result, condition.expr, active)
+            result = result.take(self._test(condition.expr, result, active))
+        return result
+
+    def _test(self, expr: ast.Expr, found: Solutions, active: Active) -> Bools:
+        if not found.size:
+            return np.empty(0, np.bool_)
+        found, expr = self._answered(found, expr, active)
+        texts, options = found.lexicon.texts, self._options
+        return filter_rows(expr, found.columns, texts, rows=found.size, options=options)
+
+    def _answered(
+        self, found: Solutions, expr: ast.Expr, active: Active
+    ) -> tuple[Solutions, ast.Expr]:
+        """The solutions with a column for each EXISTS, and the expression over these columns."""
+        tests = self._exists_tests(expr)
+        if not tests:
+            return found, expr
+        found = tests.answered(
+            active.spread(found),
+            lambda pattern: self.solutions(pattern, active),
+            lambda e, s: self._test(e, s, active),
+        )
+        return found, tests.expr
+
+    def _prepared(self, found: Solutions, expr: ast.Expr, active: Active) -> Solutions:
+        """The solutions as they must be for the expression: of events if it has EXISTS."""
+        return active.spread(found) if self._exists_tests(expr) else found
+
+    def _exists_tests(self, expr: ast.Expr) -> ExistsTests:
+        known = self._exists.get(id(expr))
+        if known is None:
+            known = self._exists[id(expr)] = expr, ExistsTests(expr)
+        return known[1]
+
+
+def is_constant(pattern: n.Pattern) -> bool:
+    """Whether a pattern's solutions do not depend on the event."""
+    match pattern:
+        case n.Graph() | n.Table() | n.BGP(()):
+            return True
+        case n.BGP() | n.Path():
+            return False
+        case n.Filter(expr) | n.Extend(expr=expr) | n.LeftJoin(expr=ast.Node() as expr):
+            if exists_uses(expr):
+                return False
+    return all(map(is_constant, n.children(pattern)))

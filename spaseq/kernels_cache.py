@@ -1,0 +1,122 @@
+"""Compiled kernels: where they are kept between runs, and compiling all of them ahead of time.
+
+numba wants a writable directory at the moment a cached function is decorated. Every module with
+kernels takes its decorators from here, so that the directory is chosen before the first of them:
+the one that `NUMBA_CACHE_DIR` names, else one inside the package, else one in the user's cache,
+else a temporary one. Its name holds a digest of all kernel modules, because a compiled kernel
+contains the functions it calls, and numba looks only at the file of the outermost.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+WARM_UPS = ("spaseq.rdf.kernels.warm_up",)
+"""Modules whose `steps()` call every kernel of a package once, yielding its name after each."""
+
+_PACKAGE = Path(__file__).parent
+
+
+def cache_directory() -> Path:
+    """The directory for compiled kernels; it exists and can be written to."""
+    name = f"kernels-{_sources_digest()}"
+    for place in (_PACKAGE / "__pycache__", _user_cache() / "spaseq"):
+        if _is_writable(place / name):
+            return place / name
+    return Path(tempfile.mkdtemp(prefix="spaseq-kernels-"))
+
+
+def _sources_digest() -> str:
+    """Changes when the source of any kernel does."""
+    digest = blake2b(digest_size=6)
+    for file in (Path(__file__), *sorted(_PACKAGE.glob("*/kernels/*.py"))):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def _user_cache() -> Path:
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home()))
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+
+
+def _is_writable(directory: Path) -> bool:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            return True
+    except OSError:
+        return False
+
+
+if "NUMBA_CACHE_DIR" not in os.environ:
+    os.environ["NUMBA_CACHE_DIR"] = str(cache_directory())
+
+import numba  # noqa: E402  reads the variable when it is imported
+
+if not numba.config.CACHE_DIR:  # it was imported before
+    numba.config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"]
+
+
+def kernel(function: F) -> F:
+    """A function that is called from Python: compiled, kept on disk, run without the GIL."""
+    compiled = numba.njit(function, cache=True, nogil=True, error_model="numpy")
+    return cast("F", compiled)
+
+
+def part(function: F) -> F:
+    """A function that kernels call; it is compiled into each of them."""
+    return cast("F", numba.njit(function, nogil=True, error_model="numpy"))
+
+
+def inlined(function: F) -> F:
+    """A `part` whose body replaces its calls: for what is called once or more per byte or term."""
+    return cast("F", numba.njit(function, nogil=True, error_model="numpy", forceinline=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Warmed:
+    """A kernel that is ready, and how long it took to compile or to load it."""
+
+    name: str
+    seconds: float
+
+
+def warm(report: Callable[[Warmed], None] | None = None) -> list[Warmed]:
+    """Compile every kernel, or load it if it has been compiled before; calls to them do not wait.
+
+    `report` hears of each kernel as soon as it is ready. Where several processes are about to start
+    (Spark's workers), one call before that saves each of them the compilation.
+    """
+    done: list[Warmed] = []
+    for name in WARM_UPS:
+        for warmed in _timed(import_module(name).steps()):
+            done.append(warmed)
+            if report is not None:
+                report(warmed)
+    return done
+
+
+def _timed(steps: Iterator[str]) -> Iterator[Warmed]:
+    at = time.perf_counter()
+    for name in steps:
+        now = time.perf_counter()
+        yield Warmed(name, now - at)
+        at = time.perf_counter()
+
+
+if __name__ == "__main__":
+    warm(lambda w: print(f"{w.seconds:8.3f} s  {w.name}"))

@@ -1,0 +1,45 @@
+"""Which variables may have a value before a GPM is evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from spaseq.lang.scope import Scope
+from spaseq.lang.sequence import Branch, Chain, Negation, Part, Repeat, Take
+
+
+def seen_before(
+    chain: Chain, scope: Scope, binds: Mapping[str, frozenset[str]]
+) -> dict[str, set[str]]:
+    """By GPM, the variables that may be bound before some use of it; negated steps see them all.
+
+    `binds` gives for each GPM the variables it may bind.
+    """
+    seen: dict[str, set[str]] = {}
+    positive = [o.gpm for o in scope.occurrences if o.negation is None]
+    whole = {v for gpm in positive for v in binds.get(gpm, ())}
+
+    def walk(chain: Chain, before: set[str]) -> set[str]:
+        for link in chain.links:
+            before = before | after(link.part, before)
+        return before
+
+    def after(part: Part, before: set[str]) -> set[str]:
+        match part:
+            case Take(use):
+                seen.setdefault(use.gpm, set()).update(before)
+                return before | binds.get(use.gpm, frozenset())
+            case Repeat(body=body):
+                return walk(body, walk(body, before))
+            case Negation(body=body):
+                walk(body, before | whole)
+                return before
+            case Branch("|", operands):
+                return set().union(*(walk(o, before) for o in operands))
+            case Branch(_, operands):
+                for operand in operands:
+                    before = walk(operand, before)
+                return before
+
+    walk(chain, set())
+    return seen

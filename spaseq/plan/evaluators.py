@@ -1,0 +1,242 @@
+"""Which evaluator runs a sequence, and why.
+
+The chain and the compact evaluator keep partial matches as sets that share their parts, so they
+never look at two events of a match together: whether an event is taken may depend on nothing but
+that event, the state of the automaton, and values that are the same throughout the match. What
+needs more is matched from the rarest step on (`lazy`) if the order in which events are looked at
+does not matter, and runs on registers, which run everything, if it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from spaseq.automaton.nfa import Automaton, Branch, Program, Take
+from spaseq.automaton.partial_order import NotReorderable, patterns_of
+from spaseq.errors import UsageError
+from spaseq.lang import sequence as seq
+from spaseq.lang.scope import Scope
+from spaseq.plan.nodes import GpmPlan, QueryPlan
+
+EvaluatorName: TypeAlias = Literal["registers", "lazy", "compact", "chain"]
+
+_SHARING = ("compact", "chain")
+"""The evaluators whose partial matches are sets that share parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The evaluator of a plan; `key` are the variables by which it splits a partition."""
+
+    evaluator: EvaluatorName
+    reason: str
+    key: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What is known of a sequence when its evaluator is chosen.
+
+    `fixed` are the partition variables; `inferred` the variables of a key that the planner inferred
+    from the GPMs.
+    """
+
+    chain: seq.Chain
+    scope: Scope
+    program: Program
+    gpms: Sequence[GpmPlan]
+    fixed: frozenset[str]
+    inferred: tuple[str, ...]
+    strategy: str
+
+
+def choose(candidate: Candidate, forced: str | None = None) -> Choice:
+    """The evaluator that blows up least; or the `forced` one.
+
+    Raises:
+        UsageError: there is no such evaluator, or it cannot run the sequence.
+    """
+    facts = _Facts(candidate)
+    obstacle = next(facts.obstacles(), None)
+    beyond_chain = facts.not_a_chain()
+    match forced:
+        case None if obstacle is not None:
+            return _with_conditions(candidate, obstacle)
+        case None if beyond_chain is not None:
+            return Choice("compact", f"no step looks at another's event; {beyond_chain}", facts.key)
+        case None:
+            return Choice("chain", "GPMs in a row; no step looks at another's event", facts.key)
+        case "registers":
+            return Choice("registers", "asked for")
+        case "lazy":
+            try:
+                patterns_of(candidate.program)
+            except NotReorderable as reason:
+                raise UsageError(f"the lazy evaluator cannot run this query: {reason}") from None
+            return Choice("lazy", "asked for")
+        case "compact" | "chain":
+            against = obstacle or (beyond_chain if forced == "chain" else None)
+            if against is not None:
+                raise UsageError(f"the {forced} evaluator cannot run this query: {against}")
+            return Choice(forced, "asked for", facts.key)
+        case _:
+            raise UsageError(f"no evaluator {forced!r}: registers, lazy, compact or chain")
+
+
+def _with_conditions(candidate: Candidate, obstacle: str) -> Choice:
+    """The evaluator of a sequence that `obstacle` bars from sharing parts."""
+    try:
+        patterns = patterns_of(candidate.program)
+    except NotReorderable as reason:
+        return Choice("registers", f"{obstacle}; {reason}")
+    if max(len(p.slots) for p in patterns) < 2:
+        return Choice("registers", f"{obstacle}; there is one step only")
+    return Choice("lazy", f"{obstacle}; its steps can be matched in any order, the rarest first")
+
+
+def selects(plan: QueryPlan) -> bool:
+    """Whether the plan's evaluator applies the selection strategy itself.
+
+    It does where that is the same as selecting among all answers of one end: HAVING comes first,
+    unless the strategy is STRICT, which looks at each match alone; and MAX compares the matches of
+    one key only.
+    """
+    if plan.evaluator not in _SHARING or plan.strategy == "ALL":
+        return False
+    if plan.strategy == "MAX" and plan.evaluator_key:
+        return False
+    return plan.having is None or plan.strategy == "STRICT"
+
+
+def limits(plan: QueryPlan) -> bool:
+    """Whether the plan's evaluator can see to a limit on answers: each match it gives is one."""
+    return (
+        plan.evaluator in _SHARING
+        and (plan.strategy == "ALL" or selects(plan))
+        and plan.having is None
+        and not plan.distinct
+        and plan.after_match.kind == "NO SKIP"
+    )
+
+
+class _Facts:
+    def __init__(self, candidate: Candidate) -> None:
+        self._of = candidate
+        self._plans = {g.name: g for g in candidate.gpms}
+        self._binders: dict[str, list[GpmPlan]] = {}  # variable -> GPMs of positive steps
+        for use in candidate.scope.occurrences:
+            if use.negation is None:
+                for variable in self._plans[use.gpm].variables:
+                    self._binders.setdefault(variable, []).append(self._plans[use.gpm])
+        joined = {v for v in self._binders if v not in candidate.fixed and self._joins(v)}
+        self._joined = sorted(joined)
+        self.key = tuple(sorted(joined.union(candidate.inferred)))
+        self._key = frozenset(self.key) | candidate.fixed
+
+    def obstacles(self) -> Iterator[str]:
+        """What the compact evaluator cannot do, in words."""
+        for part in seq.parts(self._of.chain):
+            if isinstance(part, seq.Branch) and part.kind != "|":
+                yield f"{part.kind} brings events together in any order"
+        for gpm in self._of.gpms:
+            if gpm.conditions:
+                yield f"a FILTER of {gpm.name} looks at earlier steps"
+        yield from self._joins_beside_keys()
+        for variable in sorted(self._of.scope.owner):
+            for gpm in self._binders.get(variable, ()):
+                if variable not in gpm.certain:
+                    yield f"{gpm.name} may leave the group variable ?{variable} unbound"
+        yield from self._negations()
+        yield from self._edges()
+
+    def not_a_chain(self) -> str | None:
+        """Why a sequence is none of single GPMs in a row, in words."""
+        for part in seq.parts(self._of.chain):
+            match part:
+                case seq.Repeat():
+                    return "it repeats a step"
+                case seq.Branch():
+                    return "it has alternatives"
+        if self._of.strategy == "MAX":
+            return "SELECT MAX compares matches"
+        return None
+
+    # --- variables --------------------------------------------------------------------------------
+
+    def _joins_beside_keys(self) -> Iterator[str]:
+        everywhere = frozenset.intersection(*(g.certain for g in self._of.gpms))
+        for variable in self._joined:
+            if variable in self._of.scope.owner:
+                yield f"the steps of a repetition join on ?{variable}"
+            elif variable not in everywhere:
+                yield f"steps join on ?{variable}, and not every GPM binds it"
+
+    def _joins(self, variable: str) -> bool:
+        """Whether two events of one match (of one repetition, for a group variable) may both bind
+        a variable, so that they must agree."""
+        owner = self._of.scope.owner.get(variable)
+        within = self._of.chain
+        for part in seq.parts(self._of.chain):
+            if isinstance(part, seq.Repeat) and part.id == owner:
+                within = part.body
+        return self._bound(within, variable) > 1
+
+    def _bound(self, chain: seq.Chain, variable: str) -> int:
+        """How many events of one match of a chain may bind a variable; 2 for more than one."""
+        return min(2, sum(self._bound_by(link.part, variable) for link in chain.links))
+
+    def _bound_by(self, part: seq.Part, variable: str) -> int:
+        match part:
+            case seq.Take(use):
+                return int(variable in self._plans[use.gpm].variables)
+            case seq.Branch("|", operands):
+                return max(self._bound(operand, variable) for operand in operands)
+            case seq.Branch(_, operands):
+                return sum(self._bound(operand, variable) for operand in operands)
+            case seq.Repeat():
+                return self._bound(part.body, variable) * (2 if part.is_scope else 1)
+            case seq.Negation():
+                return 0
+
+    # --- negated steps and operators --------------------------------------------------------------
+
+    def _negations(self) -> Iterator[str]:
+        negated = [isinstance(link.part, seq.Negation) for link in self._of.chain.links]
+        if negated[0] or negated[-1]:
+            yield "a negated step in first or last place looks at the whole window"
+        for part in seq.parts(self._of.chain):
+            if isinstance(part, seq.Negation):
+                yield from self._negation(part)
+
+    def _negation(self, part: seq.Negation) -> Iterator[str]:
+        match part.body.links:
+            case (seq.Link(part=seq.Take(use)),):
+                gpm = self._plans[use.gpm]
+                shared = sorted(self._binders.keys() & set(gpm.variables) - self._key)
+                if shared:
+                    yield f"the negated {gpm.name} shares ?{shared[0]} with the match"
+            case _:
+                yield "a negated step is more than a single GPM"
+
+    def _edges(self) -> Iterator[str]:
+        for edge in self._of.program.edges:
+            if edge.join is not None and edge.join.gap_ms is not None:
+                yield "an operator bounds the gap between two steps"
+            if edge.join is None or edge.join.kind != ";" or not isinstance(edge.label, Branch):
+                continue
+            if not all(map(_is_one_event, edge.label.operands)):
+                yield "an alternative behind ; has several steps"
+
+
+def _is_one_event(automaton: Automaton) -> bool:
+    """Whether every match of an automaton is a single event."""
+    start, *others = automaton.states
+    if any(state.edges for state in others):
+        return False
+    return all(
+        isinstance(e.label, Take)
+        or (e.label.kind == "|" and all(map(_is_one_event, e.label.operands)))
+        for e in start.edges
+    )

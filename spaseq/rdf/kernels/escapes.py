@@ -1,0 +1,113 @@
+r"""Escapes of N-Triples: reading `\uXXXX`, `\UXXXXXXXX` and `\n`, and writing texts canonically."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from spaseq.kernels_cache import inlined, part
+from spaseq.rdf.kernels.utf8 import character, encoded_size, put_character
+from spaseq.rdf.kernels.vectors import Bytes, byte
+
+BACKSLASH, LOWER_U, UPPER_U = ord("\\"), ord("u"), ord("U")
+DEL = 0x7F
+
+
+def _table(pairs: dict[str, str]) -> npt.NDArray[np.int16]:
+    table = np.full(128, -1, np.int16)
+    for key, value in pairs.items():
+        table[ord(key)] = ord(value)
+    return table
+
+
+_NAMES = {"\b": "b", "\t": "t", "\n": "n", "\f": "f", "\r": "r", '"': '"', "\\": "\\"}
+_NAME_OF = _table(_NAMES)
+"""By code point: the letter that escapes it in a canonical literal, -1 if there is none."""
+_NAMED = _table({name: char for char, name in _NAMES.items()} | {"'": "'"})
+"""By letter after a backslash: the code point that it stands for, -1 if it stands for none."""
+_HEX = b"0123456789ABCDEF"
+_DIGITS = np.frombuffer(_HEX, np.uint8).copy()
+
+
+@inlined
+def hex_value(digit: int) -> int:
+    """The value of a hexadecimal digit, -1 if it is none."""
+    if 48 <= digit <= 57:
+        return digit - 48
+    letter = digit | 0x20
+    return letter - 87 if 97 <= letter <= 102 else -1
+
+
+@part
+def escaped(buffer: Bytes, at: int) -> tuple[int, int]:
+    """(code point, place after it) of the escape whose backslash is at a place; -1 if it is none.
+
+    IRIs have the numeric escapes only; the caller sees to that.
+    """
+    letter = byte(buffer, at + 1)
+    if letter != LOWER_U and letter != UPPER_U:
+        code = -1 if letter > 127 else np.int64(_NAMED[letter])
+        return code, at + 2
+    end = at + (6 if letter == LOWER_U else 10)
+    code = 0
+    for i in range(at + 2, end):
+        digit = hex_value(byte(buffer, i))
+        if digit < 0:
+            return -1, end
+        code = code << 4 | digit
+    if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
+        return -1, end
+    return code, end
+
+
+@inlined
+def _is_escaped(code: int) -> bool:
+    """Whether a canonical literal has this code point as an escape."""
+    if code < 0x80:
+        return code < 0x20 or code == DEL or code == 0x22 or code == BACKSLASH
+    return code == 0xFFFE or code == 0xFFFF
+
+
+@part
+def _put_escaped(buffer: Bytes, at: int, code: int) -> int:
+    buffer[at] = BACKSLASH
+    name = -1 if code > 127 else np.int64(_NAME_OF[code])
+    if name >= 0:
+        buffer[at + 1] = name
+        return at + 2
+    buffer[at + 1] = LOWER_U
+    for i in range(4):
+        buffer[at + 2 + i] = _DIGITS[code >> (12 - 4 * i) & 15]
+    return at + 6
+
+
+@part
+def put_unescaped(buffer: Bytes, at: int, end: int, target: int, in_literal: bool) -> int:
+    """Copy a text with its escapes resolved, in a literal written anew where they must stay.
+
+    The text must be known to be valid. It never becomes longer. The place after the copy.
+    """
+    while at < end:
+        value = byte(buffer, at)
+        if value != BACKSLASH:
+            buffer[target] = value
+            at += 1
+            target += 1
+            continue
+        code, at = escaped(buffer, at)
+        if in_literal and _is_escaped(code):
+            target = _put_escaped(buffer, target, code)
+        else:
+            target = put_character(buffer, target, code)
+    return target
+
+
+@part
+def wide_end(buffer: Bytes, at: int, end: int) -> int:
+    """The end of a run of characters beyond ASCII, all as canonical literals have them, or -1."""
+    while at < end and byte(buffer, at) >= 0x80:
+        code = character(buffer, at)
+        if code < 0 or _is_escaped(code):
+            return -1
+        at += encoded_size(code)
+    return at

@@ -1,0 +1,132 @@
+"""Which IRIs are certainly valid (RFC 3987, absolute), decided without a full parser."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from spaseq.kernels_cache import inlined, part
+from spaseq.rdf.kernels.escapes import BACKSLASH, LOWER_U, UPPER_U, escaped, hex_value
+from spaseq.rdf.kernels.utf8 import character, encoded_size
+from spaseq.rdf.kernels.vectors import WIDTH, Bytes, byte, iri_ends, iri_stops, lowest, same
+
+DOUBTFUL, PLAIN, REWRITE = 0, 1, 2
+"""What is known of a new text: nothing; it is a canonical term; it is one after rewriting."""
+
+_GT, _SLASH, _HASH, _PERCENT = ord(">"), ord("/"), ord("#"), ord("%")
+_COLON, _QUESTION = ord(":"), ord("?")
+_LETTER, _DIGIT, _SCHEME, _HOST = 1, 2, 4, 8
+
+
+def _classes() -> npt.NDArray[np.uint8]:
+    table = np.zeros(256, np.uint8)
+    letters = [*range(65, 91), *range(97, 123)]
+    digits = [*range(48, 58)]
+    table[letters] = _LETTER | _SCHEME | _HOST
+    table[digits] = _DIGIT | _SCHEME | _HOST
+    table[[ord(c) for c in "+-."]] |= _SCHEME
+    table[[ord(c) for c in "-._~"]] |= _HOST
+    return table
+
+
+_CLASSES = _classes()
+
+
+@inlined
+def iri_end(buffer: Bytes, at: int) -> int:
+    """The place after the `>` that ends the IRI whose `<` is at a place, -1 if nothing ends it."""
+    at += 1
+    bits = iri_ends(buffer, at)
+    while bits == 0:
+        at += WIDTH
+        bits = iri_ends(buffer, at)
+    end = at + lowest(bits)
+    return end + 1 if byte(buffer, end) == _GT else -1
+
+
+@part
+def _head_end(buffer: Bytes, at: int) -> int:
+    """The place after scheme, colon and authority; -1 if they are not certainly valid."""
+    if not _CLASSES[byte(buffer, at)] & _LETTER:
+        return -1
+    while _CLASSES[byte(buffer, at)] & _SCHEME:
+        at += 1
+    if byte(buffer, at) != _COLON:
+        return -1
+    at += 1
+    if byte(buffer, at) != _SLASH or byte(buffer, at + 1) != _SLASH:
+        return at
+    at += 2
+    while _CLASSES[byte(buffer, at)] & _HOST:
+        at += 1
+    if byte(buffer, at) == _COLON:
+        at += 1
+        while _CLASSES[byte(buffer, at)] & _DIGIT:
+            at += 1
+    end = byte(buffer, at)
+    if end != _SLASH and end != _QUESTION and end != _HASH and end != _GT:
+        return -1
+    return at
+
+
+@inlined
+def _is_ucschar(code: int) -> bool:
+    """Whether an IRI may have this character beyond ASCII in any part of it (RFC 3987, 2.2)."""
+    if code < 0x10000:
+        return 0xA0 <= code <= 0xD7FF or 0xF900 <= code <= 0xFDCF or 0xFDF0 <= code <= 0xFFEF
+    return code & 0xFFFF <= 0xFFFD and not 0xE0000 <= code < 0xE1000 and code < 0xF0000
+
+
+@part
+def _tail_is_valid(buffer: Bytes, at: int, end: int) -> int:
+    """PLAIN or REWRITE if path, query and fragment are valid, else DOUBTFUL; `end` is the `>`."""
+    in_fragment = False
+    verdict = PLAIN
+    while True:
+        bits = iri_stops(buffer, at)
+        if bits == 0:
+            at += WIDTH
+            continue
+        at += lowest(bits)
+        if at >= end:
+            return verdict if at == end else DOUBTFUL
+        stop = byte(buffer, at)
+        if stop == _HASH and not in_fragment:
+            in_fragment = True
+            at += 1
+        elif stop == _PERCENT:
+            if hex_value(byte(buffer, at + 1)) < 0 or hex_value(byte(buffer, at + 2)) < 0:
+                return DOUBTFUL
+            at += 3
+        elif stop >= 0x80:
+            code = character(buffer, at)
+            if code < 0 or not _is_ucschar(code):
+                return DOUBTFUL
+            at += encoded_size(code)
+        elif stop == BACKSLASH:
+            letter = byte(buffer, at + 1)
+            code, at = escaped(buffer, at)
+            # one that stands for an ASCII character may be anything, so it is left to others
+            if (letter != LOWER_U and letter != UPPER_U) or code < 0x80 or not _is_ucschar(code):
+                return DOUBTFUL
+            verdict = REWRITE
+        else:
+            return DOUBTFUL
+
+
+@part
+def check_iri(buffer: Bytes, at: int, end: int, known: npt.NDArray[np.int64]) -> int:
+    """PLAIN, REWRITE or DOUBTFUL for `<...>` at `at:end`.
+
+    `known` [2] is (place, size) of a beginning up to the path that has been found valid, or has
+    size 0; most IRIs of a stream begin alike.
+    """
+    if known[1] > 0 and same(buffer, at, buffer, known[0], known[1]):
+        return _tail_is_valid(buffer, at + known[1], end - 1)
+    path = _head_end(buffer, at + 1)
+    if path < 0 or path > end - 1:
+        return DOUBTFUL
+    if byte(buffer, path) == _SLASH and byte(buffer, path - 1) != _COLON:
+        known[0] = at
+        known[1] = path + 1 - at
+    return _tail_is_valid(buffer, path, end - 1)

@@ -1,0 +1,199 @@
+"""Literals: where they end, whether they are valid and canonical, and making them canonical."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from spaseq.kernels_cache import inlined, part
+from spaseq.rdf.kernels.escapes import BACKSLASH, escaped, put_unescaped, wide_end
+from spaseq.rdf.kernels.iris import DOUBTFUL, PLAIN, REWRITE, check_iri, iri_end
+from spaseq.rdf.kernels.vectors import WIDTH, Bytes, byte, lowest, quote_ends, same, wide
+from spaseq.rdf.vocabulary import RDF, XSD_STRING
+
+QUOTE, _AT, _CARET, _LT, _DASH = ord('"'), ord("@"), ord("^"), ord("<"), ord("-")
+
+
+def _constant(text: str) -> Bytes:
+    """A text to compare with, with room for wide loads after it."""
+    return np.frombuffer(text.encode() + b"\n" * WIDTH, np.uint8).copy()
+
+
+_STRING, _STRING_SIZE = _constant(f"<{XSD_STRING}>"), len(f"<{XSD_STRING}>")
+_RDF, _RDF_SIZE = _constant(f"<{RDF}"), len(f"<{RDF}")
+
+
+@inlined
+def lexical_end(buffer: Bytes, at: int) -> int:
+    """The place of the quote that closes a literal whose first quote is at a place, or -1."""
+    at += 1
+    while True:
+        bits = quote_ends(buffer, at)
+        if bits == 0:
+            at += WIDTH
+            continue
+        at += lowest(bits)
+        stop = byte(buffer, at)
+        if stop == QUOTE:
+            return at
+        if stop != BACKSLASH or byte(buffer, at + 1) < 0x20:
+            return -1
+        at += 2
+
+
+@inlined
+def _is_tag_character(value: int) -> bool:
+    letter = value | 0x20
+    return 97 <= letter <= 122 or 48 <= value <= 57 or value == _DASH
+
+
+@inlined
+def literal_end(buffer: Bytes, at: int) -> int:
+    """The place after a literal with its language tag or datatype, -1 if it does not end well."""
+    at = lexical_end(buffer, at)
+    if at < 0:
+        return -1
+    at += 1
+    after = byte(buffer, at)
+    if after == _CARET:
+        if byte(buffer, at + 1) != _CARET or byte(buffer, at + 2) != _LT:
+            return -1
+        return iri_end(buffer, at + 2)
+    if after == _AT:
+        at += 1
+        while _is_tag_character(byte(buffer, at)):
+            at += 1
+    return at
+
+
+@part
+def _check_lexical(buffer: Bytes, at: int, close: int) -> int:
+    """PLAIN, REWRITE or DOUBTFUL for what is between the quotes at `at` and `close`."""
+    verdict = PLAIN
+    at += 1
+    while at < close:
+        bits = quote_ends(buffer, at) | wide(buffer, at)
+        if bits == 0:
+            at += WIDTH
+            continue
+        at += lowest(bits)
+        if at >= close:
+            break
+        stop = byte(buffer, at)
+        if stop == BACKSLASH:
+            code, after = escaped(buffer, at)
+            if code < 0:
+                return DOUBTFUL
+            letter = byte(buffer, at + 1)
+            if letter == ord("u") or letter == ord("U") or letter == ord("'"):
+                verdict = REWRITE
+            at = after
+        elif stop >= 0x80:
+            at = wide_end(buffer, at, close)
+            if at < 0:
+                return DOUBTFUL
+        else:  # a control character, which a canonical literal has as an escape, longer than it
+            return DOUBTFUL
+    return verdict
+
+
+@inlined
+def _letters(buffer: Bytes, at: int) -> int:
+    """How many ASCII letters are at a place."""
+    count = 0
+    while 97 <= byte(buffer, at + count) | 0x20 <= 122:
+        count += 1
+    return count
+
+
+@part
+def _check_tag(buffer: Bytes, at: int, end: int) -> int:
+    """The same for a language tag: `en`, `en-GB`, `es-419`, `zh-Hans-CN`; no others are PLAIN."""
+    size = _letters(buffer, at)
+    if size < 2 or size > 3:
+        return DOUBTFUL
+    at += size
+    if byte(buffer, at) == _DASH and _letters(buffer, at + 1) == 4:
+        at += 5
+    if at < end and byte(buffer, at) == _DASH:
+        size = _letters(buffer, at + 1)
+        if size == 0:
+            while 48 <= byte(buffer, at + 1 + size) <= 57:
+                size += 1
+            size = 2 if size == 3 else 0
+            at += 1
+        if size != 2:
+            return DOUBTFUL
+        at += 3
+    return PLAIN if at == end else DOUBTFUL
+
+
+@part
+def _has_upper(buffer: Bytes, at: int, end: int) -> bool:
+    while at < end:
+        if 65 <= byte(buffer, at) <= 90:
+            return True
+        at += 1
+    return False
+
+
+@part
+def _check_datatype(buffer: Bytes, at: int, end: int, known: npt.NDArray[np.int64]) -> int:
+    """The same for a datatype IRI; `known` [4] has a valid beginning and a PLAIN datatype."""
+    size = end - at
+    if known[3] == size and same(buffer, at, buffer, known[2], size):
+        return PLAIN
+    if size == _STRING_SIZE and same(buffer, at, _STRING, 0, size):
+        return REWRITE
+    if size >= _RDF_SIZE and same(buffer, at, _RDF, 0, _RDF_SIZE):
+        return DOUBTFUL  # rdf:langString is not allowed without a tag
+    verdict = check_iri(buffer, at, end, known)
+    if verdict == REWRITE:
+        return DOUBTFUL  # it may stand for any of the above
+    if verdict == PLAIN:
+        known[2] = at
+        known[3] = size
+    return verdict
+
+
+@part
+def check_literal(buffer: Bytes, at: int, end: int, known: npt.NDArray[np.int64]) -> int:
+    """PLAIN, REWRITE or DOUBTFUL for a literal that `literal_end` has found to be at `at:end`.
+
+    `known` [4] is (place, size) as for `check_iri`, then the same of a datatype found PLAIN.
+    """
+    close = lexical_end(buffer, at)
+    lexical = _check_lexical(buffer, at, close)
+    suffix = PLAIN
+    if end > close + 1:
+        if byte(buffer, close + 1) == _AT:
+            suffix = _check_tag(buffer, close + 2, end)
+            if suffix == PLAIN and _has_upper(buffer, close + 2, end):
+                suffix = REWRITE
+        else:
+            suffix = _check_datatype(buffer, close + 3, end, known)
+    if lexical == DOUBTFUL or suffix == DOUBTFUL:
+        return DOUBTFUL
+    return PLAIN if lexical == PLAIN and suffix == PLAIN else REWRITE
+
+
+@part
+def put_canonical(buffer: Bytes, at: int, end: int, target: int) -> int:
+    """Write the canonical text of an IRI or literal that is REWRITE; the place after it."""
+    if byte(buffer, at) == _LT:
+        return put_unescaped(buffer, at, end, target, False)
+    close = lexical_end(buffer, at)
+    buffer[target] = QUOTE
+    target = put_unescaped(buffer, at + 1, close, target + 1, True)
+    buffer[target] = QUOTE
+    target += 1
+    after = close + 1
+    if end - after - 2 == _STRING_SIZE and same(buffer, after + 2, _STRING, 0, _STRING_SIZE):
+        return target
+    is_tag = byte(buffer, after) == _AT
+    while after < end:
+        value = byte(buffer, after)
+        buffer[target] = value | 0x20 if is_tag and 65 <= value <= 90 else value
+        after += 1
+        target += 1
+    return target

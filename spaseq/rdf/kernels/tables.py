@@ -1,0 +1,122 @@
+"""A table of texts, each once, its code being the order of its first appearance.
+
+Three arrays make it. The texts lie in a byte buffer, wherever they were found. `spans` int32 [cap, 3]
+has (place, size, hash) of each text; `slots` uint64 [2^i], at most half full, is an open-addressing
+hash table of `hash << 32 | code + 1`, 0 where it is empty.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from spaseq.kernels_cache import inlined, kernel
+from spaseq.rdf.kernels.vectors import Bytes, folded_product, same, word
+
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+Spans = npt.NDArray[np.int32]
+Slots = npt.NDArray[np.uint64]
+
+PLACE, SIZE, HASH = 0, 1, 2
+
+_U = np.uint64
+_K1, _K2 = _U(0x9E3779B97F4A7C15), _U(0xD6E8FEB86659FD93)
+_HALF, _LOW, _ONE, _EMPTY, _BYTE = _U(32), _U(0xFFFFFFFF), _U(1), _U(0), _U(8)
+
+
+@inlined
+def text_hash(buffer: Bytes, at: int, size: int, seed: int) -> int:
+    """A hash of 32 bits, as uint64, of a text of at least one byte.
+
+    Multiplication of 64-bit halves to 128 bits, folded (the principle of wyhash). The seed keeps
+    others from making texts that collide.
+    """
+    mixed = seed ^ _U(size) * _K1
+    while size > 16:
+        mixed = folded_product(word(buffer, at) ^ seed, word(buffer, at + 8) ^ mixed)
+        at += 16
+        size -= 16
+    if size > 8:
+        first, second = word(buffer, at), word(buffer, at + size - 8)
+    else:
+        first, second = word(buffer, at) << (_U(8 - size) * _BYTE), _EMPTY
+    mixed = folded_product(first ^ seed, second ^ mixed)
+    return folded_product(mixed ^ _K2, _K1) >> _HALF
+
+
+@inlined
+def find(
+    text: Bytes, at: int, size: int, hashed: int, buffer: Bytes, spans: Spans, slots: Slots
+) -> int:
+    """The code of a text, or ~slot, which is negative, for the slot where it has to go."""
+    mask = _U(len(slots) - 1)
+    slot = hashed & mask
+    while True:
+        entry = slots[slot]
+        if entry == _EMPTY:
+            return ~np.int64(slot)
+        if entry >> _HALF == hashed:
+            code = (entry & _LOW) - _ONE
+            if spans[code, SIZE] == size and same(text, at, buffer, spans[code, PLACE], size):
+                return np.int64(code)
+        slot = (slot + _ONE) & mask
+
+
+@inlined
+def put(code: int, at: int, size: int, hashed: int, slot: int, spans: Spans, slots: Slots) -> None:
+    """Enter a new text under the next code, in the slot that `find` gave as ~slot."""
+    spans[code, PLACE] = at
+    spans[code, SIZE] = size
+    spans[code, HASH] = np.int32(hashed)
+    slots[slot] = hashed << _HALF | _U(code + 1)
+
+
+@kernel
+def fill_slots(spans: Spans, count: int, slots: Slots) -> None:
+    """Enter the first `count` texts into empty slots."""
+    mask = _U(len(slots) - 1)
+    for code in range(count):
+        hashed = _U(np.uint32(spans[code, HASH]))
+        slot = hashed & mask
+        while slots[slot] != _EMPTY:
+            slot = (slot + _ONE) & mask
+        slots[slot] = hashed << _HALF | _U(code + 1)
+
+
+@kernel
+def add_texts(
+    ends: Int64s, at: int, count: int, seed: int, buffer: Bytes, spans: Spans, slots: Slots
+) -> Int32s:
+    """Codes [n] of n texts that lie one after the other in the buffer, from `at` up to `ends` [n].
+
+    Those that are new are entered after the `count` that there are.
+    """
+    codes = np.empty(len(ends), np.int32)
+    for i in range(len(ends)):
+        size = ends[i] - at
+        hashed = text_hash(buffer, at, size, seed)
+        code = find(buffer, at, size, hashed, buffer, spans, slots)
+        if code < 0:
+            put(count, at, size, hashed, ~code, spans, slots)
+            code = count
+            count += 1
+        codes[i] = code
+        at = ends[i]
+    return codes
+
+
+@kernel
+def find_texts(
+    texts: Bytes, ends: Int64s, seed: int, buffer: Bytes, spans: Spans, slots: Slots, absent: int
+) -> Int32s:
+    """Codes [n] of n texts that lie one after the other in a padded buffer of their own."""
+    codes = np.empty(len(ends), np.int32)
+    at = 0
+    for i in range(len(ends)):
+        size = ends[i] - at
+        hashed = text_hash(texts, at, size, seed)
+        code = find(texts, at, size, hashed, buffer, spans, slots)
+        codes[i] = absent if code < 0 else code
+        at = ends[i]
+    return codes

@@ -1,0 +1,349 @@
+"""N-Quads and N-Triples to columns of term codes, a line at a time.
+
+Most lines resemble the one before: the same subject and graph, the predicate that followed last
+time, for some predicates the object that it had last time. Such a guess costs one comparison; where
+it fails the term's end is searched and the term looked up in the table of texts. Only a text that
+is not there yet is validated. A line that is not certainly well-formed is left to others as it is.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from spaseq.kernels_cache import inlined, kernel, part
+from spaseq.rdf.kernels.iris import DOUBTFUL, PLAIN, REWRITE, check_iri, iri_end
+from spaseq.rdf.kernels.literals import check_literal, literal_end, put_canonical
+from spaseq.rdf.kernels.tables import PLACE, SIZE, Slots, Spans, find, put, text_hash
+from spaseq.rdf.kernels.vectors import WIDTH, Bytes, byte, line_ends, lowest, same
+
+# Return values of `tokenize`.
+DONE, ROWS_FULL, TERMS_FULL, LINES_FULL = 0, 1, 2, 3
+
+# Entries of its `state`, int64 [STATE].
+AT = 0  # place of the next line
+LINE = 1  # lines before it
+ROW = 2  # rows before it
+TERM = 3  # terms in the table
+HEAP = 4  # where the next canonical text goes
+DOUBT = 5  # doubtful lines
+BLANK = 6  # blank nodes in the table
+KNOWN = 7  # four entries, see `check_literal`
+STATE = 11
+
+DEFAULT_GRAPH = -1
+UNREAD = -1
+"""Codes of a doubtful line."""
+SKIPPED = -2
+"""The object of a triple whose predicate nobody asked for."""
+
+_TAB, _LF, _CR, _SPACE = 9, 10, 13, 32
+_QUOTE, _HASH, _DOT, _LT, _UNDERSCORE, _COLON, _DASH = 34, 35, 46, 60, 95, 58, 45
+_GUESSES = 256  # predicates that guesses are kept for
+
+
+class Rows(NamedTuple):
+    """Columns [cap] of the triples: term codes, and the place and number of each one's line."""
+
+    s: npt.NDArray[np.int32]
+    p: npt.NDArray[np.int32]
+    o: npt.NDArray[np.int32]
+    g: npt.NDArray[np.int32]
+    at: npt.NDArray[np.int32]
+    line: npt.NDArray[np.int32]
+
+
+class Doubts(NamedTuple):
+    """Columns [cap] of the doubtful lines: where each begins and ends, and its row."""
+
+    at: npt.NDArray[np.int32]
+    end: npt.NDArray[np.int32]
+    row: npt.NDArray[np.int32]
+
+
+@inlined
+def _is_space(value: int) -> bool:
+    return value == _SPACE or value == _TAB
+
+
+@inlined
+def _after_space(buffer: Bytes, at: int) -> int:
+    while _is_space(byte(buffer, at)):
+        at += 1
+    return at
+
+
+@inlined
+def line_end(buffer: Bytes, at: int) -> int:
+    """The place of the first line feed or carriage return from a place on."""
+    bits = line_ends(buffer, at)
+    while bits == 0:
+        at += WIDTH
+        bits = line_ends(buffer, at)
+    return at + lowest(bits)
+
+
+@inlined
+def next_line(buffer: Bytes, end: int) -> int:
+    """The place after a line end, which may be LF, CR LF or CR."""
+    if byte(buffer, end) == _CR and byte(buffer, end + 1) == _LF:
+        return end + 2
+    return end + 1
+
+
+@inlined
+def _label_end(buffer: Bytes, at: int) -> int:
+    """The place after a blank node whose label is in ASCII, -1 if that is not certain."""
+    if byte(buffer, at + 1) != _COLON:
+        return -1
+    at += 2
+    first = at
+    while True:
+        value = byte(buffer, at)
+        letter = value | 0x20
+        plain = 97 <= letter <= 122 or 48 <= value <= 57 or value == _UNDERSCORE
+        if not plain and (at == first or (value != _DASH and value != _DOT)):
+            break
+        at += 1
+    if at == first or byte(buffer, at - 1) == _DOT or value >= 0x80 or value == _COLON:
+        return -1
+    return at
+
+
+@inlined
+def _node_end(buffer: Bytes, at: int) -> int:
+    """The place after an IRI or a blank node."""
+    first = byte(buffer, at)
+    if first == _LT:
+        return iri_end(buffer, at)
+    return _label_end(buffer, at) if first == _UNDERSCORE else -1
+
+
+@inlined
+def _term_end(buffer: Bytes, at: int) -> int:
+    """The place after a term of any kind."""
+    return literal_end(buffer, at) if byte(buffer, at) == _QUOTE else _node_end(buffer, at)
+
+
+@part
+def _check(buffer: Bytes, at: int, end: int, state: npt.NDArray[np.int64]) -> int:
+    first = byte(buffer, at)
+    if first == _LT:
+        return check_iri(buffer, at, end, state[KNOWN:])
+    if first == _QUOTE:
+        return check_literal(buffer, at, end, state[KNOWN:])
+    state[BLANK] += 1
+    return PLAIN
+
+
+@inlined
+def _is_repeated(buffer: Bytes, at: int, place: int, size: int) -> bool:
+    """Whether the term at a place is the one that was at another, and nothing but space follows."""
+    return size > 0 and same(buffer, at, buffer, place, size) and _is_space(byte(buffer, at + size))
+
+
+@part
+def _rewritten_code(
+    buffer: Bytes, at: int, end: int, seed: int, state: npt.NDArray[np.int64], spans: Spans,
+    slots: Slots,
+) -> int:
+    """The code of the canonical text of the term at `at:end`, which is entered if it is new."""
+    heap = state[HEAP]
+    end = put_canonical(buffer, at, end, heap)
+    size = end - heap
+    hashed = text_hash(buffer, heap, size, seed)
+    code = find(buffer, heap, size, hashed, buffer, spans, slots)
+    if code >= 0:
+        return code
+    state[HEAP] = end
+    new = state[TERM]
+    put(new, heap, size, hashed, ~code, spans, slots)
+    state[TERM] = new + 1
+    return new
+
+
+@inlined
+def _code(
+    buffer: Bytes, at: int, end: int, seed: int, state: npt.NDArray[np.int64], spans: Spans,
+    slots: Slots,
+) -> int:
+    """The code of the term at `at:end`, which is entered if it is new; -1 if it is doubtful."""
+    size = end - at
+    hashed = text_hash(buffer, at, size, seed)
+    code = find(buffer, at, size, hashed, buffer, spans, slots)
+    if code >= 0:
+        return code
+    verdict = _check(buffer, at, end, state)
+    if verdict == PLAIN:
+        new = state[TERM]
+        put(new, at, size, hashed, ~code, spans, slots)
+        state[TERM] = new + 1
+        return new
+    if verdict == REWRITE:
+        return _rewritten_code(buffer, at, end, seed, state, spans, slots)
+    return -1
+
+
+@kernel
+def tokenize(
+    buffer: Bytes,
+    end: int,
+    graphs: bool,
+    wanted: int,
+    seed: int,
+    state: npt.NDArray[np.int64],
+    rows: Rows,
+    spans: Spans,
+    slots: Slots,
+    doubts: Doubts,
+) -> int:
+    """Read lines from `state[AT]` to `end` into `rows`; what stops it before that, or DONE.
+
+    Places are in `buffer`. Every line but blank ones and comments makes a row. The row of a line
+    that is not certainly well-formed has UNREAD for all codes, and the line is among `doubts`. Terms
+    are entered into `spans` and `slots`. Texts that are not canonical as they stand are written to
+    `state[HEAP]` and on, where there is room for as many bytes as are read. `graphs` says whether a
+    triple may have a fourth term. Triples whose predicate's code is `wanted` or more have SKIPPED
+    for an object. When an array is full, it may be replaced by a larger copy to go on.
+    """
+    at, line, row = state[AT], state[LINE], state[ROW]
+    capacity, most_terms = len(rows.s), min(len(spans), len(slots) // 2) - 4
+    subject, subject_at, subject_size = 0, 0, 0
+    graph, graph_at, graph_size = 0, 0, 0
+    successor = np.full(_GUESSES, -1, np.int32)
+    usual = np.full(_GUESSES, -1, np.int32)  # object
+    previous = 0
+    status = DONE
+    while at < end:
+        begin = at
+        at = _after_space(buffer, at)
+        value = byte(buffer, at)
+        if value == _HASH:
+            at = line_end(buffer, at)
+            value = byte(buffer, at)
+        if value == _LF or value == _CR:
+            at = next_line(buffer, at)
+            line += 1
+            continue
+        if row >= capacity:
+            at, status = begin, ROWS_FULL
+            break
+        if state[TERM] > most_terms:
+            at, status = begin, TERMS_FULL
+            break
+        while True:  # left as soon as something is not certain, and at the end
+            well_formed = False
+
+            if not _is_repeated(buffer, at, subject_at, subject_size):
+                stop = _node_end(buffer, at)
+                if stop < 0:
+                    break
+                subject = _code(buffer, at, stop, seed, state, spans, slots)
+                subject_size = 0
+                if subject < 0:
+                    break
+                subject_at, subject_size = at, stop - at
+            at = _after_space(buffer, at + subject_size)
+
+            predicate = np.int64(successor[previous & (_GUESSES - 1)])
+            if predicate >= 0 and _is_repeated(
+                buffer, at, spans[predicate, PLACE], spans[predicate, SIZE]
+            ):
+                at += spans[predicate, SIZE]
+            else:
+                if byte(buffer, at) != _LT:
+                    break
+                stop = iri_end(buffer, at)
+                if stop < 0:
+                    break
+                predicate = _code(buffer, at, stop, seed, state, spans, slots)
+                if predicate < 0:
+                    break
+                successor[previous & (_GUESSES - 1)] = predicate
+                at = stop
+            previous = predicate
+            at = _after_space(buffer, at)
+
+            object_ = np.int64(usual[predicate & (_GUESSES - 1)])
+            if object_ >= 0 and _is_repeated(
+                buffer, at, spans[object_, PLACE], spans[object_, SIZE]
+            ):
+                at += spans[object_, SIZE]
+            else:
+                stop = _term_end(buffer, at)
+                if stop < 0:
+                    break
+                if predicate >= wanted:
+                    if _check(buffer, at, stop, state) == DOUBTFUL:
+                        break
+                    object_ = SKIPPED
+                else:
+                    object_ = _code(buffer, at, stop, seed, state, spans, slots)
+                    if object_ < 0:
+                        break
+                    usual[predicate & (_GUESSES - 1)] = object_
+                at = stop
+            if predicate >= wanted:
+                object_ = SKIPPED
+            at = _after_space(buffer, at)
+
+            own_graph = DEFAULT_GRAPH
+            if byte(buffer, at) != _DOT:
+                if not graphs:
+                    break
+                if not _is_repeated(buffer, at, graph_at, graph_size):
+                    graph_size = 0
+                    if _is_repeated(buffer, at, subject_at, subject_size):
+                        stop, graph = at + subject_size, subject
+                    else:
+                        stop = _node_end(buffer, at)
+                        if stop < 0:
+                            break
+                        graph = _code(buffer, at, stop, seed, state, spans, slots)
+                        if graph < 0:
+                            break
+                    graph_at, graph_size = at, stop - at
+                own_graph = graph
+                at = _after_space(buffer, at + graph_size)
+                if byte(buffer, at) != _DOT:
+                    break
+            at += 1
+            if byte(buffer, at) != _LF:
+                at = _after_space(buffer, at)
+                value = byte(buffer, at)
+                if value == _HASH:
+                    at = line_end(buffer, at)
+                elif value != _LF and value != _CR:
+                    break
+            at = next_line(buffer, at)
+            well_formed = True
+            break
+
+        if well_formed:
+            rows.s[row] = subject
+            rows.p[row] = predicate
+            rows.o[row] = object_
+            rows.g[row] = own_graph
+        else:
+            doubt = state[DOUBT]
+            if doubt >= len(doubts.row):
+                at, status = begin, LINES_FULL
+                break
+            stop = line_end(buffer, begin)
+            doubts.at[doubt] = begin
+            doubts.end[doubt] = stop
+            doubts.row[doubt] = row
+            state[DOUBT] = doubt + 1
+            rows.s[row] = UNREAD
+            rows.p[row] = UNREAD
+            rows.o[row] = UNREAD
+            rows.g[row] = DEFAULT_GRAPH
+            at = next_line(buffer, stop)
+        rows.at[row] = begin
+        rows.line[row] = line
+        row += 1
+        line += 1
+    state[AT], state[LINE], state[ROW] = at, line, row
+    return status

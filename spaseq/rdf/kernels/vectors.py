@@ -1,0 +1,180 @@
+"""Machine-level loads and searches: 8 and 32 bytes at a time, from anywhere in a buffer.
+
+A search compares 32 bytes with a few constants and packs the outcomes into the bits of an integer,
+lowest bit first; LLVM makes two or three instructions of it on AVX2, a few more on SSE2 and NEON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from spaseq.kernels_cache import inlined
+
+Bytes: TypeAlias = npt.NDArray[np.uint8]
+
+WIDTH = 32
+"""Bytes that a search looks at in one step."""
+
+_BYTE, _WORD, _MASK = ir.IntType(8), ir.IntType(64), ir.IntType(WIDTH)
+_VECTOR = ir.VectorType(_BYTE, WIDTH)
+
+Search: TypeAlias = "Callable[[Bytes, int], int]"
+
+
+class _Vector:
+    """32 bytes of a buffer while code for a search is generated."""
+
+    def __init__(self, builder: Any, value: Any) -> None:
+        self._builder = builder
+        self._value = value
+
+    def _all(self, byte: int) -> Any:
+        return ir.Constant(_VECTOR, [byte] * WIDTH)
+
+    def equal(self, byte: int) -> Any:
+        return self._builder.icmp_unsigned("==", self._value, self._all(byte))
+
+    def most(self, byte: int) -> Any:
+        """Which bytes are `byte` or less."""
+        return self._builder.icmp_unsigned("<=", self._value, self._all(byte))
+
+    def least(self, byte: int) -> Any:
+        """Which bytes are `byte` or more."""
+        return self._builder.icmp_unsigned(">=", self._value, self._all(byte))
+
+    def between(self, first: int, last: int) -> Any:
+        shifted = self._builder.sub(self._value, self._all(first))
+        return self._builder.icmp_unsigned("<=", shifted, self._all(last - first))
+
+    def any_of(self, *outcomes: Any) -> Any:
+        found = outcomes[0]
+        for outcome in outcomes[1:]:
+            found = self._builder.or_(found, outcome)
+        return found
+
+
+def _address(context: Any, builder: Any, array_type: Any, array: Any, at: Any, kind: Any) -> Any:
+    data = context.make_array(array_type)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [at]), kind.as_pointer())
+
+
+def _load(builder: Any, address: Any) -> Any:
+    value = builder.load(address)
+    value.align = 1
+    return value
+
+
+def _packed(builder: Any, outcomes: Any) -> Any:
+    return builder.zext(builder.bitcast(outcomes, _MASK), _WORD)
+
+
+def _search(outcome: Callable[[_Vector], Any]) -> Search:
+    """(buffer, at) -> bit i is set if byte at + i is one that the search looks for."""
+
+    def typed(_: Any, buffer: Any, at: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            place = _address(context, builder, signature.args[0], args[0], args[1], _VECTOR)
+            vector = _Vector(builder, _load(builder, place))
+            return _packed(builder, outcome(vector))
+
+        return types.int64(buffer, types.int64), generate
+
+    return cast("Search", intrinsic(typed))
+
+
+iri_ends = _search(lambda v: v.any_of(v.equal(ord(">")), v.most(0x20)))
+"""`>`, and what no IRI holds in N-Triples: space and the control characters."""
+
+iri_stops = _search(
+    lambda v: v.any_of(
+        v.most(0x20),
+        v.between(ord("["), ord("^")),
+        v.between(ord("{"), ord("}")),
+        v.least(0x7F),
+        *(v.equal(ord(c)) for c in '"#%<>`'),
+    )
+)
+"""All that is not allowed everywhere in an IRI, with `#` and `%`, which are under conditions."""
+
+quote_ends = _search(lambda v: v.any_of(v.equal(ord('"')), v.equal(ord("\\")), v.most(0x1F)))
+"""The end of a literal's lexical form, an escape, and the control characters."""
+
+wide = _search(lambda v: v.least(0x7F))
+"""Bytes of characters beyond ASCII, and DEL."""
+
+line_ends = _search(lambda v: v.any_of(v.equal(10), v.equal(13)))
+"""Line feeds and carriage returns."""
+
+
+@intrinsic  # type: ignore[misc]
+def _differences(_: Any, a: Any, at_a: Any, b: Any, at_b: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        left = _address(context, builder, signature.args[0], args[0], args[1], _VECTOR)
+        right = _address(context, builder, signature.args[2], args[2], args[3], _VECTOR)
+        unequal = builder.icmp_unsigned("!=", _load(builder, left), _load(builder, right))
+        return _packed(builder, unequal)
+
+    return types.int64(a, types.int64, b, types.int64), generate
+
+
+@intrinsic  # type: ignore[misc]
+def word(_: Any, buffer: Any, at: Any) -> Any:
+    """(buffer, at) -> the 8 bytes from there on, the first one lowest, as uint64."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _load(builder, _address(context, builder, signature.args[0], *args, _WORD))
+
+    return types.uint64(buffer, types.int64), generate
+
+
+@intrinsic  # type: ignore[misc]
+def byte(_: Any, buffer: Any, at: Any) -> Any:
+    """(buffer, at) -> one byte as int64; numba's own indexing would also count from the end."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = _address(context, builder, signature.args[0], *args, _BYTE)
+        return builder.zext(_load(builder, place), _WORD)
+
+    return types.int64(buffer, types.int64), generate
+
+
+@intrinsic  # type: ignore[misc]
+def lowest(_: Any, bits: Any) -> Any:
+    """(bits) -> the number of the lowest bit set; there must be one."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic  # type: ignore[misc]
+def folded_product(_: Any, a: Any, b: Any) -> Any:
+    """(uint64, uint64) -> the two halves of their 128-bit product, xored."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        long = ir.IntType(128)
+        product = builder.mul(builder.zext(args[0], long), builder.zext(args[1], long))
+        high = builder.lshr(product, ir.Constant(long, 64))
+        return builder.xor(builder.trunc(product, _WORD), builder.trunc(high, _WORD))
+
+    return types.uint64(types.uint64, types.uint64), generate
+
+
+@inlined
+def same(a: Bytes, at_a: int, b: Bytes, at_b: int, size: int) -> bool:
+    """Whether two spans of `size` bytes are equal."""
+    while size > WIDTH:
+        if _differences(a, at_a, b, at_b) != 0:
+            return False
+        at_a += WIDTH
+        at_b += WIDTH
+        size -= WIDTH
+    return _differences(a, at_a, b, at_b) & ((1 << size) - 1) == 0

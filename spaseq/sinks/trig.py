@@ -1,0 +1,34 @@
+"""TriG: a named graph per answer, and its time; triples of one subject together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from spaseq.rdf.events import Triple
+from spaseq.rdf.terms import iri_text
+from spaseq.rdf.times import format_time
+from spaseq.sinks.graph import GraphSink
+
+_PREFIXES = """@prefix prov: <http://www.w3.org/ns/prov#> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+"""
+
+
+class TriG(GraphSink):
+    """Terms are written in full: which prefixes the events use is not known before the last."""
+
+    def open(self) -> None:
+        self.out.write(_PREFIXES)
+
+    def write_event(self, iri: str, triples: Sequence[Triple], time_ms: int) -> None:
+        graph = iri_text(iri)
+        body = "".join(_statements(triples))
+        time = f'{graph} prov:generatedAtTime "{format_time(time_ms)}"^^xsd:dateTime .'
+        self.out.write(f"\n{graph} {{\n{body}}}\n{time}\n")
+
+
+def _statements(triples: Sequence[Triple]) -> Iterator[str]:
+    """A statement for each stretch of triples with one subject."""
+    for subject, stretch in groupby(triples, key=lambda triple: triple[0]):
+        yield f"  {subject} " + " ;\n    ".join(f"{p} {o}" for _, p, o in stretch) + " .\n"

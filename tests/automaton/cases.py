@@ -1,0 +1,262 @@
+"""Sequences and solutions to evaluate: a query's text, and rows made by hand instead of graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from hypothesis import strategies as st
+
+from spaseq.algebra.answers import Answer
+from spaseq.compile import compile_query
+from spaseq.engine import SequenceStage
+from spaseq.plan.nodes import QueryPlan
+from spaseq.rdf.batches import BARE, SolutionBatch
+
+STREAMS = ("http://example/2", "http://example/1")
+"""The second comes first in order of IRI."""
+
+Values = dict[str, str | None]
+
+
+@dataclass(frozen=True)
+class Event:
+    """An event by its solutions: for each GPM, the values of its variables."""
+
+    time: int
+    k: int
+    stream: int
+    solutions: dict[str, list[Values]] = field(default_factory=dict)
+
+
+def query(
+    sequence: str,
+    gpms: dict[str, str],
+    within: str = "1 HOURS",
+    select: str = "*",
+    partition: str = "",
+    rest: str = "",
+) -> str:
+    """A query's text; `gpms` gives each GPM's graph pattern."""
+    streams = "\n".join(f"FROM STREAM S{i} <{iri}>" for i, iri in enumerate(STREAMS))
+    defined = "\n".join(f"DEFINE GPM {n} ON S0, S1 {{ {p} }}" for n, p in gpms.items())
+    return f"""PREFIX : <http://example/> SELECT {select} WITHIN {within} {partition} {rest}
+    {streams} WHERE {{ SEQ({sequence}) {defined} }}"""
+
+
+def letters(text: str, names: str = "ABC") -> tuple[dict[str, str], list[Event]]:
+    """GPMs with a variable each, and one event a second: `a1 b2` are solutions of A and B."""
+    gpms = {name: f"?x{name} :is ?{name.lower()}" for name in names}
+    events = []
+    for i, word in enumerate(text.split()):
+        name = word[0].upper()
+        values = {f"x{name}": f"<e{i}>", name.lower(): f'"{word}"'}
+        events.append(Event(1000 * i, 0, 0, {name: [values]} if name in names else {}))
+    return gpms, events
+
+
+def batch(plan: QueryPlan, events: Sequence[Event]) -> SolutionBatch:
+    """The rows that stage 1 would make of some events."""
+    names = {g.name: (i, g.variables) for i, g in enumerate(plan.gpms)}
+    rows: list[tuple[int, int, int, int, str, Values]] = []
+    for number, event in enumerate(events):
+        before = len(rows)
+        for name, solutions in event.solutions.items():
+            if name in names:
+                gpm, _ = names[name]
+                for values in solutions:
+                    place = event.stream, event.time, event.k
+                    rows.append((*place, gpm, f"http://example/g{number}", values))
+        if len(rows) == before and plan.needs_instants and not plan.partition:
+            graph = f"http://example/g{number}"
+            rows.append((event.stream, event.time, event.k, BARE, graph, {}))
+    values = {}
+    for variable in plan.variables:
+        column = np.empty(len(rows), dtype=object)
+        for i, row in enumerate(rows):
+            bound = row[3] != BARE and variable in plan.gpms[row[3]].variables
+            column[i] = row[5].get(variable) if bound else None
+        values[variable] = column
+    graphs = np.empty(len(rows), dtype=object)
+    graphs[:] = [row[4] for row in rows]
+    return SolutionBatch(
+        np.array([r[0] for r in rows], np.int32),
+        np.array([r[1] for r in rows], np.int64),
+        np.array([r[2] for r in rows], np.int32),
+        np.array([r[3] for r in rows], np.int32),
+        graphs,
+        values,
+    )
+
+
+def run(
+    plan: QueryPlan,
+    events: Sequence[Event],
+    limit: int | None = None,
+    restart_after: int | None = None,
+) -> tuple[list[Answer], int]:
+    """The answers and how many were withheld; one call of `advance` for each time.
+
+    `restart_after`: a new stage takes over from a snapshot after so many times.
+    """
+    stage = SequenceStage(plan, limit)
+    answers: list[Answer] = []
+    for number, time in enumerate(sorted({e.time for e in events})):
+        stage.push(batch(plan, [e for e in events if e.time == time]))
+        answers += stage.advance(time)
+        if number == restart_after:
+            snapshot = stage.snapshot()
+            stage = SequenceStage(plan, limit)
+            stage.restore(snapshot)
+    return answers + stage.close(), stage.withheld
+
+
+def texts(answers: Sequence[Answer]) -> list[str]:
+    """The answers of a stream of `letters`, as the values of their events."""
+    return [" ".join(str(t.event).removeprefix("http://example/g") for t in a.trace) for a in answers]
+
+
+def plans(text: str) -> dict[str, QueryPlan]:
+    """A query's plan for each evaluator that can run it."""
+    able = {
+        "chain": ["registers", "compact", "chain"],
+        "compact": ["registers", "compact"],
+    }.get(compile_query(text).evaluator, ["registers"])
+    return {name: compile_query(text, evaluator=name) for name in able}
+
+
+# --- generated ------------------------------------------------------------------------------------
+
+NAMES = "ABCDEFGH"
+_HERE = "@"
+"""Stands for a name that is still to be drawn."""
+
+
+@dataclass(frozen=True)
+class Case:
+    text: str
+    events: tuple[Event, ...]
+
+
+@st.composite
+def sequences(draw: st.DrawFn, depth: int = 2, plain: bool = False) -> tuple[str, bool]:
+    """The text of a sequence, and whether it can match nothing."""
+    steps = [draw(_steps(depth, plain)) for _ in range(draw(st.sampled_from([1, 2, 2, 3, 3, 4])))]
+    if len(steps) == 1 and steps[0][1]:
+        steps.append((_HERE, False))
+    text = steps[0][0]
+    for (_, before), (step, optional) in zip(steps, steps[1:], strict=False):
+        if not before and not optional and draw(st.sampled_from([False] * 5 + [True])):
+            text += f"{draw(st.sampled_from(',;:'))} {_HERE}!"
+        text += f"{draw(st.sampled_from(',;;::'))} {step}"
+    return text, all(optional for _, optional in steps)
+
+
+@st.composite
+def _steps(draw: st.DrawFn, depth: int, plain: bool) -> tuple[str, bool]:
+    kinds = ["name"] * 3 if plain or depth == 0 else ["name", "name", "name", "|", "bracket"]
+    kind = draw(st.sampled_from(kinds))
+    if kind == "name":
+        text = _HERE
+    else:
+        count = draw(st.sampled_from([2, 2, 3])) if kind == "|" else 1
+        operands = [draw(sequences(depth - 1)) for _ in range(count)]
+        if any(optional for _, optional in operands):
+            text = _HERE
+        elif kind == "|" and draw(st.booleans()):  # alternatives of one event are fit for `;`
+            text = f"({' | '.join(_HERE for _ in range(count))})"
+        else:
+            text = f"({' | '.join(text for text, _ in operands)})"
+    repeat = "" if plain else draw(st.sampled_from(["", "", "", "", "+", "*", "?", "{2}", "{1,2}"]))
+    return text + repeat, repeat in ("*", "?")
+
+
+_PATTERNS = {
+    "nothing": "[] :is []",
+    "own": "?{own} :is []",
+    "key": "?{own} :is ?k",
+    "key only": "[] :is ?k",
+    "maybe": "{{ ?{own} :is ?{own}2 }} UNION {{ ?{own} :was :x }}",
+    "shared": "?{own} :is ?s",
+}
+_KINDS = {
+    "own": ["own"],
+    "few variables": ["nothing", "nothing", "own"],
+    "key": ["key only", "key"],
+    "partition": ["key only", "key"],
+    "mixed": ["nothing", "own", "own", "key", "shared", "maybe"],
+}
+
+
+@st.composite
+def named(draw: st.DrawFn, sequence: str, once: bool) -> str:
+    """A sequence with names drawn; `once`: each name once, if there are enough."""
+    count = sequence.count(_HERE)
+    few = NAMES[: draw(st.sampled_from([2, 3, 4]))]
+    for i in range(count):
+        name = NAMES[i] if once and i < len(NAMES) else draw(st.sampled_from(few))
+        sequence = sequence.replace(_HERE, name, 1)
+    return sequence
+
+
+@st.composite
+def cases(
+    draw: st.DrawFn,
+    plain: bool = False,
+    strategies: Sequence[str] = ("",),
+    select: Sequence[str] = ("*",),
+    rest: Sequence[str] = ("",),
+) -> Case:
+    """A query and a stream for it."""
+    kind = draw(st.sampled_from(sorted(_KINDS)))
+    sequence, _ = draw(sequences(0 if plain else 2, plain))
+    text = draw(named(sequence, kind in ("own", "mixed") and draw(st.booleans())))
+    patterns = {
+        name: _PATTERNS[draw(st.sampled_from(_KINDS[kind]))].format(own=name.lower())
+        for name in sorted(set(text) & set(NAMES))
+    }
+    within = draw(
+        st.sampled_from(
+            ["1 HOURS", "9 SECONDS", "4 SECONDS", "5 SECONDS TUMBLING", "5 EVENTS", "9 EVENTS"]
+        )
+    )
+    head = f"{draw(st.sampled_from(strategies))} {draw(st.sampled_from(select))}"
+    partition = "PARTITION BY (?k)" if kind == "partition" else ""
+    whole = query(text, patterns, within, head, partition, draw(st.sampled_from(rest)))
+    return Case(whole, tuple(draw(events(patterns))))
+
+
+@st.composite
+def events(draw: st.DrawFn, patterns: dict[str, str], most: int = 11) -> list[Event]:
+    """Events on two streams, on few instants, with up to two solutions for some GPMs."""
+    found: list[Event] = []
+    time, count, due = 0, draw(st.integers(4, most)), sorted(patterns)
+    for i in range(count):
+        time += draw(st.sampled_from([0, 1000, 1000, 1000, 2000]))
+        stream = draw(st.sampled_from([0, 0, 1]))
+        k = sum(e.time == time and e.stream == stream for e in found)
+        solutions: dict[str, list[Values]] = {}
+        names = {due[i * len(due) // count]} if draw(st.booleans()) else set()
+        names |= draw(st.sets(st.sampled_from(due), max_size=2))
+        for name in sorted(names):
+            size = draw(st.sampled_from([1, 1, 1, 2]))
+            solutions[name] = [draw(_solutions(name, patterns[name])) for _ in range(size)]
+            if len(solutions[name]) == 2 and solutions[name][0] == solutions[name][1]:
+                del solutions[name][1]
+        found.append(Event(time, k, stream, solutions))
+    return found
+
+
+@st.composite
+def _solutions(draw: st.DrawFn, name: str, pattern: str) -> Values:
+    own = name.lower()
+    values: Values = {}
+    if f"?{own}" in pattern:
+        values[own] = draw(st.sampled_from(["<o1>", "<o1>", "<o2>"]))
+    if f"?{own}2" in pattern:
+        values[f"{own}2"] = draw(st.sampled_from([None, '"1"', '"2"']))
+    for variable in "ks":
+        if f"?{variable}" in pattern:
+            values[variable] = draw(st.sampled_from(["<v1>", "<v1>", "<v2>"]))
+    return values

@@ -1,0 +1,1 @@
+"""CONSTRUCT, REGISTER STREAM, and queries that read each other's streams."""

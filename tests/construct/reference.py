@@ -1,0 +1,73 @@
+"""CONSTRUCT by the words of the page: the oracle's answers put into the template.
+
+SPARQL 1.1 section 16.2: variables are replaced, blank nodes are fresh per solution, and triples
+with an unbound variable or an illegal construct are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import count
+
+from rdflib import BNode, Graph, Literal, URIRef
+from rdflib.term import Identifier
+
+from spaseq.lang import ast
+from tests.oracle.model import Streamset, Triple
+from tests.oracle.oracle import evaluate
+from tests.oracle.patterns import nt
+
+Event = tuple[int, list[Triple]]
+"""Time in ms, and the triples in the order of the template."""
+
+_fresh = count()
+
+
+def construct(
+    query: ast.Query, streams: Streamset, kb: Mapping[str, Graph] | None = None
+) -> list[Event]:
+    """The events of a CONSTRUCT query, in order; answers without triples are none.
+
+    Arguments and errors as of `tests.oracle.oracle.evaluate`.
+    """
+    assert isinstance(query.form, ast.Construct)
+    events = []
+    for answer in evaluate(replace(query, form=ast.Select(None)), streams, kb):
+        triples = _graph(query.form, answer.mu.values)
+        if triples:
+            events.append((answer.end[0], triples))
+    return events
+
+
+def _graph(form: ast.Construct, values: Mapping[str, Identifier]) -> list[Triple]:
+    nodes: dict[str, BNode] = {}
+    triples: dict[Triple, None] = {}
+    for triple in form.template:
+        assert isinstance(triple.predicate, ast.Var | ast.Iri)
+        s, p, o = (
+            _term(t, values, nodes) for t in (triple.subject, triple.predicate, triple.object)
+        )
+        if isinstance(s, URIRef | BNode) and isinstance(p, URIRef) and o is not None:
+            triples[s, p, o] = None
+    return list(triples)
+
+
+def _term(
+    term: ast.Term, values: Mapping[str, Identifier], nodes: dict[str, BNode]
+) -> Identifier | None:
+    match term:
+        case ast.Var(name):
+            return values.get(name)
+        case ast.Iri(iri):
+            return URIRef(iri)
+        case ast.Literal(lexical, datatype, language):
+            typed = None if datatype is None else URIRef(datatype)
+            return Literal(lexical, lang=language, datatype=typed, normalize=False)
+        case ast.BlankNode(label):
+            return nodes.setdefault(label, BNode(f"fresh{next(_fresh)}"))
+
+
+def texts(events: list[Event]) -> list[tuple[int, list[tuple[str, str, str]]]]:
+    """The same events as N-Triples texts."""
+    return [(time, [(nt(s), nt(p), nt(o)) for s, p, o in triples]) for time, triples in events]

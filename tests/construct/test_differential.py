@@ -1,0 +1,173 @@
+"""CONSTRUCT and chains of queries against the oracle, on generated queries and streams."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+from itertools import count
+
+import pytest
+from rdflib import Literal, URIRef
+
+import spaseq
+from spaseq.lang.parser import parse
+from spaseq.match import Match
+from tests.construct.reference import construct, texts
+from tests.oracle.choices import Choices, seeded
+from tests.oracle.comparison import comparable
+from tests.oracle.model import TooBig
+from tests.oracle.oracle import evaluate
+from tests.oracle.patterns import nt
+from tests.oracle.strategies import NS, STEP_1, Case, case
+
+SEED = os.environ.get("SPASEQ_ORACLE_SEED", "1")
+MADE = f"{NS}made"
+SIMPLE = STEP_1 - {"equality-join", "stateful-filter", "PREV", "!", "&", ","}
+"""Features of queries that have answers more often."""
+
+Triples = list[tuple[str, str, str]]
+
+
+def construct_query(choices: Choices, query: str, blanks: bool) -> str:
+    """The query with a generated template in place of its SELECT, and a stream registered."""
+    (select,) = [line for line in query.splitlines() if line.startswith("SELECT ")]
+    gpms = [line for line in query.splitlines() if "DEFINE GPM" in line]
+    variables = sorted({name for line in gpms for name in re.findall(r"\?\w+", line)})
+    things = [*variables, *variables, "?nothing", "ex:thing"] + ["_:n1", "_:n2"] * blanks
+    subjects, objects = [*things, "7"], [*things, '"text"@en', "7"]
+    predicates = ["ex:p", "ex:p", "ex:q", "a", *variables[:1]]
+    triples = [
+        f"{choices.pick(subjects)} {choices.pick(predicates)} {choices.pick(objects)}"
+        for _ in range(choices.pick([1, 2, 2, 3]))
+    ]
+    if not blanks:  # something that a reader can look for
+        triples.append(f"ex:thing ex:p {choices.pick(variables)}")
+    template = " . ".join(triples)
+    made = f"REGISTER STREAM <{MADE}> AS CONSTRUCT {{ {template} }}"
+    return query.replace(select, made)
+
+
+def inputs(example: Case) -> dict[str, list[spaseq.Event]]:
+    """The streams of an example as the API takes them."""
+    return {
+        stream: [
+            spaseq.Event([(nt(s), nt(p), nt(o)) for s, p, o in triples], time, iri)
+            for time, iri, triples in events
+        ]
+        for stream, events in example.streams.items()
+    }
+
+
+def renamed(graph: Triples) -> Triples:
+    """Blank nodes numbered in order of appearance."""
+    numbers = count()
+    names: dict[str, str] = {}
+
+    def name(text: str) -> str:
+        if not text.startswith("_:"):
+            return text
+        return names.get(text) or names.setdefault(text, f"_:{next(numbers)}")
+
+    return [(name(s), name(p), name(o)) for s, p, o in graph]
+
+
+def ended(matches: list[Match]) -> list[tuple[int, Triples]]:
+    return [(m.answer.end[0], renamed(list(m.answer.graph or ()))) for m in matches]
+
+
+def test_construct_gives_the_events_of_the_page() -> None:
+    tried = made = blank = 0
+    for number in range(300):
+        choices = seeded(f"construct:{SEED}:{number}")
+        example = case(choices, STEP_1)
+        query = construct_query(choices, example.query, blanks=True)
+        try:
+            expected = texts(construct(parse(query), example.streams, example.kb))
+        except TooBig:
+            continue
+        found = list(spaseq.run(query, inputs(example), example.kb, "local"))
+        assert ended(found) == [(time, renamed(graph)) for time, graph in expected], query
+        used = [{x for t in m.answer.graph or () for x in t if x[0] == "_"} for m in found]
+        assert sum(map(len, used)) == len(set().union(*used)), "blank nodes are fresh per match"
+        assert len({m.event for m in found}) == len(found)
+        tried, made = tried + 1, made + bool(found)
+        blank += any(used)
+    assert tried > 250
+    assert made > 50
+    assert blank > 20
+
+
+READER = f"""PREFIX ex: <{NS}>
+SELECT * WITHIN {{within}} FROM STREAM D <{MADE}> FROM STREAM S1 <{NS}stream/1>
+WHERE {{{{ SEQ({{sequence}})
+  DEFINE GPM X ON D {{{{ ?x ex:p ?y }}}}
+  DEFINE GPM Y ON D {{{{ ?x ?any ?z }}}}
+  DEFINE GPM Z ON D, S1 {{{{ ?s ?r ?t }}}} }}}}"""
+
+
+def test_a_query_reads_the_stream_that_another_registers() -> None:
+    answers = [chained(seeded(f"chain:{SEED}:{number}")) for number in range(200)]
+    assert sum(n > 0 for n in answers) > 40
+
+
+def chain(choices: Choices) -> tuple[str, str, Case]:
+    """A query that makes a stream, one that reads it, and what they run on."""
+    example = case(choices, SIMPLE, 8)
+    maker = construct_query(choices, example.query, blanks=False)
+    reader = READER.format(
+        within=choices.pick(["5 SECONDS", "20 SECONDS"]),
+        sequence=choices.pick(["X; Y", "X, Z", "X; Z!; Y", "(X & Z)", "X, Y?, Z", "X; Y{2}"]),
+    )
+    return maker, reader, replace(example, streams={f"{NS}stream/1": [], **example.streams})
+
+
+@pytest.mark.spark
+def test_many_chains_in_one_run_on_spark() -> None:
+    """Each with streams of its own, set apart by number."""
+    queries: list[str] = []
+    streams: dict[str, list[spaseq.Event]] = {}
+    for number in range(12):
+        maker, reader, example = chain(seeded(f"spark:{SEED}:{number}"))
+        for query in (reader, maker):
+            for path in ("stream/", "made"):
+                query = query.replace(f"<{NS}{path}", f"<{NS}{number}/{path}")
+            queries.append(query)
+        for stream, events in inputs(example).items():
+            streams[stream.replace(NS, f"{NS}{number}/")] = events
+    local, spark = (
+        [(m.query, m.answer) for m in spaseq.run(queries, streams, runtime=runtime)]
+        for runtime in ("local", "spark")
+    )
+    assert local == spark
+    assert len({query for query, _ in local}) > 6
+
+
+def chained(choices: Choices) -> int:
+    """Checks one example; how many answers the second query has."""
+    maker, reader, example = chain(choices)
+    streams = example.streams
+    try:
+        events = construct(parse(maker), streams, example.kb)
+    except TooBig:
+        return 0
+    matches = list(spaseq.run([reader, maker], inputs(example), example.kb, "local"))
+    made = [m for m in matches if m.query == MADE]
+    assert ended(made) == texts(events)
+    names = [m.event for m in made]
+    derived = [(time, iri, triples) for (time, triples), iri in zip(events, names, strict=True)]
+    try:
+        expected = evaluate(parse(reader), {**streams, MADE: derived})
+    except TooBig:
+        return 0
+    found = [m.answer for m in matches if m.query != MADE]
+    assert [comparable(a) for a in found] == [comparable(a) for a in expected]
+    return len(found)
+
+
+def test_the_reference_leaves_out_what_rdf_does_not_allow() -> None:
+    query = parse(f"""PREFIX ex: <{NS}> CONSTRUCT {{ ?o ex:p ?s . ?s ex:p ?o ; ex:q ?u . }}
+    WITHIN 1 SECONDS FROM STREAM S <{NS}s> {{ SEQ(A) DEFINE GPM A ON S {{ ?s ex:v ?o }} }}""")
+    a, v = URIRef(f"{NS}a"), URIRef(f"{NS}v")
+    events = construct(query, {f"{NS}s": [(0, None, [(a, v, Literal("x"))])]})
+    assert texts(events) == [(0, [(f"<{NS}a>", f"<{NS}p>", '"x"')])]

@@ -1,0 +1,231 @@
+"""Graph patterns on batches of events: facts that a reader of SPARQL 1.1 can check."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from spaseq.algebra.groups import translate_group
+from spaseq.gpm.evaluator import GpmEvaluator
+from spaseq.gpm.partitions import VerticalPartition
+from tests.gpm.graphs import batch_of, group_of, knowledge_of, solutions
+
+P, Q, R = (f"<http://e/{name}>" for name in "pqr")
+A, B, C = (f"<http://e/{name}>" for name in "abc")
+INTEGER = "^^<http://www.w3.org/2001/XMLSchema#integer>"
+ONE, TWO, ZERO_ONE = f'"1"{INTEGER}', f'"2"{INTEGER}', f'"01"{INTEGER}'
+KB = "http://e/kb0"
+
+
+def rows(*bindings: dict[str, str]) -> dict[frozenset[tuple[str, str]], int]:
+    """A multiset of solutions."""
+    found: dict[frozenset[tuple[str, str]], int] = {}
+    for binding in bindings:
+        key = frozenset(binding.items())
+        found[key] = found.get(key, 0) + 1
+    return found
+
+
+def test_solutions_belong_to_their_event():
+    events = [[(A, P, ONE)], [], [(A, P, TWO), (B, P, TWO)]]
+    assert solutions("{ ?x :p ?y }", events) == [
+        rows({"x": A, "y": ONE}),
+        rows(),
+        rows({"x": A, "y": TWO}, {"x": B, "y": TWO}),
+    ]
+
+
+def test_triples_of_different_events_do_not_join():
+    assert solutions("{ ?x :p ?y ; :q ?z }", [[(A, P, ONE)], [(A, Q, TWO)]]) == [rows(), rows()]
+
+
+def test_blank_nodes_of_different_events_do_not_join():
+    events = [[("_:n", P, ONE)], [("_:n", Q, TWO)], [("_:n", P, ONE), ("_:n", Q, TWO)]]
+    found = solutions("{ ?x :p ?y ; :q ?z }", events)
+    assert found == [rows(), rows(), rows({"x": "_:n", "y": ONE, "z": TWO})]
+
+
+def test_a_triple_that_stands_in_an_event_twice_counts_once():
+    twice = [(A, P, ONE), (A, P, ONE)]
+    assert solutions("{ ?x :p ?y }", [twice]) == [rows({"x": A, "y": ONE})]
+    assert solutions("{ ?x ?p ?y }", [twice]) == [rows({"x": A, "p": P, "y": ONE})]
+
+
+def test_joins_are_by_term_and_filters_by_value():
+    event = [(A, P, ONE), (B, Q, ZERO_ONE)]
+    assert solutions("{ ?x :p ?v . ?y :q ?v }", [event]) == [rows()]
+    found = solutions("{ ?x :p ?v . ?y :q ?w FILTER(?v = ?w) }", [event])
+    assert found == [rows({"x": A, "v": ONE, "y": B, "w": ZERO_ONE})]
+
+
+def test_a_constant_is_found_by_its_term():
+    events = [[(A, P, ONE)], [(A, P, ZERO_ONE)], [(A, P, B)]]
+    assert solutions("{ ?x :p 1 }", events) == [rows({"x": A}), rows(), rows()]
+    assert solutions("{ :a :p :b }", events) == [rows(), rows(), rows({})]
+
+
+def test_a_variable_may_stand_in_several_places():
+    event = [(A, A, A), (A, A, B), (A, P, A), (P, P, A)]
+    assert solutions("{ ?x ?x ?x }", [event]) == [rows({"x": A})]
+    assert solutions("{ ?x :p ?x }", [event]) == [rows({"x": A})]
+    assert solutions("{ ?x ?x ?y }", [event]) == [
+        rows({"x": A, "y": A}, {"x": A, "y": B}, {"x": P, "y": A})
+    ]
+
+
+def test_blank_nodes_of_the_pattern_are_no_variables_but_count():
+    event = [(A, P, ONE), (A, P, TWO)]
+    assert solutions("{ ?x :p [] }", [event]) == [rows({"x": A}, {"x": A})]
+
+
+def test_patterns_without_a_common_variable_make_every_combination_within_an_event():
+    event = [(A, P, ONE), (B, P, ONE), (A, Q, TWO)]
+    assert solutions("{ ?x :p 1 . ?y :q 2 }", [event, []]) == [
+        rows({"x": A, "y": A}, {"x": B, "y": A}),
+        rows(),
+    ]
+
+
+def test_the_empty_pattern_matches_every_event_once():
+    assert solutions("{}", [[], [(A, P, ONE)]]) == [rows({}), rows({})]
+
+
+def test_no_events_have_no_solutions():
+    assert solutions("{ ?x :p ?y FILTER(?y > 1) }", []) == []
+    assert solutions("{}", []) == []
+
+
+def test_a_filter_over_an_unbound_variable_is_false():
+    assert solutions("{ ?x :p ?y FILTER(?z > 1) }", [[(A, P, ONE)]]) == [rows()]
+    assert solutions("{ ?x :p ?y FILTER(!BOUND(?z)) }", [[(A, P, ONE)]]) != [rows()]
+
+
+def test_a_filter_in_an_inner_group_does_not_see_the_outer_one():
+    events = [[(A, P, ONE), (A, Q, TWO)]]
+    assert solutions("{ ?x :p ?y { ?x :q ?z FILTER(?y < ?z) } }", events) == [rows()]
+    assert solutions("{ ?x :p ?y . ?x :q ?z FILTER(?y < ?z) }", events) != [rows()]
+
+
+@pytest.mark.parametrize(
+    ("path", "count"),
+    [(":p|:p", 2), (":p?", 1), (":p*", 1), (":p+", 1), ("(:p|:p)+", 1), ("!:q", 1), ("!:p", 0)],
+)
+def test_alternatives_count_twice_and_repetitions_once(path, count):
+    [found] = solutions(f"{{ :a {path} :b }}", [[(A, P, B)]])
+    assert found == ({frozenset(): count} if count else {})
+
+
+def test_a_path_of_length_zero_joins_a_constant_that_is_nowhere_with_itself():
+    assert solutions("{ :c :p* ?x }", [[(A, P, B)]]) == [rows({"x": C})]
+    assert solutions("{ ?x :p? :c }", [[]]) == [rows({"x": C})]
+
+
+def test_paths_stay_within_their_event():
+    events = [[(A, P, B)], [(B, P, C)], [(A, P, B), (B, P, C)]]
+    assert solutions("{ :a :p+ ?x }", events) == [
+        rows({"x": B}),
+        rows(),
+        rows({"x": B}, {"x": C}),
+    ]
+
+
+# --- knowledge base ------------------------------------------------------------------------------
+
+
+def test_a_graph_block_joins_event_and_knowledge_base():
+    kb = {KB: [(A, Q, B), (A, Q, C), (B, Q, C)]}
+    events = [[(A, P, ONE)], [(C, P, ONE)], [(B, P, ONE), (B, P, TWO)]]
+    assert solutions("{ ?x :p ?y GRAPH :kb0 { ?x :q ?z } }", events, kb) == [
+        rows({"x": A, "y": ONE, "z": B}, {"x": A, "y": ONE, "z": C}),
+        rows(),
+        rows({"x": B, "y": ONE, "z": C}, {"x": B, "y": TWO, "z": C}),
+    ]
+
+
+def test_a_join_on_three_variables_with_the_knowledge_base():
+    kb = {KB: [(A, P, ONE), (A, Q, ONE), (B, Q, TWO)]}
+    events = [[(A, P, ONE), (B, P, TWO)], [(B, Q, TWO), (B, Q, ONE)]]
+    assert solutions("{ ?x ?y ?z GRAPH :kb0 { ?x ?y ?z } }", events, kb) == [
+        rows({"x": A, "y": P, "z": ONE}),
+        rows({"x": B, "y": Q, "z": TWO}),
+    ]
+
+
+def test_parts_of_a_graph_block_that_share_no_variable_join_the_event_one_by_one():
+    kb = {KB: [(f"<http://e/{i}>", Q, f'"{i}"') for i in range(3000)]}
+    event = [("<http://e/7>", P, "<http://e/8>")]
+    block = "GRAPH :kb0 { ?x :q ?m . ?y :q ?n FILTER(?m != ?n) FILTER(?n != '9') }"
+    assert solutions(f"{{ ?x :p ?y {block} }}", [event, []], kb) == [
+        rows({"x": "<http://e/7>", "y": "<http://e/8>", "m": '"7"', "n": '"8"'}),
+        rows(),
+    ]
+
+
+def test_a_graph_that_is_not_loaded_has_no_solutions_not_even_the_empty_one():
+    assert solutions("{ GRAPH :kb1 {} }", [[]], {KB: []}) == [rows()]
+    assert solutions("{ GRAPH :kb0 {} }", [[]], {KB: []}) == [rows({})]
+
+
+def test_a_knowledge_base_blank_node_is_none_of_the_event_s(tmp_path):
+    from spaseq.kb.load import load_kb
+
+    (tmp_path / "kb.ttl").write_text(f"_:n {Q} {ONE} .")
+    kb = load_kb([(KB, tmp_path / "kb.ttl")])
+    pattern = translate_group(group_of("{ ?x :p ?y GRAPH :kb0 { ?x :q ?z } }"))
+    found = GpmEvaluator(pattern, kb).evaluate(batch_of([[("_:n", P, ONE)]]))
+    assert len(found.event) == 0
+
+
+def test_one_evaluator_serves_many_batches():
+    kb = knowledge_of({KB: [(A, Q, B), (B, Q, C)]})
+    pattern = translate_group(group_of("{ ?x :p ?y GRAPH :kb0 { ?x :q ?z } }"))
+    evaluator = GpmEvaluator(pattern, kb)
+    for subject, other in ((A, B), (B, C), (A, B)):
+        found = evaluator.evaluate(batch_of([[], [(subject, P, ONE)]]))
+        assert found.event.tolist() == [1]
+        assert {v: found.terms[c[0]] for v, c in found.columns.items()} == {
+            "x": subject,
+            "y": ONE,
+            "z": other,
+        }
+
+
+# --- bindings ------------------------------------------------------------------------------------
+
+
+def test_every_variable_has_a_column_and_codes_of_the_event_are_the_batch_s():
+    batch = batch_of([[(A, P, ONE)]])
+    pattern = translate_group(group_of("{ ?x :p ?y OPTIONAL { ?x :q ?z } BIND(7 AS ?w) }"))
+    found = GpmEvaluator(pattern, knowledge_of({})).evaluate(batch)
+    assert sorted(found.columns) == ["w", "x", "y", "z"]
+    assert found.columns["z"].tolist() == [-1]
+    assert found.columns["x"][0] < len(batch.terms) <= found.columns["w"][0]
+    assert all(c.dtype == np.int32 for c in found.columns.values())
+    assert found.event.dtype == np.int64
+
+
+def test_patterns_may_share_the_partition_of_a_batch():
+    batch = batch_of([[(A, P, ONE)], [(B, Q, TWO)]])
+    index = VerticalPartition(batch)
+    for text, event in (("{ ?x :p ?y }", 0), ("{ ?x :q ?y }", 1), ("{ ?x ?p 1 }", 0)):
+        evaluator = GpmEvaluator(translate_group(group_of(text)), knowledge_of({}))
+        assert evaluator.evaluate(index).event.tolist() == [event]
+    assert batch.terms == batch_of([[(A, P, ONE)], [(B, Q, TWO)]]).terms
+
+
+# --- sub-SELECT ----------------------------------------------------------------------------------
+
+
+def test_aggregates_are_taken_over_each_event_by_itself():
+    events = [[(A, P, ONE), (B, P, TWO)], [], [(A, P, TWO)]]
+    assert solutions("{ { SELECT (COUNT(*) AS ?n) (SUM(?y) AS ?s) { ?x :p ?y } } }", events) == [
+        rows({"n": TWO, "s": f'"3"{INTEGER}'}),
+        rows({"n": f'"0"{INTEGER}', "s": f'"0"{INTEGER}'}),
+        rows({"n": ONE, "s": TWO}),
+    ]
+
+
+def test_limits_hold_for_each_event_by_itself():
+    events = [[(A, P, ONE), (B, P, TWO)], [(C, P, TWO), (A, P, ONE)]]
+    found = solutions("{ { SELECT ?x { ?x :p ?y } ORDER BY DESC(?y) LIMIT 1 } }", events)
+    assert found == [rows({"x": B}), rows({"x": C})]

@@ -1,0 +1,90 @@
+"""Generated streamsets: events that bite on the generated queries, ties and all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from rdflib import XSD, Graph, Literal, URIRef
+
+from tests.oracle.choices import Choices
+from tests.oracle.model import Triple
+
+NS = "http://example.org/"
+KB = f"{NS}kb"
+STREAMS = [f"{NS}stream/{i}" for i in (1, 2, 3)]
+
+Arrivals: TypeAlias = list[tuple[int, str | None, list[Triple]]]
+
+
+def term(local: str) -> URIRef:
+    return URIRef(NS + local)
+
+
+def number(lexical: str, datatype: URIRef = XSD.integer) -> Literal:
+    return Literal(lexical, datatype=datatype, normalize=False)
+
+
+def knowledge() -> dict[str, Graph]:
+    """A limit for each key, and an owner for one."""
+    graph = Graph()
+    for key, limit in (("k1", "1"), ("k2", "3")):
+        graph.add((term(key), term("limit"), number(limit)))
+    graph.add((term("k1"), term("owner"), term("someone")))
+    return {KB: graph}
+
+
+def observations(
+    choices: Choices, features: frozenset[str], names: list[str], due: str
+) -> list[Triple]:
+    """The triples of one event: up to two observations, each a possible solution; or neither.
+
+    `due` is the GPM that the event should rather match.
+    """
+    triples: list[Triple] = []
+    keys = ["k1", "k1", "k2"] if "several-keys" in features else ["k1"]
+    for subject in map(term, ("o1", "o2")[: choices.pick([1, 1, 1, 1, 2, 2, 0])]):
+        kind = choices.pick([due] * 2 * len(names) + [*names, *names, "Other"])
+        triples.append((subject, term("is"), term(kind)))
+        triples.append((subject, term("v"), _value(choices, features)))
+        if not choices.chance(6):
+            triples.append((subject, term("k"), term(choices.pick(keys))))
+            triples.append((subject, term("g"), number(choices.pick("001"))))
+        if choices.chance(2):
+            triples.append((subject, term("w"), number(choices.pick("112"))))
+    return triples
+
+
+def _value(choices: Choices, features: frozenset[str]) -> Literal:
+    value = str(choices.pick(range(4)))
+    if "lexical-forms" in features and choices.chance(6):
+        return choices.pick([number(f"0{value}"), number(f"{value}.0", XSD.decimal)])
+    return number(value)
+
+
+def streamset(
+    choices: Choices, features: frozenset[str], names: list[str], iris: list[str], most: int
+) -> dict[str, Arrivals]:
+    """Up to `most` events over the given streams, in order of time, on few instants."""
+    streams: dict[str, Arrivals] = {iri: [] for iri in iris}
+    time = 0
+    steps = [0, 1000, 1000, 1000, 2000, 5000] if "ties" in features else [1000, 1000, 2000, 5000]
+    count = choices.pick([0, 1, 2, 3, *(n for n in range(4, most + 1) for _ in range(4))])
+    for i in range(count):
+        time += choices.pick(steps)
+        triples = observations(choices, features, names, names[i * len(names) // count])
+        streams[choices.pick(iris)].append((time, f"{NS}event/{i}", triples))
+    return streams
+
+
+def stream_features(streams: dict[str, Arrivals]) -> Iterator[str]:
+    """What the events are remarkable for."""
+    events = [event for arrivals in streams.values() for event in arrivals]
+    if len({time for time, _, _ in events}) < len(events):
+        yield "ties"
+    terms = [o for _, _, triples in events for _, _, o in triples]
+    if {term("k1"), term("k2")} <= set(terms):
+        yield "several-keys"
+    if any(isinstance(o, Literal) and not re.fullmatch("[0-9]", o) for o in terms):
+        yield "lexical-forms"

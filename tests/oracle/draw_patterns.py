@@ -1,0 +1,192 @@
+"""Generated graph patterns: first what they match, then FILTERs over what other steps bind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from spaseq.lang import ast
+from tests.oracle.draw_sequences import Grammar
+from tests.oracle.steps import (
+    Choice,
+    Step,
+    find_group_variables,
+    group_variables,
+    parts,
+    positive_names,
+    unfold,
+)
+
+
+@dataclass
+class Gpm:
+    """A GPM being drawn: its own variable, all it binds, its triples and its filters."""
+
+    name: str
+    own: str
+    binds: set[str]
+    text: list[str]
+    filters: list[str] = field(default_factory=list)
+
+
+class Patterns:
+    """Draws the GPMs of a sequence: first their triples, then filters over what others bind."""
+
+    def __init__(self, grammar: Grammar, keys: tuple[str, ...], sequence: ast.Sequence) -> None:
+        self.grammar = grammar
+        self.keys = keys
+        self.steps = unfold(sequence)
+        self.positive = positive_names(self.steps)
+        self.gpms = {name: self.bare(name) for name in grammar.names}
+        binds = {name: frozenset(gpm.binds) for name, gpm in self.gpms.items()}
+        find_group_variables(self.steps, binds, frozenset(keys))
+        self.groups = group_variables(self.steps)
+        whole = frozenset().union(*(binds[name] for name in self.positive))
+        found: dict[str, list[Place]] = {}
+        for name, place in places(self.steps, binds, Place(), whole):
+            found.setdefault(name, []).append(place)
+        for name, all_places in found.items():
+            self.filter(self.gpms[name], common(all_places, name))
+
+    def bare(self, name: str) -> Gpm:
+        """A GPM without filters."""
+        use, pick = self.grammar.use, self.grammar.pick
+        low = name.lower()
+        value, subject = f"?v{low}", pick(["[]", "[]", f"?s{low}"])
+        if use("equality-join", one_in=8):
+            value = pick(["?x", "?x", "2"])
+        pairs = [f"ex:v {value}"]
+        if pick([True, False]):
+            pairs.append(f"ex:is ex:{name}")
+        if self.keys and (name in self.positive or pick([True, True, False])):
+            pairs.extend(f"ex:{key} ?{key}" for key in self.keys)
+        elif use("equality-join", one_in=6):
+            pairs.append("ex:k ?key")
+        text = [f"{subject} {' ; '.join(pairs)} .", *self.extras(low, subject, pairs)]
+        binds = {v for v in re.findall(r"\?(\w+)", " ".join(text)) if v[0] != "h"}
+        return Gpm(name, value.lstrip("?"), binds, text)
+
+    def extras(self, low: str, subject: str, pairs: list[str]) -> Iterator[str]:
+        """What is more than a basic graph pattern; variables it does not bind begin with h."""
+        use = self.grammar.use
+        if use("OPTIONAL", one_in=12):
+            yield f"OPTIONAL {{ {subject.replace('[]', f'?o{low}')} ex:w ?w{low} }}"
+        if use("UNION", one_in=12):
+            yield f"{{ ?u{low} ex:w 1 }} UNION {{ ?u{low} ex:w 2 }}"
+        if use("BIND", one_in=12):
+            yield f"BIND(IF({pairs[0].split()[1]} < 2, ex:low, ex:high) AS ?b{low})"
+        if use("VALUES", one_in=12):
+            yield f"VALUES ?y{low} {{ 1 2 }}"
+        if subject != "[]" and use("sub-SELECT", one_in=8):
+            yield (
+                f"{{ SELECT {subject} (COUNT(?h{low}) AS ?n{low}) "
+                f"WHERE {{ {subject} ?h{low} ?hh{low} }} GROUP BY {subject} }}"
+            )
+        if subject != "[]" and use("MINUS", one_in=8):
+            yield f"MINUS {{ {subject} ex:w 1 }}"
+        if use("EXISTS", one_in=12):
+            word = self.grammar.pick(["EXISTS", "NOT EXISTS"])
+            yield f"FILTER {word} {{ {subject.replace('[]', f'?h{low}')} ex:w 1 }}"
+        if use("GRAPH", one_in=12):
+            key = next((v for v in ("?k", "?key") if any(v in p.split() for p in pairs)), "ex:k1")
+            yield f"GRAPH ex:kb {{ {key} ex:limit ?l{low} }}"
+
+    # filters
+
+    def filter(self, gpm: Gpm, place: Place) -> None:
+        use, pick = self.grammar.use, self.grammar.pick
+        own = f"?{gpm.own}" if gpm.own in gpm.binds else gpm.own
+        if self.grammar.choices.chance(6):
+            gpm.filters.append(f"{own} {self.compare()} {pick(range(5))}")
+        seen = sorted(v for v in place.seen if v[0] in "vx" and v not in gpm.binds)
+        if seen and use("stateful-filter", one_in=3):
+            change = pick(["", "", " + 1", " - 1"])
+            gpm.filters.append(f"{own} {self.compare()} ?{pick(seen)}{change}")
+        before = sorted(v for v in place.group if v[0] in "vx")
+        if before and use("PREV", one_in=2):
+            asked = gpm.own if gpm.own in before and not place.negated else pick(before)
+            rises = f"{own} {self.compare()} PREV(?{asked})"
+            gpm.filters.append(pick([rises, *[f"COALESCE({rises}, true)"] * 2]))
+        finished = sorted(self.groups & place.seen - place.around - gpm.binds)
+        if finished and use("aggregate", one_in=3):
+            self.grammar.used.add("aggregate-in-filter")
+            gpm.filters.append(
+                f"{self.aggregate(pick(finished))} {self.compare()} {pick(range(4))}"
+            )
+        if place.names and use("TIMESTAMP", one_in=12):
+            self.grammar.used.add("TIMESTAMP-in-filter")
+            moment = '"1970-01-01T00:00:04Z"^^xsd:dateTime'
+            gpm.filters.append(f"TIMESTAMP({pick(sorted(place.names))}) {self.compare()} {moment}")
+
+    def compare(self) -> str:
+        return str(self.grammar.pick(["<", ">", "<=", "<=", ">=", ">=", "=", "!=", "!="]))
+
+    def aggregate(self, variable: str) -> str:
+        """SAMPLE is left out: any value of the list would be right."""
+        numeric = ["SUM", "MIN", "MAX", "AVG"] if variable[0] in "vxwln" else []
+        name = self.grammar.pick(["COUNT", "FIRST", "LAST", *numeric])
+        distinct = "DISTINCT " if name == "COUNT" and self.grammar.choices.chance(4) else ""
+        return f"{name}({distinct}?{variable})"
+
+    def text(self, gpm: Gpm, on: str) -> str:
+        body = " ".join([*gpm.text, *(f"FILTER({f})" for f in gpm.filters)])
+        return f"  DEFINE GPM {gpm.name} ON {on} {{ {body} }}"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a GPM name stands.
+
+    `seen`: the variables bound before it; `names`: the GPMs that TIMESTAMP may ask for; `group`:
+    the group variables of the steps around it, `around`: of those and the steps inside them.
+    """
+
+    seen: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
+    group: frozenset[str] = frozenset()
+    around: frozenset[str] = frozenset()
+    negated: bool = False
+
+
+def places(
+    steps: list[Step], binds: Mapping[str, frozenset[str]], before: Place, whole: frozenset[str]
+) -> Iterator[tuple[str, Place]]:
+    """Every GPM name with its place, in the order of the text; negated steps see everything."""
+    for step in steps:
+        here = before
+        if step.repeats:
+            here = replace(
+                before, group=before.group | step.group, around=before.around | step.inside
+            )
+        if step.negated:
+            names = frozenset() if here.around else here.names
+            here = replace(here, names=names, seen=here.seen | whole, negated=True)
+        after = here
+        if isinstance(step.atom, str):
+            yield step.atom, here
+            after = _past(here, step.atom, binds)
+        for inner in parts(step.atom):
+            start = here if isinstance(step.atom, Choice) and step.atom.kind == "|" else after
+            for name, place in places(inner, binds, start, whole):
+                yield name, place
+                if here.negated or not place.negated:
+                    after = _past(after, name, binds)
+        if not step.negated:
+            before = replace(before, seen=after.seen, names=after.names)
+
+
+def common(all_places: list[Place], name: str) -> Place:
+    """What may be relied on wherever a GPM stands; it is not asked when its own last event was."""
+    once = len(all_places) == 1
+    return Place(
+        all_places[0].seen,
+        all_places[0].names - {name} if once else frozenset(),
+        frozenset.intersection(*(p.group for p in all_places)),
+        frozenset().union(*(p.around for p in all_places)),
+        any(p.negated for p in all_places),
+    )
+
+
+def _past(place: Place, name: str, binds: Mapping[str, frozenset[str]]) -> Place:
+    return replace(place, seen=place.seen | binds[name], names=place.names | {name})

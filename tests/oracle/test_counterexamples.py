@@ -1,0 +1,89 @@
+"""Shrunk examples on which engine and oracle once disagreed; they must agree for good.
+
+An event is `KIND VALUE @SECONDS`, all on one stream; GPM X takes the events of kind X unless the
+case says more.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.oracle.draw_events import NS, STREAMS, Arrivals, number, term
+from tests.oracle.strategies import Case
+from tests.oracle.test_differential import Tally, compare
+
+CASES = {
+    "an operand of AND is a match by itself, whatever the other operand takes": (
+        "A ; (A , B AND C+)",
+        "WITHIN 1 SECONDS",
+        {"C": "[] ex:v ?c"},
+        "A@0 A@0 A@0 B@0 B@0 B@0 C@0 C@0",
+    ),
+    "an event that one operand of AND takes still forestalls in the other": (
+        "(A , B AND (C ; D | E))",
+        "WITHIN 1 SECONDS",
+        {"A": "[] ex:v ?a", "B": "[] ex:v ?b"},
+        "C@2 C@2 D@2 D@2",
+    ),
+    "a strict operand of AND beside an older partial match": (
+        "(A AND (B , C AND D))",
+        "WITHIN 1 SECONDS TUMBLING FROM 1970-01-01T00:00:02Z",
+        {"A": "[] ex:v ?a", "B": "[] ex:v ?b"},
+        "A@0 C@1 C@1 D@1 D@1",
+    ),
+    "a group variable of the other operand of AND, in a later interval": (
+        "((A , B | C)+ AND D)",
+        "WITHIN 1 SECONDS TUMBLING FROM 1970-01-01T00:00:02Z",
+        {"D": "[] ex:v ?d FILTER(FIRST(?c) >= 0)"},
+        "A@0 C@1 D@1",
+    ),
+    "an older solution of one event twice, before a tumbling interval ends": (
+        "((A : B{2} | B) AND C AND D)",
+        "WITHIN 5 SECONDS TUMBLING FROM 1970-01-01T00:00:02Z",
+        {"D": "[] ex:v ?d"},
+        "A@5 B@7 C@7 D@7",
+    ),
+    "TIMESTAMP of an optional step in a negation in last place": (
+        "A? , B , C!",
+        "WITHIN 1 SECONDS",
+        {"C": '[] ex:v ?c FILTER(TIMESTAMP(A) < "1970-01-01T00:00:04Z"^^xsd:dateTime)'},
+        "A@0 B@0 C@0",
+    ),
+}
+
+
+def arrivals(events: str) -> Arrivals:
+    """`A 1 @2` and the like, blanks and value left out at will."""
+    rows: Arrivals = []
+    for i, (kind, value, seconds) in enumerate(re.findall(r"([A-Z])(\d*)@(\d+)", events)):
+        subject = term("o1")
+        triples = [
+            (subject, term("is"), term(kind)),
+            (subject, term("v"), number(value or "0")),
+        ]
+        rows.append((int(seconds) * 1000, f"{NS}event/{i}", triples))
+    return rows
+
+
+def query(sequence: str, window: str, patterns: dict[str, str]) -> str:
+    names = sorted(set(re.findall(r"\b[A-Z]\b", sequence)))
+    own = {x: f"[] ex:v ?{x.lower()} ; ex:is ex:{x}" for x in names}
+    gpms = "\n".join(f"DEFINE GPM {x} ON S {{ {(own | patterns)[x]} }}" for x in names)
+    return f"""PREFIX ex: <{NS}>
+        PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>
+        SELECT * {window} FROM STREAM S <{STREAMS[0]}>
+        WHERE {{ SEQ({sequence})
+        {gpms} }}"""
+
+
+@pytest.mark.parametrize("cuts", [1, 2, 3])
+@pytest.mark.parametrize("name", CASES)
+def test_agreement(name: str, cuts: int) -> None:
+    sequence, window, patterns, events = CASES[name]
+    example = Case(query(sequence, window, patterns), frozenset(), {STREAMS[0]: arrivals(events)})
+    tally = Tally()
+    wrong = compare(example, tally, cuts)
+    assert wrong is None, f"{wrong.kind}\n{wrong.text}"
+    assert not tally.too_big
