@@ -77,14 +77,22 @@ def kernel(function: F) -> F:
     return cast("F", compiled)
 
 
+_PART = {
+    "nogil": True,
+    "error_model": "numpy",
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+}
+
+
 def part(function: F) -> F:
-    """A function that kernels call; it is compiled into each of them."""
-    return cast("F", numba.njit(function, nogil=True, error_model="numpy"))
+    """A function that only kernels call; it is compiled into each of them."""
+    return cast("F", numba.njit(function, **_PART))
 
 
 def inlined(function: F) -> F:
     """A `part` whose body replaces its calls: for what is called once or more per byte or term."""
-    return cast("F", numba.njit(function, nogil=True, error_model="numpy", forceinline=True))
+    return cast("F", numba.njit(function, forceinline=True, **_PART))
 
 
 @dataclass(frozen=True, slots=True)

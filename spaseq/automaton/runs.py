@@ -84,7 +84,7 @@ class Frame:
     automaton: Automaton
     conjunction: bool  # all events below must have one timestamp
     left: Run | None = None  # the first operand's match, for a run of the second operand
-    taken: frozenset[tuple[int, Instant]] = frozenset()  # events that AND forbids, outer ones too
+    taken: frozenset[tuple[int, Instant]] = frozenset()  # the first operand's events, for AND
     awaits_left: bool = False  # a first operand of & or AND
 
 
@@ -94,6 +94,7 @@ class Outside:
 
     groups: Mapping[str, tuple[str, ...]]
     previous: Mapping[str, str]
+    trace: tuple[tuple[int, Row], ...]  # (GPM index, row)
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import TypeAlias
 
 from spaseq.automaton.arena import NIL, Arena
@@ -87,8 +88,9 @@ class TakeEnv:
         return segment(self.lists, self.groups, name, view) if self.groups else ()
 
     def time(self, gpm: str) -> int | None:
-        times = [row[1] for g, row in trace_of(self.trace, self.run) if self.names[g] == gpm]
-        return max(times, default=None)
+        around = self.run.outside.trace if self.run.outside else ()
+        taken = chain(around, trace_of(self.trace, self.run))
+        return max((row[1] for g, row in taken if self.names[g] == gpm), default=None)
 
 
 def trace_of(nodes: TraceNodes, run: Run) -> Iterable[tuple[int, Row]]:

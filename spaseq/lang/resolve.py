@@ -119,6 +119,12 @@ class _Resolver:
                 message = f"{window.origin!r} is no dateTime"
                 yield self.error("not-a-time", message, window.span, ["2020-01-31T00:00:00Z"])
         yield from self._duplicates([(s.name, s.span) for s in query.streams], "stream")
+        names: dict[str, str] = {}
+        for stream in query.streams:
+            first = names.setdefault(stream.iri.value, stream.name)
+            if first != stream.name:
+                message = f"this stream has a name already: {first}"
+                yield self.error("duplicate-stream", message, stream.iri.span)
         if not query.streams and "streams" not in self.broken_parts:
             yield self.error(
                 "missing-stream", "no stream to read", query.span, ["FROM STREAM NAME <iri>"]

@@ -168,3 +168,8 @@ def test_a_window_of_nothing_is_refused() -> None:
     for within in ("WITHIN 0 SECONDS", "WITHIN 0 EVENTS"):
         checked = check_query(query("A; C", within=within))
         assert "empty-window" in [d.code for d in checked.errors]
+
+
+def test_a_stream_has_one_name() -> None:
+    twice = query("A; C", clauses="FROM STREAM T <http://s>")
+    assert only(twice) == ("duplicate-stream", "<http://s>")

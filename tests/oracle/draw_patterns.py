@@ -180,7 +180,7 @@ def common(all_places: list[Place], name: str) -> Place:
     """What may be relied on wherever a GPM stands; it is not asked when its own last event was."""
     once = len(all_places) == 1
     return Place(
-        all_places[0].seen,
+        frozenset.intersection(*(p.seen for p in all_places)),
         all_places[0].names - {name} if once else frozenset(),
         frozenset.intersection(*(p.group for p in all_places)),
         frozenset().union(*(p.around for p in all_places)),

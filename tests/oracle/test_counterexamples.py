@@ -51,6 +51,12 @@ CASES = {
         {"C": '[] ex:v ?c FILTER(TIMESTAMP(A) < "1970-01-01T00:00:04Z"^^xsd:dateTime)'},
         "A@0 B@0 C@0",
     ),
+    "a conjunction in last place begins after what it follows": (
+        "A , B* , C , D{2} , (E AND C)!",
+        "WITHIN 1 SECONDS",
+        {},
+        "A@2 C@2 D@2 D@2 E@2",
+    ),
 }
 
 

@@ -90,9 +90,9 @@ class ChainProgress:
         """Whether some partial match may still become part of a match."""
         return any(matches.lives(head) for head in self._heads)
 
-    def waiting(self) -> int:
-        """How many steps wait."""
-        return sum(head != NIL for head in self._heads)
+    def waiting(self) -> list[int]:
+        """The nodes that stand for the partial matches that wait."""
+        return [head for head in self._heads if head != NIL]
 
     def state(self) -> object:
         """What a snapshot keeps."""

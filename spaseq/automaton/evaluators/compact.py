@@ -37,9 +37,9 @@ class CompactProgress:
         """Whether some partial match may still become part of a match."""
         return any(matches.lives(p.nodes[0]) for p in self._table.lists.values())
 
-    def waiting(self) -> int:
-        """How many states are active."""
-        return len(self._table.lists)
+    def waiting(self) -> list[int]:
+        """The nodes that stand for the partial matches that wait."""
+        return [node for partial in self._table.lists.values() for node in partial.nodes]
 
     def state(self) -> object:
         """What a snapshot keeps: the active states by their waits."""

@@ -35,8 +35,8 @@ Node: TypeAlias = tuple[int, int, int, int, Row | None]
 """Output: (node before or NIL, rest or NIL, maximum start, GPM, row); union: (left, right, maximum
 start, UNION, None)."""
 
-_MARKED_EVERY = 256
-_SLACK = 1024
+_MARKED_EVERY = 32
+_SLACK = 128
 
 
 class UnionList:

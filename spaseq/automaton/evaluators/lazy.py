@@ -153,8 +153,8 @@ class LazyPartition:
         return True
 
     def live_runs(self) -> int:
-        """How many solutions are stored; no partial match waits."""
-        return sum(map(len, self._buffers.values()))
+        """How many solutions are stored or kept; no partial match waits."""
+        return sum(map(len, self._buffers.values())) + len(self._memory)
 
     def __getstate__(self) -> tuple[LazyProgram, Clock, dict[int, Buffer]]:
         return self._lazy, self._clock, self._buffers  # what memory keeps is found again

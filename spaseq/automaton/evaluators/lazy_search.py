@@ -13,7 +13,7 @@ an automaton that takes the steps in that order and keeps all its runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from spaseq.algebra.answers import Instant
@@ -109,24 +109,22 @@ class Search:
     def _rarest(self, state: TreeState) -> _Choice | None:
         """The slot with the fewest solutions in reach; None if some slot has none at all.
 
-        Slots with few solutions of any key are looked at first, so that a lack is seen before
-        frequent solutions are indexed.
+        Slots with few solutions of any key are looked at first, so that a lack is mostly seen
+        before frequent solutions are indexed.
         """
-        edges = state.edges if self._order is None else self._forced(state.edges, self._order)
-        reaches = []
-        for edge in edges:
-            reach = self._reach(edge)
-            whole = self._buffers[edge.gpm].whole
-            start, stop = whole.between(*reach)
-            if start >= stop:
-                return None
-            reaches.append((stop - start, edge.slot, edge, reach))
-        reaches.sort()
+        buffers, rows = self._buffers, self.rows
+        edges: Sequence[TreeEdge] = state.edges
+        if self._order is not None:
+            edges = self._forced(edges, self._order)
+        elif len(edges) > 1:
+            edges = sorted(edges, key=lambda e: len(buffers[e.gpm]))
         best: _Choice | None = None
-        for _, _, edge, reach in reaches:
-            key = tuple([self.rows[slot][4][column] for slot, column in edge.sources])
-            bucket = self._buffers[edge.gpm].bucket(edge.columns, key, self._clock.expired)
-            start, stop = bucket.between(*reach)
+        for edge in edges:
+            key = tuple([rows[slot][4][column] for slot, column in edge.sources])
+            bucket = buffers[edge.gpm].bucket(edge.columns, key, self._clock.expired)
+            if not bucket.rows:
+                return None
+            start, stop = bucket.between(*self._reach(edge))
             if start >= stop:
                 return None
             if best is None or stop - start < best[0]:

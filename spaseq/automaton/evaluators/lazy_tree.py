@@ -77,17 +77,13 @@ class Tree:
 
     def __init__(self, pattern: Pattern, machine: Machine, trigger: int | None) -> None:
         self.pattern, self.trigger = pattern, trigger
+        self.size = _size(pattern)  # slots, those of negated steps included
         self._machine = machine
         self._states: dict[Filled, TreeState] = {}
         self._variables = [dict(machine.takings[s.edge].columns) for s in pattern.slots]
         self._certain = [machine.gpms[s.gpm].certain for s in pattern.slots]
         last = pattern.last
         self._not_last = set(last[: last.index(trigger)]) if trigger is not None else set()
-
-    @property
-    def size(self) -> int:
-        """Slots, those of negated steps included."""
-        return _size(self.pattern)
 
     def state(self, filled: Filled) -> TreeState:
         """The state in which some slots have been filled."""

@@ -182,7 +182,9 @@ class Partition:
 
     def _alive(self, run: Run, moment: Moment) -> bool:
         """Whether a run can still become part of a match."""
-        if run.origin is not None and not self._machine.window.holds(run.origin, moment.reach):
+        holds, origin, reach = self._machine.window.holds, run.origin, moment.reach
+        # While the past is replayed, a moment may lie before what the run has taken already.
+        if origin is not None and reach > origin and not holds(origin, reach):
             return False
         frame = run.frame
         if frame is None:
@@ -212,11 +214,8 @@ class Partition:
         gap = join.gap_ms if join is not None else None
         if gap is not None and run.last is not None and moment.instant[0] - run.last[0] > gap:
             return []
-        taken = run.frame.taken if run.frame else ()
         results = []
         for row in rows:
-            if taken and (row[0], moment.instant) in taken:
-                continue
             after = self._take(wait, row, moment)
             if after is not None:
                 results.append(after)
@@ -354,10 +353,9 @@ class Partition:
         if edge.join is not None and edge.join.kind == ",":
             waits.points.append(point)
         conjunction = label.kind == "&" or (outer is not None and outer.conjunction)
-        taken = outer.taken if outer else frozenset()
         both = label.kind != "|"
         for operand in label.operands[: 1 if both else None]:
-            frame = Frame(point, operand, conjunction, None, taken, both)
+            frame = Frame(point, operand, conjunction, awaits_left=both)
             start = replace(
                 run,
                 state=operand.states[0],
@@ -370,11 +368,12 @@ class Partition:
             self._wait(start, waits)
 
     def _operand_complete(self, run: Run, waits: Waits, moment: Moment, agenda: _Agenda) -> None:
-        assert run.frame is not None
-        if run.frame.awaits_left:
+        frame = run.frame
+        assert frame is not None
+        if frame.awaits_left:
             self._second_operand(run, waits, moment, agenda)
-        else:
-            agenda.add(run.frame.point, run)
+        elif frame.left is None or frame.taken.isdisjoint(self._events_since(run, frame.left)):
+            agenda.add(frame.point, run)
 
     def _second_operand(self, left: Run, waits: Waits, moment: Moment, agenda: _Agenda) -> None:
         """Evaluate the second operand with the first one's bindings: over the past, then on."""
@@ -382,9 +381,7 @@ class Partition:
         assert frame is not None
         point, label = frame.point, frame.point.edge.label
         assert isinstance(label, Branch)
-        taken = frame.taken
-        if label.kind == "AND":
-            taken |= {(row[0], (row[1], row[2])) for row in self._rows_since(left, point.run)}
+        taken = self._events_since(left, point.run) if label.kind == "AND" else frozenset()
         operand = label.operands[1]
         second = Frame(point, operand, frame.conjunction, left, taken)
         start = replace(left, state=operand.states[0], frame=second, first=None, last=None)
@@ -395,11 +392,14 @@ class Partition:
             self._advance(local, past, rows, inner)
         waits.merge(local)
 
-    def _rows_since(self, run: Run, before: Run) -> Iterator[Row]:
+    def _events_since(self, run: Run, before: Run) -> frozenset[tuple[int, Instant]]:
+        """The events a run has taken since an earlier one that it goes on from."""
+        events = set()
         node = run.trace
         while node not in (before.trace, NIL):
             _, row, node = self._trace[node]
-            yield row
+            events.add((row[0], (row[1], row[2])))
+        return frozenset(events)
 
     def _accepted(self, point: ChoicePoint, candidates: list[Run]) -> Iterator[Run]:
         """The candidates of a bracket that the operator before it pairs with its run."""
@@ -569,7 +569,8 @@ class Partition:
                 return True
             assert run.first is not None and run.last is not None and run.origin is not None
             lists = self._value_lists(ended)
-            found = Found(run.first, run.last, run.origin, (), ended.singles, lists)
+            trace = tuple(trace_of(self._trace, run))
+            found = Found(run.first, run.last, run.origin, trace, ended.singles, lists)
             if not any(self._violated(found, o, run.outside) for o in ended.obligations):
                 return True
         return False
@@ -594,11 +595,10 @@ class Partition:
 
     def _surroundings(
         self, found: Found, obligation: Obligation, around: Outside | None
-    ) -> tuple[Mapping[str, str], Outside | None]:
+    ) -> tuple[Mapping[str, str], Outside]:
         """The bindings of a match as one of its negated steps sees them."""
         views = self._machine.program.negated[obligation.negation].views
-        if not views:
-            return found.singles, around
+        trace = found.trace + (around.trace if around else ())
         groups = dict(around.groups) if around else {}
         previous = dict(around.previous) if around else {}
         for variable, view in views.items():
@@ -611,7 +611,7 @@ class Partition:
             if view.kind == "current" and captured and variable in captured.previous:
                 previous[variable] = captured.previous[variable]
         singles = {**found.singles, **{v: groups[v][-1] for v in views if groups[v]}}
-        return singles, Outside(groups, previous)
+        return singles, Outside(groups, previous, trace)
 
 
 __all__ = ["Found", "Partition", "Rows", "segment"]

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.evaluators.base import Found, Rows
 from spaseq.automaton.evaluators.compact_set import CompactSet
+from spaseq.automaton.evaluators.counting import count
 from spaseq.automaton.evaluators.emission import Emission
 from spaseq.automaton.machine import Machine
 from spaseq.automaton.runs import Row
@@ -34,8 +35,8 @@ class Progress(Protocol):
     def lives(self, matches: CompactSet) -> bool:
         """Whether some partial match may still become part of a match."""
 
-    def waiting(self) -> int:
-        """How many sets of partial matches wait."""
+    def waiting(self) -> list[int]:
+        """The nodes that stand for the partial matches that wait."""
 
     def state(self) -> object:
         """What a snapshot keeps."""
@@ -172,7 +173,12 @@ class StructuredPartition:
 
     def live_runs(self) -> int:
         """How many sets of partial matches wait."""
-        return sum(progress.waiting() for progress, _ in self._progress.values())
+        return sum(len(progress.waiting()) for progress, _ in self._progress.values())
+
+    def partial_matches(self) -> int:
+        """How many partial matches the sets hold, exactly; takes time linear in the window."""
+        roots = [n for progress, _ in self._progress.values() for n in progress.waiting()]
+        return count(self._matches, roots)
 
     def __getstate__(self) -> tuple[dict[str, Any], list[tuple[Key, object, int]]]:
         kept = {name: getattr(self, name) for name in self.__slots__ if name != "_progress"}

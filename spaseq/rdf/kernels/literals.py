@@ -6,21 +6,30 @@ import numpy as np
 import numpy.typing as npt
 
 from spaseq.kernels_cache import inlined, part
-from spaseq.rdf.kernels.escapes import BACKSLASH, escaped, put_unescaped, wide_end
+from spaseq.rdf.kernels.escapes import (
+    BACKSLASH,
+    LOWER_U,
+    UPPER_U,
+    escaped,
+    put_unescaped,
+    wide_end,
+)
 from spaseq.rdf.kernels.iris import DOUBTFUL, PLAIN, REWRITE, check_iri, iri_end
 from spaseq.rdf.kernels.vectors import WIDTH, Bytes, byte, lowest, quote_ends, same, wide
 from spaseq.rdf.vocabulary import RDF, XSD_STRING
 
 QUOTE, _AT, _CARET, _LT, _DASH = ord('"'), ord("@"), ord("^"), ord("<"), ord("-")
+_APOSTROPHE = ord("'")
 
 
-def _constant(text: str) -> Bytes:
-    """A text to compare with, with room for wide loads after it."""
-    return np.frombuffer(text.encode() + b"\n" * WIDTH, np.uint8).copy()
+def constant(text: str) -> tuple[Bytes, int]:
+    """A text to compare with, with room for wide loads after it, and its size."""
+    encoded = text.encode()
+    return np.frombuffer(encoded + b"\n" * WIDTH, np.uint8).copy(), len(encoded)
 
 
-_STRING, _STRING_SIZE = _constant(f"<{XSD_STRING}>"), len(f"<{XSD_STRING}>")
-_RDF, _RDF_SIZE = _constant(f"<{RDF}"), len(f"<{RDF}")
+_STRING, _STRING_SIZE = constant(f"<{XSD_STRING}>")
+_RDF, _RDF_SIZE = constant(f"<{RDF}")
 
 
 @inlined
@@ -85,7 +94,7 @@ def _check_lexical(buffer: Bytes, at: int, close: int) -> int:
             if code < 0:
                 return DOUBTFUL
             letter = byte(buffer, at + 1)
-            if letter == ord("u") or letter == ord("U") or letter == ord("'"):
+            if letter == LOWER_U or letter == UPPER_U or letter == _APOSTROPHE:
                 verdict = REWRITE
             at = after
         elif stop >= 0x80:

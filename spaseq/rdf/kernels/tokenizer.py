@@ -15,9 +15,18 @@ import numpy.typing as npt
 
 from spaseq.kernels_cache import inlined, kernel, part
 from spaseq.rdf.kernels.iris import DOUBTFUL, PLAIN, REWRITE, check_iri, iri_end
+from spaseq.rdf.kernels.lines import (
+    CR,
+    HASH_SIGN,
+    LF,
+    after_space,
+    is_space,
+    line_end,
+    next_line,
+)
 from spaseq.rdf.kernels.literals import check_literal, literal_end, put_canonical
 from spaseq.rdf.kernels.tables import PLACE, SIZE, Slots, Spans, find, put, text_hash
-from spaseq.rdf.kernels.vectors import WIDTH, Bytes, byte, line_ends, lowest, same
+from spaseq.rdf.kernels.vectors import Bytes, byte, same
 
 # Return values of `tokenize`.
 DONE, ROWS_FULL, TERMS_FULL, LINES_FULL = 0, 1, 2, 3
@@ -39,8 +48,7 @@ UNREAD = -1
 SKIPPED = -2
 """The object of a triple whose predicate nobody asked for."""
 
-_TAB, _LF, _CR, _SPACE = 9, 10, 13, 32
-_QUOTE, _HASH, _DOT, _LT, _UNDERSCORE, _COLON, _DASH = 34, 35, 46, 60, 95, 58, 45
+_QUOTE, _DOT, _LT, _UNDERSCORE, _COLON, _DASH = 34, 46, 60, 95, 58, 45
 _GUESSES = 256  # predicates that guesses are kept for
 
 
@@ -61,36 +69,6 @@ class Doubts(NamedTuple):
     at: npt.NDArray[np.int32]
     end: npt.NDArray[np.int32]
     row: npt.NDArray[np.int32]
-
-
-@inlined
-def _is_space(value: int) -> bool:
-    return value == _SPACE or value == _TAB
-
-
-@inlined
-def _after_space(buffer: Bytes, at: int) -> int:
-    while _is_space(byte(buffer, at)):
-        at += 1
-    return at
-
-
-@inlined
-def line_end(buffer: Bytes, at: int) -> int:
-    """The place of the first line feed or carriage return from a place on."""
-    bits = line_ends(buffer, at)
-    while bits == 0:
-        at += WIDTH
-        bits = line_ends(buffer, at)
-    return at + lowest(bits)
-
-
-@inlined
-def next_line(buffer: Bytes, end: int) -> int:
-    """The place after a line end, which may be LF, CR LF or CR."""
-    if byte(buffer, end) == _CR and byte(buffer, end + 1) == _LF:
-        return end + 2
-    return end + 1
 
 
 @inlined
@@ -141,7 +119,7 @@ def _check(buffer: Bytes, at: int, end: int, state: npt.NDArray[np.int64]) -> in
 @inlined
 def _is_repeated(buffer: Bytes, at: int, place: int, size: int) -> bool:
     """Whether the term at a place is the one that was at another, and nothing but space follows."""
-    return size > 0 and same(buffer, at, buffer, place, size) and _is_space(byte(buffer, at + size))
+    return size > 0 and same(buffer, at, buffer, place, size) and is_space(byte(buffer, at + size))
 
 
 @part
@@ -218,12 +196,12 @@ def tokenize(
     status = DONE
     while at < end:
         begin = at
-        at = _after_space(buffer, at)
+        at = after_space(buffer, at)
         value = byte(buffer, at)
-        if value == _HASH:
+        if value == HASH_SIGN:
             at = line_end(buffer, at)
             value = byte(buffer, at)
-        if value == _LF or value == _CR:
+        if value == LF or value == CR:
             at = next_line(buffer, at)
             line += 1
             continue
@@ -245,7 +223,7 @@ def tokenize(
                 if subject < 0:
                     break
                 subject_at, subject_size = at, stop - at
-            at = _after_space(buffer, at + subject_size)
+            at = after_space(buffer, at + subject_size)
 
             predicate = np.int64(successor[previous & (_GUESSES - 1)])
             if predicate >= 0 and _is_repeated(
@@ -264,7 +242,7 @@ def tokenize(
                 successor[previous & (_GUESSES - 1)] = predicate
                 at = stop
             previous = predicate
-            at = _after_space(buffer, at)
+            at = after_space(buffer, at)
 
             object_ = np.int64(usual[predicate & (_GUESSES - 1)])
             if object_ >= 0 and _is_repeated(
@@ -287,7 +265,7 @@ def tokenize(
                 at = stop
             if predicate >= wanted:
                 object_ = SKIPPED
-            at = _after_space(buffer, at)
+            at = after_space(buffer, at)
 
             own_graph = DEFAULT_GRAPH
             if byte(buffer, at) != _DOT:
@@ -306,16 +284,16 @@ def tokenize(
                             break
                     graph_at, graph_size = at, stop - at
                 own_graph = graph
-                at = _after_space(buffer, at + graph_size)
+                at = after_space(buffer, at + graph_size)
                 if byte(buffer, at) != _DOT:
                     break
             at += 1
-            if byte(buffer, at) != _LF:
-                at = _after_space(buffer, at)
+            if byte(buffer, at) != LF:
+                at = after_space(buffer, at)
                 value = byte(buffer, at)
-                if value == _HASH:
+                if value == HASH_SIGN:
                     at = line_end(buffer, at)
-                elif value != _LF and value != _CR:
+                elif value != LF and value != CR:
                     break
             at = next_line(buffer, at)
             well_formed = True

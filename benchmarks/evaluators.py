@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""The chain and the compact evaluator as the number of partial matches grows.
+
+    python benchmarks/evaluators.py [--events 20000] [--json FILE]
+
+The evaluators alone are measured: solutions go in, one an event, no event ends a match. The window
+is first run full. *Partial* is the number of partial matches in the window, counted exactly;
+*time* is processor time for an event; *memory* what the evaluator holds, divided by the events of
+the window (the solutions themselves, which it shares, are not in it). Both should stay flat, within
+a factor of two, from the first line of a scenario to its last. *First* is the time to give the
+first 10 matches of an event that ends them all, and to count the others exactly; it grows with the
+events of the window, not with its matches. Registers are measured where they can be waited for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import math
+import random
+import time
+import tracemalloc
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+from spaseq.algebra.answers import Instant
+from spaseq.automaton.evaluators import PartitionEvaluator, Rows, partitions
+from spaseq.automaton.evaluators.structured import StructuredPartition
+from spaseq.automaton.machine import GpmColumns, Machine
+from spaseq.automaton.runs import Row
+from spaseq.compile import compile_query
+
+GPMS = "".join(f" DEFINE GPM {n} ON S {{ ?{n.lower()} :is :{n} }}" for n in "ABCD")
+LIMIT = 10
+FLAT = 2.0
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A sequence whose last step is C, the GPMs of its stream, and windows in events."""
+
+    name: str
+    evaluator: str
+    sequence: str
+    stream: str  # names to draw from
+    windows: tuple[int, ...]
+    registers_up_to: int = 0  # longest window that registers are measured with
+
+
+SCENARIOS = (
+    Scenario("window", "chain", "A: B: C", "AB", (1000, 3162, 10_000, 31_623), 3162),
+    Scenario("window", "chain", "A; B; C", "AAAAAAAAAB", (1000, 3162, 10_000, 31_623), 3162),
+    Scenario("window", "compact", "A: (B | D): C", "AABD", (1000, 3162, 10_000, 31_623), 1000),
+    Scenario("repetition", "compact", "A: B+: C", "ABBB", (1000, 1005, 1010, 1015), 0),
+    Scenario("repetition", "compact", "A: B+: C", "ABBB", (1000, 3162, 10_000, 31_623), 0),
+    Scenario("repetition", "compact", "A; B+; D*; C", "ABBD", (1000, 3162, 10_000, 31_623), 0),
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One measurement; `partial_log10` is the logarithm of the number of partial matches."""
+
+    scenario: str
+    sequence: str
+    evaluator: str
+    window: int
+    partial_log10: float
+    time_us: float
+    memory_bytes: float
+    first_ms: float
+
+
+class Input:
+    """The solutions of a scenario: one event a second, of GPMs drawn at random."""
+
+    def __init__(self, scenario: Scenario, evaluator: str, window: int) -> None:
+        self._names, self._window = scenario.stream, window
+        text = (
+            f"PREFIX : <http://e.example/> SELECT * WITHIN {window} SECONDS "
+            f"FROM STREAM S <http://e.example/s> WHERE {{ SEQ({scenario.sequence}) {GPMS} }}"
+        )
+        self._plan = compile_query(text, evaluator=evaluator)
+        self._numbers = {g.name: i for i, g in enumerate(self._plan.gpms)}
+
+    def partition(self) -> PartitionEvaluator:
+        """An empty partition of the query."""
+        plan = self._plan
+        machine = Machine(
+            plan.program,
+            plan.window,
+            [GpmColumns(g.variables) for g in plan.gpms],
+            [g.name for g in plan.gpms],
+            evaluator=plan.evaluator,
+            limit=LIMIT,
+        )
+        return partitions(machine)()
+
+    def steps(self, count: int) -> list[tuple[Instant, Rows, int]]:
+        """The first events, as `step` takes them."""
+        dice = random.Random(1)
+        return [self._step(i, dice.choice(self._names)) for i in range(count)]
+
+    def end(self, after: int) -> tuple[Instant, Rows, int]:
+        """The event that ends the matches."""
+        return self._step(after, "C")
+
+    def _step(self, second: int, name: str) -> tuple[Instant, Rows, int]:
+        time_ms = 1000 * second
+        gpm = self._numbers[name]
+        values = (f"<http://e.example/{second}>",) if self._plan.gpms[gpm].variables else ()
+        row: Row = (0, time_ms, 0, None, values)
+        return (time_ms, 0), {gpm: [row]}, 1
+
+
+def measure(scenario: Scenario, evaluator: str, window: int, events: int) -> Line:
+    """One evaluator on one window: run full, then timed, then ended; and once more for memory."""
+    given = Input(scenario, evaluator, window)
+    partition = given.partition()
+    full = 3 * window
+    steps = given.steps(full + events)
+    for step in steps[:full]:
+        partition.step(*step)
+    gc.collect()
+    started = time.process_time()
+    for step in steps[full:]:
+        partition.step(*step)
+    spent = time.process_time() - started
+    partial = math.nan
+    if isinstance(partition, StructuredPartition):
+        partial = math.log10(partition.partial_matches())
+    started = time.process_time()
+    partition.step(*given.end(len(steps)))
+    first = time.process_time() - started
+    return Line(
+        scenario.name,
+        scenario.sequence,
+        evaluator,
+        window,
+        partial,
+        1e6 * spent / events,
+        held(given, steps[:full]) / window,
+        1e3 * first,
+    )
+
+
+def held(given: Input, steps: list[tuple[Instant, Rows, int]]) -> int:
+    """Bytes that a partition holds after some steps, the solutions not counted."""
+    gc.collect()
+    tracemalloc.start()
+    partition = given.partition()
+    for step in steps:
+        partition.step(*step)
+    gc.collect()
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return held
+
+
+def lines(events: int) -> Iterator[Line]:
+    """All measurements, scenario by scenario."""
+    for scenario in SCENARIOS:
+        for window in scenario.windows:
+            yield measure(scenario, scenario.evaluator, window, events)
+            if window <= scenario.registers_up_to:
+                yield measure(scenario, "registers", window, events // 20)
+
+
+HEADER = ("scenario", "sequence", "evaluator", "window", "partial", "µs/event", "B/event", "first ms")
+FORM = "{:<11} {:<14} {:<10} {:>7} {:>10} {:>9} {:>8} {:>9}"
+
+
+def shown(line: Line) -> str:
+    """A measurement as a line of the table."""
+    partial = "" if math.isnan(line.partial_log10) else f"10^{line.partial_log10:.1f}"
+    numbers = f"{line.time_us:.1f}", f"{line.memory_bytes:.0f}", f"{line.first_ms:.1f}"
+    return FORM.format(
+        line.scenario, line.sequence, line.evaluator, line.window, partial, *numbers
+    )
+
+
+def spread(found: list[Line]) -> Iterator[str]:
+    """How far the lines of each scenario lie apart."""
+    for scenario in SCENARIOS:
+        mine = [
+            line
+            for line in found
+            if (line.sequence, line.evaluator) == (scenario.sequence, scenario.evaluator)
+            and line.window in scenario.windows
+        ]
+        times, memories = [x.time_us for x in mine], [x.memory_bytes for x in mine]
+        ratios = max(times) / min(times), max(memories) / min(memories)
+        verdict = "flat" if max(ratios) <= FLAT else "NOT FLAT"
+        yield (
+            f"{scenario.sequence:<14} {scenario.evaluator:<8} time x{ratios[0]:.2f}, "
+            f"memory x{ratios[1]:.2f}: {verdict}"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--events", type=int, default=20_000, help="events that are timed")
+    parser.add_argument("--json", metavar="FILE", help="write the measurements there as well")
+    options = parser.parse_args()
+    print(FORM.format(*HEADER))
+    found = []
+    for line in lines(options.events):
+        print(shown(line), flush=True)
+        found.append(line)
+    print()
+    print(*spread(found), sep="\n")
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump([asdict(line) for line in found], file, indent=2)
+
+
+if __name__ == "__main__":
+    main()
