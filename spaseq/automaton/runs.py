@@ -95,6 +95,7 @@ class Outside:
     groups: Mapping[str, tuple[str, ...]]
     previous: Mapping[str, str]
     trace: tuple[tuple[int, Row], ...]  # (GPM index, row)
+    after: Instant | None  # the negated step's matches begin after this
 
 
 @dataclass(slots=True)

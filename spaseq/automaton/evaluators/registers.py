@@ -347,7 +347,9 @@ class Partition:
         """Start runs of a bracket's operands (of its first operand, for `&` and AND)."""
         label, outer = edge.label, run.frame
         assert isinstance(label, Branch)
-        after = run.last or (outer.point.after if outer else None)
+        after = run.last
+        if after is None:
+            after = outer.point.after if outer else run.outside.after if run.outside else None
         depth = outer.point.depth + 1 if outer else 0
         point = ChoicePoint(run, edge, groups, passed, depth, after)
         if edge.join is not None and edge.join.kind == ",":
@@ -581,17 +583,24 @@ class Partition:
         return {v: values_since(self._lists, last, 0) for v, last in lasts.items()}
 
     def _between(self, found: Found, obligation: Obligation) -> Iterator[tuple[Moment, Rows]]:
-        window, past = self._machine.window, self._past
-        after, before = obligation.after, obligation.before
+        window, past, before = self._machine.window, self._past, obligation.before
+        after = self._bound(found, obligation)
         start = 0 if after is None else bisect_right(past, after, key=lambda p: p[0])
         for instant, moment, rows in past[start:]:
             if before is not None and instant >= before:
                 return
-            if after is None and not window.holds(moment.start, found.last[0]):
-                continue
             if before is None and not window.holds(found.origin, moment.reach):
                 return
             yield moment, rows
+
+    def _bound(self, found: Found, obligation: Obligation) -> Instant | None:
+        """The instant after which a negated step must not match; None: the past's beginning."""
+        if obligation.after is not None:
+            return obligation.after
+        past, holds = self._past, self._machine.window.holds
+        end = bisect_left(past, found.first, key=lambda p: p[0])
+        first = bisect_left(past, True, hi=end, key=lambda p: holds(p[1].start, found.last[0]))
+        return past[first - 1][0] if first else None
 
     def _surroundings(
         self, found: Found, obligation: Obligation, around: Outside | None
@@ -611,7 +620,7 @@ class Partition:
             if view.kind == "current" and captured and variable in captured.previous:
                 previous[variable] = captured.previous[variable]
         singles = {**found.singles, **{v: groups[v][-1] for v in views if groups[v]}}
-        return singles, Outside(groups, previous, trace)
+        return singles, Outside(groups, previous, trace, self._bound(found, obligation))
 
 
 __all__ = ["Found", "Partition", "Rows", "segment"]

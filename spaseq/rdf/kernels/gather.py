@@ -1,0 +1,29 @@
+"""Texts from all over a buffer, laid out one after the other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spaseq.kernels_cache import kernel
+from spaseq.rdf.kernels.tables import PLACE, SIZE, Int32s, Int64s, Spans
+from spaseq.rdf.kernels.vectors import Bytes
+
+
+@kernel
+def gather(
+    buffer: Bytes, spans: Spans, codes: Int32s, inner: int
+) -> tuple[Int64s, Bytes]:
+    """(offsets [n + 1], bytes) of texts by code, without `inner` bytes at either end."""
+    offsets = np.empty(len(codes) + 1, np.int64)
+    total = 0
+    for i in range(len(codes)):
+        offsets[i] = total
+        total += spans[codes[i], SIZE] - 2 * inner
+    offsets[len(codes)] = total
+    texts = np.empty(total, np.uint8)
+    for i in range(len(codes)):
+        at = spans[codes[i], PLACE] + inner
+        to = offsets[i]
+        for j in range(offsets[i + 1] - to):
+            texts[to + j] = buffer[at + j]
+    return offsets, texts

@@ -1,0 +1,144 @@
+"""Terms that stay where the tokenizer found them: spans of a byte buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from spaseq.rdf.arenas import Arena
+from spaseq.rdf.kernels import PAD
+from spaseq.rdf.kernels.gather import gather
+from spaseq.rdf.kernels.tables import find_texts
+from spaseq.rdf.kernels.values import numbers
+from spaseq.rdf.term_tables import (
+    ABSENT,
+    Int32s,
+    ListedTerms,
+    Numbers,
+    Objects,
+    TermTable,
+    encoded,
+)
+
+_FEW = 16
+"""So many texts are sooner decoded one by one."""
+
+
+class LazyTerms(TermTable):
+    """The terms of a piece of an N-Quads or N-Triples file."""
+
+    def __init__(self, arena: Arena, count: int, seed: np.uint64, has_blank: bool) -> None:
+        """The first `count` terms of an arena, whose hashes were made with `seed`."""
+        self._arena = arena
+        self._count = count
+        self._seed = seed
+        self._has_blank = has_blank
+        self._bytes = memoryview(arena.buffer)  # type: ignore[arg-type]
+        self._texts: dict[int, str] = {}
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, code: int) -> str: ...
+    @overload
+    def __getitem__(self, code: slice) -> list[str]: ...
+    def __getitem__(self, code: int | slice) -> str | list[str]:
+        if isinstance(code, slice):
+            return self.take(np.arange(*code.indices(self._count), dtype=np.int32))
+        text = self._texts.get(code)
+        if text is None:
+            if not -self._count <= code < self._count:
+                raise IndexError(code)
+            at, size, _ = self._arena.spans[code % self._count].tolist()
+            text = self._texts[code] = str(self._bytes[at : at + size], "utf-8")
+        return text
+
+    def take(self, codes: Int32s) -> list[str]:
+        if len(codes) <= _FEW:
+            return [self[code] for code in codes.tolist()]
+        texts: list[str] = self.objects(codes).tolist()
+        return texts
+
+    def objects(self, codes: Int32s) -> Objects:
+        """The texts of codes [n]; None for a negative one. A text that comes often is one object."""
+        if len(codes) <= _FEW:
+            return super().objects(codes)
+        used = np.zeros(self._count + 1, np.bool_)
+        used[codes] = True  # -1 is the last
+        used[-1] = False
+        distinct = np.flatnonzero(used)
+        table = np.full(self._count + 1, None, dtype=object)
+        table[distinct] = self.strings(distinct.astype(np.int32)).to_numpy(zero_copy_only=False)
+        found: Objects = table[codes]
+        return found
+
+    def strings(self, codes: Int32s, inner: int = 0) -> Any:
+        """The texts of codes [n], none negative, as an Arrow array of large strings.
+
+        `inner` bytes are left out at both ends of each.
+        """
+        ends, texts = gather(self._arena.buffer, self._arena.spans, codes, inner)
+        return pa.LargeStringArray.from_buffers(len(codes), pa.py_buffer(ends), pa.py_buffer(texts))
+
+    def iris(self, codes: Int32s) -> Objects:
+        """The IRIs of codes [n], without brackets; None for what is no IRI."""
+        begins = self._arena.buffer[self._arena.spans[codes, 0]]
+        found = np.full(len(codes), None, dtype=object)
+        named = np.flatnonzero(begins == ord("<"))
+        found[named] = self.strings(codes[named], inner=1).to_numpy(zero_copy_only=False)
+        return found
+
+    def find(self, texts: Sequence[str]) -> Int32s:
+        flat, ends = encoded(texts)
+        padded = np.concatenate((flat, np.full(PAD, 10, np.uint8)))
+        arena = self._arena
+        return find_texts(
+            padded, ends, self._seed, arena.buffer, arena.spans, arena.slots, ABSENT
+        )
+
+    def numbers(self, codes: Int32s) -> Numbers:
+        return numbers(self._arena.buffer, self._arena.spans, codes)
+
+    @property
+    def has_blank(self) -> bool:
+        return self._has_blank
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ListedTerms, (list(self),)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphNames(Sequence["str | None"]):
+    """The graph IRIs of n events: None where the graph is a blank node."""
+
+    terms: LazyTerms
+    codes: Int32s
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @overload
+    def __getitem__(self, event: int) -> str | None: ...
+    @overload
+    def __getitem__(self, event: slice) -> GraphNames: ...
+    def __getitem__(self, event: int | slice) -> str | None | GraphNames:
+        if isinstance(event, slice):
+            return GraphNames(self.terms, self.codes[event])
+        return _name(self.terms[int(self.codes[event])])
+
+    def objects(self, events: npt.NDArray[np.intp]) -> Objects:
+        """The names of some events."""
+        return self.terms.iris(self.codes[events])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return list, (list(self),)
+
+
+def _name(text: str) -> str | None:
+    return text[1:-1] if text[0] == "<" else None

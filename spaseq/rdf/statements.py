@@ -1,0 +1,149 @@
+"""A piece of N-Quads or N-Triples to columns: what the kernel reads, and the lines it leaves.
+
+The kernel takes what is certainly well-formed. The other lines go to pyoxigraph one by one, which
+has the last word on what is well-formed and what it says.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import pyoxigraph as ox
+
+from spaseq.rdf.arenas import Arena, ArenaPool
+from spaseq.rdf.batches import Int32s
+from spaseq.rdf.kernels import PAD
+from spaseq.rdf.kernels import tokenizer as k
+from spaseq.rdf.kernels.tables import add_texts
+from spaseq.rdf.lazy_terms import LazyTerms
+from spaseq.rdf.nquads import parse_nquads_line
+from spaseq.rdf.term_tables import encoded
+
+ALL_WANTED = 2**31
+"""More than any code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Whole lines of a file, `begin:end` of an arena's buffer."""
+
+    arena: Arena
+    begin: int
+    end: int
+    fault: Exception | None = None  # why the file cannot be read beyond these lines
+
+
+class BadLine(NamedTuple):
+    """A malformed line: its number from 0, what is wrong with it, and the line itself."""
+
+    line: int
+    reason: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """The m statements of a piece; the columns are the arena's own, and good until it goes back.
+
+    A malformed line is a row of UNREAD codes in N-Triples, and no row in N-Quads.
+    """
+
+    s: Int32s  # [m] codes into terms
+    p: Int32s
+    o: Int32s  # SKIPPED where nobody asked for the predicate
+    g: Int32s  # or DEFAULT_GRAPH
+    at: Int32s  # place of the line in the buffer
+    line: Int32s  # number of the line in the piece, from 0
+    terms: LazyTerms
+    lines: int  # how many lines the piece has
+    bad: list[BadLine]
+
+    def __len__(self) -> int:
+        return len(self.s)
+
+
+@dataclass(frozen=True, slots=True)
+class StatementReader:
+    """Reads pieces of one stream, in any order and from several threads.
+
+    `constants` are texts that get the first codes in every piece. With `only_constants`, the objects
+    of triples whose predicate is none of them are checked but not kept. `graphs=False` is N-Triples.
+    """
+
+    graphs: bool
+    pool: ArenaPool
+    constants: tuple[str, ...] = ()
+    only_constants: bool = False
+    seed: np.uint64 = field(default_factory=lambda: np.uint64(secrets.randbits(64)))
+
+    def read(self, piece: Piece) -> Statements:
+        """The statements of a piece, whose arena goes back to the pool with their terms."""
+        arena, state = piece.arena, np.zeros(k.STATE, np.int64)
+        arena.clear()
+        state[k.AT], state[k.HEAP] = piece.begin, piece.end + PAD
+        self._enter(self.constants, arena, state)
+        self._tokenize(piece, state)
+        bad = self._doubts(arena, state)
+        count = int(state[k.ROW])
+        columns = [column[:count] for column in arena.rows]
+        if bad and self.graphs:
+            read = arena.rows.s[:count] != k.UNREAD
+            columns = [column[read] for column in columns]
+        terms = LazyTerms(arena, int(state[k.TERM]), self.seed, bool(state[k.BLANK]))
+        self.pool.lend(arena, terms)
+        return Statements(*columns, terms, int(state[k.LINE]), bad)
+
+    def _tokenize(self, piece: Piece, state: np.ndarray) -> None:
+        arena = piece.arena
+        wanted = len(self.constants) if self.only_constants else ALL_WANTED
+        while True:
+            status = k.tokenize(
+                arena.buffer, piece.end, self.graphs, wanted, self.seed, state,
+                arena.rows, arena.spans, arena.slots, arena.doubts,
+            )  # fmt: skip
+            match status:
+                case k.DONE:
+                    return
+                case k.ROWS_FULL:
+                    arena.grow_rows()
+                case k.TERMS_FULL:
+                    arena.grow_terms(int(state[k.TERM]))
+                case k.LINES_FULL:
+                    arena.grow_doubts()
+
+    def _enter(self, texts: Sequence[str], arena: Arena, state: np.ndarray) -> Int32s:
+        """Codes of canonical texts, which are entered if they are new."""
+        flat, ends = encoded(texts)
+        heap, count = int(state[k.HEAP]), int(state[k.TERM])
+        if heap + len(flat) + PAD > len(arena.buffer):
+            arena.grow_buffer(heap, max(heap, len(flat)))
+        while count + len(texts) > len(arena.spans):
+            arena.grow_terms(count)
+        arena.buffer[heap : heap + len(flat)] = flat
+        codes: Int32s = add_texts(
+            ends + heap, heap, count, self.seed, arena.buffer, arena.spans, arena.slots
+        )
+        state[k.HEAP] = heap + len(flat)
+        state[k.TERM] = max(count, codes.max(initial=-1) + 1)
+        return codes
+
+    def _doubts(self, arena: Arena, state: np.ndarray) -> list[BadLine]:
+        """Settle the doubtful lines: a row's codes, or what is wrong."""
+        bad: list[BadLine] = []
+        places: list[int] = []
+        texts: list[str] = []
+        for doubt in range(int(state[k.DOUBT])):
+            begin, end, row = (int(column[doubt]) for column in arena.doubts)
+            line = arena.buffer[begin:end].tobytes()
+            quad = parse_nquads_line(line, self.graphs)
+            if isinstance(quad, str):
+                bad.append(BadLine(int(arena.rows.line[row]), quad, shown(line)))
+            else:
+                places.append(row)
+                texts.extend(quad)
+        ...
+        return bad
