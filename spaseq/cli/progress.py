@@ -50,6 +50,8 @@ def summary(stats: Stats) -> str:
         f"{_count(stats.matches, 'answer')} from {_count(stats.events, 'event')} "
         f"({_count(stats.triples, 'triple')}) in {stats.seconds:.1f} s"
     )
+    if stats.withheld:
+        text += f"; {_count(stats.withheld, 'answer')} withheld"
     if stats.bad:
         text += f"; {_count(stats.bad, 'bad input')}"
     if stats.late:

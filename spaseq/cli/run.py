@@ -118,6 +118,13 @@ class Follow:
     metavar="N",
     help="For N-Triples and Turtle, which have no graphs: N triples are one event.",
 )
+@click.option(
+    "--limit-per-event",
+    type=click.IntRange(1),
+    metavar="N",
+    help="At most N answers of one query that end at the same instant (and lie in the same "
+    "partition); the summary and --stats say how many others there are.",
+)
 @click.option("--stats", metavar="FILE", help="Counts and seconds per stage, as JSON.")
 @click.option("-v", "--verbose", is_flag=True, help="Show Spark's own log and warnings.")
 def run(
@@ -135,6 +142,7 @@ def run(
     watermark: str,
     time_predicate: str,
     triples_per_event: int | None,
+    limit_per_event: int | None,
     stats: str | None,
     verbose: bool,
 ) -> None:
@@ -157,12 +165,15 @@ def run(
     if following is not None:
         refuse_chains(plans)
     with ExitStack() as stack:
-        sides = stack.enter_context(SideOutputs(bad, late, strict))
+        sides = stack.enter_context(SideOutputs(bad, late, strict, append=follow))
         progress = Progress()
         job = Job(
             plans=plans,
-            streams=_streams(plans, streams, time_predicate, triples_per_event, runtime, stack),
+            streams=_streams(
+                plans, streams, time_predicate, triples_per_event, runtime, follow, stack
+            ),
             knowledge=load_kb([_kb(text, plans) for text in kbs]),
+            limit_per_event=limit_per_event,
             on_bad=sides.on_bad,
             on_late=sides.on_late,
             on_progress=progress,
@@ -170,7 +181,7 @@ def run(
         check_kbs(plans, job.knowledge)
         try:
             if following is not None:
-                _follow(job, following, out, form, verbose)
+                _follow(job, following, sides, out, form, verbose)
             else:
                 with closing(_answers(job, runtime, verbose)) as answers:
                     _write(job, answers, stack.enter_context(_output(out)), form)
@@ -192,7 +203,9 @@ def _answers(job: Job, runtime: str, verbose: bool) -> Any:
     return spark.run(job, verbose=verbose)
 
 
-def _follow(job: Job, follow: Follow, out: str, form: str, verbose: bool) -> None:
+def _follow(
+    job: Job, follow: Follow, sides: SideOutputs, out: str, form: str, verbose: bool
+) -> None:
     from spaseq.runtime import spark_follow
 
     spark_follow.run(
@@ -202,6 +215,7 @@ def _follow(job: Job, follow: Follow, out: str, form: str, verbose: bool) -> Non
         out=out,
         form=form,
         verbose=verbose,
+        sides=sides.files(),
     )
 
 
@@ -233,6 +247,7 @@ def _streams(
     time_predicate: str,
     triples_per_event: int | None,
     runtime: str,
+    follow: bool,
     stack: ExitStack,
 ) -> tuple[StreamOptions, ...]:
     names = stream_names(plans)
@@ -247,6 +262,8 @@ def _streams(
     bound = bind_streams(plans, paths)
     options = []
     for iri, files in bound.items():
+        if follow and "-" in files:
+            raise UsageError("--follow watches files; standard input has an end")
         if runtime == "spark":
             files = [_spooled(stack) if f == "-" else f for f in files]
         option = StreamOptions(
@@ -255,7 +272,8 @@ def _streams(
             time_predicate=time_predicate,
             triples_per_event=triples_per_event,
         )
-        resolve_paths(option)
+        if not follow:  # what is followed may still have to arrive
+            resolve_paths(option)
         options.append(option)
     return tuple(options)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TextIO
 
@@ -18,7 +19,10 @@ _SHOWN = 5  # findings shown on stderr if they go to no file
 class SideOutputs:
     """Takes what cannot become part of an answer; under `strict` the first such event ends all."""
 
-    def __init__(self, bad: str | None, late: str | None, strict: bool) -> None:
+    def __init__(
+        self, bad: str | None, late: str | None, strict: bool, append: bool = False
+    ) -> None:
+        self._mode = "a" if append else "w"
         self._paths = (bad, late)
         self._strict = strict
         self._files: list[TextIO | None] = [None, None]
@@ -28,7 +32,7 @@ class SideOutputs:
         for i, path in enumerate(self._paths):
             if path is not None:
                 try:
-                    self._files[i] = open(path, "w", encoding="utf-8")
+                    self._files[i] = open(path, self._mode, encoding="utf-8")
                 except OSError as error:
                     raise InputError(f"cannot write {path}: {error.strerror}") from None
         return self
@@ -37,6 +41,11 @@ class SideOutputs:
         for file in self._files:
             if file is not None:
                 file.close()
+
+    def files(self) -> dict[str, TextIO]:
+        """The open files by absolute path."""
+        pairs = zip(self._paths, self._files, strict=True)
+        return {os.path.abspath(p): f for p, f in pairs if p is not None and f is not None}
 
     def on_bad(self, bad: BadInput) -> None:
         """A piece of input that could not become an event."""

@@ -163,6 +163,8 @@ class _Compiler:
                 return self.existence(expr)
             case ast.Call("BOUND", (ast.Var(name),)):
                 return lambda env: env.value(name) is not None
+            case ast.Call("BOUND", (ast.Prev(ast.Var(name)),)):
+                return lambda env: env.previous(name) is not None
         value = self.value(expr)
         return lambda env: boolean(value(env))
 
@@ -208,7 +210,7 @@ class _Compiler:
 
     def call(self, expr: ast.Call) -> ValueOf:
         match expr:
-            case ast.Call("BOUND", (ast.Var(),)):
+            case ast.Call("BOUND", (ast.Var() | ast.Prev(),)):
                 return self.test(expr)
             case ast.Call("IF", (condition, then, otherwise)):
                 return logic.conditional(

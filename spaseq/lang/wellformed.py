@@ -78,7 +78,7 @@ def _call(call: ast.Call) -> Iterator[Fault]:
         plural = "" if wanted == "1" else "s"
         message = f"{call.function} takes {wanted} argument{plural}, not {len(call.args)}"
         yield Fault(message, call.span)
-    elif call.function == "BOUND" and not isinstance(call.args[0], ast.Var):
+    elif call.function == "BOUND" and not isinstance(call.args[0], ast.Var | ast.Prev):
         yield Fault("BOUND takes a variable", call.args[0].span)
 
 

@@ -33,6 +33,7 @@ class Stats:
     events: int = 0
     triples: int = 0
     matches: int = 0
+    withheld: int = 0  # answers that the limit per event kept back
     bad: int = 0
     late: int = 0
     seconds: float = 0.0
@@ -55,6 +56,7 @@ class Job:
     plans: tuple[QueryPlan, ...]  # each after those whose registered streams it reads
     streams: tuple[StreamOptions, ...]  # each stream of the plans once, except registered ones
     knowledge: KnowledgeBase
+    limit_per_event: int | None = None  # answers of one end instant and partition of a query
     on_bad: Callable[[BadInput], None] = _ignore
     on_late: Callable[[LateEvent], None] = _ignore
     on_progress: Callable[[Stats], None] = _ignore

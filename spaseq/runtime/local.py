@@ -91,7 +91,7 @@ def _sequence(job: Job, number: int, inputs: list[_Input]) -> Iterator[tuple[int
 
 
 def _answers(job: Job, plan: QueryPlan, sorter: RowSorter) -> Iterator[list[Answer]]:
-    stage = SequenceStage(plan)
+    stage = SequenceStage(plan, job.limit_per_event)
     for rows, watermark in sorter.batches():
         at = time.perf_counter()
         stage.push(rows)
@@ -100,3 +100,4 @@ def _answers(job: Job, plan: QueryPlan, sorter: RowSorter) -> Iterator[list[Answ
         job.stats.watermark = watermark
         yield answers
     yield stage.close()
+    job.stats.withheld += stage.withheld

@@ -125,6 +125,8 @@ def run(
     spark = session(verbose=verbose)
     with ExitStack() as stack:
         file = sys.stdout if out == "-" else stack.enter_context(_opened(out, resumed))
+        for side in () if resumed else (sides or {}).values():
+            side.truncate(0)
         files = {**(sides or {}), **({} if out == "-" else {os.path.abspath(out): file})}
         sink = open_sink(form, file, [p.name for p in job.plans[0].projection])
         if out == "-" or not os.stat(out).st_size:
