@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TextIO
+from typing import TextIO, cast
 
 import click
 
@@ -32,7 +32,7 @@ class SideOutputs:
         for i, path in enumerate(self._paths):
             if path is not None:
                 try:
-                    self._files[i] = open(path, self._mode, encoding="utf-8")
+                    self._files[i] = cast(TextIO, open(path, self._mode, encoding="utf-8"))
                 except OSError as error:
                     raise InputError(f"cannot write {path}: {error.strerror}") from None
         return self

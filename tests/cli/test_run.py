@@ -116,9 +116,7 @@ def test_jsonl_on_stdout_and_a_summary_on_stderr(place: Place) -> None:
     assert "2 answers from 3 events (3 triples)" in done.err
 
 
-@pytest.mark.parametrize(
-    "name", ["S1", "http://example/stream?a=1", "<http://example/stream?a=1>"]
-)
+@pytest.mark.parametrize("name", ["S1", "http://example/stream?a=1", "<http://example/stream?a=1>"])
 def test_a_stream_is_named_by_name_or_iri(place: Place, name: str) -> None:
     assert len(prices(place.run(stream=f"{name}=stream.nq"))) == 2
 

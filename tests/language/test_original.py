@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 import spaseq
@@ -100,8 +98,6 @@ WHERE {
 
 def test_the_original_systems_queries_parse_as_written() -> None:
     inside = parse(AS_WRITTEN)
-    outside = parse(
-        AS_WRITTEN.replace("WHERE {\n  SEQ (A; B+, C)", "SEQ (A; B+, C) {")
-    )
+    outside = parse(AS_WRITTEN.replace("WHERE {\n  SEQ (A; B+, C)", "SEQ (A; B+, C) {"))
     assert inside == outside
     assert [v.name for v in inside.partition] == ["s"]

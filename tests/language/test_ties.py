@@ -17,7 +17,7 @@ def run(sequence: str, streams: dict[str, list[Event]], runtime: str) -> list[st
     clauses = "\n".join(f"FROM STREAM {s} <http://example/{s}>" for s in streams)
     names = ", ".join(streams)
     gpms = "\n".join(
-        f'DEFINE GPM {x} ON {names} {{ ?{x} <http://example/is> ?v{x}'
+        f"DEFINE GPM {x} ON {names} {{ ?{x} <http://example/is> ?v{x}"
         f' FILTER(STRSTARTS(?v{x}, "{x.lower()}")) }}'
         for x in "ABC"
     )

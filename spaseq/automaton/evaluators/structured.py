@@ -146,7 +146,7 @@ class StructuredPartition:
     def _remember(self, start: int, rows: Rows) -> None:
         window = self._window
         window.append((start, rows))
-        while window[0][0] < self._matches.floor:
+        while window and window[0][0] < self._matches.floor:
             window.popleft()
 
     def _sweep(self) -> None:
