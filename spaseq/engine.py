@@ -67,7 +67,7 @@ class SequenceStage:
             evaluator=plan.evaluator,
             key=plan.evaluator_key,
             strategy=plan.strategy if selects(plan) else "ALL",
-            stream_ranks=[sorted(plan.streams).index(s) for s in plan.streams],
+            streams=plan.streams,
             limit=limit_per_event if early else None,
             limit_key=tuple(v for v in plan.key or () if v not in plan.partition),
         )

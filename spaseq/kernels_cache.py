@@ -22,8 +22,11 @@ from typing import Any, TypeVar, cast
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-WARM_UPS = ("spaseq.rdf.kernels.warm_up",)
+WARM_UPS = ("spaseq.rdf.warm_up",)
 """Modules whose `steps()` call every kernel of a package once, yielding its name after each."""
+
+KERNELS: list[Any] = []
+"""All kernels of the modules imported so far, as numba's dispatchers."""
 
 _PACKAGE = Path(__file__).parent
 
@@ -73,8 +76,8 @@ if not numba.config.CACHE_DIR:  # it was imported before
 
 def kernel(function: F) -> F:
     """A function that is called from Python: compiled, kept on disk, run without the GIL."""
-    compiled = numba.njit(function, cache=True, nogil=True, error_model="numpy")
-    return cast("F", compiled)
+    KERNELS.append(numba.njit(function, cache=True, nogil=True, error_model="numpy"))
+    return cast("F", KERNELS[-1])
 
 
 _PART = {

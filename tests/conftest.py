@@ -6,6 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("spaseq", deadline=None)  # the first call of a kernel compiles it
+settings.load_profile("spaseq")
 
 
 @pytest.fixture(scope="session")

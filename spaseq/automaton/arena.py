@@ -48,9 +48,9 @@ class Arena(Generic[T]):
         """Drop nodes that were added before a measure, once they are at least half of all."""
         marks = self._marks
         cut = self._base
-        while len(marks) > 1 and marks[1][0] <= before:
+        while len(marks) > 1 and marks[1][0] < before:
             marks.popleft()
-        if marks and marks[0][0] <= before:
+        if marks and marks[0][0] < before:
             cut = marks[0][1]
         if cut - self._base > max(1024, len(self._nodes) // 2):
             del self._nodes[: cut - self._base]

@@ -50,7 +50,7 @@ class Machine:
     evaluator: str = "registers"
     key: tuple[str, ...] = ()  # variables by which chain and compact split a partition
     strategy: Strategy = "ALL"  # the selection that the evaluator applies itself
-    stream_ranks: Sequence[int] = ()  # by stream: its IRI's place in order, for NEXT and LAST
+    streams: Sequence[str] = ()  # IRIs, for the positions that a selection compares
     limit: int | None = None  # matches that one instant may emit, if the evaluator sees to it
     limit_key: tuple[str, ...] = ()  # ... for each value of these variables of the key
     takings: dict[int, Taking] = field(init=False)

@@ -20,14 +20,8 @@ from spaseq.expr.numbers import Float, to_double
 from spaseq.expr.temporal import Moment
 from spaseq.expr.values import decode
 from spaseq.rdf.batches import Int32s
-
-# What a float64 stands for.
-OTHER = 0  # nothing: unbound, or neither number nor dateTime
-EXACT = 1  # an integer or decimal that float64 represents
-ROUNDED = 2  # an integer or decimal that it does not
-DOUBLE = 3  # an xsd:double
-FLOAT = 4  # an xsd:float
-MOMENT = 5  # an xsd:dateTime, in seconds, rounded
+from spaseq.rdf.kinds import DOUBLE, EXACT, FLOAT, MOMENT, OTHER, ROUNDED, UNKNOWN
+from spaseq.rdf.term_tables import TermTable
 
 COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq,
@@ -88,9 +82,8 @@ class Doubles:
     def column(cls, codes: Int32s, terms: Sequence[str]) -> Doubles:
         """The terms of codes [n] into `terms`, -1 for unbound; each distinct one decoded once."""
         used, which = distinct_codes(codes, len(terms))
-        pairs = [double_of(terms[c]) if c >= 0 else (np.nan, OTHER) for c in used.tolist()]
-        table = np.array(pairs, dtype=np.float64).reshape(-1, 2)
-        return cls(table[which, 0], table[which, 1].astype(np.int8))
+        value, kind = _doubles_of(used.astype(np.int32), terms)
+        return cls(value[which], kind[which])
 
     def decides(self, other: Doubles) -> npt.NDArray[np.bool_]:
         """The rows in which comparing `value` with the other's is comparing the terms."""
@@ -99,6 +92,21 @@ class Doubles:
             _UNTIED[pair] & (self.value != other.value)
         )
         return decided
+
+
+def _doubles_of(
+    codes: Int32s, terms: Sequence[str]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int8]]:
+    """(values, kinds) of terms; -1 for unbound."""
+    if isinstance(terms, TermTable):
+        value, kind = terms.numbers(codes)
+        rest = np.flatnonzero(kind == UNKNOWN)
+    else:
+        value, kind = np.full(len(codes), np.nan), np.full(len(codes), OTHER, np.int8)
+        rest = np.flatnonzero(codes >= 0)
+    for i in rest.tolist():
+        value[i], kind[i] = double_of(terms[codes[i]])
+    return value, kind
 
 
 def double_of(term: str) -> tuple[float, int]:

@@ -9,69 +9,30 @@ import numpy as np
 
 from spaseq.kb.terms import ABSENT, KbTerms
 from spaseq.rdf.batches import EventBatch, Int32s
-
-_FEW = 8
-"""Terms are looked up by a scan if they are fewer than one in so many of a batch's terms."""
+from spaseq.rdf.term_tables import ExtendedTerms, term_table
 
 
 class BatchLexicon:
-    """The terms of an event batch; new ones get the codes after them.
-
-    Hashing all terms of a batch costs more than most patterns do, so it is put off: a constant is
-    found by scanning the terms, a few terms by scanning for any of them.
-    """
+    """The terms of an event batch; new ones get the codes after them."""
 
     def __init__(self, batch: EventBatch) -> None:
-        self.texts: list[str] = batch.terms
-        self._own = False  # whether `texts` is a list of our own
-        self._complete = False  # whether `_known` has every text
-        self._known: dict[str, int] = {}  # codes of the terms looked up so far, or ABSENT
+        self.texts = ExtendedTerms(term_table(batch.terms))
 
     def code(self, text: str) -> int:
         """A term's code, ABSENT if it is not known."""
-        code = self._known.get(text)
-        if code is None:
-            code = ABSENT if self._complete else self._scanned(text)
-            self._known[text] = code
-        return code
+        return self.texts.code(text)
 
     def take(self, codes: Int32s) -> list[str]:
         """The texts of some codes."""
-        texts = self.texts
-        return [texts[code] for code in codes.tolist()]
+        return self.texts.take(codes)
 
     def find(self, texts: Sequence[str]) -> Int32s:
         """The codes of some texts, ABSENT for those that are not known."""
-        unseen = [] if self._complete else [t for t in texts if t not in self._known]
-        if len(unseen) * _FEW > len(self.texts):
-            self._known = dict(zip(self.texts, range(len(self.texts)), strict=True))
-            self._complete = True
-        elif unseen:
-            self._known.update(dict.fromkeys(unseen, ABSENT))
-            for text in set(unseen).intersection(self.texts):
-                self._known[text] = self._scanned(text)
-        known = self._known
-        return np.fromiter((known.get(t, ABSENT) for t in texts), np.int32, len(texts))
+        return self.texts.find(texts)
 
     def encode(self, texts: Sequence[str]) -> Int32s:
         """The codes of some texts, which are added if need be."""
-        codes = self.find(texts)
-        new = np.flatnonzero(codes == ABSENT).tolist()
-        if new and not self._own:
-            self.texts, self._own = list(self.texts), True
-        for i in new:
-            text = texts[i]
-            if self._known.get(text, ABSENT) == ABSENT:
-                self._known[text] = len(self.texts)
-                self.texts.append(text)
-            codes[i] = self._known[text]
-        return codes
-
-    def _scanned(self, text: str) -> int:
-        try:
-            return self.texts.index(text)
-        except ValueError:
-            return ABSENT
+        return self.texts.encode(texts)
 
 
 class KbLexicon:

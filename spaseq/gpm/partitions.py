@@ -30,13 +30,6 @@ class VerticalPartition:
         """[m] the event of each triple."""
         return np.repeat(np.arange(len(self.batch), dtype=np.int64), np.diff(self.batch.start))
 
-    @cached_property
-    def predicates(self) -> dict[str, int]:
-        """The codes of the batch's predicates, by text."""
-        batch = self.batch
-        used = np.flatnonzero(np.bincount(batch.p, minlength=1)) if len(batch.p) else batch.p
-        return {batch.terms[code]: code for code in used.tolist()}
-
     def select(self, predicate: str | None, s: int | None, o: int | None) -> TripleTable:
         """The triples with a predicate, subject and object; see `TripleSource`."""
         table = self._tables.get(predicate)
@@ -51,8 +44,7 @@ class VerticalPartition:
         batch = self.batch
         if predicate is None:
             return _distinct(self.event_of, batch.s, batch.p, batch.o)
-        code = self.predicates.get(predicate)
-        rows: Rows = np.empty(0, np.intp) if code is None else np.flatnonzero(batch.p == code)
+        rows: Rows = np.flatnonzero(batch.p == self.lexicon.code(predicate))
         return _distinct(self.event_of[rows], batch.s[rows], None, batch.o[rows])
 
 

@@ -12,6 +12,7 @@ from spaseq.gpm.partitions import VerticalPartition
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.nodes import QueryPlan
 from spaseq.rdf.batches import BARE, EventBatch, Objects, SolutionBatch
+from spaseq.rdf.term_tables import ExtendedTerms, term_table
 from spaseq.rdf.terms import scoped_blank
 
 
@@ -73,19 +74,18 @@ class Matcher:
             columns = [[bindings.terms[c] for c in bindings.columns[v]] for v in partition]
             for event, key in zip(bindings.event.tolist(), zip(*columns, strict=True), strict=True):
                 keys.setdefault(event, set()).add(key)
-        terms = list(found.terms)
+        terms = ExtendedTerms(term_table(found.terms))
         picked: list[int] = []
-        codes: dict[str, list[int]] = {v: [] for v in partition}
+        spread: dict[str, list[str]] = {v: [] for v in partition}
         for i, event in enumerate(found.event.tolist()):
             own = [_text(found, v, i) for v in partition]
             for texts in sorted(keys.get(event, ())):
                 if all(o in (None, k) for o, k in zip(own, texts, strict=True)):
                     picked.append(i)
                     for v, text in zip(partition, texts, strict=True):
-                        codes[v].append(len(terms))
-                        terms.append(text)
+                        spread[v].append(text)
         columns_out = {v: c[picked] for v, c in found.columns.items()}
-        columns_out.update({v: np.array(c, dtype=np.int32) for v, c in codes.items()})
+        columns_out.update({v: terms.encode(texts) for v, texts in spread.items()})
         return Bindings(found.event[picked], columns_out, terms)
 
 
@@ -100,8 +100,6 @@ class _Rows:
     def __init__(self, plan: QueryPlan, stream: int, batch: EventBatch) -> None:
         self._plan, self._stream, self._events = plan, stream, batch
         self._parts: list[tuple[int, Bindings]] = []
-        self._graph = np.empty(len(batch), dtype=object)
-        self._graph[:] = batch.graph
 
     def add(self, gpm: int, bindings: Bindings) -> None:
         if len(bindings.event):
@@ -125,7 +123,7 @@ class _Rows:
             self._events.time[event],
             self._events.k[event],
             np.concatenate(gpm),
-            self._graph[event],
+            self._events.names(event),
             {v: self._column(v) for v in variables},
         )
 
@@ -136,10 +134,9 @@ class _Rows:
         codes = bindings.columns.get(variable)
         if codes is None:
             return np.full(len(bindings.event), None, dtype=object)
-        terms = bindings.terms
-        texts = np.empty(len(codes), dtype=object)
-        texts[:] = [terms[c] if c >= 0 else None for c in codes.tolist()]
-        self._scope_blank(bindings, codes, texts)
+        texts = term_table(bindings.terms).objects(codes)
+        if term_table(self._events.terms).has_blank:
+            self._scope_blank(bindings, codes, texts)
         return texts
 
     def _scope_blank(

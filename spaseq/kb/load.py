@@ -13,10 +13,9 @@ import pyoxigraph as ox
 
 from spaseq.errors import InputError
 from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.rdf.inputs import EXTENSIONS, Format, InputFile, format_of
+from spaseq.rdf.inputs import EXTENSIONS, READ_ERRORS, Format, InputFile, format_of
 from spaseq.rdf.nquads import syntax_reason
 from spaseq.rdf.terms import from_rdflib
-from spaseq.rdf.text_blocks import READ_ERRORS
 
 if TYPE_CHECKING:
     import rdflib

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -21,11 +22,7 @@ _TERMS = 1 << 12
 _DOUBTS = 1 << 8
 
 
-def _columns(kind: type[Rows] | type[Doubts], size: int) -> tuple[np.ndarray, ...]:
-    return tuple(np.empty(size, np.int32) for _ in kind._fields)
-
-
-def _larger(column: np.ndarray) -> np.ndarray:
+def _larger(column: Any) -> Any:
     grown = np.empty((2 * len(column), *column.shape[1:]), column.dtype)
     grown[: len(column)] = column
     return grown
@@ -45,8 +42,9 @@ class Arena:
 
     def __post_init__(self) -> None:
         self.buffer = np.empty(2 * (self.capacity + PAD), np.uint8)
-        self.rows = Rows(*_columns(Rows, _ROWS))
-        self.doubts = Doubts(*_columns(Doubts, _DOUBTS))
+        s, p, o, g, at, line = np.empty((6, _ROWS), np.int32)
+        self.rows = Rows(s, p, o, g, at, line, np.empty(_ROWS, np.int64))
+        self.doubts = Doubts(*np.empty((3, _DOUBTS), np.int32))
         self.spans = np.empty((_TERMS, 3), np.int32)
         self.slots = np.zeros(2 * _TERMS, np.uint64)
 
@@ -56,11 +54,11 @@ class Arena:
 
     def grow_rows(self) -> None:
         """Room for twice as many rows."""
-        self.rows = Rows(*map(_larger, self.rows))
+        self.rows = Rows._make(_larger(column) for column in self.rows)
 
     def grow_doubts(self) -> None:
         """Room for twice as many doubtful lines."""
-        self.doubts = Doubts(*map(_larger, self.doubts))
+        self.doubts = Doubts._make(_larger(column) for column in self.doubts)
 
     def grow_terms(self, count: int) -> None:
         """Room for twice as many terms; there are `count`."""

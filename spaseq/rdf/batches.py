@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -23,25 +23,67 @@ UNBOUND = -1
 """The code of an unbound variable."""
 
 
+@runtime_checkable
+class LazyNames(Protocol):
+    """Names of which no strings exist yet."""
+
+    def objects(self, events: npt.NDArray[np.intp]) -> Objects:
+        """Some of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class EventBatch:
     """n consecutive events of one stream, in the order of their arrival; m triples.
 
-    `start` has n + 1 entries: event i owns triples start[i]:start[i+1].
+    `start` has n + 1 entries: event i owns triples start[i]:start[i+1]. `terms` may be a million
+    texts of which no strings exist yet, so nobody goes through all of them; see
+    `spaseq.rdf.term_tables`.
     """
 
     stream: str  # stream IRI
     time: Int64s  # [n] milliseconds since the epoch
     k: Int32s  # [n] second component of the instant
-    graph: list[str | None]  # [n] graph IRI (no brackets), or None where the format has none
+    graph: Sequence[str | None]  # [n] graph IRI (no brackets), or None where the format has none
     start: Int64s  # [n + 1]
     s: Int32s  # [m]
     p: Int32s  # [m]
     o: Int32s  # [m]
-    terms: list[str]  # code -> N-Triples text
+    terms: Sequence[str]  # code -> N-Triples text
+    skipped: int = 0  # triples that were read but not kept, as nobody asked for their predicates
 
     def __len__(self) -> int:
         return len(self.time)
+
+    @property
+    def triples(self) -> int:
+        """How many triples were read."""
+        return len(self.s) + self.skipped
+
+    def part(self, first: int, end: int) -> EventBatch:
+        """Events first:end, under the same terms; what was skipped counts for the first part."""
+        if end - first == len(self):
+            return self
+        rows = slice(int(self.start[first]), int(self.start[end]))
+        return EventBatch(
+            self.stream,
+            self.time[first:end],
+            self.k[first:end],
+            self.graph[first:end],
+            self.start[first : end + 1] - self.start[first],
+            self.s[rows],
+            self.p[rows],
+            self.o[rows],
+            self.terms,
+            0 if first else self.skipped,
+        )
+
+    def names(self, events: npt.NDArray[np.intp]) -> Objects:
+        """The graph IRIs [m] of some events, None where there is none."""
+        if isinstance(self.graph, LazyNames):
+            return self.graph.objects(events)
+        found = np.empty(len(events), dtype=object)
+        found[:] = [self.graph[i] for i in events.tolist()]
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -35,7 +35,7 @@ class QuadBlock:
     o: Int32s  # [m]
     g: Int32s  # [m], or DEFAULT_GRAPH
     line: Int64s  # [m] from 1, or UNKNOWN_LINE
-    terms: list[str]  # code -> N-Triples text, each once
+    terms: Sequence[str]  # code -> N-Triples text, each once
     cut: bool = False
 
     def __len__(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,9 +12,7 @@ from spaseq.rdf.blanks import relabel
 from spaseq.rdf.blocks import MALFORMED, QuadBlock
 from spaseq.rdf.graphs import repeated_rows
 from spaseq.rdf.instants import InstantCounter
-
-ABSENT = -2
-"""What no row has as a code."""
+from spaseq.rdf.term_tables import ABSENT, ListedTerms
 
 
 class EventBuffer:
@@ -63,7 +61,7 @@ class EventBuffer:
         self.rows += len(own)
         return own
 
-    def _recode(self, terms: list[str]) -> Int32s:
+    def _recode(self, terms: Sequence[str]) -> Int32s:
         """A buffer code for each block code; the entry at -1 is -1, for what is no term."""
         codes, own = self._codes, self._terms
         recode = np.empty(len(terms) + 1, np.int32)
@@ -102,7 +100,7 @@ class EventBuffer:
         if self._time:
             batch = self._batch(s, p, o)
             for first in range(0, len(batch), batch_events):
-                yield _slice(batch, first, min(first + batch_events, len(batch)))
+                yield batch.part(first, min(first + batch_events, len(batch)))
         self._restart(keep, s, p, o)
 
     def _batch(self, s: Int32s, p: Int32s, o: Int32s) -> EventBatch:
@@ -117,7 +115,7 @@ class EventBuffer:
         if self._made_up_labels:
             s, o = relabel(start, s, o, terms)
         k = self._counter.assign(time)
-        return EventBatch(self._stream, time, k, self._graph, start, s, p, o, terms)
+        return EventBatch(self._stream, time, k, self._graph, start, s, p, o, ListedTerms(terms))
 
     def _restart(self, keep: int, s: Int32s, p: Int32s, o: Int32s) -> None:
         """Forget the events and the rows before `keep`, and the terms that no row left has."""
@@ -147,21 +145,3 @@ def _without(drop: Int64s, rows: Int64s, start: Int64s) -> tuple[Int64s, Int64s]
     if not len(drop):
         return rows, start
     return np.delete(rows, drop), start - np.searchsorted(drop, start)
-
-
-def _slice(batch: EventBatch, first: int, end: int) -> EventBatch:
-    """Events first:end of a batch, under the same terms."""
-    if end - first == len(batch):
-        return batch
-    rows = slice(int(batch.start[first]), int(batch.start[end]))
-    return EventBatch(
-        batch.stream,
-        batch.time[first:end],
-        batch.k[first:end],
-        batch.graph[first:end],
-        batch.start[first : end + 1] - batch.start[first],
-        batch.s[rows],
-        batch.p[rows],
-        batch.o[rows],
-        batch.terms,
-    )

@@ -9,9 +9,8 @@ import pyoxigraph as ox
 
 from spaseq.rdf.batches import BadInput
 from spaseq.rdf.blocks import BlockBuilder, OnBad, QuadBlock
-from spaseq.rdf.inputs import Format
+from spaseq.rdf.inputs import READ_ERRORS, Format
 from spaseq.rdf.nquads import TRIPLE_TERM, syntax_reason
-from spaseq.rdf.text_blocks import READ_ERRORS
 
 BLOCK_QUADS = 8192
 

@@ -13,6 +13,7 @@ from spaseq.errors import InputError
 from spaseq.rdf.batches import EventBatch
 from spaseq.rdf.instants import InstantCounter
 from spaseq.rdf.nquads import syntax_reason
+from spaseq.rdf.term_tables import ListedTerms
 from spaseq.rdf.terms import from_pyoxigraph, from_rdflib
 
 if TYPE_CHECKING:
@@ -50,7 +51,9 @@ def batch_from_events(
     columns = np.array(flat, np.int32).reshape(-1, 3)
     s, p, o = (np.ascontiguousarray(columns[:, i]) for i in range(3))
     names = [event[1] for event in events]
-    return EventBatch(stream, time, counter.assign(time), names, start, s, p, o, list(codes))
+    return EventBatch(
+        stream, time, counter.assign(time), names, start, s, p, o, ListedTerms(list(codes))
+    )
 
 
 def triples_of(graph: GraphLike) -> list[Triple]:

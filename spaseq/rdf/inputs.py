@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import sys
+import zlib
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -17,6 +18,9 @@ from spaseq.errors import InputError
 from spaseq.rdf.vocabulary import GENERATED_AT_TIME
 
 STDIN = "-"
+
+READ_ERRORS = (OSError, EOFError, zlib.error)
+"""What reading a file that could be opened may raise: a failing disk, a damaged .gz."""
 
 
 class Format(Enum):
@@ -59,7 +63,8 @@ class StreamOptions:
     unpacked. `time_predicate` is an IRI. `format` is a format's or an extension's name for files
     whose name does not tell. `triples_per_event` is the n of the formats without graphs, whose
     events take the time of their arrival if `arrival_time` says so. `batch_events` bounds the
-    events of one batch.
+    events of one batch. `threads` tokenize N-Quads and N-Triples. If `predicates` (IRIs) are given,
+    those formats' triples with others are checked and counted, but not kept.
     """
 
     iri: str
@@ -69,6 +74,8 @@ class StreamOptions:
     arrival_time: bool = False
     format: str | None = None
     batch_events: int = 16_384
+    threads: int = 1
+    predicates: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

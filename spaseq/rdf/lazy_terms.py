@@ -66,7 +66,7 @@ class LazyTerms(TermTable):
         return texts
 
     def objects(self, codes: Int32s) -> Objects:
-        """The texts of codes [n]; None for a negative one. A text that comes often is one object."""
+        """The texts of codes [n], each one object however often it comes; None for a negative."""
         if len(codes) <= _FEW:
             return super().objects(codes)
         used = np.zeros(self._count + 1, np.bool_)
@@ -98,9 +98,7 @@ class LazyTerms(TermTable):
         flat, ends = encoded(texts)
         padded = np.concatenate((flat, np.full(PAD, 10, np.uint8)))
         arena = self._arena
-        return find_texts(
-            padded, ends, self._seed, arena.buffer, arena.spans, arena.slots, ABSENT
-        )
+        return find_texts(padded, ends, self._seed, arena.buffer, arena.spans, arena.slots, ABSENT)
 
     def numbers(self, codes: Int32s) -> Numbers:
         return numbers(self._arena.buffer, self._arena.spans, codes)
@@ -127,7 +125,7 @@ class GraphNames(Sequence["str | None"]):
     def __getitem__(self, event: int) -> str | None: ...
     @overload
     def __getitem__(self, event: slice) -> GraphNames: ...
-    def __getitem__(self, event: int | slice) -> str | None | GraphNames:
+    def __getitem__(self, event: int | slice) -> str | GraphNames | None:
         if isinstance(event, slice):
             return GraphNames(self.terms, self.codes[event])
         return _name(self.terms[int(self.codes[event])])

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from typing import IO
 
 from spaseq.rdf.assembly import Assembly, GraphAssembly
 from spaseq.rdf.batches import EventBatch
-from spaseq.rdf.blocks import OnBad, QuadBlock
+from spaseq.rdf.blocks import OnBad
 from spaseq.rdf.buffer import EventBuffer
 from spaseq.rdf.documents import document_blocks
 from spaseq.rdf.inputs import Format, InputFile, StreamOptions, resolve_paths
 from spaseq.rdf.instants import InstantCounter
-from spaseq.rdf.nquads import nquads_blocks
 from spaseq.rdf.spool import read_spool
 from spaseq.rdf.triples import TripleAssembly
 
@@ -83,25 +83,34 @@ def read_file(
     if file.format is Format.SPOOL:
         yield from read_spool(file.path, options.iri)
         return
-    made_up = file.format not in (Format.NQUADS, Format.NTRIPLES)
-    buffer = EventBuffer(options.iri, counter, made_up)
+    with file.open() as data:
+        if file.format in (Format.NQUADS, Format.NTRIPLES):
+            from spaseq.rdf.ingest import line_events  # numba, which the other formats do without
+
+            yield from line_events(data, file, options, counter, arrival, on_bad)
+        else:
+            yield from _document_events(data, file, options, counter, arrival, on_bad)
+
+
+def _document_events(
+    data: IO[bytes],
+    file: InputFile,
+    options: StreamOptions,
+    counter: InstantCounter,
+    arrival: ArrivalClock,
+    on_bad: OnBad,
+) -> Iterator[EventBatch]:
+    """The events of a file in a format that is no line format."""
+    buffer = EventBuffer(options.iri, counter, made_up_labels=True)
     assembly = _assembly(file, options, buffer, arrival, on_bad)
     cut = False
-    for block in _blocks(file, on_bad):
+    for block in document_blocks(data, file.path, file.format, on_bad):
         assembly.add(block)
         cut = block.cut
         if len(buffer) >= options.batch_events or buffer.rows_before(assembly.keep) >= BATCH_ROWS:
             yield from buffer.take(assembly.keep, options.batch_events)
     assembly.finish(cut)
     yield from buffer.take(assembly.keep, options.batch_events)
-
-
-def _blocks(file: InputFile, on_bad: OnBad) -> Iterator[QuadBlock]:
-    with file.open() as data:
-        if file.format in (Format.NQUADS, Format.NTRIPLES):
-            yield from nquads_blocks(data, file.path, file.format.has_graphs, on_bad)
-        else:
-            yield from document_blocks(data, file.path, file.format, on_bad)
 
 
 def _assembly(

@@ -9,22 +9,24 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import pyoxigraph as ox
 
 from spaseq.rdf.arenas import Arena, ArenaPool
-from spaseq.rdf.batches import Int32s
+from spaseq.rdf.batches import Int32s, Int64s
 from spaseq.rdf.kernels import PAD
 from spaseq.rdf.kernels import tokenizer as k
+from spaseq.rdf.kernels.events import TIME_PREDICATE
 from spaseq.rdf.kernels.tables import add_texts
+from spaseq.rdf.kernels.values import NO_TIME
 from spaseq.rdf.lazy_terms import LazyTerms
 from spaseq.rdf.nquads import parse_nquads_line
 from spaseq.rdf.term_tables import encoded
 
 ALL_WANTED = 2**31
 """More than any code."""
+_NO_CODE = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,10 @@ class Piece:
     begin: int
     end: int
     fault: Exception | None = None  # why the file cannot be read beyond these lines
+
+
+_SHOWN = 300
+"""Bytes of a malformed line that are reported."""
 
 
 class BadLine(NamedTuple):
@@ -54,10 +60,11 @@ class Statements:
 
     s: Int32s  # [m] codes into terms
     p: Int32s
-    o: Int32s  # SKIPPED where nobody asked for the predicate
+    o: Int32s  # or SKIPPED, where nobody asked for the predicate, or TIMED
     g: Int32s  # or DEFAULT_GRAPH
     at: Int32s  # place of the line in the buffer
     line: Int32s  # number of the line in the piece, from 0
+    time: Int64s  # ms, or NO_TIME; of those rows that have the time predicate
     terms: LazyTerms
     lines: int  # how many lines the piece has
     bad: list[BadLine]
@@ -70,39 +77,48 @@ class Statements:
 class StatementReader:
     """Reads pieces of one stream, in any order and from several threads.
 
-    `constants` are texts that get the first codes in every piece. With `only_constants`, the objects
-    of triples whose predicate is none of them are checked but not kept. `graphs=False` is N-Triples.
+    `constants` are texts that get the first codes in every piece; with `has_time` the first of them
+    is the predicate of times. With `only_constants`, the objects of triples whose predicate is none
+    of them are checked but not kept. `graphs=False` is N-Triples.
     """
 
     graphs: bool
     pool: ArenaPool
     constants: tuple[str, ...] = ()
+    has_time: bool = False
     only_constants: bool = False
     seed: np.uint64 = field(default_factory=lambda: np.uint64(secrets.randbits(64)))
 
     def read(self, piece: Piece) -> Statements:
         """The statements of a piece, whose arena goes back to the pool with their terms."""
-        arena, state = piece.arena, np.zeros(k.STATE, np.int64)
+        arena, state = piece.arena, self.state(piece)
         arena.clear()
-        state[k.AT], state[k.HEAP] = piece.begin, piece.end + PAD
-        self._enter(self.constants, arena, state)
+        self.enter(self.constants, arena, state)
         self._tokenize(piece, state)
-        bad = self._doubts(arena, state)
+        bad = self._settle(arena, state)
         count = int(state[k.ROW])
-        columns = [column[:count] for column in arena.rows]
-        if bad and self.graphs:
+        columns: list[Any] = [column[:count] for column in arena.rows]
+        if self.graphs and state[k.DOUBT]:
             read = arena.rows.s[:count] != k.UNREAD
             columns = [column[read] for column in columns]
+        s, p, o, g, at, line, time = columns
         terms = LazyTerms(arena, int(state[k.TERM]), self.seed, bool(state[k.BLANK]))
         self.pool.lend(arena, terms)
-        return Statements(*columns, terms, int(state[k.LINE]), bad)
+        return Statements(s, p, o, g, at, line, time, terms, int(state[k.LINE]), bad)
 
-    def _tokenize(self, piece: Piece, state: np.ndarray) -> None:
+    def state(self, piece: Piece) -> Int64s:
+        """The tokenizer's state before a piece."""
+        state = np.zeros(k.STATE, np.int64)
+        state[k.AT], state[k.HEAP] = piece.begin, piece.end + PAD
+        return state
+
+    def _tokenize(self, piece: Piece, state: Int64s) -> None:
         arena = piece.arena
         wanted = len(self.constants) if self.only_constants else ALL_WANTED
+        time = TIME_PREDICATE if self.has_time else _NO_CODE
         while True:
             status = k.tokenize(
-                arena.buffer, piece.end, self.graphs, wanted, self.seed, state,
+                arena.buffer, piece.end, self.graphs, wanted, time, self.seed, state,
                 arena.rows, arena.spans, arena.slots, arena.doubts,
             )  # fmt: skip
             match status:
@@ -115,7 +131,7 @@ class StatementReader:
                 case k.LINES_FULL:
                     arena.grow_doubts()
 
-    def _enter(self, texts: Sequence[str], arena: Arena, state: np.ndarray) -> Int32s:
+    def enter(self, texts: Sequence[str], arena: Arena, state: Int64s) -> Int32s:
         """Codes of canonical texts, which are entered if they are new."""
         flat, ends = encoded(texts)
         heap, count = int(state[k.HEAP]), int(state[k.TERM])
@@ -131,19 +147,30 @@ class StatementReader:
         state[k.TERM] = max(count, codes.max(initial=-1) + 1)
         return codes
 
-    def _doubts(self, arena: Arena, state: np.ndarray) -> list[BadLine]:
-        """Settle the doubtful lines: a row's codes, or what is wrong."""
+    def _settle(self, arena: Arena, state: Int64s) -> list[BadLine]:
+        """Read the doubtful lines: a row's codes, or what is wrong."""
         bad: list[BadLine] = []
-        places: list[int] = []
+        rows: list[int] = []
         texts: list[str] = []
+        in_default: list[bool] = []
         for doubt in range(int(state[k.DOUBT])):
             begin, end, row = (int(column[doubt]) for column in arena.doubts)
             line = arena.buffer[begin:end].tobytes()
-            quad = parse_nquads_line(line, self.graphs)
-            if isinstance(quad, str):
-                bad.append(BadLine(int(arena.rows.line[row]), quad, shown(line)))
-            else:
-                places.append(row)
-                texts.extend(quad)
-        ...
+            quads = parse_nquads_line(line, self.graphs)
+            if isinstance(quads, str):
+                text = line[:_SHOWN].decode(errors="replace")
+                bad.append(BadLine(int(arena.rows.line[row]), quads, text))
+            for s, p, o, g in quads if not isinstance(quads, str) else ():
+                rows.append(row)
+                texts += s, p, o, g or s
+                in_default.append(g is None)
+        if rows:
+            codes = self.enter(texts, arena, state).reshape(-1, 4)
+            codes[in_default, 3] = k.DEFAULT_GRAPH
+            if self.only_constants:
+                codes[codes[:, 1] >= len(self.constants), 2] = k.SKIPPED
+            own = arena.rows
+            own.s[rows], own.p[rows], own.o[rows], own.g[rows] = codes.T
+            own.time[rows] = NO_TIME
+            state[k.BLANK] += any(text.startswith("_:") for text in texts)
         return bad

@@ -73,6 +73,7 @@ class ListedTerms(TermTable):
     def __init__(self, texts: list[str]) -> None:
         self._texts = texts
         self._codes: dict[str, int] | None = None
+        self._has_blank: bool | None = None
 
     def __len__(self) -> int:
         return len(self._texts)
@@ -89,14 +90,22 @@ class ListedTerms(TermTable):
         return [texts[code] for code in codes.tolist()]
 
     def find(self, texts: Sequence[str]) -> Int32s:
+        known = self._known()
+        return np.fromiter((known.get(t, ABSENT) for t in texts), np.int32, len(texts))
+
+    def code(self, text: str) -> int:
+        return self._known().get(text, ABSENT)
+
+    def _known(self) -> dict[str, int]:
         if self._codes is None:
             self._codes = {text: code for code, text in enumerate(self._texts)}
-        known = self._codes
-        return np.fromiter((known.get(t, ABSENT) for t in texts), np.int32, len(texts))
+        return self._codes
 
     @property
     def has_blank(self) -> bool:
-        return any(text.startswith("_:") for text in self._texts)
+        if self._has_blank is None:
+            self._has_blank = any(text.startswith("_:") for text in self._texts)
+        return self._has_blank
 
 
 class ExtendedTerms(TermTable):
@@ -106,7 +115,7 @@ class ExtendedTerms(TermTable):
         self.base = base
         self._size = len(base)
         self._added: list[str] = []
-        self._codes: dict[str, int] = {}
+        self._known: dict[str, int] = {}  # codes of those that were added or looked up
 
     def __len__(self) -> int:
         return self._size + len(self._added)
@@ -134,11 +143,22 @@ class ExtendedTerms(TermTable):
         texts: list[str] = found.tolist()
         return texts
 
+    def objects(self, codes: Int32s) -> Objects:
+        return super().objects(codes) if self._added else self.base.objects(codes)
+
+    def code(self, text: str) -> int:
+        code = self._known.get(text)
+        if code is None:
+            code = self.base.code(text)
+            if code != ABSENT:
+                self._known[text] = code
+        return code
+
     def find(self, texts: Sequence[str]) -> Int32s:
         codes = self.base.find(texts)
         if self._added:
             for i in np.flatnonzero(codes < 0).tolist():
-                codes[i] = self._codes.get(texts[i], ABSENT)
+                codes[i] = self._known.get(texts[i], ABSENT)
         return codes
 
     def encode(self, texts: Sequence[str]) -> Int32s:
@@ -146,9 +166,9 @@ class ExtendedTerms(TermTable):
         codes = self.base.find(texts)
         for i in np.flatnonzero(codes < 0).tolist():
             text = texts[i]
-            code = self._codes.get(text)
+            code = self._known.get(text)
             if code is None:
-                code = self._codes[text] = len(self)
+                code = self._known[text] = len(self)
                 self._added.append(text)
             codes[i] = code
         return codes

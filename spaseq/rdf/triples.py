@@ -76,6 +76,11 @@ class TripleAssembly:
         if event is None or cut:
             return
         left = event.end - event.first
-        triples = "1 triple is" if left == 1 else f"{left} triples are"
-        reason = f"{triples} left at the end of the file; {self._n} make an event"
-        self._on_bad(BadInput(self._file, event.line or None, reason))
+        self._on_bad(left_over(self._file, event.line, left, self._n))
+
+
+def left_over(file: str, line: int, left: int, size: int) -> BadInput:
+    """The report on `left` triples, the first in `line`, that are too few for an event."""
+    triples = "1 triple is" if left == 1 else f"{left} triples are"
+    reason = f"{triples} left at the end of the file; {size} make an event"
+    return BadInput(file, line or None, reason)

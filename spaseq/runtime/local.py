@@ -64,7 +64,7 @@ def _read_stream(job: Job, options: StreamOptions, inputs: list[_Input]) -> None
         read = time.perf_counter()
         stats.add("ingest", read - at)
         stats.events += len(batch)
-        stats.triples += len(batch.s)
+        stats.triples += batch.triples
         for each in inputs:
             each.take(batch)
         at = time.perf_counter()

@@ -94,6 +94,7 @@ def bounded_solve(
         parts=max(1, min(cores, groups)),
         progress=str(progress),
         directory=os.getcwd(),
+        limit_per_event=job.limit_per_event,
     )
 
 
@@ -110,11 +111,16 @@ def bounded_output(
         lambda batches: solve.run(batches), solution_ddl(width)
     )
 
+    limit = solve.limit_per_event
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return run_sequences(plans, limit, batches)
+
     def sequence(solutions: Any) -> Any:
         ordered = solutions.repartitionById(solve.parts, "part").sortWithinPartitions(
             "query", "bucket", "time", "k", "stream"
         )
-        return ordered.mapInArrow(lambda batches: run_sequences(plans, batches), OUTPUT_DDL)
+        return ordered.mapInArrow(run, OUTPUT_DDL)
 
     if any(sources(plans)):
         return chained_output(solve, solutions, sequence, keep)
@@ -204,6 +210,7 @@ def add_stats(total: Stats, part: Stats) -> None:
     total.events += part.events
     total.triples += part.triples
     total.matches += part.matches
+    total.withheld += part.withheld
     total.bad += part.bad
     total.late += part.late
     for stage, seconds in part.stages.items():

@@ -176,7 +176,7 @@ def following_output(spark: Any, job: Job, checkpoint: Checkpoint, watermark_ms:
     solve = FollowSolve(
         job.plans, job.streams, knowledge, checkpoint.buckets, watermark_ms, str(checkpoint.clocks)
     )
-    sequence = FollowSequence(job.plans)
+    sequence = FollowSequence(job.plans, job.limit_per_event)
     spark.dataSource.register(RdfDataSource)
     work = spark.readStream.format("rdf").options(
         **source_options(checkpoint.arrivals, job.streams)

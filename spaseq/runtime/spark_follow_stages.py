@@ -188,6 +188,7 @@ class FollowSequence:
     """
 
     plans: tuple[QueryPlan, ...]
+    limit_per_event: int | None = None
 
     def step(
         self, key: tuple[int, int], frames: Iterator[pd.DataFrame], state: Any
@@ -208,17 +209,18 @@ class FollowSequence:
     ) -> Iterator[pd.DataFrame]:
         start = time.perf_counter()
         plan = self.plans[query]
-        stage, before = SequenceStage(plan), b""
+        stage, before = SequenceStage(plan, self.limit_per_event), b""
         if state.exists:
             (before,) = state.get
             stage.restore(before)
+        withheld = stage.withheld
         answers = stage.advance(_take_rows(frames, plan, stage) - 1)
         after = stage.snapshot()
         if after != before:
             state.update((after,))
         if answers:
             yield answer_rows(query, answers).to_pandas()
-        stats = Stats(matches=len(answers))
+        stats = Stats(matches=len(answers), withheld=stage.withheld - withheld)
         stats.add("sequence", time.perf_counter() - start)
         yield side.batch([stats]).to_pandas()[OUTPUT.names]
 

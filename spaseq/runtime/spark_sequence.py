@@ -45,6 +45,7 @@ class SequenceTask:
 
     plans: tuple[QueryPlan, ...]
     stats: Stats
+    limit_per_event: int | None = None
     _group: _Group | None = None
 
     def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -61,7 +62,8 @@ class SequenceTask:
         group = self._group
         if group is None or (group.query, group.bucket) != (query, bucket):
             yield from self._close()
-            group = self._group = _Group(query, bucket, SequenceStage(self.plans[query]))
+            stage = SequenceStage(self.plans[query], self.limit_per_event)
+            group = self._group = _Group(query, bucket, stage)
         start = time.perf_counter()
         solutions = read_solutions(stretch, self.plans[query].variables)
         group.stage.push(solutions)
@@ -74,6 +76,7 @@ class SequenceTask:
             return
         start = time.perf_counter()
         query, answers = self._group.query, self._group.stage.close()
+        self.stats.withheld += self._group.stage.withheld
         self._group = None
         yield from self._out(query, answers, start)
 
@@ -86,12 +89,14 @@ class SequenceTask:
 
 
 def run_sequences(
-    plans: tuple[QueryPlan, ...], batches: Iterator[pa.RecordBatch]
+    plans: tuple[QueryPlan, ...],
+    limit_per_event: int | None,
+    batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """For `mapInArrow`: sorted rows of stage 1 to rows of `OUTPUT`."""
     stats, side = Stats(), SideRows(OUTPUT, SOURCE)
     try:
-        yield from SequenceTask(plans, stats).rows(batches)
+        yield from SequenceTask(plans, stats, limit_per_event).rows(batches)
     except SpaseqError as error:
         yield side.batch([error])
         for _ in batches:  # read to the end, as Spark expects

@@ -64,7 +64,7 @@ class Solver:
         """(query, its solutions) for every batch of events and every query that has any."""
         for batch in self._timed(events):
             self._stats.events += len(batch)
-            self._stats.triples += len(batch.s)
+            self._stats.triples += batch.triples
             for query, matcher in self._matchers:
                 start = time.perf_counter()
                 solutions = matcher.match(batch)
@@ -93,6 +93,7 @@ class BoundedSolve:
     parts: int  # partitions of stage 2
     progress: str | None = None  # directory for counts while it runs, where the driver sees it
     directory: str = "."  # what relative paths start from
+    limit_per_event: int | None = None  # of stage 2
 
     @property
     def schema(self) -> pa.Schema:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 from hypothesis import strategies as st
@@ -60,16 +61,15 @@ def batch(plan: QueryPlan, events: Sequence[Event]) -> SolutionBatch:
     """The rows that stage 1 would make of some events."""
     names = {g.name: (i, g.variables) for i, g in enumerate(plan.gpms)}
     rows: list[tuple[int, int, int, int, str, Values]] = []
-    for number, event in enumerate(events):
-        before = len(rows)
+    for event in events:
+        before, graph = len(rows), f"http://example/g{event.time}/{event.k}/{event.stream}"
         for name, solutions in event.solutions.items():
             if name in names:
                 gpm, _ = names[name]
                 for values in solutions:
                     place = event.stream, event.time, event.k
-                    rows.append((*place, gpm, f"http://example/g{number}", values))
+                    rows.append((*place, gpm, graph, values))
         if len(rows) == before and plan.needs_instants and not plan.partition:
-            graph = f"http://example/g{number}"
             rows.append((event.stream, event.time, event.k, BARE, graph, {}))
     values = {}
     for variable in plan.variables:
@@ -96,25 +96,28 @@ def run(
     limit: int | None = None,
     restart_after: int | None = None,
 ) -> tuple[list[Answer], int]:
-    """The answers and how many were withheld; one call of `advance` for each time.
+    """The answers, and how many were withheld.
 
     `restart_after`: a new stage takes over from a snapshot after so many times.
     """
     stage = SequenceStage(plan, limit)
     answers: list[Answer] = []
-    for number, time in enumerate(sorted({e.time for e in events})):
-        stage.push(batch(plan, [e for e in events if e.time == time]))
-        answers += stage.advance(time)
-        if number == restart_after:
-            snapshot = stage.snapshot()
-            stage = SequenceStage(plan, limit)
-            stage.restore(snapshot)
+    if restart_after is not None:
+        cut = sorted({e.time for e in events})[restart_after]
+        stage.push(batch(plan, [e for e in events if e.time <= cut]))
+        answers += stage.advance(cut)
+        snapshot = stage.snapshot()
+        stage = SequenceStage(plan, limit)
+        stage.restore(snapshot)
+        events = [e for e in events if e.time > cut]
+    stage.push(batch(plan, events))
     return answers + stage.close(), stage.withheld
 
 
-def texts(answers: Sequence[Answer]) -> list[str]:
-    """The answers of a stream of `letters`, as the values of their events."""
-    return [" ".join(str(t.event).removeprefix("http://example/g") for t in a.trace) for a in answers]
+def words(answers: Sequence[Answer], text: str) -> list[str]:
+    """The answers on a stream of `letters` as the words of their events."""
+    given = text.split()
+    return [" ".join(given[t.time // 1000] for t in a.trace) for a in answers]
 
 
 def plans(text: str) -> dict[str, QueryPlan]:
@@ -146,7 +149,7 @@ def sequences(draw: st.DrawFn, depth: int = 2, plain: bool = False) -> tuple[str
     if len(steps) == 1 and steps[0][1]:
         steps.append((_HERE, False))
     text = steps[0][0]
-    for (_, before), (step, optional) in zip(steps, steps[1:], strict=False):
+    for (_, before), (step, optional) in pairwise(steps):
         if not before and not optional and draw(st.sampled_from([False] * 5 + [True])):
             text += f"{draw(st.sampled_from(',;:'))} {_HERE}!"
         text += f"{draw(st.sampled_from(',;;::'))} {step}"

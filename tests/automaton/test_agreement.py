@@ -1,35 +1,93 @@
-"""All evaluators that can run a sequence give the same answers in the same order."""
+"""All evaluators that can run a sequence give the same answers, in the same order.
+
+`SPASEQ_AGREEMENT_EXAMPLES` sets how many examples each test tries.
+"""
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 
+import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
+from spaseq.algebra.answers import Answer
+from spaseq.automaton.evaluators import emission
 from spaseq.errors import QueryError
+from spaseq.plan.nodes import QueryPlan
 from tests.automaton.cases import Case, cases, plans, run
 
+_EXAMPLES = int(os.environ.get("SPASEQ_AGREEMENT_EXAMPLES", "100"))
 _SETTINGS = settings(
-    max_examples=300, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+    max_examples=_EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck)
 )
+_STRATEGIES = ("", "NEXT", "LAST", "MAX", "STRICT")
 
-SEEN: Counter[str] = Counter()
 
-
-def compare(case: Case) -> None:
+def able(case: Case) -> tuple[list[Answer], dict[str, QueryPlan]]:
+    """The answers on registers, and the plans for the other evaluators that can run the query."""
     try:
-        able = plans(case.text)
-    except QueryError:
+        found = plans(case.text)
+    except QueryError:  # what the language refuses has been drawn
         assume(False)
-    assume(len(able) > 1)
-    expected, _ = run(able["registers"], case.events)
-    for name in able:
-        SEEN[name] += 1
-        SEEN[name + " answered"] += bool(expected)
-        assert run(able[name], case.events)[0] == expected, name
+    expected, _ = run(found.pop("registers"), case.events)
+    assume(found)
+    return expected, found
 
 
 @_SETTINGS
 @given(cases())
 def test_any_sequence(case: Case) -> None:
-    compare(case)
+    expected, others = able(case)
+    for plan in others.values():
+        assert run(plan, case.events)[0] == expected
+
+
+@_SETTINGS
+@given(cases(plain=True))
+def test_plain_sequences(case: Case) -> None:
+    expected, others = able(case)
+    for plan in others.values():
+        assert run(plan, case.events)[0] == expected
+
+
+@pytest.mark.parametrize("few", [1, 32])
+def test_selection(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the set (more than `few` matches) as among enumerated matches."""
+    monkeypatch.setattr(emission, "FEW", few)
+
+    @_SETTINGS
+    @given(cases(strategies=_STRATEGIES))
+    def check(case: Case) -> None:
+        expected, others = able(case)
+        for plan in others.values():
+            assert run(plan, case.events)[0] == expected
+
+    check()
+
+
+@_SETTINGS
+@given(cases(strategies=("", "", "MAX"), rest=("", "AFTER MATCH SKIP PAST LAST EVENT")))
+def test_a_restart_in_the_middle_changes_nothing(case: Case) -> None:
+    expected, others = able(case)
+    for plan in others.values():
+        assert (
+            run(plan, case.events, restart_after=len({e.time for e in case.events}) // 2)[0]
+            == expected
+        )
+
+
+@_SETTINGS
+@given(cases(strategies=_STRATEGIES, select=("*", "*", "DISTINCT ?a ?b")))
+def test_a_limit_keeps_some_and_counts_the_others(case: Case) -> None:
+    """As many for each end as registers keep, and as many withheld."""
+    expected, others = able(case)
+    limit = 1 + len(case.text) % 3
+    kept, withheld = run(plans(case.text)["registers"], case.events, limit)
+    assert len(kept) + withheld == len(expected)
+    for plan in others.values():
+        found, count = run(plan, case.events, limit)
+        assert count == withheld
+        assert Counter(a.end for a in found) == Counter(a.end for a in kept)
+        assert set(map(Answer.order_key, found)) <= set(map(Answer.order_key, expected))
+        assert found == sorted(found, key=Answer.order_key)

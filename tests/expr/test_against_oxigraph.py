@@ -12,6 +12,7 @@ Where the two differ on purpose, the generators stay clear of it:
   literals, with a tag or without.
 - It orders language-tagged strings of one language; SPARQL 1.1 has no such operator.
 - A cast from double to decimal is exact here and rounded to 18 digits there.
+- It gives ill-typed numbers no effective boolean value; section 17.2.2 says false.
 - SUBSTR from a position before the first character is an error there.
 """
 
@@ -123,6 +124,7 @@ def test_order_of_strings(op: str, a: str, b: str) -> None:
     UNTAGGED,
 )
 def test_logic(text: str, a: str, b: str, c: str) -> None:
+    assume(not any(value.startswith('"x"^^') for value in (a, b, c)))
     check(text, a=a, b=b, c=c)
 
 

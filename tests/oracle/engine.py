@@ -18,7 +18,11 @@ from tests.oracle.patterns import nt
 
 
 def run_local(
-    query: str, streams: Streamset, kb: Mapping[str, Graph] | None = None, cuts: int = 1
+    query: str,
+    streams: Streamset,
+    kb: Mapping[str, Graph] | None = None,
+    cuts: int = 1,
+    evaluator: str | None = None,
 ) -> list[EngineAnswer]:
     """The engine's answers.
 
@@ -27,8 +31,12 @@ def run_local(
         streams: as `tests.oracle.oracle.evaluate` takes them.
         kb: graph IRI to graph.
         cuts: in how many portions of time the events arrive.
+        evaluator: force one.
+
+    Raises:
+        UsageError: that evaluator cannot run the query.
     """
-    plan = compile_query(query)
+    plan = compile_query(query, evaluator=evaluator)
     matcher = Matcher(plan, load_kb(list((kb or {}).items())))
     stage = SequenceStage(plan)
     answers: list[EngineAnswer] = []

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spaseq.rdf import readers, text_blocks
+from spaseq.rdf import pieces, readers
 from tests.rdf.streams import TIME, XSD, Event, at, read, write
 
 G1, G2, G3 = ("<http://e/1>", "<http://e/2>", "<http://e/3>")
@@ -232,7 +232,7 @@ def test_batches_and_blocks_do_not_show(
 ) -> None:
     text = "".join(row.line(i) for i, row in enumerate(rows))
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_blocks, "BLOCK_BYTES", block)
+        patch.setattr(pieces, "PIECE_BYTES", block)
         patch.setattr(readers, "BATCH_ROWS", batch_rows)
         events, _ = read(write(Path(folder) / "s.nq", text), batch_events=batch)
     assert [(e.graph, len(e.triples), e.time) for e in events] == by_definition(rows)

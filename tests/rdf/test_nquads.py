@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spaseq.rdf.arenas import ArenaPool
 from spaseq.rdf.batches import BadInput
-from spaseq.rdf.nquads import _PLAIN, nquads_blocks
-from spaseq.rdf.text_blocks import line_blocks
+from spaseq.rdf.ingest import line_statements
+from spaseq.rdf.pieces import after_sized_events, before_graphs
+from spaseq.rdf.statements import StatementReader
 from tests.rdf.shared import SHARED, needs_w3c
 from tests.rdf.streams import TIME, at, read, write
 
@@ -27,7 +29,9 @@ def parse(text: str | bytes, graphs: bool = True) -> tuple[list[Quad], list[BadI
     bad: list[BadInput] = []
     quads: list[Quad] = []
     data = io.BytesIO(text.encode() if isinstance(text, str) else text)
-    for b in nquads_blocks(data, "f", graphs, bad.append):
+    reader = StatementReader(graphs, ArenaPool(2))
+    cut = before_graphs(reader) if graphs else after_sized_events(1)
+    for b, _, _ in line_statements(data, "f", reader, cut, 1, bad.append):
         assert len(set(b.terms)) == len(b.terms)
         for s, p, o, g in zip(b.s, b.p, b.o, b.g, strict=True):
             if s >= 0:
@@ -45,12 +49,6 @@ def theirs(text: str | bytes) -> list[Quad]:
 
 def graph_text(quad: ox.Quad) -> str | None:
     return None if isinstance(quad.graph_name, ox.DefaultGraph) else str(quad.graph_name)
-
-
-@given(st.from_regex(_PLAIN, fullmatch=True))
-def test_what_is_taken_for_plain_is_canonical(token: str) -> None:
-    (quad,) = theirs(f"<a:s> <a:p> {token} .")
-    assert quad[2] == token
 
 
 IRI = st.sampled_from(
@@ -149,11 +147,13 @@ def test_ntriples_have_no_graphs() -> None:
     assert [b.line for b in bad] == [1]
 
 
-def test_lines_are_numbered_across_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spaseq.rdf.text_blocks.BLOCK_BYTES", 7)
-    blocks = list(line_blocks(io.BytesIO(b"one\ntwo\n\nfour is long\r\nfive"), "f", print))
-    assert [b.first for b in blocks] == [1, 2, 4, 5]
-    assert [line for b in blocks for line in b.lines] == ["one", "two", "", "four is long", "five"]
+@pytest.mark.parametrize("size", [7, 100, 1000])
+def test_lines_are_numbered_across_pieces(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr("spaseq.rdf.pieces.PIECE_BYTES", size)
+    good = [f"<http://e/s> <http://e/p> <http://e/o> <http://e/{i}> .\n" for i in range(9)]
+    quads, bad = parse("one\r\n" + "".join(good[:4]) + "six\r\r" + "".join(good[4:]) + "thirteen")
+    assert quads == theirs("".join(good))
+    assert [(b.line, b.text) for b in bad] == [(1, "one"), (6, "six"), (13, "thirteen")]
 
 
 @pytest.mark.parametrize("name", ["s.nq", "s.nq.gz"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from typing import TypeAlias
 
 from spaseq.automaton.evaluators.base import Found, Rows
 from spaseq.automaton.evaluators.compact_set import CompactSet
@@ -12,6 +13,13 @@ from spaseq.automaton.evaluators.maximal import MaximalAutomaton
 from spaseq.automaton.evaluators.preferred import preferred
 from spaseq.automaton.machine import Machine
 from spaseq.automaton.runs import Row
+from spaseq.automaton.selection import Position, select
+
+FEW = 32
+"""So many matches are compared one by one; more are selected without being enumerated."""
+
+_Path: TypeAlias = tuple[int, list[tuple[int, Row]]]
+"""A match: its start, and what it took."""
 
 
 class Emission:
@@ -35,31 +43,39 @@ class Emission:
         `window` are the instants of the window that ends now, with their measures; only SELECT MAX
         asks for them.
         """
-        if self._machine.strategy != "ALL":
-            matches, roots = self._selected(matches, roots, window)
         limit = self._machine.limit
+        if self._machine.strategy not in ("ALL", "STRICT"):  # the automaton itself is strict
+            few = [*islice(matches.enumerate(roots), FEW + 1)]
+            if len(few) <= FEW:
+                selected = self._few_selected(few)
+                given = selected[:limit]
+                return [*self._founds(given)], len(selected) - len(given)
+            matches, roots = self._selected(matches, roots, window)
         paths = matches.enumerate(roots)
-        if limit is None:
-            return [*self._founds(paths)], 0
         found = [*self._founds(islice(paths, limit))]
-        more = next(paths, None) is not None
-        return found, count(matches, roots) - limit if more else 0
+        if limit is None or next(paths, None) is None:
+            return found, 0
+        return found, count(matches, roots) - limit
+
+    def _few_selected(self, paths: list[_Path]) -> list[_Path]:
+        streams, strategy = self._machine.streams, self._machine.strategy
+
+        def positions(path: _Path) -> frozenset[Position]:
+            return frozenset(((row[1], row[2]), streams[row[0]]) for _, row in path[1])
+
+        return select(paths, strategy, positions, lambda instants: True)
 
     def _selected(
         self, matches: CompactSet, roots: list[int], window: Iterable[tuple[int, Rows]]
     ) -> tuple[CompactSet, list[int]]:
-        if len([*islice(matches.enumerate(roots), 2)]) < 2:
-            return matches, roots
         match self._machine.strategy:
             case "NEXT" | "LAST" as strategy:
-                return preferred(matches, roots, strategy, self._machine.stream_ranks)
-            case "MAX":
+                return preferred(matches, roots, strategy, self._machine.streams)
+            case _:
                 assert self._maximal is not None
                 return self._maximal.matches(window)
-            case _:  # STRICT: the automaton finds nothing else
-                return matches, roots
 
-    def _founds(self, paths: Iterable[tuple[int, list[tuple[int, Row]]]]) -> Iterator[Found]:
+    def _founds(self, paths: Iterable[_Path]) -> Iterator[Found]:
         for origin, trace in paths:
             first, last = trace[0][1], trace[-1][1]
             singles: dict[str, str] = {}

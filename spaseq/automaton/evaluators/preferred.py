@@ -14,8 +14,8 @@ from typing import Literal, TypeAlias
 
 from spaseq.automaton.evaluators.compact_set import EVER, NIL, CompactSet
 
-Position: TypeAlias = tuple[int, int, int]
-"""(time, k, rank of the stream's IRI)."""
+Place: TypeAlias = tuple[int, int, str]
+"""A position: (time, k, stream IRI)."""
 
 _NOTHING = 0
 """The number of the set of no positions."""
@@ -25,20 +25,19 @@ def preferred(
     matches: CompactSet,
     roots: list[int],
     strategy: Literal["NEXT", "LAST"],
-    ranks: Sequence[int],
+    streams: Sequence[str],
 ) -> tuple[CompactSet, list[int]]:
     """The matches, among those of some roots in the window, with the greatest set of positions.
 
-    `ranks[s]` is the place of stream s among the streams' IRIs in order. The result is a compact
-    set of its own, with its roots.
+    `streams` are the streams' IRIs. The result is a compact set of its own, with its roots.
     """
-    return _Choice(matches, strategy == "NEXT", ranks).of(roots)
+    return _Choice(matches, strategy == "NEXT", streams).of(roots)
 
 
 class _Choice:
-    def __init__(self, matches: CompactSet, smallest_decides: bool, ranks: Sequence[int]) -> None:
+    def __init__(self, matches: CompactSet, smallest_decides: bool, streams: Sequence[str]) -> None:
         self._matches = matches
-        self._ranks = ranks
+        self._streams = streams
         self._sets = _Sets(smallest_decides)
         self._own: dict[int, int] = {}  # node -> greatest set of all but its `rest`
         self._best: dict[int, int] = {NIL: _NOTHING}  # node -> greatest set
@@ -50,7 +49,7 @@ class _Choice:
             before, rest, _, _, row = nodes[node - base]
             own = best[before]
             if row is not None:
-                own = self._sets.add((row[1], row[2], self._ranks[row[0]]), own)
+                own = self._sets.add((row[1], row[2], self._streams[row[0]]), own)
             self._own[node] = own
             best[node] = self._sets.greater(own, best[rest]) if self._has(rest) else own
         living = [root for root in roots if self._has(root)]
@@ -93,10 +92,10 @@ class _Sets:
 
     def __init__(self, smallest_decides: bool) -> None:
         self._smallest_decides = smallest_decides
-        self._lists: list[tuple[Position, int]] = [((EVER, 0, 0), _NOTHING)]
-        self._numbers: dict[tuple[Position, int], int] = {}
+        self._lists: list[tuple[Place, int]] = [((EVER, 0, ""), _NOTHING)]
+        self._numbers: dict[tuple[Place, int], int] = {}
 
-    def add(self, position: Position, earlier: int) -> int:
+    def add(self, position: Place, earlier: int) -> int:
         """A position and a set of earlier ones."""
         key = position, earlier
         number = self._numbers.get(key)

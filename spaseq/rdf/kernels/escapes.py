@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from spaseq.kernels_cache import inlined, part
 from spaseq.rdf.kernels.utf8 import character, encoded_size, put_character
-from spaseq.rdf.kernels.vectors import Bytes, byte
+from spaseq.rdf.kernels.vectors import Bytes, byte, signed
 
 BACKSLASH, LOWER_U, UPPER_U = ord("\\"), ord("u"), ord("U")
 DEL = 0x7F
@@ -46,7 +46,7 @@ def escaped(buffer: Bytes, at: int) -> tuple[int, int]:
     """
     letter = byte(buffer, at + 1)
     if letter != LOWER_U and letter != UPPER_U:
-        code = -1 if letter > 127 else np.int64(_NAMED[letter])
+        code = -1 if letter > 127 else signed(_NAMED[letter])
         return code, at + 2
     end = at + (6 if letter == LOWER_U else 10)
     code = 0
@@ -71,7 +71,7 @@ def _is_escaped(code: int) -> bool:
 @part
 def _put_escaped(buffer: Bytes, at: int, code: int) -> int:
     buffer[at] = BACKSLASH
-    name = -1 if code > 127 else np.int64(_NAME_OF[code])
+    name = -1 if code > 127 else signed(_NAME_OF[code])
     if name >= 0:
         buffer[at + 1] = name
         return at + 2

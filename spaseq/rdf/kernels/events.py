@@ -14,11 +14,14 @@ import numpy.typing as npt
 from spaseq.kernels_cache import inlined, kernel, part
 from spaseq.rdf.kernels.tables import Int32s, Int64s
 from spaseq.rdf.kernels.tokenizer import SKIPPED, UNREAD
+from spaseq.rdf.kernels.vectors import signed
 
 Bools = npt.NDArray[np.bool_]
 
 # Kinds of a finding.
-UNTIMED = 0  # an event without a readable time: `row` is its first, `detail` that of an unreadable one
+UNTIMED = (
+    0  # an event without a readable time: `row` is its first, `detail` that of an unreadable one
+)
 STRAY = 1  # `detail` triples of the default graph that are no times, from `row` on
 ORPHAN = 2  # the time in `row` is that of no neighbouring graph
 SECOND = 3  # the time in `row` is that of a neighbour, which has another
@@ -173,13 +176,13 @@ def sized_events(size: int, rows: int, times: Times) -> tuple[Int64s, Bools, Int
     return ms, timed, unreadable
 
 
-_FEW = 24
+_FEW = 32
 """Rows of an event among which a repeated triple is found by comparing each with each."""
 
 
 @inlined
 def _key(s: int, p: int, o: int) -> int:
-    mixed = (s * 0x9E3779B1) ^ (p * 0x85EBCA77) ^ (o * 0xC2B2AE3D)
+    mixed = (signed(s) * 0x9E3779B1) ^ (signed(p) * 0x85EBCA77) ^ (signed(o) * 0xC2B2AE3D)
     return mixed ^ (mixed >> 29)
 
 
@@ -192,11 +195,19 @@ def _is_in(s: Int32s, p: Int32s, o: Int32s, begin: int, end: int) -> bool:
     return False
 
 
+@inlined
+def _capacity(size: int) -> int:
+    """How many slots a hash table of some rows has."""
+    capacity = 2 * _FEW
+    while capacity < 2 * size:
+        capacity *= 2
+    return capacity
+
+
 @part
-def _enters(s: Int32s, p: Int32s, o: Int32s, row: int, slots: Int64s) -> bool:
+def _enters(s: Int32s, p: Int32s, o: Int32s, row: int, slots: Int64s, mask: int) -> bool:
     """Whether a row's triple is not among those entered; it is then."""
-    mask = len(slots) - 1
-    slot = _key(np.int64(s[row]), np.int64(p[row]), np.int64(o[row])) & mask
+    slot = _key(s[row], p[row], o[row]) & mask
     while slots[slot] >= 0:
         other = slots[slot]
         if o[other] == o[row] and p[other] == p[row] and s[other] == s[row]:
@@ -215,21 +226,24 @@ def event_rows(
     `start` [n + 1] is where each event begins. Rows that could not be read are left out, and so are
     skipped ones (with `skip_time` those of the predicate of times, too), which are counted.
     """
-    most = 0
+    most, largest = 0, 0
     for i in range(len(first)):
         most += end[i] - first[i]
+        largest = max(largest, end[i] - first[i])
+    slots = np.empty(_capacity(largest) if largest > _FEW else 0, np.int64)
     start = np.zeros(len(first) + 1, np.int64)
-    own_s, own_p, own_o = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(most, np.int32)
+    own_s, own_p, own_o = (
+        np.empty(most, np.int32),
+        np.empty(most, np.int32),
+        np.empty(most, np.int32),
+    )
     kept, skipped = 0, 0
     for i in range(len(first)):
         size = end[i] - first[i]
-        slots = np.empty(0, np.int64)
+        mask = _capacity(size) - 1
         if size > _FEW:
-            capacity = 1
-            while capacity < 2 * size:
-                capacity *= 2
-            slots = np.full(capacity, -1, np.int64)
-        begin = kept
+            slots[: mask + 1] = -1
+        begin, seen = kept, 0  # bits of the triples' hashes
         for row in range(first[i], end[i]):
             if s[row] == UNREAD:
                 continue
@@ -238,8 +252,11 @@ def event_rows(
                 continue
             own_s[kept], own_p[kept], own_o[kept] = s[row], p[row], o[row]
             if size > _FEW:
-                kept += _enters(own_s, own_p, own_o, kept, slots)
-            else:
-                kept += not _is_in(own_s, own_p, own_o, begin, kept)
+                kept += _enters(own_s, own_p, own_o, kept, slots, mask)
+                continue
+            bit = 1 << (_key(s[row], p[row], o[row]) & 63)
+            if seen & bit == 0 or not _is_in(own_s, own_p, own_o, begin, kept):
+                kept += 1
+            seen |= bit
         start[i + 1] = kept
     return start, own_s[:kept], own_p[:kept], own_o[:kept], skipped

@@ -10,9 +10,7 @@ from spaseq.rdf.kernels.vectors import Bytes
 
 
 @kernel
-def gather(
-    buffer: Bytes, spans: Spans, codes: Int32s, inner: int
-) -> tuple[Int64s, Bytes]:
+def gather(buffer: Bytes, spans: Spans, codes: Int32s, inner: int) -> tuple[Int64s, Bytes]:
     """(offsets [n + 1], bytes) of texts by code, without `inner` bytes at either end."""
     offsets = np.empty(len(codes) + 1, np.int64)
     total = 0

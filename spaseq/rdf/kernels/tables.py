@@ -1,8 +1,8 @@
 """A table of texts, each once, its code being the order of its first appearance.
 
-Three arrays make it. The texts lie in a byte buffer, wherever they were found. `spans` int32 [cap, 3]
-has (place, size, hash) of each text; `slots` uint64 [2^i], at most half full, is an open-addressing
-hash table of `hash << 32 | code + 1`, 0 where it is empty.
+Three arrays make it. The texts lie in a byte buffer, wherever they were found. `spans`
+int32 [cap, 3] has (place, size, hash) of each text; `slots` uint64 [2^i], at most half full, is an
+open-addressing hash table of `hash << 32 | code + 1`, 0 where it is empty.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spaseq.kernels_cache import inlined, kernel
-from spaseq.rdf.kernels.vectors import Bytes, folded_product, same, word
+from spaseq.rdf.kernels.vectors import Bytes, folded_product, same, signed, word
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -26,7 +26,7 @@ _HALF, _LOW, _ONE, _EMPTY, _BYTE = _U(32), _U(0xFFFFFFFF), _U(1), _U(0), _U(8)
 
 
 @inlined
-def text_hash(buffer: Bytes, at: int, size: int, seed: int) -> int:
+def text_hash(buffer: Bytes, at: int, size: int, seed: np.uint64) -> np.uint64:
     """A hash of 32 bits, as uint64, of a text of at least one byte.
 
     Multiplication of 64-bit halves to 128 bits, folded (the principle of wyhash). The seed keeps
@@ -47,7 +47,7 @@ def text_hash(buffer: Bytes, at: int, size: int, seed: int) -> int:
 
 @inlined
 def find(
-    text: Bytes, at: int, size: int, hashed: int, buffer: Bytes, spans: Spans, slots: Slots
+    text: Bytes, at: int, size: int, hashed: np.uint64, buffer: Bytes, spans: Spans, slots: Slots
 ) -> int:
     """The code of a text, or ~slot, which is negative, for the slot where it has to go."""
     mask = _U(len(slots) - 1)
@@ -55,16 +55,18 @@ def find(
     while True:
         entry = slots[slot]
         if entry == _EMPTY:
-            return ~np.int64(slot)
+            return ~signed(slot)
         if entry >> _HALF == hashed:
             code = (entry & _LOW) - _ONE
             if spans[code, SIZE] == size and same(text, at, buffer, spans[code, PLACE], size):
-                return np.int64(code)
+                return signed(code)
         slot = (slot + _ONE) & mask
 
 
 @inlined
-def put(code: int, at: int, size: int, hashed: int, slot: int, spans: Spans, slots: Slots) -> None:
+def put(
+    code: int, at: int, size: int, hashed: np.uint64, slot: int, spans: Spans, slots: Slots
+) -> None:
     """Enter a new text under the next code, in the slot that `find` gave as ~slot."""
     spans[code, PLACE] = at
     spans[code, SIZE] = size
@@ -86,7 +88,7 @@ def fill_slots(spans: Spans, count: int, slots: Slots) -> None:
 
 @kernel
 def add_texts(
-    ends: Int64s, at: int, count: int, seed: int, buffer: Bytes, spans: Spans, slots: Slots
+    ends: Int64s, at: int, count: int, seed: np.uint64, buffer: Bytes, spans: Spans, slots: Slots
 ) -> Int32s:
     """Codes [n] of n texts that lie one after the other in the buffer, from `at` up to `ends` [n].
 
@@ -108,7 +110,13 @@ def add_texts(
 
 @kernel
 def find_texts(
-    texts: Bytes, ends: Int64s, seed: int, buffer: Bytes, spans: Spans, slots: Slots, absent: int
+    texts: Bytes,
+    ends: Int64s,
+    seed: np.uint64,
+    buffer: Bytes,
+    spans: Spans,
+    slots: Slots,
+    absent: int,
 ) -> Int32s:
     """Codes [n] of n texts that lie one after the other in a padded buffer of their own."""
     codes = np.empty(len(ends), np.int32)

@@ -26,7 +26,8 @@ from spaseq.rdf.kernels.lines import (
 )
 from spaseq.rdf.kernels.literals import check_literal, literal_end, put_canonical
 from spaseq.rdf.kernels.tables import PLACE, SIZE, Slots, Spans, find, put, text_hash
-from spaseq.rdf.kernels.vectors import Bytes, byte, same
+from spaseq.rdf.kernels.values import NO_TIME, time_of
+from spaseq.rdf.kernels.vectors import Bytes, byte, same, signed
 
 # Return values of `tokenize`.
 DONE, ROWS_FULL, TERMS_FULL, LINES_FULL = 0, 1, 2, 3
@@ -47,13 +48,16 @@ UNREAD = -1
 """Codes of a doubtful line."""
 SKIPPED = -2
 """The object of a triple whose predicate nobody asked for."""
+TIMED = -3
+"""The object of a triple of the default graph that is a time: it is known, and nobody needs it."""
 
 _QUOTE, _DOT, _LT, _UNDERSCORE, _COLON, _DASH = 34, 46, 60, 95, 58, 45
 _GUESSES = 256  # predicates that guesses are kept for
 
 
 class Rows(NamedTuple):
-    """Columns [cap] of the triples: term codes, and the place and number of each one's line."""
+    """Columns [cap] of the triples: term codes; the place and number of each one's line; and the
+    time in ms, or NO_TIME, of those that have the time predicate."""
 
     s: npt.NDArray[np.int32]
     p: npt.NDArray[np.int32]
@@ -61,6 +65,7 @@ class Rows(NamedTuple):
     g: npt.NDArray[np.int32]
     at: npt.NDArray[np.int32]
     line: npt.NDArray[np.int32]
+    time: npt.NDArray[np.int64]
 
 
 class Doubts(NamedTuple):
@@ -124,7 +129,12 @@ def _is_repeated(buffer: Bytes, at: int, place: int, size: int) -> bool:
 
 @part
 def _rewritten_code(
-    buffer: Bytes, at: int, end: int, seed: int, state: npt.NDArray[np.int64], spans: Spans,
+    buffer: Bytes,
+    at: int,
+    end: int,
+    seed: np.uint64,
+    state: npt.NDArray[np.int64],
+    spans: Spans,
     slots: Slots,
 ) -> int:
     """The code of the canonical text of the term at `at:end`, which is entered if it is new."""
@@ -136,7 +146,7 @@ def _rewritten_code(
     if code >= 0:
         return code
     state[HEAP] = end
-    new = state[TERM]
+    new: int = state[TERM]
     put(new, heap, size, hashed, ~code, spans, slots)
     state[TERM] = new + 1
     return new
@@ -144,7 +154,12 @@ def _rewritten_code(
 
 @inlined
 def _code(
-    buffer: Bytes, at: int, end: int, seed: int, state: npt.NDArray[np.int64], spans: Spans,
+    buffer: Bytes,
+    at: int,
+    end: int,
+    seed: np.uint64,
+    state: npt.NDArray[np.int64],
+    spans: Spans,
     slots: Slots,
 ) -> int:
     """The code of the term at `at:end`, which is entered if it is new; -1 if it is doubtful."""
@@ -155,7 +170,7 @@ def _code(
         return code
     verdict = _check(buffer, at, end, state)
     if verdict == PLAIN:
-        new = state[TERM]
+        new: int = state[TERM]
         put(new, at, size, hashed, ~code, spans, slots)
         state[TERM] = new + 1
         return new
@@ -170,7 +185,8 @@ def tokenize(
     end: int,
     graphs: bool,
     wanted: int,
-    seed: int,
+    time_predicate: int,
+    seed: np.uint64,
     state: npt.NDArray[np.int64],
     rows: Rows,
     spans: Spans,
@@ -180,11 +196,12 @@ def tokenize(
     """Read lines from `state[AT]` to `end` into `rows`; what stops it before that, or DONE.
 
     Places are in `buffer`. Every line but blank ones and comments makes a row. The row of a line
-    that is not certainly well-formed has UNREAD for all codes, and the line is among `doubts`. Terms
-    are entered into `spans` and `slots`. Texts that are not canonical as they stand are written to
-    `state[HEAP]` and on, where there is room for as many bytes as are read. `graphs` says whether a
-    triple may have a fourth term. Triples whose predicate's code is `wanted` or more have SKIPPED
-    for an object. When an array is full, it may be replaced by a larger copy to go on.
+    that is not certainly well-formed has UNREAD for all codes, and the line is among `doubts`.
+    Terms are entered into `spans` and `slots`. Texts that are not canonical as they stand are
+    written to `state[HEAP]` and on, where there is room for as many bytes as are read. `graphs`
+    says whether a triple may have a fourth term. Triples whose predicate's code is `wanted` or more
+    have SKIPPED for an object; those with the code `time_predicate` have their times read. When an
+    array is full, it may be replaced by a larger copy to go on.
     """
     at, line, row = state[AT], state[LINE], state[ROW]
     capacity, most_terms = len(rows.s), min(len(spans), len(slots) // 2) - 4
@@ -225,7 +242,7 @@ def tokenize(
                 subject_at, subject_size = at, stop - at
             at = after_space(buffer, at + subject_size)
 
-            predicate = np.int64(successor[previous & (_GUESSES - 1)])
+            predicate = signed(successor[previous & (_GUESSES - 1)])
             if predicate >= 0 and _is_repeated(
                 buffer, at, spans[predicate, PLACE], spans[predicate, SIZE]
             ):
@@ -244,27 +261,18 @@ def tokenize(
             previous = predicate
             at = after_space(buffer, at)
 
-            object_ = np.int64(usual[predicate & (_GUESSES - 1)])
+            object_ = signed(usual[predicate & (_GUESSES - 1)])
+            object_at = at
             if object_ >= 0 and _is_repeated(
                 buffer, at, spans[object_, PLACE], spans[object_, SIZE]
             ):
                 at += spans[object_, SIZE]
             else:
-                stop = _term_end(buffer, at)
-                if stop < 0:
+                object_ = UNREAD
+                at = _term_end(buffer, at)
+                if at < 0:
                     break
-                if predicate >= wanted:
-                    if _check(buffer, at, stop, state) == DOUBTFUL:
-                        break
-                    object_ = SKIPPED
-                else:
-                    object_ = _code(buffer, at, stop, seed, state, spans, slots)
-                    if object_ < 0:
-                        break
-                    usual[predicate & (_GUESSES - 1)] = object_
-                at = stop
-            if predicate >= wanted:
-                object_ = SKIPPED
+            object_end = at
             at = after_space(buffer, at)
 
             own_graph = DEFAULT_GRAPH
@@ -296,6 +304,21 @@ def tokenize(
                 elif value != LF and value != CR:
                     break
             at = next_line(buffer, at)
+
+            time = NO_TIME
+            if predicate == time_predicate and byte(buffer, object_at) == _QUOTE:
+                time = time_of(buffer, object_at, object_end)
+            if time != NO_TIME and own_graph == DEFAULT_GRAPH and graphs:
+                object_ = TIMED
+            elif predicate >= wanted:
+                if object_ < 0 and _check(buffer, object_at, object_end, state) == DOUBTFUL:
+                    break
+                object_ = SKIPPED
+            elif object_ < 0:
+                object_ = _code(buffer, object_at, object_end, seed, state, spans, slots)
+                if object_ < 0:
+                    break
+                usual[predicate & (_GUESSES - 1)] = object_
             well_formed = True
             break
 
@@ -304,6 +327,8 @@ def tokenize(
             rows.p[row] = predicate
             rows.o[row] = object_
             rows.g[row] = own_graph
+            if predicate == time_predicate:
+                rows.time[row] = time
         else:
             doubt = state[DOUBT]
             if doubt >= len(doubts.row):

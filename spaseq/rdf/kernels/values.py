@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from spaseq.kernels_cache import inlined, kernel, part
 from spaseq.rdf.kernels.literals import QUOTE, constant, lexical_end
-from spaseq.rdf.kernels.tables import PLACE, SIZE, Int32s, Int64s, Spans
-from spaseq.rdf.kernels.vectors import Bytes, byte, same, word
+from spaseq.rdf.kernels.tables import PLACE, SIZE, Int32s, Spans
+from spaseq.rdf.kernels.vectors import Bytes, byte, same, signed, word
 from spaseq.rdf.kinds import DOUBLE, EXACT, FLOAT, MOMENT, ROUNDED, UNKNOWN
 from spaseq.rdf.vocabulary import XSD
 
@@ -43,7 +43,7 @@ _INT_LIMIT = 2**31
 _MOST_DIGITS = 18
 
 _PLUS, _MINUS, _DOT, _COLON, _T, _Z, _E = (ord(c) for c in "+-.:TZe")
-_NO_TIME = -(2**63)
+NO_TIME = -(2**63)
 """No time, or none that is certain."""
 
 
@@ -159,7 +159,8 @@ def _has_exponent(buffer: Bytes, at: int, close: int) -> bool:
 @inlined
 def _scaled(mantissa: int, exponent: int) -> float:
     value = np.float64(mantissa)
-    return value * _POWERS[exponent] if exponent > 0 else value / _POWERS[-exponent]
+    power: float = _POWERS[abs(exponent)]
+    return value * power if exponent > 0 else value / power
 
 
 @part
@@ -211,14 +212,16 @@ def _month_length(year: int, month: int) -> int:
 
 @part
 def _zone_ms(buffer: Bytes, at: int, close: int) -> int:
-    """The offset from UTC that `at:close` gives, _NO_TIME if it is none; at least one byte."""
+    """The offset from UTC that `at:close` gives, NO_TIME if it is none; at least one byte."""
     sign = byte(buffer, at)
     if sign == _Z:
-        return 0 if at + 1 == close else _NO_TIME
+        return 0 if at + 1 == close else NO_TIME
     hours, minutes = _pair(buffer, at + 1), _pair(buffer, at + 4)
-    formed = close - at == 6 and (sign == _PLUS or sign == _MINUS) and byte(buffer, at + 3) == _COLON
+    formed = (
+        close - at == 6 and (sign == _PLUS or sign == _MINUS) and byte(buffer, at + 3) == _COLON
+    )
     if not formed or hours < 0 or not 0 <= minutes <= 59 or hours * 60 + minutes > 14 * 60:
-        return _NO_TIME
+        return NO_TIME
     offset = (hours * 60 + minutes) * 60_000
     return -offset if sign == _MINUS else offset
 
@@ -227,20 +230,24 @@ def _zone_ms(buffer: Bytes, at: int, close: int) -> int:
 def _moment(buffer: Bytes, at: int, close: int) -> tuple[int, int, bool]:
     """(ms since the epoch, digits of the fraction, whether a zone is given) of `at:close`.
 
-    The time is _NO_TIME for what is no xsd:dateTime, for years before 1 and after 9999, and 24:00.
+    The time is NO_TIME for what is no xsd:dateTime, for years before 1 and after 9999, and 24:00.
     """
-    none = _NO_TIME, 0, False
+    none = NO_TIME, 0, False
     century, rest = _pair(buffer, at), _pair(buffer, at + 2)
     year, month, day = century * 100 + rest, _pair(buffer, at + 5), _pair(buffer, at + 8)
     hour, minute, second = (
-        _pair(buffer, at + 11), _pair(buffer, at + 14), _pair(buffer, at + 17),
+        _pair(buffer, at + 11),
+        _pair(buffer, at + 14),
+        _pair(buffer, at + 17),
     )
     if close - at < 19 or century < 0 or rest < 0 or year == 0:
         return none
     marks = (
-        byte(buffer, at + 4) == _MINUS and byte(buffer, at + 7) == _MINUS
+        byte(buffer, at + 4) == _MINUS
+        and byte(buffer, at + 7) == _MINUS
         and byte(buffer, at + 10) == _T
-        and byte(buffer, at + 13) == _COLON and byte(buffer, at + 16) == _COLON
+        and byte(buffer, at + 13) == _COLON
+        and byte(buffer, at + 16) == _COLON
     )
     if not marks or not 1 <= month <= 12 or not 1 <= day <= _month_length(year, month):
         return none
@@ -262,7 +269,7 @@ def _moment(buffer: Bytes, at: int, close: int) -> tuple[int, int, bool]:
     zoned = at < close
     if zoned:
         offset = _zone_ms(buffer, at, close)
-        if offset == _NO_TIME:
+        if offset == NO_TIME:
             return none
     return _days(year, month, day) * 86_400_000 + past - offset, digits, zoned
 
@@ -277,7 +284,7 @@ def numbers(
     for i in range(len(codes)):
         if codes[i] < 0:
             continue
-        at = np.int64(spans[codes[i], PLACE])
+        at = signed(spans[codes[i], PLACE])
         end = at + spans[codes[i], SIZE]
         if byte(buffer, at) != QUOTE:
             continue
@@ -285,7 +292,7 @@ def numbers(
         datatype = _datatype(buffer, close, end)
         if datatype == _DATE_TIME or datatype == _STAMP:
             ms, digits, zoned = _moment(buffer, at + 1, close)
-            if ms == _NO_TIME or digits > 3 or (datatype == _STAMP and not zoned):
+            if ms == NO_TIME or digits > 3 or (datatype == _STAMP and not zoned):
                 kinds[i] = UNKNOWN
             else:
                 values[i], kinds[i] = ms / 1000.0, MOMENT
@@ -296,25 +303,20 @@ def numbers(
     return values, kinds
 
 
-@kernel
-def times(buffer: Bytes, spans: Spans, codes: Int32s) -> tuple[Int64s, npt.NDArray[np.bool_]]:
-    """(ms since the epoch, whether that is certain) [n] of terms that should be times."""
-    found = np.zeros(len(codes), np.int64)
-    certain = np.zeros(len(codes), np.bool_)
-    for i in range(len(codes)):
-        at = np.int64(spans[codes[i], PLACE])
-        end = at + spans[codes[i], SIZE]
-        if byte(buffer, at) != QUOTE:
-            continue
-        close = lexical_end(buffer, at)
-        datatype = _datatype(buffer, close, end)
-        at += 1
-        if datatype == _DATE_TIME or datatype == _STAMP:
-            ms, _, zoned = _moment(buffer, at, close)
-            certain[i] = ms != _NO_TIME and (zoned or datatype == _DATE_TIME)
-            found[i] = ms
-        elif datatype == _INTEGER and _has_only_digits(buffer, at, close):
-            negative, mantissa, _ = _decimal(buffer, at, close)
-            certain[i] = mantissa >= 0
-            found[i] = -mantissa if negative else mantissa
-    return found, certain
+@part
+def time_of(buffer: Bytes, at: int, end: int) -> int:
+    """Milliseconds since the epoch of the literal at `at:end` as the time of an event, or NO_TIME.
+
+    NO_TIME only says that it is not one of the common forms; LANGUAGE section 1 has others.
+    """
+    close = lexical_end(buffer, at)
+    datatype = _datatype(buffer, close, end)
+    at += 1
+    if datatype == _DATE_TIME or datatype == _STAMP:
+        ms, _, zoned = _moment(buffer, at, close)
+        return ms if zoned or datatype == _DATE_TIME else NO_TIME
+    if datatype == _INTEGER and _has_only_digits(buffer, at, close):
+        negative, mantissa, _ = _decimal(buffer, at, close)
+        if mantissa >= 0:
+            return -mantissa if negative else mantissa
+    return NO_TIME

@@ -113,8 +113,7 @@ line_ends = _search(lambda v: v.any_of(v.equal(10), v.equal(13)))
 """Line feeds and carriage returns."""
 
 
-@intrinsic  # type: ignore[misc]
-def _differences(_: Any, a: Any, at_a: Any, b: Any, at_b: Any) -> Any:
+def _differences_code(_: Any, a: Any, at_a: Any, b: Any, at_b: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         left = _address(context, builder, signature.args[0], args[0], args[1], _VECTOR)
         right = _address(context, builder, signature.args[2], args[2], args[3], _VECTOR)
@@ -124,41 +123,31 @@ def _differences(_: Any, a: Any, at_a: Any, b: Any, at_b: Any) -> Any:
     return types.int64(a, types.int64, b, types.int64), generate
 
 
-@intrinsic  # type: ignore[misc]
-def word(_: Any, buffer: Any, at: Any) -> Any:
-    """(buffer, at) -> the 8 bytes from there on, the first one lowest, as uint64."""
-
+def _word_code(_: Any, buffer: Any, at: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _load(builder, _address(context, builder, signature.args[0], *args, _WORD))
+        return _load(
+            builder, _address(context, builder, signature.args[0], args[0], args[1], _WORD)
+        )
 
     return types.uint64(buffer, types.int64), generate
 
 
-@intrinsic  # type: ignore[misc]
-def byte(_: Any, buffer: Any, at: Any) -> Any:
-    """(buffer, at) -> one byte as int64; numba's own indexing would also count from the end."""
-
+def _byte_code(_: Any, buffer: Any, at: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        place = _address(context, builder, signature.args[0], *args, _BYTE)
+        place = _address(context, builder, signature.args[0], args[0], args[1], _BYTE)
         return builder.zext(_load(builder, place), _WORD)
 
     return types.int64(buffer, types.int64), generate
 
 
-@intrinsic  # type: ignore[misc]
-def lowest(_: Any, bits: Any) -> Any:
-    """(bits) -> the number of the lowest bit set; there must be one."""
-
+def _lowest_code(_: Any, bits: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
 
     return types.int64(types.int64), generate
 
 
-@intrinsic  # type: ignore[misc]
-def folded_product(_: Any, a: Any, b: Any) -> Any:
-    """(uint64, uint64) -> the two halves of their 128-bit product, xored."""
-
+def _folded_product_code(_: Any, a: Any, b: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         long = ir.IntType(128)
         product = builder.mul(builder.zext(args[0], long), builder.zext(args[1], long))
@@ -166,6 +155,23 @@ def folded_product(_: Any, a: Any, b: Any) -> Any:
         return builder.xor(builder.trunc(product, _WORD), builder.trunc(high, _WORD))
 
     return types.uint64(types.uint64, types.uint64), generate
+
+
+word = cast("Callable[[Bytes, int], np.uint64]", intrinsic(_word_code))
+"""(buffer, at) -> the 8 bytes from there on, the first one lowest."""
+byte = cast("Callable[[Bytes, int], int]", intrinsic(_byte_code))
+"""(buffer, at) -> one byte, as int64; numba's own indexing would also count from the end."""
+lowest = cast("Callable[[int], int]", intrinsic(_lowest_code))
+"""(bits) -> the number of the lowest bit that is set; there must be one."""
+folded_product = cast(
+    "Callable[[np.uint64, np.uint64], np.uint64]", intrinsic(_folded_product_code)
+)
+"""The two halves of a 128-bit product, xored."""
+_differences = cast("Callable[[Bytes, int, Bytes, int], int]", intrinsic(_differences_code))
+"""(a, at, b, at) -> bit i is set if the bytes at + i differ."""
+
+signed = cast("Callable[[Any], int]", np.int64)
+"""An integer of any width as int64."""
 
 
 @inlined

@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+"""How fast N-Quads become events, against other ways to read the same bytes.
+
+    python benchmarks/ingest.py [--events 200000] [--real DIR] [--runs 5] [--json FILE]
+
+The files: a generated stream of five-triple events (the time is a sixth quad); the same with every
+term of every quad its own, which is the worst that a dictionary can be given (*hostile*); the same
+stream as N-Triples; and, with `--real`, all `.nq` files of a directory. The ways, each in a process
+of its own, from the file in the page cache:
+
+rdflib      into an rdflib graph, of the first 20 000 quads
+pyoxigraph  iterating over the quads, nothing kept
+dictionary  pyoxigraph, and codes for all terms by a Python dict: the reference of the ratios
+spaseq      events in batches, with times, codes and k; with two threads; and with two predicates
+            asked for, the triples of others checked but not kept
+
+A quad counts whatever it is for. Seconds are the median of the runs after one that is not counted;
+*memory* is the most that the process held beyond what it had before it read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+FEW_QUADS = 20_000
+REFERENCE = "dictionary"
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+_TIME = "<http://www.w3.org/ns/prov#generatedAtTime>"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One way on one file."""
+
+    file: str
+    way: str
+    quads: int
+    bytes: int
+    seconds: float
+    memory_mb: float
+
+    @property
+    def rate(self) -> float:
+        """Quads per second."""
+        return self.quads / self.seconds
+
+
+# --- the files ----------------------------------------------------------------------------------
+
+
+def write_events(path: Path, events: int) -> None:
+    """The generator's synthetic stream."""
+    generate = Path(__file__).with_name("generate.py")
+    arguments = ["synthetic", "--events", str(events), "--out", "-"]
+    with path.open("wb") as file:
+        subprocess.run([sys.executable, generate, *arguments], stdout=file, check=True)
+
+
+def write_hostile(path: Path, events: int) -> None:
+    """Events of five triples of which no term comes twice, but for the graph's own IRI."""
+    with path.open("w") as file:
+        for event in range(events):
+            graph = f"<http://h.example/g/{event:x}>"
+            for i in range(5 * event, 5 * event + 5):
+                s, p = f"<http://h.example/s/{i:x}>", f"<http://h.example/p/{i:x}>"
+                file.write(f'{s} {p} "{i * 7 / 8}"^^<{_XSD}double> {graph} .\n')
+            file.write(f'{graph} {_TIME} "{event}"^^<{_XSD}long> .\n')
+
+
+def write_triples(path: Path, quads: Path) -> None:
+    """The same quads as N-Triples, six to the event, the time last."""
+    with quads.open() as source, path.open("w") as file:
+        for line in source:
+            terms = line.rsplit(" ", 2)
+            file.write(f"{terms[0]} .\n" if _TIME not in line else line)
+
+
+def files(directory: Path, events: int, real: Path | None) -> Iterator[Path]:
+    """All files, written where need be."""
+    stream = directory / "events.nq"
+    write_events(stream, events)
+    yield stream
+    write_hostile(directory / "hostile.nq", events // 2)
+    yield directory / "hostile.nq"
+    write_triples(directory / "events.nt", stream)
+    yield directory / "events.nt"
+    if real is not None:
+        together = directory / "real.nq"
+        together.write_bytes(b"".join(p.read_bytes() for p in sorted(real.rglob("*.nq"))))
+        yield together
+
+
+# --- the ways -----------------------------------------------------------------------------------
+
+
+def by_rdflib(path: Path) -> int:
+    import rdflib
+
+    with path.open("rb") as file:
+        head = b"".join(islice(file, FEW_QUADS))
+    dataset = rdflib.Dataset()
+    dataset.parse(data=head, format="nquads" if path.suffix == ".nq" else "nt11")
+    return head.count(b"\n")
+
+
+def by_pyoxigraph(path: Path) -> int:
+    import pyoxigraph
+
+    return sum(1 for _ in pyoxigraph.parse(path=str(path)))
+
+
+def by_dictionary(path: Path) -> int:
+    import pyoxigraph
+
+    codes: dict[object, int] = {}
+    code = codes.setdefault
+    s, p, o, g = [], [], [], []
+    for quad in pyoxigraph.parse(path=str(path)):
+        s.append(code(quad.subject, len(codes)))
+        p.append(code(quad.predicate, len(codes)))
+        o.append(code(quad.object, len(codes)))
+        g.append(code(quad.graph_name, len(codes)))
+    return len(s)
+
+
+def by_spaseq(path: Path, threads: int = 1, predicates: tuple[str, ...] | None = None) -> int:
+    from spaseq.rdf.readers import StreamOptions, read_stream
+
+    options = StreamOptions(
+        "http://b.example/stream",
+        (str(path),),
+        triples_per_event=6,
+        threads=threads,
+        predicates=predicates,
+    )
+    bad: list[object] = []
+    events = triples = 0
+    for batch in read_stream(options, bad.append):
+        events += len(batch)
+        triples += batch.triples
+    assert not bad, bad[0]
+    return triples + (events if path.suffix == ".nq" else 0)
+
+
+WAYS: dict[str, Callable[[Path], int]] = {
+    "rdflib": by_rdflib,
+    "pyoxigraph": by_pyoxigraph,
+    REFERENCE: by_dictionary,
+    "spaseq": by_spaseq,
+    "spaseq, 2 threads": lambda path: by_spaseq(path, threads=2),
+    "spaseq, 2 predicates": lambda path: by_spaseq(
+        path, predicates=("http://s.example/ns#key", "http://s.example/ns#value")
+    ),
+}
+
+
+def measure(way: str, path: Path, runs: int) -> Line:
+    """Runs one way in this process."""
+    if way.startswith("spaseq"):
+        import spaseq.rdf.ingest  # noqa: F401  so that its memory does not count
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    seconds = []
+    for _ in range(runs + 1):
+        started = time.perf_counter()
+        quads = WAYS[way](path)
+        seconds.append(time.perf_counter() - started)
+    memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    size = path.stat().st_size if way != "rdflib" else 0
+    return Line(path.name, way, quads, size, median(seconds[1:]), memory)
+
+
+def measured(way: str, path: Path, runs: int) -> Line:
+    """The same in a process of its own."""
+    command = [sys.executable, __file__, "--way", way, "--file", str(path), "--runs", str(runs)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
+    return Line(**json.loads(done.stdout))
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--events", type=int, default=200_000)
+    parser.add_argument("--real", type=Path, help="a directory with .nq files")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--json", type=Path, help="write the measurements to a file")
+    parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
+    parser.add_argument("--file", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.way:
+        print(json.dumps(asdict(measure(options.way, options.file, options.runs))))
+        return
+    lines: list[Line] = []
+    header = ("file", "way", "quads", "seconds", "M quads/s", "MB/s", "memory", "ratio")
+    print("{:10} {:21} {:>9} {:>8} {:>9} {:>7} {:>8} {:>6}".format(*header))
+    with TemporaryDirectory() as directory:
+        for path in files(Path(directory), options.events, options.real):
+            own = [measured(way, path, 1 if way == "rdflib" else options.runs) for way in WAYS]
+            reference = next(line.rate for line in own if line.way == REFERENCE)
+            for line in own:
+                print(
+                    f"{line.file:10} {line.way:21} {line.quads:9} {line.seconds:8.3f} "
+                    f"{line.rate / 1e6:9.3f} {line.bytes / line.seconds / 1e6:7.1f} "
+                    f"{line.memory_mb:5.0f} MB {line.rate / reference:6.2f}",
+                    flush=True,
+                )
+            lines += own
+    if options.json:
+        options.json.write_text(json.dumps([asdict(line) for line in lines], indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""N-Quads and N-Triples files to batches of events: the fast path.
+
+A file is cut into pieces, which are tokenized - by several threads, if so wished - and turned into
+events in their order.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import IO, Protocol
+
+from spaseq.rdf.arenas import ArenaPool
+from spaseq.rdf.batches import BadInput, EventBatch
+from spaseq.rdf.blocks import OnBad
+from spaseq.rdf.graph_events import GraphEvents
+from spaseq.rdf.inputs import InputFile, StreamOptions
+from spaseq.rdf.instants import InstantCounter
+from spaseq.rdf.line_batches import LineBatches
+from spaseq.rdf.pieces import Cut, after_sized_events, before_graphs, pieces
+from spaseq.rdf.sized_events import SizedEvents
+from spaseq.rdf.statements import Piece, StatementReader, Statements
+from spaseq.rdf.terms import iri_text
+
+_POOL = ArenaPool(most=4)
+
+
+class _Events(Protocol):
+    """Makes events of the statements of one file."""
+
+    def add(self, statements: Statements, line: int, is_cut: bool) -> Iterator[EventBatch]: ...
+    def finish(self, is_cut: bool) -> Iterator[EventBatch]: ...
+
+
+def line_events(
+    data: IO[bytes],
+    file: InputFile,
+    options: StreamOptions,
+    counter: InstantCounter,
+    arrival: Callable[[], int],
+    on_bad: OnBad,
+) -> Iterator[EventBatch]:
+    """The events of an N-Quads or N-Triples file, as `read_file` gives them."""
+    asked = options.predicates
+    time = iri_text(options.time_predicate)
+    rest = [] if asked is None else [p for p in map(iri_text, asked) if p != time]
+    graphs = file.format.has_graphs
+    constants = time, *dict.fromkeys(rest)
+    reader = StatementReader(graphs, _POOL, constants, True, asked is not None)
+    skip_time = asked is not None and options.time_predicate not in asked
+    batches = LineBatches(options.iri, counter, options.batch_events, skip_time)
+    events: _Events
+    threads = max(options.threads, 1)
+    if graphs:
+        events, cut = GraphEvents(batches, file.path, on_bad), before_graphs(reader)
+    else:
+        assert options.triples_per_event is not None, "resolve_paths sees to it"
+        clock = arrival if options.arrival_time else None
+        size = options.triples_per_event
+        events = SizedEvents(batches, file.path, size, clock, on_bad)
+        cut = after_sized_events(size)
+    is_cut = False
+    for statements, line, is_cut in line_statements(data, file.path, reader, cut, threads, on_bad):
+        yield from events.add(statements, line, is_cut)
+        del statements  # so that its memory can be used again
+    yield from events.finish(is_cut)
+
+
+def line_statements(
+    data: IO[bytes], file: str, reader: StatementReader, cut: Cut, threads: int, on_bad: OnBad
+) -> Iterator[tuple[Statements, int, bool]]:
+    """(the statements of a piece, the number of its first line, whether the file cannot be read
+    beyond it) for each piece of a file, whose malformed lines are reported before."""
+    line = 1
+    for piece, statements in _in_order(reader.read, pieces(data, file, reader.pool, cut), threads):
+        if piece.fault is not None:
+            reason = f"the rest of the file cannot be read: {piece.fault}"
+            on_bad(BadInput(file, line + statements.lines, reason))
+        for bad in statements.bad:
+            on_bad(BadInput(file, line + bad.line, bad.reason, bad.text))
+        following = line + statements.lines
+        yield statements, line, piece.fault is not None
+        line = following
+        del statements
+
+
+def _in_order(
+    read: Callable[[Piece], Statements], given: Iterator[Piece], threads: int
+) -> Iterator[tuple[Piece, Statements]]:
+    """Each piece with its statements, in order; so many threads read ahead."""
+    if threads == 1:
+        yield from ((piece, read(piece)) for piece in given)
+        return
+    with ThreadPoolExecutor(threads, "spaseq-ingest") as pool:
+        ahead: deque[tuple[Piece, Future[Statements]]] = deque()
+        try:
+            for piece in given:
+                ahead.append((piece, pool.submit(read, piece)))
+                if len(ahead) > threads:
+                    first, future = ahead.popleft()
+                    yield first, future.result()
+            while ahead:
+                first, future = ahead.popleft()
+                yield first, future.result()
+        finally:
+            for _, future in ahead:
+                future.cancel()

@@ -1,0 +1,51 @@
+"""Calls every kernel that reads RDF once, so that it is compiled or loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from spaseq.rdf.arenas import Arena, ArenaPool
+from spaseq.rdf.kernels import PAD
+from spaseq.rdf.kernels.events import event_rows, named_events, sized_events
+from spaseq.rdf.kernels.lines import last_event_end, last_line_end
+from spaseq.rdf.line_batches import times_of
+from spaseq.rdf.statements import Piece, StatementReader
+from spaseq.rdf.vocabulary import GENERATED_AT_TIME, XSD
+
+_TIME = f"<{GENERATED_AT_TIME}>"
+_SAMPLE = f"""<a:s> <a:p> "1"^^<{XSD}integer> <a:g> .
+<a:g> {_TIME} "1970-01-01T00:00:00Z"^^<{XSD}dateTime> .
+<a:s> <a:p> "1"^^<{XSD}integer> <a:h> .
+""".encode()
+
+
+def steps() -> Iterator[str]:
+    """Yields the name of each kernel when it is ready."""
+    reader = StatementReader(True, ArenaPool(1), (_TIME,), has_time=True)
+    arena, size = Arena(len(_SAMPLE)), len(_SAMPLE)
+    arena.buffer[: size + PAD] = np.frombuffer(_SAMPLE + b"\n" * PAD, np.uint8)
+    last_line_end(arena.buffer, 0, size)
+    yield "last_line_end"
+    last_event_end(arena.buffer, 0, size, 1)
+    yield "last_event_end"
+    arena.grow_terms(0)
+    yield "fill_slots"
+    reader.enter((_TIME,), arena, reader.state(Piece(arena, 0, size)))
+    yield "add_texts"
+    statements = reader.read(Piece(arena, 0, size))
+    yield "tokenize"
+    times = times_of(statements)
+    found = named_events(statements.g, statements.s, times, 0, False, 0, -1)
+    yield "named_events"
+    sized_events(1, len(statements), times)
+    yield "sized_events"
+    event_rows(found.first, found.end, statements.s, statements.p, statements.o, False)
+    yield "event_rows"
+    codes = statements.terms.find([_TIME])
+    yield "find_texts"
+    statements.terms.strings(codes)
+    yield "gather"
+    statements.terms.numbers(codes)
+    yield "numbers"

@@ -1,0 +1,161 @@
+"""The chain and the compact evaluator: the language page's examples, and numbers of answers that
+cannot be enumerated."""
+
+from __future__ import annotations
+
+import pytest
+
+from spaseq.compile import compile_query
+from spaseq.engine import SequenceStage
+from tests.automaton.cases import Event, batch, letters, plans, query, run, words
+
+STREAM = "a1 a2 b1 b2 c"
+
+PAGE = [
+    ("A; B", "a1 b1 · a2 b1"),
+    ("A: B", "a1 b1 · a2 b1 · a1 b2 · a2 b2"),
+    ("A, B", "a2 b1"),
+    ("A: B: C", "a1 b1 c · a1 b2 c · a2 b1 c · a2 b2 c"),
+    ("A: B+: C", "a1 b1 b2 c · a1 b1 c · a1 b2 c · a2 b1 b2 c · a2 b1 c · a2 b2 c"),
+]
+"""LANGUAGE section 4, in the order of section 3, Answers."""
+
+MORE = [
+    ("a b1 x b2 c", "A, B+, C", ""),
+    ("a b1 b2 c", "A, B+, C", "a b1 b2 c"),
+    ("a b1 b2 c", "A; B{2}; C", "a b1 b2 c"),
+    ("a b c", "A; B?; C", "a b c · a c"),
+    ("a b c", "A, B?, C", "a b c"),
+    ("a b1 c b2", "A; (B | C)", "a b1"),
+    ("a b1 c b2", "A: (B | C)", "a b1 · a c · a b2"),
+    ("a b1 c b2", "A; (B | C)+", "a b1 · a b1 c · a b1 c b2"),
+    ("a c b1 b2", "A: (B: B | C)", "a c · a b1 b2"),
+    ("a c b1 b2", "A, (B: B | C)", "a c"),
+    ("a1 c1 b a2 b2", "A; C!; B", "a2 b2"),
+    ("a1 c1 a2 b", "A: C!: B", "a2 b"),
+    ("a b1 c b2", "A: C!: B", "a b1"),
+    ("b1 b2 b3", "B{2,3}", "b1 b2 · b1 b2 b3 · b2 b3"),
+]
+
+
+@pytest.mark.parametrize("evaluator", ["chain", "compact"])
+@pytest.mark.parametrize(("sequence", "expected"), PAGE, ids=[s for s, _ in PAGE])
+def test_language_examples(sequence: str, expected: str, evaluator: str) -> None:
+    gpms, events = letters(STREAM)
+    plan = plans(query(sequence, _used(gpms, sequence))).get(evaluator)
+    if plan is None:
+        assert (evaluator, sequence) == ("chain", "A: B+: C")
+        return
+    answers, _ = run(plan, events)
+    assert words(answers, STREAM) == expected.split(" · ")
+
+
+@pytest.mark.parametrize(("stream", "sequence", "expected"), MORE)
+def test_small_streams(stream: str, sequence: str, expected: str) -> None:
+    names = dict.fromkeys("ABC", "[] :is []")
+    _, events = letters(stream)
+    found = plans(query(sequence, _used(names, sequence)))
+    assert "compact" in found
+    for plan in found.values():
+        answers, _ = run(plan, events)
+        assert sorted(words(answers, stream)) == sorted(expected.split(" · ") if expected else [])
+
+
+def test_two_to_the_sixty_answers() -> None:
+    """The first thousand are given, the others counted."""
+    plan, events = _many(60)
+    answers, withheld = run(plan, events, limit=1000)
+    assert len({a.order_key() for a in answers}) == 1000
+    assert withheld == 2**60 - 1 - 1000
+
+
+@pytest.mark.parametrize(
+    ("strategy", "kept"), [("NEXT", 1), ("LAST", 1), ("MAX", 1), ("STRICT", 1)]
+)
+def test_selection_among_too_many_to_enumerate(strategy: str, kept: int) -> None:
+    """One match takes every event, and is the greatest, the largest and the only strict one."""
+    plan, events = _many(200, strategy)
+    answers, withheld = run(plan, events)
+    assert (len(answers), withheld) == (kept, 0)
+    assert len(answers[0].trace) == 202
+
+
+def test_counts_beyond_64_bits_with_a_window_in_the_middle() -> None:
+    """WITHIN 80 EVENTS: 78 Bs may stand between an A and the C, and the A before has left."""
+    stream = "a1 " + "a2 " + "b " * 78 + "c"
+    gpms, events = letters(stream)
+    plan = compile_query(query("A: B+: C", gpms, "80 EVENTS"))
+    answers, withheld = run(plan, events, limit=1)
+    assert len(answers) + withheld == 2**78 - 1
+
+
+def test_the_limit_is_per_end_and_partition() -> None:
+    """Each C ends two matches in each of two partitions."""
+    gpms = {"A": "?a :is ?k", "C": "?c :is ?k"}
+    events = []
+    for i, (name, key) in enumerate(["Ax", "Ay", "Ax", "Ay", "Cx", "Cy"]):
+        values: dict[str, str | None] = {name.lower(): f"<e{i}>", "k": f"<{key}>"}
+        events.append(Event(i, 0, 0, {name: [values]}))
+    for text in (query("A: C", gpms, partition="PARTITION BY (?k)"), query("A: C", gpms)):
+        for plan in plans(text).values():
+            answers, withheld = run(plan, events, limit=1)
+            assert [a.end for a in answers] == [(4, 0), (5, 0)]
+            assert withheld == 2
+
+
+def test_the_limit_counts_answers_not_matches() -> None:
+    """HAVING and DISTINCT come first."""
+    stream = "a1 a2 a3 c"
+    gpms, events = letters(stream, "AC")
+    having = query("A: C", gpms) + ' HAVING (?a != "a1")'
+    for plan in plans(having).values():
+        answers, withheld = run(plan, events, limit=1)
+        assert words(answers, stream) == ["a2 c"]
+        assert withheld == 1
+    for plan in plans(query("A: C", gpms, select="DISTINCT ?c")).values():
+        assert run(plan, events, limit=1)[1] == 0
+
+
+def test_two_solutions_of_an_event_are_never_in_one_match() -> None:
+    gpms = {"B": "?b :is []"}
+    both = [{"b": "<o1>"}, {"b": "<o2>"}]
+    events = [Event(0, 0, 0, {"B": both}), Event(0, 0, 1, {"B": both})]
+    for plan in plans(query("B+", gpms)).values():
+        answers, _ = run(plan, events)
+        assert [len(a.trace) for a in answers] == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("sequence", "evaluator"),
+    [("A: B: C", "chain"), ("A: B+: C", "compact"), ("A; B+; D*; C", "compact")],
+)
+def test_what_is_held_does_not_grow_with_the_stream(sequence: str, evaluator: str) -> None:
+    """Nodes that are kept, after 2,000 and after 10,000 events of a window of 50."""
+    gpms, _ = letters("", "ABCD")
+    plan = compile_query(query(sequence, _used(gpms, sequence), "50 EVENTS"))
+    assert plan.evaluator == evaluator
+    _, events = letters("a b b d " * 2500, "ABCD")
+    stage = SequenceStage(plan, limit_per_event=1)
+    sizes = []
+    for start in range(0, 10_000, 2_000):
+        stage.push(batch(plan, events[start : start + 2_000]))
+        stage.advance(events[start + 1_999].time)
+        sizes.append(len(stage.snapshot()))
+    assert max(sizes) < 2 * sizes[0]
+
+
+def test_a_snapshot_of_one_evaluator_does_not_fit_another() -> None:
+    gpms, _ = letters(STREAM)
+    found = plans(query("A: B: C", gpms))
+    assert len({plan.fingerprint for plan in found.values()}) == 3
+
+
+def _many(count: int, strategy: str = "") -> tuple[object, list[Event]]:
+    gpms, events = letters("a " + "b " * count + "c")
+    plan = compile_query(query("A: B+: C", gpms, select=f"{strategy} *"))
+    assert plan.evaluator == "compact"
+    return plan, events
+
+
+def _used(gpms: dict[str, str], sequence: str) -> dict[str, str]:
+    return {name: pattern for name, pattern in gpms.items() if name in sequence}

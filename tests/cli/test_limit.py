@@ -1,0 +1,56 @@
+"""`spaseq run --limit-per-event`: how many answers one event gives, and what is said of others."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from spaseq.cli import main
+
+QUERY = """PREFIX : <http://example/>
+SELECT * WITHIN 2 MINUTES FROM STREAM S <http://example/s>
+WHERE {
+  SEQ(A: B+: C)
+  DEFINE GPM A ON S { ?a a :A }
+  DEFINE GPM B ON S { ?b a :B }
+  DEFINE GPM C ON S { ?c a :C }
+}"""
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+
+
+def event(second: int, name: str) -> str:
+    graph = f"<http://example/e{second}>"
+    time = f"2020-01-01T00:{second // 60:02}:{second % 60:02}Z"
+    return (
+        f"<http://example/{second}> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> "
+        f"<http://example/{name}> {graph} .\n"
+        f'{graph} <http://www.w3.org/ns/prov#generatedAtTime> "{time}"^^<{XSD}dateTime> .\n'
+    )
+
+
+def test_an_exact_number_is_withheld(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """80 Bs between an A and a C: 2^80 - 1 answers."""
+    monkeypatch.chdir(tmp_path)
+    names = "A" + "B" * 80 + "C"
+    Path("stream.nq").write_text("".join(event(i, name) for i, name in enumerate(names)))
+    Path("query.rq").write_text(QUERY)
+    arguments = ["run", "query.rq", "--runtime", "local", "--stream", "S=stream.nq"]
+    with pytest.raises(SystemExit) as end:
+        main([*arguments, "--limit-per-event", "20", "--stats", "stats.json"])
+    out, err = capsys.readouterr()
+    assert end.value.code == 0
+    assert len(set(out.splitlines())) == 20
+    withheld = 2**80 - 1 - 20
+    assert json.loads(Path("stats.json").read_text())["withheld"] == withheld
+    assert f"{withheld:,} answers withheld" in err
+
+
+def test_the_limit_is_at_least_one(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["run", __file__, "--stream", "S=x", "--limit-per-event", "0"])
+    assert end.value.code == 2

@@ -1,0 +1,155 @@
+"""Which evaluator the planner chooses, and what it says about it."""
+
+from __future__ import annotations
+
+import pytest
+
+from spaseq.compile import check_query, compile_query
+from spaseq.errors import UsageError
+from spaseq.plan.nodes import QueryPlan
+from spaseq.render.explain import explain
+
+OWN = {n: f"?{n.lower()} :is ?v{n.lower()}" for n in "ABCD"}
+KEYED = {n: f"?{n.lower()} :is ?k" for n in "ABCD"}
+
+
+def text(sequence: str, gpms: dict[str, str] = OWN, head: str = "", rest: str = "") -> str:
+    used = {n: p for n, p in gpms.items() if n in sequence}
+    defined = " ".join(f"DEFINE GPM {n} ON S {{ {p} }}" for n, p in used.items())
+    return (
+        f"PREFIX : <http://example/> SELECT {head} * WITHIN 1 HOURS {rest} "
+        f"FROM STREAM S <http://example/s> WHERE {{ SEQ({sequence}) {defined} }}"
+    )
+
+
+def plan(sequence: str, gpms: dict[str, str] = OWN, head: str = "", rest: str = "") -> QueryPlan:
+    return compile_query(text(sequence, gpms, head, rest))
+
+
+@pytest.mark.parametrize("sequence", ["A", "A; B; C", "A: B, C; D", "A; B!; C", "(A; (B, C)); D"])
+def test_chain(sequence: str) -> None:
+    assert plan(sequence).evaluator == "chain"
+
+
+@pytest.mark.parametrize(
+    "sequence",
+    [
+        "A+",
+        "A: B+: C",
+        "A; B?; C",
+        "A; (B | C); D",
+        "A; ((B | C) | D)",
+        "A, (B; C | D)",
+        "A: (B; C | D)",
+        "(A; B | C); D",
+        "(A; B!; C)+",
+        "(A | B)+; C",
+    ],
+)
+def test_compact(sequence: str) -> None:
+    assert plan(sequence).evaluator == "compact"
+
+
+@pytest.mark.parametrize(
+    ("sequence", "reason"),
+    [
+        ("(A & B)", "& brings events together in any order"),
+        ("A; (B AND C)", "AND brings events together in any order"),
+        ("A; (B; C | D)", "an alternative behind ; has several steps"),
+        ("A;[5 SECONDS] B", "an operator bounds the gap between two steps"),
+        ("B!; A", "a negated step in first or last place looks at the whole window"),
+        ("A; B!", "a negated step in first or last place looks at the whole window"),
+        ("A; (B; C)!; D", "a negated step is more than a single GPM"),
+        ("A; B; A", "steps join on ?a, and not every GPM binds it"),
+    ],
+)
+def test_neither(sequence: str, reason: str) -> None:
+    found = plan(sequence)
+    assert found.evaluator not in ("chain", "compact")
+    assert found.evaluator_reason.startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("sequence", "gpms", "reason"),
+    [
+        (
+            "A; B",
+            {"A": "?a :is ?x", "B": "?b :is ?y FILTER(?y < ?x)"},
+            "a FILTER of B looks at earlier steps",
+        ),
+        (
+            "A; B+",
+            {"A": "?a :is ?x", "B": "?b :is ?y FILTER(?y < PREV(?y))"},
+            "a FILTER of B looks at earlier steps",
+        ),
+        (
+            "A; B; C",
+            {"A": "?a :is ?x", "B": "?b :is ?x", "C": "?c :is ?y"},
+            "steps join on ?x, and not every GPM binds it",
+        ),
+        ("(A; B)+", {"A": "?a :is ?x", "B": "?b :is ?x"}, "the steps of a repetition join on ?x"),
+        (
+            "A; B!; C",
+            {"A": "?a :is ?x", "B": "?b :is ?x", "C": "?c :is ?y"},
+            "the negated B shares ?x with the match",
+        ),
+        (
+            "A+",
+            {"A": "{ ?a :is ?x } UNION { ?a :was ?y }"},
+            "A may leave the group variable ?x unbound",
+        ),
+    ],
+)
+def test_variables_that_bar_sharing(sequence: str, gpms: dict[str, str], reason: str) -> None:
+    found = plan(sequence, gpms)
+    assert found.evaluator not in ("chain", "compact")
+    assert found.evaluator_reason.startswith(reason)
+
+
+def test_alternatives_may_bind_the_same_variable() -> None:
+    gpms = {"A": "?a :is ?x", "B": "?b :is ?y", "C": "?c :is ?y"}
+    assert plan("A; (B | C)", gpms).evaluator == "compact"
+    assert plan("A; (B | C)+", gpms).evaluator == "compact"
+    assert plan("A; B; C", gpms).evaluator not in ("chain", "compact")
+
+
+def test_a_key_of_every_gpm_splits_the_partition() -> None:
+    """Also where stage 2 may not be split by it."""
+    assert plan("A; B; C", KEYED).evaluator_key == ("k",)
+    strict = plan("A, B; C", KEYED)
+    assert (strict.evaluator, strict.evaluator_key, strict.key) == ("chain", ("k",), None)
+    assert plan("A; B!; C", KEYED).evaluator == "chain"
+    assert plan("A; B", KEYED, rest="PARTITION BY (?k)").evaluator_key == ()
+
+
+def test_max_is_for_the_compact_evaluator() -> None:
+    assert plan("A: B", head="MAX").evaluator == "compact"
+    assert plan("A: B", head="NEXT").evaluator == "chain"
+
+
+@pytest.mark.parametrize(
+    ("sequence", "evaluator", "message"),
+    [
+        ("(A & B)", "compact", "the compact evaluator cannot run this query: & brings"),
+        ("A; B+", "chain", "the chain evaluator cannot run this query: it repeats a step"),
+        ("A; B", "fastest", "no evaluator 'fastest'"),
+    ],
+)
+def test_a_forced_evaluator_that_cannot_run_the_query(
+    sequence: str, evaluator: str, message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        compile_query(text(sequence), evaluator=evaluator)
+
+
+def test_a_forced_evaluator() -> None:
+    for evaluator in ("registers", "compact", "chain"):
+        checked = check_query(text("A; B"), evaluator=evaluator)
+        assert checked.plan is not None
+        assert checked.plan.evaluator == evaluator
+
+
+def test_explain_says_which_and_why() -> None:
+    assert "evaluator compact: no step looks at another's event; it repeats" in explain(
+        text("A: B+: C")
+    )

@@ -1,0 +1,182 @@
+"""Events found by the kernels: what the assembly of the other formats makes of the same quads."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spaseq.rdf import pieces
+from spaseq.rdf.assembly import GraphAssembly
+from spaseq.rdf.batches import BadInput
+from spaseq.rdf.blocks import BlockBuilder
+from spaseq.rdf.buffer import EventBuffer
+from spaseq.rdf.instants import InstantCounter
+from spaseq.rdf.nquads import parse_nquads_line
+from spaseq.rdf.vocabulary import GENERATED_AT_TIME
+from tests.rdf.shared import SHARED, needs_data
+from tests.rdf.streams import STREAM, TIME, XSD, Event, at, events_of, read, write
+
+GRAPHS = ["<http://e/1>", "<http://e/1>", "<http://e/2>", "_:b"]
+TIMES = [at(1), at(1), at(2), f'"3000"^^<{XSD}long>', '"noon"', "<http://e/x>"]
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What `GraphAssembly` makes of a text."""
+
+    events: list[Event]
+    bad: list[BadInput]
+
+    @classmethod
+    def of(cls, text: str) -> Reference:
+        bad: list[BadInput] = []
+        buffer = EventBuffer(STREAM, InstantCounter(), made_up_labels=False)
+        assembly = GraphAssembly(buffer, "s.nq", GENERATED_AT_TIME, bad.append)
+        builder = BlockBuilder()
+        for number, line in enumerate(text.splitlines(), start=1):
+            for s, p, o, g in parse_nquads_line(line.encode()):
+                builder.add(s, p, o, g, number)
+        assembly.add(builder.block())
+        assembly.finish(False)
+        return cls(list(events_of(buffer.take(assembly.keep, 1000))), bad)
+
+
+LINES = st.one_of(
+    st.builds(
+        lambda s, o, g: f'{s} <http://e/p> "{o}" {g} .\n',
+        st.sampled_from(GRAPHS),
+        st.integers(0, 3),
+        st.sampled_from(GRAPHS),
+    ),
+    st.builds(
+        lambda s, t, g: f"{s} {TIME} {t} {g} .\n",
+        st.sampled_from(GRAPHS),
+        st.sampled_from(TIMES),
+        st.sampled_from(["", "", "", *GRAPHS]),
+    ),
+    st.just("<http://e/s> <http://e/p> <http://e/stray> .\n"),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    text=st.lists(LINES, max_size=30).map("".join),
+    size=st.sampled_from([80, 200, 500, 1 << 20]),
+    batch=st.sampled_from([1, 2, 1000]),
+    threads=st.sampled_from([1, 1, 1, 2]),
+)
+def test_events_and_reports_are_those_of_the_assembly(
+    tmp_path_factory: pytest.TempPathFactory, text: str, size: int, batch: int, threads: int
+) -> None:
+    path = write(tmp_path_factory.getbasetemp() / "s.nq", text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pieces, "PIECE_BYTES", size)
+        patch.setattr(pieces, "_WINDOWS", (size // 2,))
+        events, bad = read(path, batch_events=batch, threads=threads)
+    expected = Reference.of(text)
+    assert events == expected.events
+    assert [(b.line, b.reason, b.text) for b in bad] == [
+        (b.line, b.reason, b.text) for b in expected.bad
+    ]
+
+
+@needs_data
+@pytest.mark.parametrize("name", ["aarhus/weather.nq", "cards/transactions.nq"])
+def test_real_events_are_those_of_the_assembly(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 50_000)
+    expected = Reference.of((SHARED / "data" / name).read_text())
+    events, bad = read(SHARED / "data" / name, threads=2)
+    assert bad == expected.bad == []
+    assert events == expected.events
+
+
+def quads(graph: int, count: int) -> str:
+    return "".join(f'<http://e/s> <http://e/p> "{i}" <http://e/{graph}> .\n' for i in range(count))
+
+
+def stamp(graph: int) -> str:
+    return f"<http://e/{graph}> {TIME} {at(graph % 60)} .\n"
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_an_event_larger_than_a_piece(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: bool
+) -> None:
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 1000)
+    sizes = [3, 400, 2, 1, 70]
+    text = "".join(
+        stamp(g) + quads(g, n) if before else quads(g, n) + stamp(g) for g, n in enumerate(sizes)
+    )
+    events, bad = read(write(tmp_path / "s.nq", text))
+    assert bad == []
+    assert [len(e.triples) for e in events] == sizes
+
+
+def test_a_time_that_comes_in_the_piece_after(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stray = "<http://e/a> <http://e/b> <http://e/c> .\n"
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 300)
+    text = quads(1, 2) + stray * 50 + stamp(1) + stray * 50
+    events, bad = read(write(tmp_path / "s.nq", text + quads(2, 1) + stamp(2)))
+    assert [(e.graph, e.time, len(e.triples)) for e in events] == [
+        ("http://e/1", 1000, 2),
+        ("http://e/2", 2000, 1),
+    ]
+    reason = "100 triples of the default graph that belong to no event"
+    assert [(b.line, b.reason) for b in bad] == [(3, reason)]
+
+
+def test_repeated_triples_of_large_events(tmp_path: Path) -> None:
+    dice = random.Random(1)
+    values = [dice.randrange(200) for _ in range(300)]
+    text = "".join(f'<http://e/s> <http://e/p> "{v}" <http://e/1> .\n' for v in values)
+    events, _ = read(write(tmp_path / "s.nq", text + stamp(1)))
+    assert [o for _, _, o in events[0].triples] == [f'"{v}"' for v in dict.fromkeys(values)]
+
+
+def test_only_the_predicates_asked_for_are_kept(tmp_path: Path) -> None:
+    lines = [
+        '<http://e/s> <http://e/p> "1" <http://e/1> .',
+        '<http://e/s> <http://e/q> "2" <http://e/1> .',
+        f"<http://e/1> {TIME} {at(1)} <http://e/1> .",
+        '<http://e/s> <http://e/q> "3" <http://e/2> .',
+        '<http://e/s> <http://e/q> "\\x" <http://e/2> .',
+        f"<http://e/2> {TIME} {at(2)} .",
+    ]
+    path = write(tmp_path / "s.nq", "\n".join(lines))
+    events, bad = read(path, predicates=("http://e/p",))
+    assert [(e.time, [o for _, _, o in e.triples]) for e in events] == [(1000, ['"1"']), (2000, [])]
+    assert [b.line for b in bad] == [5]
+    with_time, _ = read(path, predicates=("http://e/p", GENERATED_AT_TIME))
+    assert [[p for _, p, _ in e.triples] for e in with_time] == [["<http://e/p>", TIME], []]
+
+
+def test_what_is_not_kept_is_counted(tmp_path: Path) -> None:
+    from spaseq.rdf.readers import StreamOptions, read_stream
+
+    text = "".join(quads(g, 3) + stamp(g) for g in range(5))
+    path = str(write(tmp_path / "s.nq", text))
+    options = StreamOptions(STREAM, (path,), predicates=(), batch_events=2)
+    batches = list(read_stream(options, print))
+    assert sum(b.triples for b in batches) == 15
+    assert sum(len(b.s) for b in batches) == 0
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_events_of_statements_across_pieces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int
+) -> None:
+    lines = [f"<http://e/{i}> {TIME} {at(i % 60)} ." for i in range(40)]
+    lines[7] = "wrong"
+    lines[20:20] = ["# comment", "", "  "]
+    path = write(tmp_path / "s.nt", "\r\n".join(lines))
+    whole = read(path, triples_per_event=3)
+    assert len(whole[0]) == 13
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 300)
+    assert read(path, triples_per_event=3, threads=threads) == whole

@@ -1,0 +1,70 @@
+"""Where compiled kernels are kept, and compiling them ahead of time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from spaseq import kernels_cache
+
+SHOW = "from spaseq import kernels_cache; import os; print(os.environ['NUMBA_CACHE_DIR'])"
+
+
+def cache_directory_of(code: str, **environment: str) -> str:
+    """What a fresh process prints."""
+    env = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"} | environment
+    run = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    return run.stdout.strip()
+
+
+def test_a_directory_that_is_given_is_taken(tmp_path: Path) -> None:
+    assert cache_directory_of(SHOW, NUMBA_CACHE_DIR=str(tmp_path)) == str(tmp_path)
+
+
+def test_the_directory_holds_for_a_numba_that_was_imported_before() -> None:
+    code = "import numba; from spaseq import kernels_cache; print(numba.config.CACHE_DIR)"
+    assert Path(cache_directory_of(code)).is_dir()
+
+
+def test_places_that_cannot_be_written_to_are_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    closed = kernels_cache._PACKAGE / "__pycache__"
+    writable = kernels_cache._is_writable
+    monkeypatch.setattr(
+        kernels_cache, "_is_writable", lambda d: closed not in d.parents and writable(d)
+    )
+    monkeypatch.setattr(kernels_cache, "_user_cache", lambda: home)
+    assert kernels_cache.cache_directory().parent == home / "spaseq"
+    monkeypatch.setattr(kernels_cache, "_is_writable", lambda d: False)
+    temporary = kernels_cache.cache_directory()
+    assert temporary.is_dir()
+    temporary.rmdir()
+
+
+def test_a_file_is_no_directory_for_kernels(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert not kernels_cache._is_writable(tmp_path / "file" / "below")
+    assert kernels_cache._is_writable(tmp_path / "new" / "below")
+
+
+def test_warming_makes_all_kernels_ready_as_they_are_used(tmp_path: Path) -> None:
+    from tests.rdf.streams import TIME, at, read, write
+
+    heard: list[str] = []
+    done = kernels_cache.warm(lambda w: heard.append(w.name))
+    assert [w.name for w in done] == heard
+    assert all(w.seconds >= 0 for w in done)
+    own = [k for k in kernels_cache.KERNELS if k.py_func.__module__.startswith("spaseq.rdf")]
+    ready = {k.py_func.__name__: len(k.signatures) for k in own}
+    assert set(ready.values()) == {1}
+    stamp = f"<a:g> {TIME} {at(1)} .\n"
+    read(write(tmp_path / "s.nq", f"<a:s> <a:p> <a:o> <a:g> .\n{stamp}wrong\n"), threads=2)
+    read(write(tmp_path / "s.nt", stamp * 3), triples_per_event=2, predicates=())
+    assert {k.py_func.__name__: len(k.signatures) for k in own} == ready
