@@ -3,12 +3,12 @@
 
     python benchmarks/ingest.py [--events 200000] [--real DIR] [--runs 5] [--json FILE]
 
-The files: a generated stream of five-triple events (the time is a sixth quad); the same with every
-term of every quad its own, which is the worst that a dictionary can be given (*hostile*); the same
-stream as N-Triples; and, with `--real`, all `.nq` files of a directory. The ways, each in a process
-of its own, from the file in the page cache:
+The files: a generated stream of five-triple events (the time is a sixth quad); events of which no
+term comes twice, the worst that a dictionary can be given (*hostile*); the first stream as
+N-Triples; and, with `--real`, all `.nq` files of a directory, each a stream. The ways, each in a
+process of its own, from the page cache:
 
-rdflib      into an rdflib graph, of the first 20 000 quads
+rdflib      into an rdflib dataset, of the first 20 000 quads of a file
 pyoxigraph  iterating over the quads, nothing kept
 dictionary  pyoxigraph, and codes for all terms by a Python dict: the reference of the ratios
 spaseq      events in batches, with times, codes and k; with two threads; and with two predicates
@@ -86,19 +86,17 @@ def write_triples(path: Path, quads: Path) -> None:
             file.write(f"{terms[0]} .\n" if _TIME not in line else line)
 
 
-def files(directory: Path, events: int, real: Path | None) -> Iterator[Path]:
-    """All files, written where need be."""
-    stream = directory / "events.nq"
+def files(directory: Path, events: int, real: Path | None) -> Iterator[tuple[str, list[Path]]]:
+    """(name, files) of each measurement, written where need be."""
+    stream, hostile = directory / "events.nq", directory / "hostile.nq"
     write_events(stream, events)
-    yield stream
-    write_hostile(directory / "hostile.nq", events // 2)
-    yield directory / "hostile.nq"
+    yield "events.nq", [stream]
+    write_hostile(hostile, events // 2)
+    yield "hostile.nq", [hostile]
     write_triples(directory / "events.nt", stream)
-    yield directory / "events.nt"
+    yield "events.nt", [directory / "events.nt"]
     if real is not None:
-        together = directory / "real.nq"
-        together.write_bytes(b"".join(p.read_bytes() for p in sorted(real.rglob("*.nq"))))
-        yield together
+        yield "real", sorted(real.rglob("*.nq"))
 
 
 # --- the ways -----------------------------------------------------------------------------------
@@ -165,25 +163,27 @@ WAYS: dict[str, Callable[[Path], int]] = {
 }
 
 
-def measure(way: str, path: Path, runs: int) -> Line:
+def measure(name: str, way: str, paths: list[Path], runs: int) -> Line:
     """Runs one way in this process."""
     if way.startswith("spaseq"):
-        import spaseq.rdf.ingest  # noqa: F401  so that its memory does not count
+        from spaseq.kernels_cache import warm
+
+        warm()  # so that the memory of the kernels themselves does not count
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     seconds = []
     for _ in range(runs + 1):
         started = time.perf_counter()
-        quads = WAYS[way](path)
+        quads = sum(map(WAYS[way], paths))
         seconds.append(time.perf_counter() - started)
     memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    size = path.stat().st_size if way != "rdflib" else 0
-    return Line(path.name, way, quads, size, median(seconds[1:]), memory)
+    size = sum(path.stat().st_size for path in paths) if way != "rdflib" else 0
+    return Line(name, way, quads, size, median(seconds[1:]), memory)
 
 
-def measured(way: str, path: Path, runs: int) -> Line:
+def measured(name: str, way: str, paths: list[Path], runs: int) -> Line:
     """The same in a process of its own."""
-    command = [sys.executable, __file__, "--way", way, "--file", str(path), "--runs", str(runs)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
+    command = [sys.executable, __file__, "--way", way, "--name", name, "--runs", str(runs)]
+    done = subprocess.run([*command, *paths], stdout=subprocess.PIPE, check=True, text=True)
     return Line(**json.loads(done.stdout))
 
 
@@ -196,29 +196,36 @@ def main() -> None:
     parser.add_argument("--real", type=Path, help="a directory with .nq files")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--json", type=Path, help="write the measurements to a file")
-    parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
-    parser.add_argument("--file", type=Path, help=argparse.SUPPRESS)
+    for hidden in ("--way", "--name"):
+        parser.add_argument(hidden, help=argparse.SUPPRESS)
+    parser.add_argument("paths", type=Path, nargs="*", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.way:
-        print(json.dumps(asdict(measure(options.way, options.file, options.runs))))
+        line = measure(options.name, options.way, options.paths, options.runs)
+        print(json.dumps(asdict(line)))
         return
     lines: list[Line] = []
     header = ("file", "way", "quads", "seconds", "M quads/s", "MB/s", "memory", "ratio")
     print("{:10} {:21} {:>9} {:>8} {:>9} {:>7} {:>8} {:>6}".format(*header))
     with TemporaryDirectory() as directory:
-        for path in files(Path(directory), options.events, options.real):
-            own = [measured(way, path, 1 if way == "rdflib" else options.runs) for way in WAYS]
-            reference = next(line.rate for line in own if line.way == REFERENCE)
-            for line in own:
-                print(
-                    f"{line.file:10} {line.way:21} {line.quads:9} {line.seconds:8.3f} "
-                    f"{line.rate / 1e6:9.3f} {line.bytes / line.seconds / 1e6:7.1f} "
-                    f"{line.memory_mb:5.0f} MB {line.rate / reference:6.2f}",
-                    flush=True,
-                )
+        for name, paths in files(Path(directory), options.events, options.real):
+            own = [measured(name, way, paths, options.runs) for way in WAYS]
+            show(own)
             lines += own
     if options.json:
         options.json.write_text(json.dumps([asdict(line) for line in lines], indent=1) + "\n")
+
+
+def show(lines: list[Line]) -> None:
+    """One file's lines of the table."""
+    reference = next(line.rate for line in lines if line.way == REFERENCE)
+    for line in lines:
+        print(
+            f"{line.file:10} {line.way:21} {line.quads:9} {line.seconds:8.3f} "
+            f"{line.rate / 1e6:9.3f} {line.bytes / line.seconds / 1e6:7.1f} "
+            f"{line.memory_mb:5.0f} MB {line.rate / reference:6.2f}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

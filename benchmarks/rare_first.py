@@ -25,6 +25,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+
 from spaseq.automaton import machine
 from spaseq.automaton.evaluators import lazy_search, registers
 from spaseq.compile import compile_query
@@ -109,7 +110,9 @@ def batches(plan: QueryPlan, scenario: Scenario, events: int, seed: int) -> list
     columns = {}
     for variable in plan.variables:
         options = texts.get(variable)
-        drawn = events_iris if options is None else options[random.integers(len(options), size=total)]
+        drawn = events_iris
+        if options is not None:
+            drawn = options[random.integers(len(options), size=total)]
         bound = [n for n, g in zip(numbers, names, strict=True) if variable in _variables(plan, g)]
         columns[variable] = np.where(np.isin(gpm, bound), drawn, None)
     whole = SolutionBatch(

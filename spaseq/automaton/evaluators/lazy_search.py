@@ -13,7 +13,7 @@ an automaton that takes the steps in that order and keeps all its runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from spaseq.algebra.answers import Instant
@@ -113,11 +113,11 @@ class Search:
         before frequent solutions are indexed.
         """
         buffers, rows = self._buffers, self.rows
-        edges: Sequence[TreeEdge] = state.edges
+        edges: tuple[TreeEdge, ...] = state.edges
         if self._order is not None:
             edges = self._forced(edges, self._order)
         elif len(edges) > 1:
-            edges = sorted(edges, key=lambda e: len(buffers[e.gpm]))
+            edges = tuple(sorted(edges, key=lambda e: len(buffers[e.gpm])))
         best: _Choice | None = None
         for edge in edges:
             key = tuple([rows[slot][4][column] for slot, column in edge.sources])
