@@ -20,6 +20,7 @@ from spaseq.rdf.kernels.vectors import Bytes
 _ROWS = 1 << 12
 _TERMS = 1 << 12
 _DOUBTS = 1 << 8
+_CONSTANTS = 1 << 12  # bytes
 
 
 def _larger(column: Any) -> Any:
@@ -41,7 +42,7 @@ class Arena:
     slots: Slots = field(init=False)
 
     def __post_init__(self) -> None:
-        self.buffer = np.empty(2 * (self.capacity + PAD), np.uint8)
+        self.buffer = np.empty(2 * (self.capacity + PAD) + _CONSTANTS, np.uint8)
         s, p, o, g, at, line = np.empty((6, _ROWS), np.int32)
         self.rows = Rows(s, p, o, g, at, line, np.empty(_ROWS, np.int64))
         self.doubts = Doubts(*np.empty((3, _DOUBTS), np.int32))
@@ -66,11 +67,12 @@ class Arena:
         self.slots = np.zeros(2 * len(self.spans), np.uint64)
         fill_slots(self.spans, count, self.slots)
 
-    def grow_buffer(self, used: int, needed: int) -> None:
+    def reserve(self, used: int, needed: int) -> None:
         """Room for `needed` bytes after the first `used` ones, and padding."""
-        grown = np.empty(used + needed + PAD, np.uint8)
-        grown[:used] = self.buffer[:used]
-        self.buffer = grown
+        if used + needed + PAD > len(self.buffer):
+            grown = np.empty(used + needed + max(used, needed) + PAD, np.uint8)
+            grown[:used] = self.buffer[:used]
+            self.buffer = grown
 
 
 class ArenaPool:
@@ -83,11 +85,12 @@ class ArenaPool:
 
     def take(self, capacity: int) -> Arena:
         """An arena for at least so many bytes of text."""
-        while self._idle:
-            arena = self._idle.pop()
-            if arena.capacity >= capacity:
-                return arena
-        return Arena(capacity)
+        try:
+            while (arena := self._idle.pop()).capacity < capacity:
+                pass
+        except IndexError:
+            return Arena(capacity)
+        return arena
 
     def give_back(self, arena: Arena) -> None:
         """Nobody uses the arena from now on."""

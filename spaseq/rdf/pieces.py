@@ -89,7 +89,7 @@ def after_sized_events(size: int) -> Cut:
 
 
 def before_graphs(reader: StatementReader) -> Cut:
-    """Cuts N-Quads before the last graph that begins, or else amid triples of the default graph.
+    """Cuts N-Quads before the last graph that begins, or else after triples of the default graph.
 
     The end of the piece is read to find out where that is, and more of it only if need be.
     """
@@ -100,12 +100,13 @@ def before_graphs(reader: StatementReader) -> Cut:
             start = last_line_end(buffer, begin, max(end - window, begin))
             if start == begin:
                 break
-            statements = own.read(_copied(buffer[start:end], own.pool))
-            named, _ = _cuts(statements)
-            if named:
-                return start + named
-        named, other = _cuts(own.read(_copied(buffer[begin:end], own.pool)))
-        return begin + (named or other)
+            graph = _last_graph(own.read(_copied(buffer[start:end], own.pool)))
+            if graph:
+                return start + graph
+        statements = own.read(_copied(buffer[begin:end], own.pool))
+        graph = _last_graph(statements)
+        may_go_on = len(statements) and statements.g[-1] >= 0
+        return begin + graph if graph or may_go_on else end
 
     return cut
 
@@ -117,12 +118,8 @@ def _copied(text: Bytes, pool: ArenaPool) -> Piece:
     return Piece(arena, 0, len(text))
 
 
-def _cuts(statements: Statements) -> tuple[int, int]:
-    """(the place of the last line that begins a named graph, that of the last before which one may
-    cut at all); the first line does not count, and 0 means none."""
+def _last_graph(statements: Statements) -> int:
+    """The place of the last line, but for the first, that begins a named graph; 0 if none does."""
     g = statements.g
-    begins = g[1:] != g[:-1]
-    named = np.flatnonzero(begins & (g[1:] >= 0))
-    other = np.flatnonzero(begins | (g[1:] < 0))
-    at = statements.at[1:]
-    return (int(at[named[-1]]) if len(named) else 0), (int(at[other[-1]]) if len(other) else 0)
+    begins = np.flatnonzero((g[1:] != g[:-1]) & (g[1:] >= 0)) + 1
+    return int(statements.at[begins[-1]]) if len(begins) else 0

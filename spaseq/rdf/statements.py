@@ -114,6 +114,7 @@ class StatementReader:
 
     def _tokenize(self, piece: Piece, state: Int64s) -> None:
         arena = piece.arena
+        arena.reserve(int(state[k.HEAP]), piece.end - piece.begin)  # canonical texts are no longer
         wanted = len(self.constants) if self.only_constants else ALL_WANTED
         time = TIME_PREDICATE if self.has_time else _NO_CODE
         while True:
@@ -135,8 +136,7 @@ class StatementReader:
         """Codes of canonical texts, which are entered if they are new."""
         flat, ends = encoded(texts)
         heap, count = int(state[k.HEAP]), int(state[k.TERM])
-        if heap + len(flat) + PAD > len(arena.buffer):
-            arena.grow_buffer(heap, max(heap, len(flat)))
+        arena.reserve(heap, len(flat))
         while count + len(texts) > len(arena.spans):
             arena.grow_terms(count)
         arena.buffer[heap : heap + len(flat)] = flat

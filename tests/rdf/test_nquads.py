@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spaseq.errors import InputError
 from spaseq.rdf.arenas import ArenaPool
 from spaseq.rdf.batches import BadInput
 from spaseq.rdf.ingest import line_statements
 from spaseq.rdf.pieces import after_sized_events, before_graphs
 from spaseq.rdf.statements import StatementReader
 from tests.rdf.shared import SHARED, needs_w3c
-from tests.rdf.streams import TIME, at, read, write
+from tests.rdf.streams import TIME, XSD, at, read, write
 
 Quad = tuple[str, str, str, str | None]
 
@@ -154,6 +155,37 @@ def test_lines_are_numbered_across_pieces(monkeypatch: pytest.MonkeyPatch, size:
     quads, bad = parse("one\r\n" + "".join(good[:4]) + "six\r\r" + "".join(good[4:]) + "thirteen")
     assert quads == theirs("".join(good))
     assert [(b.line, b.text) for b in bad] == [(1, "one"), (6, "six"), (13, "thirteen")]
+
+
+@pytest.mark.parametrize("graphs", [True, False])
+@pytest.mark.parametrize("text", ["# comment\n", "\n", "wrong\n"])
+def test_pieces_without_a_statement(
+    monkeypatch: pytest.MonkeyPatch, text: str, graphs: bool
+) -> None:
+    monkeypatch.setattr("spaseq.rdf.pieces.PIECE_BYTES", 100)
+    monkeypatch.setattr("spaseq.rdf.pieces.MAX_PIECE_BYTES", 200)
+    quad = "<http://e/s> <http://e/p> <http://e/o> .\n"
+    quads, bad = parse(text * 100 + quad + text * 100, graphs)
+    assert quads == theirs(quad)
+    assert len(bad) == (200 if text == "wrong\n" else 0)
+
+
+def test_what_is_too_large_for_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spaseq.rdf.pieces.PIECE_BYTES", 100)
+    monkeypatch.setattr("spaseq.rdf.pieces.MAX_PIECE_BYTES", 400)
+    with pytest.raises(InputError, match="f: more than 400 bytes without the end of an event"):
+        parse(GOOD * 10)
+
+
+@pytest.mark.parametrize("size", [10, 1000, 100_000])
+@pytest.mark.parametrize("literal", ['"{}"@EN', '"{}\\u00e9"', '"{}"^^<' + XSD + "string>"])
+def test_a_long_literal_that_is_not_canonical(size: int, literal: str) -> None:
+    line = f"<a:s> <a:p> {literal.format('x' * size)} .\n"
+    assert parse(line) == (theirs(line), [])
+    assert parse(line * 3 + line.replace("x", "y")) == (
+        theirs(line * 3 + line.replace("x", "y")),
+        [],
+    )
 
 
 @pytest.mark.parametrize("name", ["s.nq", "s.nq.gz"])

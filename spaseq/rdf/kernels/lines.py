@@ -57,18 +57,18 @@ def last_line_end(buffer: Bytes, at: int, end: int) -> int:
 
 @kernel
 def last_event_end(buffer: Bytes, at: int, end: int, size: int) -> int:
-    """The place after the last line of `at:end` that completes `size` statements.
+    """The place after the last line of `at:end` before which there are n times `size` statements.
 
     Lines end before `end`. A statement is what is neither blank nor a comment.
     """
-    complete = at
-    count = 0
+    complete, count = at, 0
     while at < end:
         value = byte(buffer, after_space(buffer, at))
         at = next_line(buffer, line_end(buffer, at))
         if value != LF and value != CR and value != HASH_SIGN:
             count += 1
             if count == size:
-                complete = at
                 count = 0
+        if count == 0:
+            complete = at
     return complete
