@@ -117,10 +117,12 @@ class StatementReader:
         arena.reserve(int(state[k.HEAP]), piece.end - piece.begin)  # canonical texts are no longer
         wanted = len(self.constants) if self.only_constants else ALL_WANTED
         time = TIME_PREDICATE if self.has_time else _NO_CODE
+        guesses = k.Guesses.none()
         while True:
             status = k.tokenize(
                 arena.buffer, piece.end, self.graphs, wanted, time, self.seed, state,
                 arena.rows, arena.spans, arena.slots, arena.doubts,
+                guesses,
             )  # fmt: skip
             match status:
                 case k.DONE:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spaseq.kernels_cache import inlined, kernel
+from spaseq.kernels_cache import inlined, lean_kernel
 from spaseq.rdf.kernels.vectors import WIDTH, Bytes, byte, line_ends, lowest
 
 _TAB, LF, CR, _SPACE, HASH_SIGN = 9, 10, 13, 32, 35
@@ -40,7 +40,7 @@ def next_line(buffer: Bytes, end: int) -> int:
     return end + 1
 
 
-@kernel
+@lean_kernel
 def last_line_end(buffer: Bytes, at: int, end: int) -> int:
     """The place after the last line that certainly ends before `end`; `at` if there is none.
 
@@ -55,7 +55,7 @@ def last_line_end(buffer: Bytes, at: int, end: int) -> int:
     return at
 
 
-@kernel
+@lean_kernel
 def last_event_end(buffer: Bytes, at: int, end: int, size: int) -> int:
     """The place after the last line of `at:end` before which there are n times `size` statements.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from spaseq.kernels_cache import inlined, kernel
+from spaseq.kernels_cache import inlined, kernel, lean_kernel
 from spaseq.rdf.kernels.vectors import Bytes, folded_product, same, signed, word
 
 Int32s = npt.NDArray[np.int32]
@@ -74,7 +74,7 @@ def put(
     slots[slot] = hashed << _HALF | _U(code + 1)
 
 
-@kernel
+@lean_kernel
 def fill_slots(spans: Spans, count: int, slots: Slots) -> None:
     """Enter the first `count` texts into empty slots."""
     mask = _U(len(slots) - 1)

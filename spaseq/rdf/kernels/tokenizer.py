@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spaseq.kernels_cache import inlined, kernel, part
+from spaseq.kernels_cache import inlined, lean_kernel, part
 from spaseq.rdf.kernels.iris import DOUBTFUL, PLAIN, REWRITE, check_iri, iri_end
 from spaseq.rdf.kernels.lines import (
     CR,
@@ -52,7 +52,7 @@ TIMED = -3
 """The object of a triple of the default graph that is a time: it is known, and nobody needs it."""
 
 _QUOTE, _DOT, _LT, _UNDERSCORE, _COLON, _DASH = 34, 46, 60, 95, 58, 45
-_GUESSES = 256  # predicates that guesses are kept for
+_GUESSES = 256  # predicates that guesses are kept for; a power of two
 
 
 class Rows(NamedTuple):
@@ -74,6 +74,18 @@ class Doubts(NamedTuple):
     at: npt.NDArray[np.int32]
     end: npt.NDArray[np.int32]
     row: npt.NDArray[np.int32]
+
+
+class Guesses(NamedTuple):
+    """By predicate, modulo their length: what came after it last time, codes or -1."""
+
+    predicate: npt.NDArray[np.int32]
+    object: npt.NDArray[np.int32]
+
+    @staticmethod
+    def none() -> Guesses:
+        """No guesses yet."""
+        return Guesses(np.full(_GUESSES, -1, np.int32), np.full(_GUESSES, -1, np.int32))
 
 
 @inlined
@@ -179,7 +191,7 @@ def _code(
     return -1
 
 
-@kernel
+@lean_kernel
 def tokenize(
     buffer: Bytes,
     end: int,
@@ -192,6 +204,7 @@ def tokenize(
     spans: Spans,
     slots: Slots,
     doubts: Doubts,
+    guesses: Guesses,
 ) -> int:
     """Read lines from `state[AT]` to `end` into `rows`; what stops it before that, or DONE.
 
@@ -201,14 +214,13 @@ def tokenize(
     written to `state[HEAP]` and on, where there is room for as many bytes as are read. `graphs`
     says whether a triple may have a fourth term. Triples whose predicate's code is `wanted` or more
     have SKIPPED for an object; those with the code `time_predicate` have their times read. When an
-    array is full, it may be replaced by a larger copy to go on.
+    array is full, it may be replaced by a larger copy to go on. `guesses` may be of anything.
     """
     at, line, row = state[AT], state[LINE], state[ROW]
     capacity, most_terms = len(rows.s), min(len(spans), len(slots) // 2) - 4
+    successor, usual = guesses.predicate, guesses.object
     subject, subject_at, subject_size = 0, 0, 0
     graph, graph_at, graph_size = 0, 0, 0
-    successor = np.full(_GUESSES, -1, np.int32)
-    usual = np.full(_GUESSES, -1, np.int32)  # object
     previous = 0
     status = DONE
     while at < end:
