@@ -19,7 +19,7 @@ from spaseq.match import Match, to_ms
 from spaseq.plan.nodes import QueryPlan
 from spaseq.rdf.batches import BadInput
 from spaseq.rdf.events import Triple, triples_of
-from spaseq.rdf.readers import StreamOptions, resolve_paths
+from spaseq.rdf.readers import StreamOptions, reading_threads, resolve_paths
 from spaseq.rdf.spool import write_spool
 from spaseq.rdf.vocabulary import GENERATED_AT_TIME
 from spaseq.runtime.binding import bind_streams, check_kbs
@@ -40,6 +40,7 @@ def run(
     triples_per_event: int | None = None,
     on_bad: Callable[[BadInput], None] | None = None,
     stats: Stats | None = None,
+    threads: int | None = None,
 ) -> Iterator[Match]:
     """Replay streams to their ends and yield the matches of one or several queries.
 
@@ -54,6 +55,8 @@ def run(
         triples_per_event: n of the formats without graphs.
         on_bad: called for each piece of input that could not become an event.
         stats: filled with counts as the run goes.
+        threads: how many read N-Quads and N-Triples in the local runtime; by default two, or one
+            where there is one core.
 
     Yields:
         Matches, query by query (one that reads another's stream comes after it), in the order of
@@ -72,7 +75,7 @@ def run(
     if runtime not in ("spark", "local"):
         raise UsageError(f"unknown runtime {runtime!r}: spark or local")
     return _matches(
-        plans, bound, knowledge, runtime, time_predicate, triples_per_event, on_bad, stats
+        plans, bound, knowledge, runtime, time_predicate, triples_per_event, on_bad, stats, threads
     )
 
 
@@ -85,6 +88,7 @@ def _matches(
     triples_per_event: int | None,
     on_bad: Callable[[BadInput], None] | None,
     stats: Stats | None,
+    threads: int | None,
 ) -> Iterator[Match]:
     with tempfile.TemporaryDirectory(prefix="spaseq-events-") as spool:
         options = []
@@ -96,6 +100,7 @@ def _matches(
                 time_predicate=time_predicate,
                 triples_per_event=triples_per_event,
                 format=form,
+                threads=(threads or reading_threads()) if runtime == "local" else 1,
             )
             resolve_paths(option)
             options.append(option)

@@ -24,7 +24,7 @@ from spaseq.cli.side_outputs import SideOutputs
 from spaseq.errors import InputError, UsageError
 from spaseq.kb.load import load_kb
 from spaseq.plan.nodes import QueryPlan
-from spaseq.rdf.readers import StreamOptions, resolve_paths
+from spaseq.rdf.readers import StreamOptions, reading_threads, resolve_paths
 from spaseq.rdf.vocabulary import GENERATED_AT_TIME
 from spaseq.runtime.binding import bind_streams, check_kbs, split_assignment, stream_names
 from spaseq.runtime.chaining import reading_order, refuse_chains
@@ -125,6 +125,13 @@ class Follow:
     help="At most N answers of one query that end at the same instant (and lie in the same "
     "partition); the summary and --stats say how many others there are.",
 )
+@click.option(
+    "--threads",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Threads that read N-Quads and N-Triples in the local runtime; by default two, or one "
+    "where there is one core. On Spark each task reads with one.",
+)
 @click.option("--stats", metavar="FILE", help="Counts and seconds per stage, as JSON.")
 @click.option("-v", "--verbose", is_flag=True, help="Show Spark's own log and warnings.")
 def run(
@@ -143,6 +150,7 @@ def run(
     time_predicate: str,
     triples_per_event: int | None,
     limit_per_event: int | None,
+    threads: int | None,
     stats: str | None,
     verbose: bool,
 ) -> None:
@@ -170,7 +178,7 @@ def run(
         job = Job(
             plans=plans,
             streams=_streams(
-                plans, streams, time_predicate, triples_per_event, runtime, follow, stack
+                plans, streams, time_predicate, triples_per_event, runtime, follow, stack, threads
             ),
             knowledge=load_kb([_kb(text, plans) for text in kbs]),
             limit_per_event=limit_per_event,
@@ -249,6 +257,7 @@ def _streams(
     runtime: str,
     follow: bool,
     stack: ExitStack,
+    threads: int | None,
 ) -> tuple[StreamOptions, ...]:
     names = stream_names(plans)
     paths: dict[str, list[str]] = {}
@@ -271,6 +280,7 @@ def _streams(
             tuple(files),
             time_predicate=time_predicate,
             triples_per_event=triples_per_event,
+            threads=(threads or reading_threads()) if runtime == "local" else 1,
         )
         if not follow:  # what is followed may still have to arrive
             resolve_paths(option)

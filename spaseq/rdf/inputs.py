@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import sys
 import zlib
 from collections.abc import Sequence
@@ -76,6 +77,11 @@ class StreamOptions:
     batch_events: int = 16_384
     threads: int = 1
     predicates: tuple[str, ...] | None = None
+
+
+def reading_threads() -> int:
+    """How many threads read a stream unless it is said: two, where there are two cores."""
+    return min(2, os.cpu_count() or 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,13 @@ from spaseq.rdf.batches import EventBatch
 from spaseq.rdf.blocks import OnBad
 from spaseq.rdf.buffer import EventBuffer
 from spaseq.rdf.documents import document_blocks
-from spaseq.rdf.inputs import Format, InputFile, StreamOptions, resolve_paths
+from spaseq.rdf.inputs import (
+    Format,
+    InputFile,
+    StreamOptions,
+    reading_threads,
+    resolve_paths,
+)
 from spaseq.rdf.instants import InstantCounter
 from spaseq.rdf.spool import read_spool
 from spaseq.rdf.triples import TripleAssembly
@@ -22,6 +28,7 @@ __all__ = [
     "StreamOptions",
     "read_file",
     "read_stream",
+    "reading_threads",
     "resolve_paths",
 ]
 

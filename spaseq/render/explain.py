@@ -9,6 +9,7 @@ from spaseq.compile import Checked, check_query
 from spaseq.errors import QueryError
 from spaseq.lang.format import format_query
 from spaseq.plan.nodes import GpmPlan, QueryPlan
+from spaseq.plan.predicates import stream_predicates
 from spaseq.render.automaton import automaton_text
 from spaseq.render.tree import tree
 
@@ -54,6 +55,11 @@ def _plan(plan: QueryPlan) -> Iterator[str]:
     yield f"answers    {plan.name}{registered}"
     for name, iri in zip(plan.stream_names, plan.streams, strict=True):
         yield f"stream     {name} <{iri}>"
+        read = stream_predicates([plan], iri)
+        shown = (
+            "all predicates" if read is None else " ".join(f"<{p}>" for p in read) or "no triples"
+        )
+        yield f"  reads    {shown}"
     for kb in plan.kbs:
         yield f"knowledge  <{kb}>"
     yield f"window     {tree(plan.window)}"

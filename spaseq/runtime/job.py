@@ -8,10 +8,11 @@ it goes and calls the `on_*` functions in the calling thread.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.nodes import QueryPlan
+from spaseq.plan.predicates import stream_predicates
 from spaseq.rdf.batches import BadInput
 from spaseq.rdf.readers import StreamOptions
 
@@ -51,7 +52,11 @@ def _ignore(_: object) -> None:
 
 @dataclass(slots=True)
 class Job:
-    """Queries, their inputs, and where everything but answers goes."""
+    """Queries, their inputs, and where everything but answers goes.
+
+    The readers of the streams are told which predicates the queries look at, unless
+    `push_predicates` is False.
+    """
 
     plans: tuple[QueryPlan, ...]  # each after those whose registered streams it reads
     streams: tuple[StreamOptions, ...]  # each stream of the plans once, except registered ones
@@ -61,3 +66,12 @@ class Job:
     on_late: Callable[[LateEvent], None] = _ignore
     on_progress: Callable[[Stats], None] = _ignore
     stats: Stats = field(default_factory=Stats)
+    push_predicates: bool = True
+
+    def __post_init__(self) -> None:
+        self.streams = tuple(
+            replace(s, predicates=stream_predicates(self.plans, s.iri))
+            if self.push_predicates
+            else s
+            for s in self.streams
+        )

@@ -18,10 +18,11 @@ from spaseq.runtime.job import Job
 
 @dataclass(frozen=True)
 class Plan:
-    """As much of a plan as a checkpoint looks at."""
+    """As much of a plan as a job and a checkpoint look at."""
 
     name: str
     fingerprint: str
+    gpms: tuple[()] = ()
 
 
 def job_of(*plans: Plan, paths: tuple[str, ...] = ("/in",)) -> Job:

@@ -1,0 +1,79 @@
+"""The predicates of the triples of an event that a graph pattern looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from spaseq.algebra import nodes as n
+from spaseq.algebra.groups import translate_group
+from spaseq.lang import ast
+from spaseq.lang.variables import exists_uses
+from spaseq.rdf.terms import iri_text
+
+Predicates = frozenset[str] | None
+"""N-Triples texts of IRIs; None for all there are."""
+
+
+def together(parts: Iterable[Predicates]) -> Predicates:
+    """The predicates of all parts."""
+    found: set[str] = set()
+    for part in parts:
+        if part is None:
+            return None
+        found |= part
+    return frozenset(found)
+
+
+def predicates_read(pattern: n.Pattern) -> Predicates:
+    """The predicates of the triples of the default graph that the solutions may depend on.
+
+    Triples with others can be left out of the graph. A variable in a predicate's place, a negated
+    property set and a path of length zero, which any node of the graph is, depend on all.
+    """
+    match pattern:
+        case n.BGP(triples):
+            return together(_of_term(triple.predicate) for triple in triples)
+        case n.Path(_, path, _):
+            return _of_path(path)
+        case n.Graph() | n.Service():
+            return frozenset()
+        case _:
+            inner = map(predicates_read, n.children(pattern))
+            tested = map(predicates_of_expression, _expressions(pattern))
+            return together([*inner, *tested])
+
+
+def predicates_of_expression(expr: ast.Expr) -> Predicates:
+    """The same for the patterns of EXISTS."""
+    return together(predicates_read(translate_group(use.pattern)) for use in exists_uses(expr))
+
+
+def _of_term(predicate: n.PatternTerm) -> Predicates:
+    return frozenset([predicate]) if isinstance(predicate, str) else None
+
+
+def _of_path(path: ast.Path) -> Predicates:
+    match path:
+        case ast.Iri(value):
+            return frozenset([iri_text(value)])
+        case ast.PathInverse(inner):
+            return _of_path(inner)
+        case ast.PathSequence(parts) | ast.PathAlternative(parts):
+            return together(map(_of_path, parts))
+        case ast.PathRepeat(inner, modifier):
+            return _of_path(inner) if modifier == "+" else None
+        case ast.PathNegated():
+            return None
+
+
+def _expressions(pattern: n.Pattern) -> Iterator[ast.Expr]:
+    """The expressions of a node itself."""
+    match pattern:
+        case n.Filter(expr=expr) | n.Extend(expr=expr):
+            yield expr
+        case n.LeftJoin(expr=expr) if expr is not None:
+            yield expr
+        case n.OrderBy(conditions=conditions):
+            yield from (c.expr for c in conditions)
+        case n.Group(aggregates=aggregates):
+            yield from (aggregate for _, aggregate in aggregates)

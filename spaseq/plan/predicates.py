@@ -1,0 +1,34 @@
+"""Predicates pushed down to the readers: which triples of a stream any query of a run looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from spaseq.algebra.predicates import (
+    Predicates,
+    predicates_of_expression,
+    predicates_read,
+    together,
+)
+from spaseq.plan.nodes import GpmPlan, QueryPlan
+
+
+def stream_predicates(plans: Iterable[QueryPlan], iri: str) -> tuple[str, ...] | None:
+    """The predicate IRIs, sorted, of the triples of a stream that answers may depend on.
+
+    None if they may depend on all.
+    """
+    found = together(
+        _gpm_predicates(gpm)
+        for plan in plans
+        for gpm in plan.gpms
+        if iri in (plan.streams[stream] for stream in gpm.streams)
+    )
+    return None if found is None else tuple(sorted(text[1:-1] for text in found))
+
+
+def _gpm_predicates(gpm: GpmPlan) -> Predicates:
+    patterns = [gpm.pattern] if gpm.membership is None else [gpm.pattern, gpm.membership]
+    return together(
+        [*map(predicates_read, patterns), *map(predicates_of_expression, gpm.conditions)]
+    )
