@@ -130,7 +130,7 @@ class Follow:
     type=click.IntRange(1),
     metavar="N",
     help="Threads that read N-Quads and N-Triples in the local runtime; by default two, or one "
-    "where there is one core. On Spark each task reads with one.",
+    "where there is one core.",
 )
 @click.option("--stats", metavar="FILE", help="Counts and seconds per stage, as JSON.")
 @click.option("-v", "--verbose", is_flag=True, help="Show Spark's own log and warnings.")
@@ -259,6 +259,8 @@ def _streams(
     stack: ExitStack,
     threads: int | None,
 ) -> tuple[StreamOptions, ...]:
+    if threads is not None and runtime == "spark":
+        raise UsageError("--threads goes with --runtime local; on Spark tasks read side by side")
     names = stream_names(plans)
     paths: dict[str, list[str]] = {}
     for text in given:

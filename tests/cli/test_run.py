@@ -269,3 +269,10 @@ def test_triples_per_event(place: Place) -> None:
     )
     assert done.status == 0, done.err
     assert len(prices(done)) == 2
+
+
+def test_threads(place: Place) -> None:
+    assert place.run("--threads", 3).out == place.run("--threads", 1).out != ""
+    refused = place.spaseq("run", "query.rq", "--stream", "S1=stream.nq", "--threads", 2)
+    assert refused.status == 2
+    assert "--threads goes with --runtime local" in refused.err
