@@ -3,8 +3,8 @@
     for match in spaseq.run(Path("query.rq"), {"S1": "events.nq"}, {"http://ex/kb": "kb.ttl"}):
         print(match.start, match.bindings)
 
-See `run`, `Engine`, `parse`, `explain`; `spaseq.spark` for Spark users. The names load what they
-need when they are first used, so that Spark's workers import only their stage.
+See `run`, `Engine`, `function`, `parse`, `explain`; `spaseq.spark` for Spark users. The names
+load what they need when they are first used, so that Spark's workers import only their stage.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from spaseq import errors
     from spaseq.api import run
+    from spaseq.expr.extension import function
     from spaseq.lang.parser import parse
     from spaseq.live import Engine, Event
     from spaseq.match import Match, TracedEvent
@@ -28,6 +29,7 @@ _HOMES = {
     "Term": "spaseq.rdf.terms",
     "TracedEvent": "spaseq.match",
     "explain": "spaseq.render.explain",
+    "function": "spaseq.expr.extension",
     "parse": "spaseq.lang.parser",
     "run": "spaseq.api",
 }
@@ -40,6 +42,7 @@ __all__ = [
     "TracedEvent",
     "errors",
     "explain",
+    "function",
     "parse",
     "run",
 ]

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import click
 
-from spaseq.cli.queries import QUERY_FILES, check_file
+from spaseq.cli.queries import FUNCTIONS, QUERY_FILES, check_file
 
 
 @click.command()
 @QUERY_FILES
+@FUNCTIONS
 @click.option("--json", "as_json", is_flag=True, help="One JSON array of findings on stdout.")
 def check(queries: tuple[Path, ...], as_json: bool) -> int:
     """Check query files without running them.

@@ -9,11 +9,27 @@ import click
 from spaseq.api import read_query
 from spaseq.compile import Checked, check_query
 from spaseq.errors import Diagnostic, QueryError
+from spaseq.expr.extension import load_functions
 from spaseq.plan.nodes import QueryPlan
 
 QUERY_FILES = click.argument(
     "queries", nargs=-1, required=True, metavar="QUERY.rq...", type=click.Path(path_type=Path)
 )
+
+FUNCTIONS = click.option(
+    "--functions",
+    multiple=True,
+    metavar="MODULE|FILE.py",
+    expose_value=False,
+    callback=lambda _, __, places: _load(places),
+    help="A Python module that registers extension functions with @spaseq.function(IRI). A file is "
+    "sent to Spark's workers as it is; a module must be importable there. Repeatable.",
+)
+
+
+def _load(places: tuple[str, ...]) -> None:
+    for place in places:
+        load_functions(place)
 
 
 def check_file(path: Path) -> Checked:

@@ -19,7 +19,7 @@ import click
 from spaseq.algebra.answers import Answer
 from spaseq.cli.formats import check_format
 from spaseq.cli.progress import Progress, summary
-from spaseq.cli.queries import QUERY_FILES, plan_files
+from spaseq.cli.queries import FUNCTIONS, QUERY_FILES, plan_files
 from spaseq.cli.side_outputs import SideOutputs
 from spaseq.errors import InputError, UsageError
 from spaseq.kb.load import load_kb
@@ -44,6 +44,7 @@ class Follow:
 
 @click.command(context_settings={"max_content_width": 100})
 @QUERY_FILES
+@FUNCTIONS
 @click.option(
     "--stream",
     "streams",

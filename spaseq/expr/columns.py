@@ -7,9 +7,10 @@ are decided in float64 wherever that is certain to be right (`spaseq.expr.double
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,7 @@ from spaseq.expr.doubles import COMPARE, Doubles, distinct_codes
 from spaseq.expr.env import DictEnv, Env
 from spaseq.expr.leaves import constant_term
 from spaseq.expr.uses import is_volatile, variables_of
+from spaseq.expr.vectorised import ColumnCall, taken_out
 from spaseq.lang import ast
 from spaseq.rdf.batches import Int32s
 
@@ -28,8 +30,36 @@ Columns = Mapping[str, Int32s]
 _DEFAULT = Options()
 _FEW = 16  # rows
 
-_test = lru_cache(maxsize=512)(compile_filter)  # the same filters come back with every batch
-_term = lru_cache(maxsize=512)(compile_term)
+
+@dataclass(frozen=True, slots=True)
+class _Compiled(Generic[R]):
+    """An expression ready for rows, and the calls whose results it reads."""
+
+    run: Callable[[Env], R]
+    calls: tuple[ColumnCall, ...]
+
+    def rows(self, columns: Mapping[str, list[int]], terms: Sequence[str], rows: int) -> list[R]:
+        """The result for each row."""
+        bindings = _bindings(columns, terms, rows)
+        if self.calls:
+            bindings = list(bindings)
+            for call in self.calls:
+                call.bind(bindings)
+        return [self.run(DictEnv(own)) for own in bindings]
+
+
+@lru_cache(maxsize=512)  # the same filters come back with every batch
+def _test(expr: ast.Expr, options: Options) -> _Compiled[bool]:
+    expr, calls = taken_out(expr, options)
+    return _Compiled(compile_filter(expr, options), calls)
+
+
+@lru_cache(maxsize=512)
+def _term(expr: ast.Expr, options: Options) -> _Compiled[str | None]:
+    expr, calls = taken_out(expr, options)
+    return _Compiled(compile_term(expr, options), calls)
+
+
 _variables = lru_cache(maxsize=512)(variables_of)
 _is_volatile = lru_cache(maxsize=512)(is_volatile)
 
@@ -83,15 +113,15 @@ def _few_hold(
     """Row by row, for batches that are not worth an array operation."""
     test = _test(expr, options)
     read = {v: columns[v].tolist() for v in _variables(expr) if v in columns}
-    return np.array([test(env) for env in _environments(read, terms, rows)], dtype=np.bool_)
+    return np.array(test.rows(read, terms, rows), dtype=np.bool_)
 
 
-def _environments(
+def _bindings(
     columns: Mapping[str, list[int]], terms: Sequence[str], rows: int
-) -> Iterator[DictEnv]:
+) -> Iterable[dict[str, str | None]]:
     for row in range(rows):
         codes = ((v, column[row]) for v, column in columns.items())
-        yield DictEnv({v: terms[c] for v, c in codes if c >= 0})
+        yield {v: terms[c] for v, c in codes if c >= 0}
 
 
 def _row_count(columns: Columns, rows: int | None) -> int:
@@ -160,7 +190,7 @@ def _holds(
 
 
 def _evaluate(
-    run: Callable[[Env], R], columns: Columns, terms: Sequence[str], rows: int, each_row: bool
+    compiled: _Compiled[R], columns: Columns, terms: Sequence[str], rows: int, each_row: bool
 ) -> tuple[list[R], npt.NDArray[np.intp]]:
     """Results, and which of them each row has."""
     if each_row or not rows:
@@ -170,7 +200,7 @@ def _evaluate(
     else:
         first, which = np.zeros(1, np.intp), np.zeros(rows, np.intp)
     picked = {v: c[first].tolist() for v, c in columns.items()}
-    return [run(env) for env in _environments(picked, terms, len(first))], which
+    return compiled.rows(picked, terms, len(first)), which
 
 
 def _distinct(

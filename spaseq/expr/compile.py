@@ -13,18 +13,20 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
 
-from spaseq.expr import extension, leaves, logic
+from spaseq.expr import leaves, logic
 from spaseq.expr.aggregates import AGGREGATES, group_concat
 from spaseq.expr.casts import CASTS, cast_to_string, derived_datatype, is_cast
 from spaseq.expr.env import Env
 from spaseq.expr.errors import ExpressionError, NotCompilable
+from spaseq.expr.extension import Function
 from spaseq.expr.functions import BUILTINS, Builtin
-from spaseq.expr.leaves import TermOf, ValueOf
+from spaseq.expr.leaves import TermOf, TermOrNone, ValueOf
 from spaseq.expr.operators import ARITHMETIC, COMPARISONS, SIGNS, boolean
 from spaseq.expr.temporal import Moment, moment_of_ms
 from spaseq.expr.uses import group_uses, is_volatile, timestamp_uses, variables_of, walk
 from spaseq.expr.values import decode, encode
 from spaseq.lang import ast
+from spaseq.lang.spelling import nearest
 from spaseq.rdf.times import time_literal
 from spaseq.rdf.vocabulary import XSD_STRING
 
@@ -50,13 +52,14 @@ class Options:
     `exists` evaluates EXISTS (its `negated` flag is left to the caller); `base` is the base IRI of
     IRI(); `now_ms` is the time of NOW() in milliseconds since the epoch, by default the time of the
     first compilation in this process; `groups` are the query's group variables, needed only for
-    aggregates of an expression over several variables.
+    aggregates of an expression over several variables; `functions` are the extension functions.
     """
 
     exists: ExistsTest | None = None
     base: str | None = None
     now_ms: int | None = None
     groups: frozenset[str] | None = None
+    functions: tuple[Function, ...] = ()
 
 
 _DEFAULT = Options()
@@ -100,7 +103,7 @@ def _some(filters: Sequence[Test]) -> Test:
     return lambda env: any(f(env) for f in filters)
 
 
-def compile_term(expr: ast.Expr, options: Options = _DEFAULT) -> Callable[[Env], str | None]:
+def compile_term(expr: ast.Expr, options: Options = _DEFAULT) -> TermOrNone:
     """The expression's term as canonical N-Triples text, None where it is an error.
 
     Raises NotCompilable for what `compile_test` raises it.
@@ -299,10 +302,16 @@ class _Compiler:
         return lambda env: encode(value(env))
 
     def extension_call(self, expr: ast.FunctionCall) -> TermOf:
-        iri = expr.function.value
-        if extension.lookup(iri) is None:
-            raise NotCompilable(expr, f"unknown function <{iri}>")
-        return leaves.extension_call(iri, [self.term(e) for e in expr.args])
+        iri, count = expr.function.value, len(expr.args)
+        functions = {f.iri: f for f in self.options.functions}
+        function = functions.get(iri)
+        if function is None:
+            near = nearest(iri, (*functions, *CASTS))
+            hint = None if near is None else f"<{near}>"
+            raise NotCompilable(expr, f"unknown function <{iri}>", hint)
+        if not function.accepts(count):
+            raise NotCompilable(expr, f"<{iri}> does not take {count} argument{'s' * (count != 1)}")
+        return leaves.extension_call(function, [self.term(e) for e in expr.args])
 
     def aggregate(self, expr: ast.Aggregate) -> TermOf:
         if expr.operand is None:

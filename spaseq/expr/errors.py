@@ -13,9 +13,10 @@ class ExpressionError(Exception):
 class NotCompilable(SpaseqError):
     """An expression that cannot be compiled; query checking finds these before, with their place.
 
-    `node` is the part that is at fault.
+    `node` is the part that is at fault, `suggestion` the nearest that would be none.
     """
 
-    def __init__(self, node: ast.Node, message: str) -> None:
+    def __init__(self, node: ast.Node, message: str, suggestion: str | None = None) -> None:
         self.node = node
+        self.suggestion = suggestion
         super().__init__(message)

@@ -2,18 +2,134 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from hashlib import blake2b
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal, TypeVar
 
-ExtensionFunction = Callable[..., str | None]
-"""Takes the arguments and gives the result as canonical N-Triples texts. None, ExpressionError,
-ValueError, TypeError and ArithmeticError are evaluation errors; anything else ends the run."""
+from spaseq.errors import RunError, UsageError
+from spaseq.expr.errors import ExpressionError
+from spaseq.expr.values import Value, encode
+from spaseq.rdf.terms import Term, bnode_text, from_rdflib, iri_text, literal_text, split_literal
+from spaseq.rdf.vocabulary import XSD, XSD_DATE_TIME
 
-_functions: dict[str, ExtensionFunction] = {}
+F = TypeVar("F", bound=Callable[..., Any])
+Arguments = Literal["values", "terms"]
+
+_DATA_ERRORS = (ExpressionError, ValueError, TypeError, ArithmeticError, LookupError)
 
 
-def register(iri: str, function: ExtensionFunction) -> None:
-    """Make `function` callable in queries as `<iri>(...)`; a later registration replaces it."""
-    _functions[iri] = function
+@dataclass(frozen=True, slots=True, eq=False)
+class Function:
+    """A registered function; see `function` for what it is called with."""
+
+    iri: str
+    run: Callable[..., Any]
+    arguments: Arguments = "values"
+    vectorised: bool = False
+
+    def accepts(self, count: int) -> bool:
+        """Whether it can be called with so many arguments."""
+        try:
+            inspect.signature(self.run).bind(*range(count))
+        except TypeError:
+            return False
+        except ValueError:  # a function of C does not tell
+            return True
+        return True
+
+    def __call__(self, terms: Sequence[str]) -> str:
+        """The result's canonical N-Triples text, of texts of the arguments.
+
+        Raises:
+            ExpressionError: an error in the sense of SPARQL.
+            RunError: an error of the function.
+        """
+        if self.vectorised:
+            (text,) = self.column([terms])
+            if text is None:
+                raise ExpressionError(f"<{self.iri}> has no result")
+            return text
+        arguments = [self._argument(term) for term in terms]
+        try:
+            return _text(self.run(*arguments))
+        except _DATA_ERRORS as error:
+            raise ExpressionError(str(error)) from error
+        except Exception as error:
+            raise self._failure(error) from error
+
+    def column(self, rows: Sequence[Sequence[str]]) -> list[str | None]:
+        """The results for n rows of arguments, of a vectorised function in one call."""
+        if not rows:
+            return []
+        columns = [[self._argument(term) for term in column] for column in zip(*rows, strict=True)]
+        try:
+            results = list(self.run(*columns))
+        except Exception as error:
+            raise self._failure(error) from error
+        if columns and len(results) != len(rows):
+            counts = f"{len(results)} results for {len(rows)} rows"
+            raise RunError(f"the function <{self.iri}> gave {counts}")
+        return [_text_or_none(result) for result in results]
+
+    def _argument(self, term: str) -> Any:
+        known = Term(term)
+        if self.arguments == "terms" or known.kind != "literal":
+            return known
+        return known.to_python()
+
+    def _failure(self, error: Exception) -> RunError:
+        return RunError(f"the function <{self.iri}> failed: {type(error).__name__}: {error}")
+
+
+_functions: dict[str, Function] = {}
+
+
+def function(
+    iri: str, *, arguments: Arguments = "values", vectorised: bool = False
+) -> Callable[[F], F]:
+    """Register a Python function that queries call as `<iri>(...)`, or by a prefixed name.
+
+    Queries that are compiled later can call it; one that is registered again replaces the first.
+    It is called once for each distinct combination of arguments, at any time, in any process, so
+    its result must depend on its arguments alone.
+
+    Args:
+        iri: absolute IRI of the function.
+        arguments: "values" gives literals as Python values (`Term.to_python`), and IRIs and blank
+            nodes as `Term`; "terms" gives every argument as `Term`.
+        vectorised: the function takes a list of n values per parameter, and gives n results.
+
+    A result is a Term, a str, int, float, Decimal, bool, datetime, date, numpy scalar or rdflib
+    term. None is an error in the sense of SPARQL (a FILTER fails, BIND leaves its variable
+    unbound), as is, where the function is not vectorised, a ValueError, TypeError, ArithmeticError
+    or LookupError. Any other exception ends the run.
+
+    >>> @function("http://example/f#double")
+    ... def double(x: float) -> float:
+    ...     return 2 * x
+
+    Raises:
+        UsageError: the IRI is not absolute, or the object cannot be called.
+    """
+    if ":" not in iri or any(c in iri for c in ' <>"'):
+        raise UsageError(f"{iri!r} is not an absolute IRI")
+
+    def enter(run: F) -> F:
+        if not callable(run):
+            raise UsageError(f"<{iri}>: a {type(run).__name__} cannot be called")
+        _functions[iri] = Function(iri, run, arguments, vectorised)
+        return run
+
+    return enter
 
 
 def unregister(iri: str) -> None:
@@ -21,6 +137,91 @@ def unregister(iri: str) -> None:
     _functions.pop(iri, None)
 
 
-def lookup(iri: str) -> ExtensionFunction | None:
-    """The function registered under an IRI, or None."""
-    return _functions.get(iri)
+def registered() -> tuple[Function, ...]:
+    """All functions, by IRI."""
+    return tuple(_functions[iri] for iri in sorted(_functions))
+
+
+# --- modules with functions -----------------------------------------------------------------------
+
+_from_files: dict[str, ModuleType] = {}
+
+
+def load_functions(place: str) -> None:
+    """Import a module, by name or as the path of a `.py` file, which registers functions.
+
+    Raises:
+        UsageError: it is not there, fails, or registers nothing.
+    """
+    before = dict(_functions)
+    try:
+        if place.endswith(".py"):
+            _load_file(Path(place))
+        else:
+            importlib.import_module(place)
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise UsageError(f"cannot load functions from {place}: {reason}") from error
+    if not any(f.run.__module__ == place or f is not before.get(i) for i, f in _functions.items()):
+        raise UsageError(f"{place} registers no function: decorate one with @spaseq.function(IRI)")
+
+
+def _load_file(path: Path) -> None:
+    digest = blake2b(str(path.absolute()).encode(), digest_size=4).hexdigest()
+    name = f"{path.stem}_{digest}"  # not the name of any other module
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = _from_files[name] = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+
+def modules_from_files() -> list[ModuleType]:
+    """The modules that `load_functions` made of files, which no other process can import."""
+    return list(_from_files.values())
+
+
+# --- results --------------------------------------------------------------------------------------
+
+
+def _text_or_none(result: object) -> str | None:
+    try:
+        return _text(result)
+    except _DATA_ERRORS:
+        return None
+
+
+def _text(result: Any) -> str:
+    """The canonical text of what a function returned."""
+    match result:
+        case None:
+            raise ExpressionError("no result")
+        case Term():
+            return _canonical(result)
+        case bool() | int() | float() | Decimal():
+            return encode(_plain(result))
+        case datetime():
+            return literal_text(result.isoformat().replace("+00:00", "Z"), XSD_DATE_TIME)
+        case date():
+            return literal_text(result.isoformat(), XSD + "date")
+    if hasattr(result, "n3"):  # rdflib's terms, some of which are also strings
+        return from_rdflib(result)
+    if isinstance(result, str):
+        return literal_text(result)
+    if hasattr(result, "item"):  # a numpy scalar
+        return _text(result.item())
+    raise ExpressionError(f"a {type(result).__name__} is no RDF term")
+
+
+def _plain(number: bool | float | Decimal) -> Value:
+    """The number without what a subclass, such as numpy's, adds to it."""
+    return next(t(number) for t in (bool, int, float, Decimal) if isinstance(number, t))
+
+
+def _canonical(term: Term) -> str:
+    match term.kind:
+        case "iri":
+            return iri_text(term[1:-1])
+        case "bnode":
+            return bnode_text(term[2:])
+        case _:
+            return literal_text(*split_literal(term))

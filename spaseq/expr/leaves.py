@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from spaseq.expr import extension
 from spaseq.expr.env import BlankNodeScope, Env
 from spaseq.expr.errors import ExpressionError
+from spaseq.expr.extension import Function
 from spaseq.expr.functions.rdf_terms import fresh_blank_node
 from spaseq.expr.functions.strings import simple
 from spaseq.expr.numbers import write_integer
@@ -24,6 +24,8 @@ from spaseq.rdf.vocabulary import XSD_STRING
 
 ValueOf: TypeAlias = Callable[[Env], Value]
 TermOf: TypeAlias = Callable[[Env], str]
+TermOrNone: TypeAlias = Callable[[Env], str | None]
+"""None is an evaluation error."""
 
 _NOT_IN_IRI = re.compile(r'[\x00-\x20<>"{}|^`\\]')
 
@@ -139,20 +141,6 @@ def blank_node_function(operand: ValueOf) -> ValueOf:
     return run
 
 
-def extension_call(iri: str, terms: Sequence[TermOf]) -> TermOf:
-    """A registered function, looked up at each call: it may have been replaced meanwhile."""
-
-    def run(env: Env) -> str:
-        function = extension.lookup(iri)
-        if function is None:
-            raise ExpressionError(f"<{iri}> is no longer registered")
-        arguments = [term(env) for term in terms]
-        try:
-            result = function(*arguments)
-        except (ValueError, TypeError, ArithmeticError) as error:
-            raise ExpressionError(str(error)) from error
-        if result is None:
-            raise ExpressionError("no result")
-        return result
-
-    return run
+def extension_call(function: Function, terms: Sequence[TermOf]) -> TermOf:
+    """A call of an extension function."""
+    return lambda env: function([term(env) for term in terms])

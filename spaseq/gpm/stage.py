@@ -22,9 +22,10 @@ class Matcher:
     def __init__(self, plan: QueryPlan, knowledge: KnowledgeBase) -> None:
         self._plan = plan
         self._streams = {iri: i for i, iri in enumerate(plan.streams)}
-        self._evaluators = [GpmEvaluator(g.pattern, knowledge, plan.expressions) for g in plan.gpms]
+        options = plan.expressions
+        self._evaluators = [GpmEvaluator(g.pattern, knowledge, options) for g in plan.gpms]
         self._memberships = [
-            None if g.membership is None else GpmEvaluator(g.membership, knowledge)
+            None if g.membership is None else GpmEvaluator(g.membership, knowledge, options)
             for g in plan.gpms
         ]
 

@@ -10,6 +10,7 @@ from spaseq.algebra.nodes import Pattern
 from spaseq.automaton.nfa import Program
 from spaseq.automaton.window import Window
 from spaseq.expr.compile import Options
+from spaseq.expr.extension import Function
 from spaseq.lang import ast
 
 
@@ -78,8 +79,10 @@ class QueryPlan:
     evaluator: Literal["registers", "lazy", "compact", "chain"] = "registers"
     evaluator_reason: str = ""
     evaluator_key: tuple[str, ...] = ()  # compact and chain split a partition by these
+    functions: tuple[Function, ...] = ()  # extension functions that the query calls
 
     @property
     def expressions(self) -> Options:
         """What the query's expressions take from the query around them."""
-        return Options(base=self.base, now_ms=self.now_ms, groups=frozenset(self.program.owner))
+        groups = frozenset(self.program.owner)
+        return Options(None, self.base, self.now_ms, groups, self.functions)

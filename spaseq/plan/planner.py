@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from dataclasses import replace
 
 from spaseq.algebra.construct import Template, template_of
 from spaseq.algebra.support import unsupported
@@ -12,6 +13,8 @@ from spaseq.automaton.compiler import compile_program
 from spaseq.automaton.window import Counted, Sliding, Tumbling, Window
 from spaseq.errors import Diagnostic
 from spaseq.expr.compile import Options, problems
+from spaseq.expr.extension import Function, registered
+from spaseq.expr.uses import walk
 from spaseq.lang import ast
 from spaseq.lang.format import format_query
 from spaseq.lang.resolve import Resolved
@@ -48,17 +51,22 @@ def check_expressions(resolved: Resolved) -> list[Diagnostic]:
     """Functions and casts that do not exist, or have other arguments."""
     query = resolved.query
     # EXISTS has its own refusal where it is not supported.
-    options = Options(exists=lambda _, __: False, groups=frozenset(resolved.scope.owner))
+    groups = frozenset(resolved.scope.owner)
+    options = Options(lambda _, __: False, groups=groups, functions=registered())
     exprs = [e for g in query.gpms for e in filters_of(g.pattern)]
     if isinstance(query.form, ast.Select):
         exprs += [i.expr for i in query.form.items or () if i.expr is not None]
     if query.having is not None:
         exprs.append(query.having)
-    return [
-        Diagnostic("error", "expression", str(p), p.node.span, resolved.source)
+    calls = (n for g in query.gpms for n in walk(g) if isinstance(n, ast.FunctionCall))
+    # What a call outside of FILTERs is given may be an aggregate, which is not looked at here.
+    exprs += [replace(c, args=tuple(ast.Var("x", span=a.span) for a in c.args)) for c in calls]
+    found = [
+        Diagnostic("error", "expression", str(p), p.node.span, resolved.source, (), p.suggestion)
         for expr in exprs
         for p in problems(expr, options)
     ]
+    return list(dict.fromkeys(found))
 
 
 def check_partition(resolved: Resolved) -> list[Diagnostic]:
@@ -137,7 +145,14 @@ def plan_query(resolved: Resolved, name: str, evaluator: str | None = None) -> Q
         evaluator=choice.evaluator,
         evaluator_reason=choice.reason,
         evaluator_key=choice.key,
+        functions=_functions(query),
     )
+
+
+def _functions(query: ast.Query) -> tuple[Function, ...]:
+    """The extension functions that the query calls."""
+    called = {n.function.value for n in walk(query) if isinstance(n, ast.FunctionCall)}
+    return tuple(f for f in registered() if f.iri in called)
 
 
 def _gpm_plan(

@@ -24,6 +24,7 @@ import pyarrow as pa
 from spaseq import errors
 from spaseq.algebra.answers import Answer
 from spaseq.errors import RunError, SpaseqError
+from spaseq.expr.extension import modules_from_files
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.rdf.batches import BadInput
 from spaseq.runtime.chaining import sources
@@ -82,6 +83,7 @@ def bounded_solve(
     spark: Any, job: Job, workplace: Path, partitions: int | None = None
 ) -> BoundedSolve:
     """Stage 1 of a job; `workplace` is a directory that lasts as long as it may run."""
+    ship_functions()
     cores = partitions or spark.sparkContext.defaultParallelism
     groups = sum(1 if plan.key is None else cores for plan in job.plans)
     progress = workplace / "progress"
@@ -125,6 +127,14 @@ def bounded_output(
     if any(sources(plans)):
         return chained_output(solve, solutions, sequence, keep)
     return sequence(solutions)
+
+
+def ship_functions() -> None:
+    """Have functions that were loaded from files sent to workers, which cannot import them."""
+    from pyspark import cloudpickle
+
+    for module in modules_from_files():
+        cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call,unused-ignore]
 
 
 def store_knowledge(spark: Any, knowledge: KnowledgeBase, directory: Path) -> StoredKnowledge:

@@ -26,7 +26,7 @@ from spaseq.runtime.arrivals import present_files
 from spaseq.runtime.chaining import refuse_chains
 from spaseq.runtime.checkpoint import Checkpoint, OutputPositions
 from spaseq.runtime.job import Job, Stats
-from spaseq.runtime.spark import spark_errors, store_knowledge, take_message
+from spaseq.runtime.spark import ship_functions, spark_errors, store_knowledge, take_message
 from spaseq.runtime.spark_follow_stages import PACKED_DDL, STATE_DDL, FollowSequence, FollowSolve
 from spaseq.runtime.spark_rows import OUTPUT_DDL, Message, payload_of
 from spaseq.runtime.spark_session import session
@@ -171,6 +171,7 @@ def _start(
 
 def following_output(spark: Any, job: Job, checkpoint: Checkpoint, watermark_ms: int) -> Any:
     """The streaming DataFrame of `OUTPUT` rows: messages, and answers that have become final."""
+    ship_functions()
     checkpoint.clocks.mkdir(exist_ok=True)
     knowledge = store_knowledge(spark, job.knowledge, checkpoint.directory)
     solve = FollowSolve(

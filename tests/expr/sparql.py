@@ -93,7 +93,7 @@ def _compound(node: Any) -> ast.Expr:
 
 
 def _all(nodes: Any) -> tuple[ast.Expr, ...]:
-    return () if nodes == EMPTY_LIST else tuple(from_rdflib(n) for n in nodes)
+    return () if nodes in (None, EMPTY_LIST) else tuple(from_rdflib(n) for n in nodes)
 
 
 def _left_associative(first: Any, ops: Sequence[Any], others: Sequence[Any]) -> ast.Expr:

@@ -19,12 +19,11 @@ from spaseq.expr.compile import (
 )
 from spaseq.expr.env import DictEnv
 from spaseq.expr.errors import NotCompilable
-from spaseq.expr.extension import register, unregister
 from spaseq.expr.functions import BUILTINS
 from spaseq.expr.uses import previous_uses
 from spaseq.lang import ast
 from spaseq.lang.functions import BUILT_INS
-from spaseq.rdf.terms import literal_text, split_literal
+from spaseq.rdf.terms import split_literal
 from tests.expr.sparql import expression, ntriples
 
 
@@ -228,21 +227,3 @@ def test_the_parser_and_the_compiler_know_the_same_functions() -> None:
             known = fewest <= count and (most is None or count <= most)
             assert (not problems(call)) is known, (name, count)
     assert set(BUILTINS) <= set(BUILT_INS)
-
-
-def test_extension_function() -> None:
-    iri = "http://example.org/reverse"
-
-    def reverse(term: str) -> str | None:
-        lexical, _, _ = split_literal(term)
-        return literal_text(lexical[::-1]) if lexical else None
-
-    register(iri, reverse)
-    try:
-        run = compile_term(expression(":reverse(?x)"))
-        assert run(DictEnv({"x": '"abc"'})) == '"cba"'
-        assert run(DictEnv({"x": '""'})) is None
-        assert run(DictEnv({"x": "<http://e/>"})) is None  # ValueError
-        assert run(DictEnv()) is None
-    finally:
-        unregister(iri)

@@ -1,0 +1,57 @@
+"""Calls of vectorised extension functions, made for many solutions at once.
+
+They are taken out of an expression: their results become bindings, and variables take their place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spaseq.expr.compile import Options, compile_term
+from spaseq.expr.env import DictEnv
+from spaseq.expr.extension import Function
+from spaseq.expr.leaves import TermOrNone
+from spaseq.lang import ast
+from spaseq.lang.rewriting import rewritten
+
+_PREFIX = "_:call"  # no variable of a query has such a name
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnCall:
+    """One call: its results, where there are any, are bound to the variable `name`."""
+
+    name: str
+    function: Function
+    arguments: tuple[TermOrNone, ...]
+
+    def bind(self, bindings: Sequence[dict[str, str | None]]) -> None:
+        """Call the function for some solutions; an argument that is an error has an error."""
+        rows, picked = [], []
+        for own in bindings:
+            env = DictEnv(own)
+            row = [term for argument in self.arguments if (term := argument(env)) is not None]
+            if len(row) == len(self.arguments):
+                rows.append(row)
+                picked.append(own)
+        for own, result in zip(picked, self.function.column(rows), strict=True):
+            own[self.name] = result
+
+
+def taken_out(expr: ast.Expr, options: Options) -> tuple[ast.Expr, tuple[ColumnCall, ...]]:
+    """The expression with variables for such calls, and the calls, inner ones first."""
+    functions = {f.iri: f for f in options.functions if f.vectorised}
+    calls: list[ColumnCall] = []
+
+    def change(node: ast.Node) -> ast.Node | None:
+        if not isinstance(node, ast.FunctionCall) or node.function.value not in functions:
+            return None
+        compile_term(node, options)  # the number of its arguments, for one
+        inner = [rewritten(argument, change) for argument in node.args]
+        terms = tuple(compile_term(argument, options) for argument in inner)
+        name = f"{_PREFIX}{len(calls)}"
+        calls.append(ColumnCall(name, functions[node.function.value], terms))
+        return ast.Var(name)
+
+    return (rewritten(expr, change), tuple(calls)) if functions else (expr, ())
