@@ -22,6 +22,7 @@ from spaseq.automaton.evaluators.registers import Found
 from spaseq.automaton.machine import GpmColumns, Machine
 from spaseq.automaton.selection import Position, select
 from spaseq.automaton.sequencer import Entry, PartitionKey, PartitionMatch, Sequencer
+from spaseq.automaton.work import Work
 from spaseq.errors import RunError
 from spaseq.expr.compile import compile_filter, compile_term
 from spaseq.gpm.stage import Matcher
@@ -66,6 +67,7 @@ class SequenceStage:
             plan.expressions,
             evaluator=plan.evaluator,
             key=plan.evaluator_key,
+            order=plan.evaluator_order,
             strategy=plan.strategy if selects(plan) else "ALL",
             streams=plan.streams,
             limit=limit_per_event if early else None,
@@ -114,6 +116,11 @@ class SequenceStage:
     def withheld(self) -> int:
         """How many answers the limit has kept back so far."""
         return self._withheld + self._sequencer.withheld
+
+    @property
+    def work(self) -> Work:
+        """What the evaluator has looked at, if it is registers or lazy."""
+        return self._machine.work
 
     def live_runs(self) -> int:
         """How many partial matches wait."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from spaseq.automaton.nfa import Automaton, Branch, Edge, Program, State, Take
 from spaseq.automaton.selection import Strategy
 from spaseq.automaton.window import Window
+from spaseq.automaton.work import Work
 from spaseq.expr.compile import Options, compile_filter
 from spaseq.expr.env import Env
 from spaseq.lang import ast
@@ -49,10 +50,12 @@ class Machine:
     expressions: Options = Options()  # noqa: RUF009 - frozen
     evaluator: str = "registers"
     key: tuple[str, ...] = ()  # variables by which chain and compact split a partition
+    order: tuple[int, ...] | None = None  # in which lazy takes the steps; None: rarest first
     strategy: Strategy = "ALL"  # the selection that the evaluator applies itself
     streams: Sequence[str] = ()  # IRIs, for the positions that a selection compares
     limit: int | None = None  # matches that one instant may emit, if the evaluator sees to it
     limit_key: tuple[str, ...] = ()  # ... for each value of these variables of the key
+    work: Work = field(default_factory=Work)  # of registers and lazy, over all partitions
     takings: dict[int, Taking] = field(init=False)
     edges_of: dict[int, tuple[Edge, ...]] = field(init=False)  # GPM -> edges that take it
     target: dict[int, State] = field(init=False)  # edge -> the state it leads to

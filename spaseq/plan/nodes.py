@@ -80,6 +80,7 @@ class QueryPlan:
     evaluator_reason: str = ""
     evaluator_key: tuple[str, ...] = ()  # compact and chain split a partition by these
     functions: tuple[Function, ...] = ()  # extension functions that the query calls
+    evaluator_order: tuple[int, ...] | None = None  # lazy takes the steps so, not the rarest first
 
     @property
     def expressions(self) -> Options:

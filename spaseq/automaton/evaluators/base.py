@@ -26,6 +26,7 @@ class Found:
     lists: Mapping[str, tuple[str, ...]]
     pending: tuple[Obligation, ...] = ()
     close: int | None = None
+    pattern: int = 0  # for lazy: which of its patterns this is a match of
 
 
 class PartitionEvaluator(Protocol):

@@ -29,38 +29,36 @@ from spaseq.automaton.window import Counted
 class Start:
     """Where searches for the matches of a pattern start, given a solution of its GPM."""
 
+    pattern: int  # its number
     tree: Tree
     edge: TreeEdge
-    pending: tuple[Absent, ...]  # negations in last place
 
 
 class LazyProgram:
     """What all partitions of a query share; a snapshot refers to it by number.
 
-    `order`, for tests: the slots are filled in this order, whatever is stored.
-
     Raises:
         NotReorderable: the sequence must be matched in the order of arrival.
     """
 
-    def __init__(self, machine: Machine, order: tuple[int, ...] | None = None) -> None:
-        self.machine, self.order = machine, order
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
         self.starts: dict[int, list[Start]] = {}  # by GPM
-        self.pending: dict[tuple[int, ...], tuple[Absent, ...]] = {}  # by the GPMs of a pattern
+        self.pending: list[tuple[Absent, ...]] = []  # by pattern: negations in last place
         self.gpms: set[int] = set()
-        for pattern in patterns_of(machine.program):
-            self._add(pattern)
+        for number, pattern in enumerate(patterns_of(machine.program)):
+            self._add(number, pattern)
 
-    def _add(self, pattern: Pattern) -> None:
+    def _add(self, number: int, pattern: Pattern) -> None:
         everything = frozenset(pattern.own)
         outside = Tree(pattern, self.machine, None)
         pending = tuple(outside.absent(a, everything) for a in pattern.absences if not a.before)
-        self.pending[tuple(s.gpm for s in pattern.slots)] = pending
+        self.pending.append(pending)
         self.gpms.update(_gpms(pattern))
         for slot in pattern.last:
             tree = Tree(pattern, self.machine, slot)
             edge = tree.edge(frozenset(), slot)
-            self.starts.setdefault(edge.gpm, []).append(Start(tree, edge, pending))
+            self.starts.setdefault(edge.gpm, []).append(Start(number, tree, edge))
 
 
 def _gpms(pattern: Pattern) -> Iterator[int]:
@@ -80,7 +78,7 @@ class LazyPartition:
         self._lazy = lazy
         self._clock = Clock(machine.window, machine.keep_instants)
         self._buffers = {gpm: Buffer() for gpm in lazy.gpms}
-        self._memory = Memory()
+        self._memory = Memory(self._buffers)
         self.last_time = self._clock.now[0]
         self.withheld = 0  # the limit is applied to what is found here
 
@@ -92,6 +90,8 @@ class LazyPartition:
         for gpm, solutions in rows.items():
             self._buffers[gpm].add(instant, solutions, clock.expired)
         self._memory.forget(clock.expired, instant)
+        if clock.floor >= instant:
+            return []  # more events have this instant than the window holds
         starts = self._lazy.starts
         return [f for gpm in rows for s in starts.get(gpm, ()) for f in self._from(s, rows[gpm])]
 
@@ -106,8 +106,10 @@ class LazyPartition:
                     yield found
 
     def _search(self, size: int, floor: Instant, roof: Instant) -> Search:
-        clock, order = self._clock, self._lazy.order
-        return Search(self._buffers, self._memory, clock, size, floor, roof, order)
+        machine = self._lazy.machine
+        return Search(
+            self._buffers, self._memory, self._clock, size, floor, roof, machine.work, machine.order
+        )
 
     def _found(self, start: Start, search: Search) -> Found:
         machine, slots = self._lazy.machine, start.tree.pattern.slots
@@ -120,11 +122,13 @@ class LazyPartition:
         first, last = min(at), max(at)
         origin = self._clock.measure(first)
         trace = tuple((slot.gpm, row) for slot, row in zip(slots, rows, strict=True))
-        if not start.pending:
+        absent = self._lazy.pending[start.pattern]
+        if not absent:
             return Found(first, last, origin, trace, singles, {})
-        pending = tuple(Obligation(a.negation, last, None) for a in start.pending)
+        pending = tuple(Obligation(a.negation, last, None) for a in absent)
         assert not isinstance(machine.window, Counted)
-        return Found(first, last, origin, trace, singles, {}, pending, machine.window.close(origin))
+        close = machine.window.close(origin)
+        return Found(first, last, origin, trace, singles, {}, pending, close, start.pattern)
 
     def _selected(self, found: Found) -> bool:
         """Whether SELECT STRICT, which needs the instants of the window only, keeps a match."""
@@ -137,7 +141,7 @@ class LazyPartition:
         close, window = found.close, self._lazy.machine.window
         assert close is not None
         end = close + 1 if window.holds(found.origin, close) else close
-        pending = self._lazy.pending[tuple(gpm for gpm, _ in found.trace)]
+        pending = self._lazy.pending[found.pattern]
         search = self._search(max(a.size for a in pending), self._clock.expired, (end, -1))
         for slot, (_, row) in enumerate(found.trace):
             search.rows[slot], search.at[slot] = row, (row[1], row[2])
@@ -154,12 +158,12 @@ class LazyPartition:
 
     def live_runs(self) -> int:
         """How many solutions are stored or kept; no partial match waits."""
-        return sum(map(len, self._buffers.values())) + len(self._memory)
+        return sum(map(len, self._buffers.values())) + self._memory.size
 
     def __getstate__(self) -> tuple[LazyProgram, Clock, dict[int, Buffer]]:
         return self._lazy, self._clock, self._buffers  # what memory keeps is found again
 
     def __setstate__(self, state: tuple[LazyProgram, Clock, dict[int, Buffer]]) -> None:
         self._lazy, self._clock, self._buffers = state
-        self._memory, self.withheld = Memory(), 0
+        self._memory, self.withheld = Memory(self._buffers), 0
         self.last_time = self._clock.now[0]

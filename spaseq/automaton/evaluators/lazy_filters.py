@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.partial_order import Gap
 from spaseq.automaton.runs import Row
+from spaseq.automaton.work import Work
 from spaseq.expr.env import Env
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ class Filling(Protocol):
 
     rows: list[Row]  # by slot
     at: list[Instant]  # by slot
+    work: Work
 
     def exists(self, absent: Absent) -> bool:
         """Whether a negated step matches beside what has been filled."""
@@ -101,6 +103,7 @@ class Condition:
     slots: frozenset[int]
 
     def passes(self, filling: Filling) -> bool:
+        filling.work.conditions += 1
         return self.holds(_Bindings(filling.rows, self))
 
 

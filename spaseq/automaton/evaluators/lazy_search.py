@@ -23,6 +23,7 @@ from spaseq.automaton.evaluators.lazy_filters import Absent, Filter
 from spaseq.automaton.evaluators.lazy_memory import Kept, Memory
 from spaseq.automaton.evaluators.lazy_tree import Bounds, Tree, TreeEdge, TreeState
 from spaseq.automaton.runs import Row
+from spaseq.automaton.work import Work
 
 _LAST_K = 2**62
 _UNFILLED: Row = (-1, 0, 0, None, ())
@@ -41,10 +42,11 @@ class Search:
         size: how many slots there are.
         floor: all solutions of a match lie after it.
         roof: ... and before it.
-        order: for tests: fill the slots in this order instead of the rarest first.
+        work: what is looked at is counted here.
+        order: fill the slots in this order instead of the rarest first.
     """
 
-    __slots__ = ("_buffers", "_clock", "_floor", "_memory", "_order", "_roof", "at", "rows")
+    __slots__ = ("_buffers", "_clock", "_floor", "_memory", "_order", "_roof", "at", "rows", "work")
 
     def __init__(
         self,
@@ -54,22 +56,26 @@ class Search:
         size: int,
         floor: Instant,
         roof: Instant,
+        work: Work,
         order: tuple[int, ...] | None = None,
     ) -> None:
         self._buffers, self._memory, self._order = buffers, memory, order
         self._clock, self._floor, self._roof = clock, floor, roof
+        self.work = work
         self.rows = [_UNFILLED] * size
         self.at = [clock.now] * size
 
     def completions(self, tree: Tree, start: TreeEdge, row: Row) -> Iterator[None]:
         """Fill all slots of a tree, the first with a solution of `now`; after each item, `rows`
         and `at` are a match."""
+        self.work.candidates += 1
         self.rows[start.slot], self.at[start.slot] = row, self._clock.now
         if self._pass(start.filters):
             yield from self._extensions(tree.state(start.target))
 
     def exists(self, absent: Absent) -> bool:
         """Whether a negated step matches beside what has been filled."""
+        self.work.searches += 1
         return any(True for state in absent.ways for _ in self._extensions(state))
 
     def _extensions(self, state: TreeState) -> Iterator[None]:
@@ -90,9 +96,10 @@ class Search:
                 self._catch_up(edge, bucket, kept)
                 bucket = kept.bucket
                 start, stop = bucket.between(*self._reach(edge))
-        rows, at, slot = self.rows, self.at, edge.slot
+        rows, at, slot, work = self.rows, self.at, edge.slot, self.work
         after = None
         for i in range(start, stop):
+            work.candidates += 1
             rows[slot], at[slot] = bucket.rows[i], bucket.instants[i]
             if self._pass(filters):
                 after = after or state.tree.state(edge.target)
@@ -171,8 +178,11 @@ class Search:
         """Test the solutions that have been stored since."""
         start, stop = bucket.between(kept.upto, self._high(edge.kept_bounds))
         rows, at, slot = self.rows, self.at, edge.slot
+        self.work.candidates += max(0, stop - start)
+        before = len(kept.bucket.rows)
         for i in range(start, stop):
             rows[slot], at[slot] = bucket.rows[i], bucket.instants[i]
             if self._pass(edge.kept):
                 kept.bucket.add(at[slot], rows[slot])
         kept.upto = self._clock.now
+        self._memory.size += len(kept.bucket.rows) - before

@@ -9,7 +9,7 @@ the first one's bindings, so they are evaluated over the kept past when the firs
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from spaseq.algebra.answers import Instant
@@ -39,6 +39,7 @@ from spaseq.automaton.scoping import (
 )
 from spaseq.automaton.waits import Waits, by_key
 from spaseq.automaton.window import Counted
+from spaseq.expr.env import Env
 
 
 class _Agenda:
@@ -223,6 +224,7 @@ class Partition:
 
     def _take(self, wait: Wait, row: Row, moment: Moment) -> Run | None:
         run, edge = wait.run, wait.edge
+        self._machine.work.candidates += 1
         taking = self._machine.takings[edge.id]
         values = row[4]
         fresh: dict[str, str] = {}
@@ -265,12 +267,17 @@ class Partition:
             run.outside,
         )
 
-    def _holds(self, wait: Wait, row: Row, conditions: tuple[object, ...]) -> bool:
+    def _holds(self, wait: Wait, row: Row, conditions: tuple[Callable[[Env], bool], ...]) -> bool:
         env, label = self._env, wait.edge.label
         assert isinstance(label, Take)
         env.run, env.groups, env.row = wait.run, wait.groups, row
         env.taking, env.views = self._machine.takings[wait.edge.id], label.views
-        return all(condition(env) for condition in conditions)  # type: ignore[operator]
+        work = self._machine.work
+        for condition in conditions:
+            work.conditions += 1
+            if not condition(env):
+                return False
+        return True
 
     def _bind(
         self,
@@ -546,6 +553,7 @@ class Partition:
 
         `around` is what the match itself sees outside, being one of a negated step.
         """
+        self._machine.work.searches += 1
         negated = self._machine.program.negated[obligation.negation]
         singles, outside = self._surroundings(found, obligation, around)
         start = Run(

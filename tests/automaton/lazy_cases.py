@@ -1,0 +1,83 @@
+"""Cases for the lazy evaluator: what it may run, and runs in a forced order of steps.
+
+A step's number is its place in the text, among the steps of one way through the alternatives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import cycle, permutations
+from typing import TypeAlias
+
+from rdflib import Graph
+
+from spaseq.algebra.answers import Answer
+from spaseq.automaton.partial_order import patterns_of
+from spaseq.engine import Matcher, SequenceStage
+from spaseq.kb.load import load_kb
+from spaseq.plan.nodes import QueryPlan
+from spaseq.rdf.batches import SolutionBatch
+from spaseq.rdf.events import batch_from_events
+from spaseq.rdf.instants import InstantCounter
+from tests.oracle.model import Streamset
+from tests.oracle.patterns import nt
+from tests.oracle.strategies import EVERYTHING
+
+Order: TypeAlias = tuple[int, ...] | None
+"""The order in which the steps beside the last one are taken; None: the rarest first."""
+
+REFUSED = frozenset({",", ";", "+", "*", "{n,m}", "repeated-bracket", "PREV", "aggregate", "LIST"})
+FEATURES = EVERYTHING - REFUSED
+"""What a query for the lazy evaluator may use; group variables need a repetition."""
+
+MOST_ORDERS = 24
+
+
+def orders(plan: QueryPlan) -> list[Order]:
+    """Every order of the steps, if they are no more than four."""
+    most = max(len(pattern.slots) for pattern in patterns_of(plan.program))
+    return [None, *list(permutations(range(most)))[:MOST_ORDERS]]
+
+
+def solutions(
+    plan: QueryPlan, streams: Streamset, kb: Mapping[str, Graph] | None = None
+) -> list[SolutionBatch]:
+    """What stage 1 makes of a streamset, as the oracle takes it."""
+    matcher = Matcher(plan, load_kb(list((kb or {}).items())))
+    batches = []
+    for stream, events in streams.items():
+        rows = [(t, iri, [(nt(s), nt(p), nt(o)) for s, p, o in ts]) for t, iri, ts in events]
+        batches.append(matcher.match(batch_from_events(stream, rows, InstantCounter())))
+    return batches
+
+
+def run_in(order: Order, plan: QueryPlan, batches: Sequence[SolutionBatch]) -> list[Answer]:
+    """The answers, the steps being taken in one order."""
+    return list(_answers([order], plan, batches, ()))
+
+
+def run_changing(
+    changing: Sequence[Order], plan: QueryPlan, batches: Sequence[SolutionBatch]
+) -> list[Answer]:
+    """The answers, the order changing now and then, each time by way of a snapshot."""
+    times = sorted({time for batch in batches for time in batch.time.tolist()})
+    return list(_answers(changing, plan, batches, times[:: 1 + len(times) // 16]))
+
+
+def _answers(
+    changing: Sequence[Order],
+    plan: QueryPlan,
+    batches: Sequence[SolutionBatch],
+    times: Sequence[int],
+) -> Iterator[Answer]:
+    following = cycle(changing)
+    stage = SequenceStage(replace(plan, evaluator_order=next(following)))
+    for batch in batches:
+        stage.push(batch)
+    for time in times:
+        yield from stage.advance(time)
+        snapshot = stage.snapshot()
+        stage = SequenceStage(replace(plan, evaluator_order=next(following)))
+        stage.restore(snapshot)
+    yield from stage.close()
