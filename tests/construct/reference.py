@@ -6,7 +6,7 @@ with an unbound variable or an illegal construct are left out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import count
 
@@ -20,6 +20,9 @@ from tests.oracle.patterns import nt
 
 Event = tuple[int, list[Triple]]
 """Time in ms, and the triples in the order of the template."""
+
+Texts = tuple[str, str, str]
+"""A triple as N-Triples texts."""
 
 _fresh = count()
 
@@ -68,6 +71,19 @@ def _term(
             return nodes.setdefault(label, BNode(f"fresh{next(_fresh)}"))
 
 
-def texts(events: list[Event]) -> list[tuple[int, list[tuple[str, str, str]]]]:
+def texts(events: list[Event]) -> list[tuple[int, list[Texts]]]:
     """The same events as N-Triples texts."""
     return [(time, [(nt(s), nt(p), nt(o)) for s, p, o in triples]) for time, triples in events]
+
+
+def renamed(graph: Iterable[Texts]) -> list[Texts]:
+    """Blank nodes numbered in order of appearance."""
+    numbers = count()
+    names: dict[str, str] = {}
+
+    def name(text: str) -> str:
+        if not text.startswith("_:"):
+            return text
+        return names.get(text) or names.setdefault(text, f"_:{next(numbers)}")
+
+    return [(name(s), name(p), name(o)) for s, p, o in graph]

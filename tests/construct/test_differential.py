@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import replace
-from itertools import count
 
 import pytest
 from rdflib import Literal, URIRef
@@ -13,13 +12,13 @@ from rdflib import Literal, URIRef
 import spaseq
 from spaseq.lang.parser import parse
 from spaseq.match import Match
-from tests.construct.reference import construct, texts
+from tests.construct.reference import construct, renamed, texts
 from tests.oracle.choices import Choices, seeded
 from tests.oracle.comparison import comparable
 from tests.oracle.model import TooBig
 from tests.oracle.oracle import evaluate
 from tests.oracle.patterns import nt
-from tests.oracle.strategies import NS, STEP_1, Case, case
+from tests.oracle.strategies import NS, STEP_1, Case, case, template
 
 SEED = os.environ.get("SPASEQ_ORACLE_SEED", "1")
 MADE = f"{NS}made"
@@ -34,17 +33,7 @@ def construct_query(choices: Choices, query: str, blanks: bool) -> str:
     (select,) = [line for line in query.splitlines() if line.startswith("SELECT ")]
     gpms = [line for line in query.splitlines() if "DEFINE GPM" in line]
     variables = sorted({name for line in gpms for name in re.findall(r"\?\w+", line)})
-    things = [*variables, *variables, "?nothing", "ex:thing"] + ["_:n1", "_:n2"] * blanks
-    subjects, objects = [*things, "7"], [*things, '"text"@en', "7"]
-    predicates = ["ex:p", "ex:p", "ex:q", "a", *variables[:1]]
-    triples = [
-        f"{choices.pick(subjects)} {choices.pick(predicates)} {choices.pick(objects)}"
-        for _ in range(choices.pick([1, 2, 2, 3]))
-    ]
-    if not blanks:  # something that a reader can look for
-        triples.append(f"ex:thing ex:p {choices.pick(variables)}")
-    template = " . ".join(triples)
-    made = f"REGISTER STREAM <{MADE}> AS CONSTRUCT {{ {template} }}"
+    made = f"REGISTER STREAM <{MADE}> AS CONSTRUCT {{ {template(choices, variables, blanks)} }}"
     return query.replace(select, made)
 
 
@@ -57,19 +46,6 @@ def inputs(example: Case) -> dict[str, list[spaseq.Event]]:
         ]
         for stream, events in example.streams.items()
     }
-
-
-def renamed(graph: Triples) -> Triples:
-    """Blank nodes numbered in order of appearance."""
-    numbers = count()
-    names: dict[str, str] = {}
-
-    def name(text: str) -> str:
-        if not text.startswith("_:"):
-            return text
-        return names.get(text) or names.setdefault(text, f"_:{next(numbers)}")
-
-    return [(name(s), name(p), name(o)) for s, p, o in graph]
 
 
 def ended(matches: list[Match]) -> list[tuple[int, Triples]]:

@@ -1,66 +1,137 @@
-"""The engine, run in process on a streamset."""
+"""The engine's stages, run in process on a streamset: by every evaluator, however events arrive."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from random import Random
 
 from rdflib import Graph
 
-from spaseq.algebra.answers import Answer as EngineAnswer
-from spaseq.compile import compile_query
+from spaseq.algebra.answers import Answer
+from spaseq.compile import check_query
 from spaseq.engine import Matcher, SequenceStage
+from spaseq.errors import QueryError, UsageError
 from spaseq.kb.load import load_kb
-from spaseq.rdf.batches import EventBatch
+from spaseq.lang import ast
+from spaseq.lang.resolve import resolve
+from spaseq.plan.evaluators import EvaluatorName
+from spaseq.plan.nodes import QueryPlan
+from spaseq.plan.planner import plan_query
+from spaseq.rdf.batches import SolutionBatch
 from spaseq.rdf.events import batch_from_events
 from spaseq.rdf.instants import InstantCounter
 from tests.oracle.model import Streamset
 from tests.oracle.patterns import nt
 
+EVALUATORS: tuple[EvaluatorName, ...] = ("registers", "lazy", "compact", "chain")
 
-def run_local(
-    query: str,
-    streams: Streamset,
-    kb: Mapping[str, Graph] | None = None,
-    cuts: int = 1,
-    evaluator: str | None = None,
-) -> list[EngineAnswer]:
-    """The engine's answers.
 
-    Args:
-        query: its text.
-        streams: as `tests.oracle.oracle.evaluate` takes them.
-        kb: graph IRI to graph.
-        cuts: in how many portions of time the events arrive.
-        evaluator: force one.
+def parsed(query: str) -> tuple[ast.Query, dict[str, QueryPlan]]:
+    """A query, and the plan of each evaluator that can run it, the planner's own choice first.
 
     Raises:
-        UsageError: that evaluator cannot run the query.
+        QueryError: it has errors.
     """
-    plan = compile_query(query, evaluator=evaluator)
+    checked = check_query(query)
+    if checked.query is None or checked.plan is None:
+        raise QueryError(checked.errors)
+    plans: dict[str, QueryPlan] = {checked.plan.evaluator: checked.plan}
+    resolved = resolve(checked.query, checked.source)  # what `check_query` has seen to already
+    for name in EVALUATORS:
+        if name not in plans:
+            try:
+                plans[name] = plan_query(resolved, "query", name)
+            except UsageError:
+                continue
+    return checked.query, plans
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """The solutions on consecutive events of one stream."""
+
+    earliest: int  # ms
+    solutions: SolutionBatch
+
+
+def solved(
+    plan: QueryPlan, streams: Streamset, kb: Mapping[str, Graph] | None, random: Random | None
+) -> list[Piece]:
+    """The solutions on all events, each stream in as many pieces as chance has it (None: in one).
+
+    A cut may fall between events of equal time.
+    """
     matcher = Matcher(plan, load_kb(list((kb or {}).items())))
-    stage = SequenceStage(plan)
-    answers: list[EngineAnswer] = []
-    for watermark, batches in _portions(streams, cuts):
-        for batch in batches:
-            stage.push(matcher.match(batch))
-        answers.extend(stage.advance(watermark))
-    return answers + list(stage.close())
+    pieces = []
+    for stream, events in streams.items():
+        counter = InstantCounter()
+        rows = [(t, iri, [(nt(s), nt(p), nt(o)) for s, p, o in ts]) for t, iri, ts in events]
+        while rows:
+            size = len(rows) if random is None else random.randint(1, len(rows))
+            batch = batch_from_events(stream, rows[:size], counter)
+            pieces.append(Piece(rows[0][0], matcher.match(batch)))
+            rows = rows[size:]
+    return pieces
 
 
-def _portions(streams: Streamset, cuts: int) -> Iterator[tuple[int, list[EventBatch]]]:
-    """The events in order of time, in `cuts` portions; and the watermark after each."""
-    times = sorted({time for events in streams.values() for time, _, _ in events})
-    ends = [times[(i + 1) * len(times) // cuts - 1] for i in range(cuts) if times]
-    counters = {stream: InstantCounter() for stream in streams}
-    start = min(times, default=0) - 1
-    for end in sorted(set(ends)):
-        batches = []
-        for stream, events in streams.items():
-            rows = [
-                (time, iri, [(nt(s), nt(p), nt(o)) for s, p, o in triples])
-                for time, iri, triples in events
-                if start < time <= end
-            ]
-            batches.append(batch_from_events(stream, rows, counters[stream]))
-        yield end, batches
-        start = end
+@dataclass
+class Arrival:
+    """How events arrive, and what has come of it. With `random` None: all at once.
+
+    Else pieces come in any order, some before they are due; the watermark rises in steps; and a
+    new stage takes over from a snapshot here and there. `restarts` and `steps` count those.
+    `hasty` and `tardy` are answers that came before, or not with, the watermark of their end.
+    """
+
+    random: Random | None = None
+    limit: int | None = None
+    steps: int = 0
+    restarts: int = 0
+    withheld: int = 0
+    hasty: list[Answer] = field(default_factory=list)
+    tardy: list[Answer] = field(default_factory=list)
+
+    def answers(self, plan: QueryPlan, pieces: list[Piece], times: list[int]) -> list[Answer]:
+        """The engine's answers; `times` are those of the events, ascending."""
+        stage = SequenceStage(plan, self.limit)
+        waiting, found, last = list(pieces), list[Answer](), None
+        if self.random is not None:
+            self.random.shuffle(waiting)
+        for mark in self._marks(times):
+            for piece in self._due(waiting, mark):
+                stage.push(piece.solutions)
+                waiting.remove(piece)
+            answers = stage.advance(mark)
+            self.hasty += [a for a in answers if a.end[0] > mark]
+            self.tardy += [a for a in answers if last is not None and a.end[0] <= last]
+            found += answers
+            self.steps, last = self.steps + 1, mark
+            stage = self._restarted(stage, plan)
+        for piece in waiting:
+            stage.push(piece.solutions)
+        answers = stage.close()
+        self.tardy += [a for a in answers if last is not None and a.end[0] <= last]
+        self.withheld = stage.withheld
+        return found + answers
+
+    def _marks(self, times: list[int]) -> Iterator[int]:
+        """Watermarks, ascending: at, before and between the times of events."""
+        if self.random is None or not times:
+            return
+        picked = self.random.choices(times, k=self.random.randint(0, 4))
+        yield from sorted(t + self.random.choice([-1, 0, 0, 0, 500]) for t in picked)
+
+    def _due(self, waiting: list[Piece], mark: int) -> list[Piece]:
+        assert self.random is not None
+        return [p for p in waiting if p.earliest <= mark or self.random.random() < 0.2]
+
+    def _restarted(self, stage: SequenceStage, plan: QueryPlan) -> SequenceStage:
+        """A new stage with the state of the given one, or that one."""
+        assert self.random is not None
+        if self.random.random() < 0.5:
+            return stage
+        self.restarts += 1
+        other = SequenceStage(plan, self.limit)
+        other.restore(stage.snapshot())
+        return other

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from rdflib import Dataset, Graph, URIRef
+from rdflib import XSD, Dataset, Graph, Literal, URIRef
 from rdflib.term import Identifier
 
 from spaseq.lang import ast
@@ -161,11 +161,21 @@ class _Run:
             if item.expr is None:
                 values[item.var.name] = mu.values.get(item.var.name)
                 continue
-            value = Expression(item.expr).value(mu, self.kb)
+            value = _canonical(Expression(item.expr).value(mu, self.kb))
             values[item.var.name] = value
             if value is not None:
                 mu = replace(mu, values=mu.values.plus({item.var.name: value}))
         return values
+
+
+def _canonical(term: Identifier | None) -> Identifier | None:
+    """A computed decimal as XSD writes it, so that equal ones are equal terms for DISTINCT."""
+    if not isinstance(term, Literal) or term.datatype != XSD.decimal:
+        return term
+    text = f"{term.value:f}"
+    if "." in text:
+        text = text.rstrip("0").removesuffix(".")
+    return Literal(text, datatype=XSD.decimal, normalize=False)
 
 
 def _fits(window: Window) -> Any:

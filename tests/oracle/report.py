@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from spaseq.algebra.answers import Answer as EngineAnswer
 from tests.oracle.answers import Answer
 from tests.oracle.comparison import comparable
 from tests.oracle.draw_events import NS
+from tests.oracle.engine import EVALUATORS
 from tests.oracle.patterns import nt
 from tests.oracle.strategies import Case
+
+if TYPE_CHECKING:
+    from tests.oracle.agreement import Tally
 
 
 def events_table(case: Case) -> str:
@@ -47,15 +52,19 @@ def answers_text(answers: Iterable[Answer | EngineAnswer]) -> str:
     return "\n".join(lines) or "  (none)"
 
 
-def disagreement(case: Case, expected: list[Answer], found: list[EngineAnswer], cuts: int) -> str:
+def disagreement(case: Case, expected: list[Any], found: list[Any]) -> str:
     """Everything needed to understand a failure, on one page."""
+    if "CONSTRUCT" in case.features:
+        events = ["the oracle's events:", *map(str, expected), "the engine's events:"]
+        made = [str((a.end[0], a.graph)) for a in found]
+        return "\n".join(["", case.query, events_table(case), *events, *made])
     own, other = [comparable(a) for a in expected], [comparable(a) for a in found]
     missing = [a for a in expected if comparable(a) not in other]
     surplus = [a for a in found if comparable(a) not in own]
     what = "the order differs" if not missing and not surplus else "the answers differ"
     return "\n".join(
         [
-            f"\n{what} (events arrived in {cuts} portions)",
+            f"\n{what}",
             case.query,
             events_table(case),
             f"the oracle's {len(expected)} answers:",
@@ -70,9 +79,14 @@ def disagreement(case: Case, expected: list[Answer], found: list[EngineAnswer], 
     )
 
 
-def coverage(exercised: Counter[str], answered: Counter[str], features: Iterable[str]) -> str:
-    """How many examples used a feature, and how many of those had answers."""
-    lines = [f"{'feature':28s} examples  with answers"]
-    for feature in sorted(set(features) | set(exercised)):
-        lines.append(f"{feature:28s} {exercised[feature]:8d}  {answered[feature]:12d}")
+def coverage(tally: Tally, rows: Iterable[str]) -> str:
+    """How many examples used a feature, how many of them had answers, and of those, how many each
+    evaluator ran."""
+    names = "".join(f"{e:>11s}" for e in EVALUATORS)
+    lines = [f"{'feature':24s}  examples  with answers{names}"]
+    for row in sorted(set(rows) | set(tally.exercised)):
+        by = "".join(f"{tally.by[row, e]:11d}" for e in EVALUATORS)
+        lines.append(f"{row:24s}  {tally.exercised[row]:8d}  {tally.answered[row]:12d}{by}")
+    lines.append(f"too big for the oracle: {tally.too_big}")
+    lines.append(f"not supported by the engine: {tally.not_supported}")
     return "\n".join(lines)

@@ -6,10 +6,10 @@ was exercised; `features` restricts what may be drawn. Nothing is drawn that the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from hypothesis import strategies as st
 from rdflib import Graph
 
 from tests.oracle.choices import Choices
@@ -27,7 +27,11 @@ FURTHER_TEXT = """
     : gap !-first !-last !-bracket TUMBLING TUMBLING-FROM EVENTS NEXT LAST MAX STRICT DISTINCT
     CONSUME TO-NEXT-EVENT PAST-LAST-EVENT TO-FIRST TO-LAST HAVING SELECT-expr aggregate LIST
     TIMESTAMP PARTITION-2 OPTIONAL UNION GRAPH BIND VALUES sub-SELECT MINUS EXISTS lexical-forms
+    CONSTRUCT ALL NO-SKIP
 """
+FUNCTIONS_TEXT = "COUNT SUM AVG MIN MAX GROUP_CONCAT FIRST LAST LIST PREV TIMESTAMP"
+"""Of group variables and GPMs. SAMPLE is left out: any value of the list would be right."""
+FUNCTIONS = frozenset(FUNCTIONS_TEXT.split())
 STEP_1 = frozenset(STEP_1_TEXT.split())
 EVERYTHING = STEP_1 | frozenset(FURTHER_TEXT.split())
 
@@ -51,12 +55,6 @@ class Case:
 UNITS = {"SECONDS": 1, "MILLISECONDS": 1000}
 
 
-@st.composite
-def cases(draw: st.DrawFn, features: frozenset[str] = EVERYTHING, most_events: int = 10) -> Case:
-    """A query and a streamset for it, as a Hypothesis strategy."""
-    return case(Choices(lambda n: draw(st.integers(0, n - 1))), features, most_events)
-
-
 def case(choices: Choices, features: frozenset[str] = EVERYTHING, most_events: int = 10) -> Case:
     """A query and a streamset for it."""
     grammar = Grammar(choices, features)
@@ -69,10 +67,13 @@ def case(choices: Choices, features: frozenset[str] = EVERYTHING, most_events: i
     if count > 1:
         grammar.used.add("several-streams")
     iris = STREAMS[:count]
+    construct = grammar.use("CONSTRUCT", one_in=12)
     head = [
         f"PREFIX ex: <{NS}>",
         "PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>",
-        "SELECT " + _selection(grammar, patterns),
+        f"CONSTRUCT {{ {template(choices, _variables(patterns))} }}"
+        if construct
+        else "SELECT " + _selection(grammar, patterns),
         _window(grammar, patterns.steps),
         _partition(grammar, keys),
         _skip(grammar, patterns),
@@ -87,7 +88,27 @@ def case(choices: Choices, features: frozenset[str] = EVERYTHING, most_events: i
     streams = streamset(choices, features, grammar.names, iris, most_events)
     kb = knowledge() if "GRAPH" in grammar.used else {}
     grammar.used.update(stream_features(streams))
+    grammar.used.update(f"{name}()" for name in FUNCTIONS if f"{name}(" in query)
     return Case(query, frozenset(grammar.used), streams, kb)
+
+
+def _variables(patterns: Patterns) -> list[str]:
+    text = " ".join(line for gpm in patterns.gpms.values() for line in gpm.text)
+    return sorted(set(re.findall(r"\?\w+", text)))
+
+
+def template(choices: Choices, variables: list[str], blanks: bool = True) -> str:
+    """The triples of a CONSTRUCT template; some are none for some answers."""
+    things = [*variables, *variables, "?nothing", "ex:thing"] + ["_:n1", "_:n2"] * blanks
+    subjects, objects = [*things, "7"], [*things, '"text"@en', "7"]
+    predicates = ["ex:p", "ex:p", "ex:q", "a", *variables[:1]]
+    triples = [
+        f"{choices.pick(subjects)} {choices.pick(predicates)} {choices.pick(objects)}"
+        for _ in range(choices.pick([1, 2, 2, 3]))
+    ]
+    if not blanks:  # something that a reader can look for
+        triples.append(f"ex:thing ex:p {choices.pick(variables)}")
+    return " . ".join(triples)
 
 
 def _on(grammar: Grammar, count: int) -> str:
@@ -106,7 +127,7 @@ def _selection(grammar: Grammar, patterns: Patterns) -> str:
     if grammar.use("DISTINCT", one_in=6):
         words.append("DISTINCT")
     strategy = grammar.pick(
-        ["", "", "", "", *sorted(grammar.features & {"NEXT", "LAST", "MAX", "STRICT"})]
+        ["", "", "", "ALL", *sorted(grammar.features & {"NEXT", "LAST", "MAX", "STRICT"})]
     )
     if strategy:
         grammar.used.add(strategy)
@@ -133,7 +154,12 @@ def _expressions(grammar: Grammar, patterns: Patterns, bound: list[str]) -> list
         values.append(f'GROUP_CONCAT(?{grammar.pick(grouped)}; SEPARATOR=",")')
     if grammar.use("TIMESTAMP", one_in=4):
         values.append(f"TIMESTAMP({grammar.pick(sorted(patterns.positive))})")
-    return [f"({value} AS ?e{i})" for i, value in enumerate(values)]
+    return [f"({value} AS ?{_letter(value)}{i})" for i, value in enumerate(values)]
+
+
+def _letter(expression: str) -> str:
+    """What a variable's name begins with: e, if only its value is prescribed, and not its term."""
+    return "t" if re.match("FIRST|LAST|COUNT|GROUP_CONCAT|TIMESTAMP", expression) else "e"
 
 
 def _window(grammar: Grammar, steps: list[Step]) -> str:
@@ -161,12 +187,12 @@ def _partition(grammar: Grammar, keys: tuple[str, ...]) -> str:
 
 def _skip(grammar: Grammar, patterns: Patterns) -> str:
     kinds = {"CONSUME", "TO-NEXT-EVENT", "PAST-LAST-EVENT", "TO-FIRST", "TO-LAST"}
-    kind = grammar.pick(["", "", "", "", *sorted(kinds & grammar.features)])
+    kind = grammar.pick(["", "", "", "NO-SKIP", *sorted(kinds & grammar.features)])
     if not kind:
         return ""
     grammar.used.add(kind)
-    if kind == "CONSUME":
-        return "AFTER MATCH CONSUME"
+    if kind in ("NO-SKIP", "CONSUME"):
+        return f"AFTER MATCH {kind.replace('-', ' ')}"
     name = f" {grammar.pick(sorted(patterns.positive))}" if kind in ("TO-FIRST", "TO-LAST") else ""
     return f"AFTER MATCH SKIP {kind.replace('-', ' ')}{name}"
 
