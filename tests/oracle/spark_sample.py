@@ -1,0 +1,151 @@
+"""Many examples in one run of the Spark runtimes, each with streams of its own.
+
+The queries run side by side in one job, so that a session's start and a batch's fixed costs are
+paid once; stage 2's groups are (query, bucket).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from spaseq.algebra.answers import Answer
+from spaseq.errors import QueryError
+from spaseq.kb.load import load_kb
+from spaseq.plan.nodes import QueryPlan
+from spaseq.rdf.readers import StreamOptions
+from spaseq.runtime.job import Job
+from tests.oracle.agreement import comparables, expected_of
+from tests.oracle.choices import seeded
+from tests.oracle.draw_events import NS, Arrivals, knowledge, term
+from tests.oracle.engine import parsed
+from tests.oracle.model import TooBig
+from tests.oracle.patterns import nt
+from tests.oracle.report import disagreement
+from tests.oracle.strategies import Case, case
+
+LONG_AFTER = 10**9
+"""The time, in ms, of an event that closes all windows."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """A case, what the oracle says, and the plan of one of the evaluators that can run it."""
+
+    case: Case
+    expected: list[Any]
+    plan: QueryPlan
+
+
+def sample(size: int, seed: str) -> list[Example]:
+    """So many examples that engine and oracle both take, half of them with answers."""
+    found: list[Example] = []
+    silent = 0
+    for number in count():
+        if len(found) == size:
+            return found
+        drawn = _apart(case(seeded(f"{seed}:{number}")), number)
+        try:
+            query, plans = parsed(drawn.query)
+            expected = expected_of(query, drawn)
+        except (TooBig, QueryError):
+            continue
+        if not expected:
+            if silent >= size // 2:
+                continue
+            silent += 1
+        plan = Random(f"{seed}/{number}").choice(list(plans.values()))
+        found.append(Example(drawn, expected, replace(plan, name=str(number))))
+    raise AssertionError
+
+
+def _apart(drawn: Case, number: int) -> Case:
+    """The case with stream IRIs of its own. An event without triples, which N-Quads has not, gets
+    one that nobody looks for."""
+    streams = {
+        iri.replace(NS, f"{NS}{number}/"): [
+            (time, name, triples or [(term("nothing"),) * 3]) for time, name, triples in events
+        ]
+        for iri, events in drawn.streams.items()
+    }
+    query = drawn.query.replace(f"<{NS}stream/", f"<{NS}{number}/stream/")
+    return replace(drawn, query=query, streams=streams)
+
+
+def nquads(events: Arrivals) -> str:
+    """Events as N-Quads, each followed by its time."""
+    lines = []
+    for time, iri, triples in events:
+        lines += [f"{nt(s)} {nt(p)} {nt(o)} <{iri}> ." for s, p, o in triples]
+        stamp = f'"{time}"^^<http://www.w3.org/2001/XMLSchema#long>'
+        lines.append(f"<{iri}> <http://www.w3.org/ns/prov#generatedAtTime> {stamp} .")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def job(examples: Sequence[Example], directory: Path) -> Job:
+    """A run of all examples, whose streams are directories."""
+    streams = []
+    for example in examples:
+        for iri in example.case.streams:
+            place = _place(directory, iri)
+            place.mkdir(parents=True)
+            streams.append(StreamOptions(iri, (str(place),)))
+    kb = load_kb(list(knowledge().items()))
+    return Job(tuple(e.plan for e in examples), tuple(streams), kb)
+
+
+def _place(directory: Path, iri: str) -> Path:
+    return directory / iri.removeprefix(NS)
+
+
+def deliver(examples: Sequence[Example], directory: Path) -> None:
+    """Put all events there."""
+    for example in examples:
+        for iri, events in example.case.streams.items():
+            put(_place(directory, iri) / "all.nq", events)
+
+
+def put(path: Path, events: Arrivals) -> None:
+    """A file that appears whole, as the files of a followed directory must."""
+    unfinished = path.with_name(f".{path.name}")
+    unfinished.write_text(nquads(events), encoding="utf-8")
+    unfinished.rename(path)
+
+
+def deliver_in_turns(
+    examples: Sequence[Example], directory: Path, turn: int, turns: int, random: Random
+) -> None:
+    """Put some more of the events there, in up to three files per stream; in the last turn all,
+    and one that closes all windows. Cuts may fall between events of equal time."""
+    for example in examples:
+        for iri, events in example.case.streams.items():
+            place = _place(directory, iri)
+            done = place / ".taken"
+            at = int(done.read_text()) if done.exists() else 0
+            last = turn == turns - 1
+            upto = len(events) if last else random.randint(at, len(events))
+            rest = list(events[at:upto])
+            if last:
+                rest.append((LONG_AFTER, f"{iri}/end", [(term("nothing"),) * 3]))
+            done.write_text(str(upto))
+            for part in count():
+                if not rest:
+                    break
+                size = len(rest) if part == 2 else random.randint(1, len(rest))
+                put(place / f"{turn}-{part}.nq", rest[:size])
+                rest = rest[size:]
+
+
+def disagreements(examples: Sequence[Example], answers: Sequence[tuple[int, Answer]]) -> list[str]:
+    """What the answers of a run have wrong, a page per example."""
+    pages = []
+    for number, example in enumerate(examples):
+        found = [answer for query, answer in answers if query == number]
+        if comparables(found) != comparables(example.expected):
+            page = disagreement(example.case, example.expected, found)
+            pages.append(f"case {example.plan.name} by {example.plan.evaluator}{page}")
+    return pages

@@ -1,0 +1,89 @@
+"""Spark against the oracle: many generated examples in one bounded run, and in one followed run.
+
+Answers are equal in equal order whatever the number of partitions, and however files arrive: in
+several runs that resume each other, each of which finds more files than one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from time import time_ns
+from typing import Any
+
+import pytest
+
+from spaseq.runtime import spark as bounded
+from spaseq.runtime.spark_follow import FollowOptions, follow
+from tests.oracle.spark_sample import deliver, deliver_in_turns, disagreements, job, sample
+
+pytestmark = pytest.mark.spark
+
+SEED = os.environ.get("SPASEQ_ORACLE_SEED", "1")
+TURNS = 3
+
+
+def check_bounded(spark: Any, directory: Path, size: int, seed: str, partitions: int) -> None:
+    examples = sample(size, seed)
+    work = job(examples, directory)
+    deliver(examples, directory)
+    found = list(bounded.run(work, spark=spark, partitions=partitions))
+    wrong = disagreements(examples, found)
+    assert not wrong, f"seed {seed}:\n" + "\n".join(wrong)
+
+
+def check_followed(spark: Any, directory: Path, size: int, seed: str) -> None:
+    examples = sample(size, seed)
+    files, checkpoint = directory / "files", directory / "checkpoint"
+    work, random = job(examples, files), Random(seed)
+    found = []
+    for turn in range(TURNS):
+        deliver_in_turns(examples, files, turn, TURNS, random)
+        found += follow(work, FollowOptions(checkpoint, until_done=True), spark=spark)
+    assert (work.stats.late, work.stats.bad) == (0, 0)
+    wrong = disagreements(examples, found)
+    assert not wrong, f"seed {seed}:\n" + "\n".join(wrong)
+
+
+@contextmanager
+def shuffled_into(spark: Any, partitions: int) -> Iterator[None]:
+    """Stage 2 of followed runs has so many tasks."""
+    name = "spark.sql.shuffle.partitions"
+    before = spark.conf.get(name)
+    spark.conf.set(name, partitions)
+    try:
+        yield
+    finally:
+        spark.conf.set(name, before)
+
+
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_bounded(spark: Any, tmp_path: Path, partitions: int) -> None:
+    check_bounded(spark, tmp_path, 30, f"bounded{partitions}:{SEED}", partitions)
+
+
+def test_followed(spark: Any, tmp_path: Path) -> None:
+    check_followed(spark, tmp_path, 20, f"followed:{SEED}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(5))
+def test_bounded_on_7_partitions(spark: Any, tmp_path: Path, part: int) -> None:
+    check_bounded(spark, tmp_path, 120, f"bounded7:{part}:{SEED}", 7)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(3))
+def test_followed_on_7_partitions(spark: Any, tmp_path: Path, part: int) -> None:
+    with shuffled_into(spark, 7):
+        check_followed(spark, tmp_path, 60, f"followed7:{part}:{SEED}")
+
+
+@pytest.mark.slow
+def test_fresh_ones(spark: Any, tmp_path: Path) -> None:
+    seed = f"fresh{time_ns()}"
+    check_bounded(spark, tmp_path / "bounded", 60, seed, 2)
+    check_followed(spark, tmp_path / "followed", 30, seed)
