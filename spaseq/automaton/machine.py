@@ -14,6 +14,7 @@ from spaseq.automaton.window import Window
 from spaseq.automaton.work import Work
 from spaseq.expr.compile import Options, compile_filter
 from spaseq.expr.env import Env
+from spaseq.expr.uses import timestamp_uses
 from spaseq.lang import ast
 
 
@@ -59,11 +60,15 @@ class Machine:
     takings: dict[int, Taking] = field(init=False)
     edges_of: dict[int, tuple[Edge, ...]] = field(init=False)  # GPM -> edges that take it
     target: dict[int, State] = field(init=False)  # edge -> the state it leads to
+    timed: frozenset[str] = field(init=False)  # GPMs whose TIMESTAMP some FILTER asks for
     statics: dict[int, object] = field(init=False)  # objects a snapshot refers to by number
     numbers: dict[int, int] = field(init=False)  # id(object) -> its number
 
     def __post_init__(self) -> None:
         self.takings, self.target, self.statics, self.numbers = {}, {}, {}, {}
+        self.timed = frozenset().union(
+            *(timestamp_uses(c) for g in self.gpms for c in g.conditions)
+        )
         compiled = [
             tuple(compile_filter(c, self.expressions) for c in g.conditions) for g in self.gpms
         ]

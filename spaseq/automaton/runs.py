@@ -43,10 +43,12 @@ class Groups:
 
 @dataclass(slots=True, frozen=True)
 class Captured:
-    """Values of group variables in one repetition, kept for a negation that lies in it."""
+    """Values of group variables in one repetition, kept for a negation that lies in it; and the
+    trace up to its end, for TIMESTAMP."""
 
     values: Mapping[str, tuple[str, ...]]
     previous: Mapping[str, str]
+    trace: int
 
 
 @dataclass(slots=True, frozen=True)
@@ -94,7 +96,7 @@ class Outside:
 
     groups: Mapping[str, tuple[str, ...]]
     previous: Mapping[str, str]
-    trace: tuple[tuple[int, Row], ...]  # (GPM index, row)
+    times: Mapping[str, int]  # GPM name -> time (ms) of its last event, if TIMESTAMP asks for it
     after: Instant | None  # the negated step's matches begin after this
 
 

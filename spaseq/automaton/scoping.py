@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from spaseq.automaton.arena import NIL, Arena
@@ -88,14 +87,13 @@ class TakeEnv:
         return segment(self.lists, self.groups, name, view) if self.groups else ()
 
     def time(self, gpm: str) -> int | None:
-        around = self.run.outside.trace if self.run.outside else ()
-        taken = chain(around, trace_of(self.trace, self.run))
-        return max((row[1] for g, row in taken if self.names[g] == gpm), default=None)
+        times = [r[1] for g, r in trace_of(self.trace, self.run.trace) if self.names[g] == gpm]
+        outside = self.run.outside.times.get(gpm) if self.run.outside else None
+        return max(times if outside is None else [*times, outside], default=None)
 
 
-def trace_of(nodes: TraceNodes, run: Run) -> Iterable[tuple[int, Row]]:
-    """The (GPM index, row) pairs a run has taken, last first."""
-    node = run.trace
+def trace_of(nodes: TraceNodes, node: int) -> Iterator[tuple[int, Row]]:
+    """The (GPM index, row) pairs taken up to a node, last first."""
     while node != NIL:
         gpm, row, node = nodes[node]
         yield gpm, row
@@ -107,8 +105,12 @@ def follow(
     actions: Sequence[Action],
     groups: Groups | None,
     obligations: tuple[Obligation, ...],
+    trace: int,
 ) -> tuple[Groups | None, tuple[Obligation, ...]]:
-    """The group variables and obligations of a run after the actions of an edge."""
+    """The group variables and obligations of a run after the actions of an edge.
+
+    `trace` is the run's.
+    """
     if not actions:
         return groups, obligations
     after = groups.copy() if groups else Groups({}, {}, {}, {})
@@ -116,7 +118,9 @@ def follow(
         repeat = action.repeat
         own = program.owned[repeat]
         if action.kind != "start" and program.negation_in_repeat:
-            obligations = tuple(_capture(program, lists, after, repeat, o) for o in obligations)
+            obligations = tuple(
+                _capture(program, lists, after, repeat, trace, o) for o in obligations
+            )
         for variable in own:
             value = after.current.pop(variable, None)
             after.previous.pop(variable, None)
@@ -131,7 +135,12 @@ def follow(
 
 
 def _capture(
-    program: Program, lists: ListNodes, groups: Groups, repeat: int, obligation: Obligation
+    program: Program,
+    lists: ListNodes,
+    groups: Groups,
+    repeat: int,
+    trace: int,
+    obligation: Obligation,
 ) -> Obligation:
     """Keep what this repetition bound, for a negated step that lies in it."""
     negated = program.negated[obligation.negation]
@@ -140,5 +149,5 @@ def _capture(
     view = View("segment", repeat)
     values = {v: segment(lists, groups, v, view) for v in program.owned_within[repeat]}
     previous = {v: groups.previous[v] for v in program.owned[repeat] if v in groups.previous}
-    captured = {**obligation.captured, repeat: Captured(values, previous)}
+    captured = {**obligation.captured, repeat: Captured(values, previous, trace)}
     return Obligation(obligation.negation, obligation.after, obligation.before, captured)

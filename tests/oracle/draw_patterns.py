@@ -160,8 +160,7 @@ def places(
                 before, group=before.group | step.group, around=before.around | step.inside
             )
         if step.negated:
-            names = frozenset() if here.around else here.names
-            here = replace(here, names=names, seen=here.seen | whole, negated=True)
+            here = replace(here, seen=here.seen | whole, negated=True)
         after = here
         if isinstance(step.atom, str):
             yield step.atom, here

@@ -52,6 +52,12 @@ CASES = {
         {"C": '[] ex:v ?c FILTER(TIMESTAMP(A) < "1970-01-01T00:00:04Z"^^xsd:dateTime)'},
         "A@0 B@0 C@0",
     ),
+    "TIMESTAMP in a negated step inside a repetition is of that repetition": (
+        "(A ; D! ; B){2}",
+        "WITHIN 9 SECONDS",
+        {"D": '[] ex:is ex:D FILTER(TIMESTAMP(A) >= "1970-01-01T00:00:03Z"^^xsd:dateTime)'},
+        "A@0 D@1 B@2 A@3 B@5",
+    ),
     "a conjunction in last place begins after what it follows": (
         "A , B* , C , D{2} , (E AND C)!",
         "WITHIN 1 SECONDS",

@@ -321,6 +321,7 @@ class Partition:
             actions,  # type: ignore[arg-type]
             run.groups,
             run.obligations,
+            run.trace,
         )
         return replace(run, groups=groups, obligations=obligations)
 
@@ -329,7 +330,7 @@ class Partition:
         program = self._machine.program
         for edge in run.state.edges:
             groups, obligations = follow(
-                program, self._lists, edge.actions, run.groups, run.obligations
+                program, self._lists, edge.actions, run.groups, run.obligations, run.trace
             )
             passed = tuple(Obligation(n, run.last, None) for n in edge.negations)
             if isinstance(edge.label, Branch):
@@ -530,7 +531,7 @@ class Partition:
         for end in run.state.acceptances:
             ended = self._ended(run, end.actions)
             lists = self._value_lists(ended)
-            trace = tuple(reversed([*trace_of(self._trace, run)]))
+            trace = tuple(reversed([*trace_of(self._trace, run.trace)]))
             pending = tuple(Obligation(n, run.last, None) for n in end.negations)
             close = None
             if pending:
@@ -579,7 +580,7 @@ class Partition:
                 return True
             assert run.first is not None and run.last is not None and run.origin is not None
             lists = self._value_lists(ended)
-            trace = tuple(trace_of(self._trace, run))
+            trace = tuple(trace_of(self._trace, run.trace))
             found = Found(run.first, run.last, run.origin, trace, ended.singles, lists)
             if not any(self._violated(found, o, run.outside) for o in ended.obligations):
                 return True
@@ -615,7 +616,6 @@ class Partition:
     ) -> tuple[Mapping[str, str], Outside]:
         """The bindings of a match as one of its negated steps sees them."""
         views = self._machine.program.negated[obligation.negation].views
-        trace = found.trace + (around.trace if around else ())
         groups = dict(around.groups) if around else {}
         previous = dict(around.previous) if around else {}
         for variable, view in views.items():
@@ -628,7 +628,31 @@ class Partition:
             if view.kind == "current" and captured and variable in captured.previous:
                 previous[variable] = captured.previous[variable]
         singles = {**found.singles, **{v: groups[v][-1] for v in views if groups[v]}}
-        return singles, Outside(groups, previous, trace, self._bound(found, obligation))
+        times = self._times(found, obligation, around)
+        return singles, Outside(groups, previous, times, self._bound(found, obligation))
+
+    def _times(
+        self, found: Found, obligation: Obligation, around: Outside | None
+    ) -> Mapping[str, int]:
+        """What TIMESTAMP says in a negated step: inside a repetition, as at that one's end."""
+        if not self._machine.timed:
+            return {}
+        outside = around.times if around else {}
+        times = self._latest(found.trace, outside)
+        for captured in reversed([*obligation.captured.values()]):  # the innermost repetition last
+            times.update(self._latest(trace_of(self._trace, captured.trace), outside))
+        return times
+
+    def _latest(
+        self, taken: Iterable[tuple[int, Row]], outside: Mapping[str, int]
+    ) -> dict[str, int]:
+        """The time of the last event of each GPM that TIMESTAMP asks for."""
+        names, times = self._machine.names, dict(outside)
+        for gpm, row in taken:
+            name = names[gpm]
+            if name in self._machine.timed:
+                times[name] = max(times.get(name, row[1]), row[1])
+        return times
 
 
 __all__ = ["Found", "Partition", "Rows", "segment"]

@@ -1,0 +1,57 @@
+"""TIMESTAMP(A), the time of the last event of A, as FILTERs of negated steps see it."""
+
+from __future__ import annotations
+
+import pytest
+
+import spaseq
+from spaseq import Event
+from tests.language.test_tables import RUNTIMES
+
+
+def run(sequence: str, condition: str, words: str, runtime: str) -> list[str]:
+    """The answers, as the words of their events; each word is an event, a second after the one
+    before, of the GPM with its letter."""
+    text = " ".join(
+        f"DEFINE GPM {x} ON S {{ ?{x} <http://example/is> {x!r} "
+        f"{f'FILTER({condition})' if x == 'N' else ''} }}"
+        for x in "ABCN"
+        if x in sequence
+    )
+    query = f"""PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>
+    SELECT * WITHIN 1 MINUTES FROM STREAM S <http://example/s> WHERE {{ SEQ({sequence}) {text} }}"""
+    given = words.split()
+    stream = [
+        Event(f'<http://example/{w}> <http://example/is> "{w[0].upper()}" .', 1000 * i)
+        for i, w in enumerate(given)
+    ]
+    matches = spaseq.run(query, {"S": stream}, runtime=runtime)
+    return [" ".join(given[round(t.time.timestamp())] for t in m.trace) for m in matches]
+
+
+def seconds(operator: str, second: int) -> str:
+    return f'TIMESTAMP(A) {operator} "1970-01-01T00:00:0{second}Z"^^xsd:dateTime'
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.parametrize(
+    ("sequence", "condition", "words", "answers"),
+    [
+        # Inside a repetition: the A of the repetition that N stands in.
+        ("(A; N!; B){2}", seconds(">=", 3), "a1 n1 b1 a2 b2", ["a1 b1 a2 b2"]),
+        ("(A; N!; B){2}", seconds(">=", 3), "a1 b1 x a2 n2 b2", []),
+        ("(A; N!; B){2}", seconds("<", 3), "a1 n1 b1 a2 b2", []),
+        ("(A; N!; B){2}", seconds("<", 3), "a1 b1 x a2 n2 b2", ["a1 b1 a2 b2"]),
+        # ... and of an A before it, as it stands then.
+        ("(A; (C; N!; B)+){2}", seconds("=", 0), "a1 c1 n1 b1 a2 c2 b2", []),
+        ("(A; (C; N!; B)+){2}", seconds(">", 0), "a1 c1 n1 b1 a2 c2 b2", ["a1 c1 b1 a2 c2 b2"]),
+        ("(A+; N!; B){2}", seconds("=", 1), "a1 a2 n1 b1 a3 b2", ["a1 b1 a3 b2"]),
+        # What is bound later only: the whole match's.
+        ("(C; N!; B)+; A", seconds("=", 3), "c1 n1 b1 a1", []),
+        ("(C; N!; B)+; A", seconds("=", 3), "c1 n1 b1 x a1", ["c1 b1 a1"]),
+    ],
+)
+def test_a_negated_step_inside_a_repetition(
+    sequence: str, condition: str, words: str, answers: list[str], runtime: str
+) -> None:
+    assert run(sequence, condition, words, runtime) == answers
