@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from spaseq.match import Match, TracedEvent
     from spaseq.rdf.terms import Term
     from spaseq.render.explain import explain
+    from spaseq.runtime.job import Stats
 
 _HOMES = {
     "Engine": "spaseq.live",
     "Event": "spaseq.live",
     "Match": "spaseq.match",
+    "Stats": "spaseq.runtime.job",
     "Term": "spaseq.rdf.terms",
     "TracedEvent": "spaseq.match",
     "explain": "spaseq.render.explain",
@@ -38,6 +40,7 @@ __all__ = [
     "Engine",
     "Event",
     "Match",
+    "Stats",
     "Term",
     "TracedEvent",
     "errors",

@@ -14,7 +14,7 @@ from spaseq.compile import check_query
 from spaseq.errors import Diagnostic, InputError, QueryError, UsageError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import KbInput, load_kb
-from spaseq.live import Event
+from spaseq.live import Event, check_limit
 from spaseq.match import Match, to_ms
 from spaseq.plan.nodes import QueryPlan
 from spaseq.rdf.batches import BadInput
@@ -41,6 +41,7 @@ def run(
     on_bad: Callable[[BadInput], None] | None = None,
     stats: Stats | None = None,
     threads: int | None = None,
+    limit_per_event: int | None = None,
 ) -> Iterator[Match]:
     """Replay streams to their ends and yield the matches of one or several queries.
 
@@ -57,6 +58,8 @@ def run(
         stats: filled with counts as the run goes.
         threads: how many read N-Quads and N-Triples in the local runtime; by default two, or one
             where there is one core.
+        limit_per_event: at most so many matches of one query that end at the same instant (and lie
+            in the same partition); `stats.withheld` counts the others.
 
     Yields:
         Matches, query by query (one that reads another's stream comes after it), in the order of
@@ -66,8 +69,9 @@ def run(
         QueryError: the query has errors; all are in it.
         InputError: a stream or KB is not there or does not load.
         UsageError: a stream has no input, or an input no stream; queries read each other's
-            streams in a circle.
+            streams in a circle; the limit is less than one.
     """
+    check_limit(limit_per_event)
     plans = _plans(query)
     bound = bind_streams(plans, streams)
     knowledge = load_kb(list((kb or {}).items()))
@@ -75,7 +79,16 @@ def run(
     if runtime not in ("spark", "local"):
         raise UsageError(f"unknown runtime {runtime!r}: spark or local")
     return _matches(
-        plans, bound, knowledge, runtime, time_predicate, triples_per_event, on_bad, stats, threads
+        plans,
+        bound,
+        knowledge,
+        runtime,
+        time_predicate,
+        triples_per_event,
+        on_bad,
+        stats,
+        threads,
+        limit_per_event,
     )
 
 
@@ -89,6 +102,7 @@ def _matches(
     on_bad: Callable[[BadInput], None] | None,
     stats: Stats | None,
     threads: int | None,
+    limit_per_event: int | None,
 ) -> Iterator[Match]:
     with tempfile.TemporaryDirectory(prefix="spaseq-events-") as spool:
         options = []
@@ -104,7 +118,7 @@ def _matches(
             )
             resolve_paths(option)
             options.append(option)
-        job = Job(plans, tuple(options), knowledge)
+        job = Job(plans, tuple(options), knowledge, limit_per_event)
         job.on_bad = on_bad or job.on_bad
         job.stats = stats or job.stats
         with closing(_answers(job, runtime)) as answers:

@@ -35,6 +35,8 @@ class Engine:
 
     Times never decrease, across all streams. Each call returns the answers that it made certain:
     those that end before the time of the latest event, since others of that same time may follow.
+    With `limit_per_event` they are at most so many that end at the same instant (and lie in the
+    same partition); `withheld` counts the others.
 
     >>> engine = Engine('''
     ...   SELECT ?x WITHIN 1 MINUTES FROM STREAM S <http://example/s>
@@ -50,17 +52,25 @@ class Engine:
         query: str,
         kb: Mapping[str, KbInput] | None = None,
         name: str = "query",
+        *,
+        limit_per_event: int | None = None,
     ) -> None:
+        check_limit(limit_per_event)
         self._plan = compile_query(query, name)
         knowledge = load_kb(list((kb or {}).items()))
         check_kbs([self._plan], knowledge)
         self._names = stream_names([self._plan])
         self._counters = {iri: InstantCounter() for iri in self._plan.streams}
         self._matcher = Matcher(self._plan, knowledge)
-        self._stage = SequenceStage(self._plan)
+        self._stage = SequenceStage(self._plan, limit_per_event)
         self._now: int | None = None  # time of the latest event
         self._done: int | None = None  # nothing at or before it follows
         self._closed = False
+
+    @property
+    def withheld(self) -> int:
+        """How many answers the limit has kept back so far."""
+        return self._stage.withheld
 
     def push(self, stream: str, graph: Any, time: datetime | int) -> list[Match]:
         """Take one event of a stream, given by the query's name for it or its IRI.
@@ -120,3 +130,13 @@ class Engine:
     def _check_open(self) -> None:
         if self._closed:
             raise UsageError("the engine is closed")
+
+
+def check_limit(limit_per_event: int | None) -> None:
+    """Refuse a limit that would keep everything back.
+
+    Raises:
+        UsageError: it is less than one.
+    """
+    if limit_per_event is not None and limit_per_event < 1:
+        raise UsageError(f"limit_per_event is {limit_per_event}; it must be at least 1")

@@ -154,3 +154,46 @@ def test_time_does_not_go_back() -> None:
 def test_an_unknown_stream_names_the_known_ones() -> None:
     with pytest.raises(UsageError, match="S1, S2"):
         engine().push("S3", graph(1), 0)
+
+
+MANY = f"""PREFIX : <{EX}>
+SELECT * WITHIN 2 MINUTES FROM STREAM S <{EX}s>
+WHERE {{
+  SEQ(A: B+: C)
+  DEFINE GPM A ON S {{ ?a :is "A" }}
+  DEFINE GPM B ON S {{ ?b :is "B" }}
+  DEFINE GPM C ON S {{ ?c :is "C" }}
+}}"""
+"""Every non-empty set of the Bs between an A and a C is a match."""
+
+
+def lettered(letters: str) -> list[Event]:
+    return [Event(f'<{EX}{i}> <{EX}is> "{letter}" .', 1000 * i) for i, letter in enumerate(letters)]
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_a_limit_per_event(runtime: str) -> None:
+    """At the first C 2^5 - 1 matches, at the second one more choice of each: as many."""
+    stats = spaseq.Stats()
+    streams = {"S": lettered("ABBBBBCC")}
+    found = list(spaseq.run(MANY, streams, runtime=runtime, stats=stats, limit_per_event=4))
+    assert [m.end.second for m in found] == [6] * 4 + [7] * 4
+    assert (stats.matches, stats.withheld) == (8, 2 * (2**5 - 1) - 8)
+    everything = {str(m.to_json()) for m in spaseq.run(MANY, streams, runtime="local")}
+    assert len(everything) == 62
+    assert {str(m.to_json()) for m in found} < everything
+
+
+def test_an_engine_with_a_limit_per_event() -> None:
+    live = Engine(MANY, limit_per_event=3)
+    pushed = [m for e in lettered("ABBBC") for m in live.push("S", e.graph, e.time)]
+    assert pushed == []
+    assert len(live.close()) == 3
+    assert live.withheld == 2**3 - 1 - 3
+
+
+def test_a_limit_of_none_at_all_is_refused() -> None:
+    with pytest.raises(UsageError, match="at least 1"):
+        Engine(MANY, limit_per_event=0)
+    with pytest.raises(UsageError, match="at least 1"):
+        spaseq.run(MANY, {"S": []}, limit_per_event=0)

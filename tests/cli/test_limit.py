@@ -50,6 +50,28 @@ def test_an_exact_number_is_withheld(
     assert f"{withheld:,} answers withheld" in err
 
 
+@pytest.mark.spark
+def test_withheld_on_spark(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Conditions between events, which the stage limits itself: 3 As before one B, 4 before
+    the other."""
+    monkeypatch.chdir(tmp_path)
+    Path("stream.nq").write_text("".join(event(i, n) for i, n in enumerate("AAABAB")))
+    gpms = QUERY[QUERY.index("DEFINE GPM A") : QUERY.index("DEFINE GPM C")]
+    gpms = gpms.replace("a :B }", "a :B FILTER(STR(?a) < STR(?b)) }")
+    query = QUERY[: QUERY.index("SEQ")] + "SEQ(A: B) " + gpms + "}"
+    Path("query.rq").write_text(query)
+    arguments = ["run", "query.rq", "--stream", "S=stream.nq", "--limit-per-event", "2"]
+    with pytest.raises(SystemExit) as end:
+        main([*arguments, "--stats", "stats.json"])
+    out, err = capsys.readouterr()
+    assert end.value.code == 0
+    assert len(set(out.splitlines())) == 4
+    assert json.loads(Path("stats.json").read_text())["withheld"] == (3 - 2) + (4 - 2)
+    assert "3 answers withheld" in err
+
+
 def test_the_limit_is_at_least_one(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
         main(["run", __file__, "--stream", "S=x", "--limit-per-event", "0"])
