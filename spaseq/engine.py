@@ -102,7 +102,7 @@ class SequenceStage:
                 due.append(batch.take(np.flatnonzero(mask)))
             later.append(batch.take(np.flatnonzero(~mask)))
         self._buffer = later
-        rows = SolutionBatch.concat(due, self._plan.variables)
+        rows = SolutionBatch.concat(due, self._plan.columns)
         return self._answers(self._sequencer.run(self._entries(rows), watermark))
 
     def close(self) -> list[Answer]:
@@ -136,13 +136,13 @@ class SequenceStage:
         values: list[tuple[str | None, ...] | None] = [None] * n
         for number, gpm in enumerate(self._plan.gpms):
             mine = np.flatnonzero(rows.gpm == number)
-            columns = [rows.values[v][mine].tolist() for v in gpm.variables]
+            columns = [rows.texts(v, mine) for v in gpm.variables]
             tuples = zip(*columns, strict=True) if columns else iter([()] * len(mine))
             for i, solution in zip(mine.tolist(), tuples, strict=True):
                 values[i] = solution
-        partition = [rows.values[v].tolist() for v in self._plan.partition]
+        partition = [rows.texts(v) for v in self._plan.partition]
         stream, time = rows.stream.tolist(), rows.time.tolist()
-        k, gpms, event = rows.k.tolist(), rows.gpm.tolist(), rows.event.tolist()
+        k, gpms, event = rows.k.tolist(), rows.gpm.tolist(), rows.event.to_pylist()
         for i in rows.rows():
             row = values[i]
             key = tuple([c[i] for c in partition])
@@ -251,7 +251,8 @@ class SequenceStage:
         """The stage's state; `restore` on a stage of the same plan takes it up again."""
         out = io.BytesIO()
         pickler = _StatePickler(out, self._machine)
-        state = (self._sequencer.state(), self._buffer, self._filters, self._withheld)
+        buffer = [rows.compact() for rows in self._buffer]
+        state = (self._sequencer.state(), buffer, self._filters, self._withheld)
         pickler.dump((STATE_VERSION, self._plan.fingerprint, state))
         return out.getvalue()
 

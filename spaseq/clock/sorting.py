@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from spaseq.rdf.batches import SolutionBatch
+from spaseq.rdf.batches import SolutionBatch, SolutionColumns
 
 CHUNK_ROWS = 16_384
 MEMORY_ROWS = 200_000
@@ -23,8 +23,8 @@ MEMORY_ROWS = 200_000
 class RowSorter:
     """Takes rows in any order, gives them in the order of time, cut between timestamps."""
 
-    def __init__(self, variables: Sequence[str], memory_rows: int = MEMORY_ROWS) -> None:
-        self._variables = tuple(variables)
+    def __init__(self, columns: SolutionColumns, memory_rows: int = MEMORY_ROWS) -> None:
+        self._columns = columns
         self._memory_rows = memory_rows
         self._buffer: list[SolutionBatch] = []
         self._rows = 0
@@ -46,14 +46,14 @@ class RowSorter:
             sources: list[Iterator[SolutionBatch]] = [run.read() for run in self._runs]
             if self._buffer:
                 sources.append(_chunks(self._sorted()))
-            yield from _merge(sources, self._variables)
+            yield from _merge(sources, self._columns)
         finally:
             self._runs, self._buffer = [], []
             if self._directory is not None:
                 self._directory.cleanup()
 
     def _sorted(self) -> SolutionBatch:
-        rows = SolutionBatch.concat(self._buffer, self._variables)
+        rows = SolutionBatch.concat(self._buffer, self._columns)
         self._buffer, self._rows = [], 0
         if (np.diff(rows.time) >= 0).all():
             return rows
@@ -67,7 +67,7 @@ class RowSorter:
             if self._directory is None:
                 self._directory = tempfile.TemporaryDirectory(prefix="spaseq-sort-")
             path = Path(self._directory.name) / f"run-{len(self._runs)}.arrow"
-            run = _RunWriter(path, self._variables)
+            run = _RunWriter(path, self._columns)
             self._runs.append(run)
         run.write(rows)
         run.last = last
@@ -76,22 +76,22 @@ class RowSorter:
 class _RunWriter:
     """One sorted run on disk."""
 
-    def __init__(self, path: Path, variables: tuple[str, ...]) -> None:
+    def __init__(self, path: Path, columns: SolutionColumns) -> None:
         self.last = -(2**63)
-        self._path, self._variables = path, variables
+        self._path, self._columns = path, columns
         self._file = pa.OSFile(str(path), "wb")
-        self._writer = pa.ipc.new_stream(self._file, SolutionBatch.schema(variables))
+        self._writer = pa.ipc.new_stream(self._file, SolutionBatch.schema(columns))
 
     def write(self, rows: SolutionBatch) -> None:
         for chunk in _chunks(rows):
-            self._writer.write_batch(chunk.to_arrow(self._variables))
+            self._writer.write_batch(chunk.to_arrow(self._columns))
 
     def read(self) -> Iterator[SolutionBatch]:
         self._writer.close()
         self._file.close()
         with pa.OSFile(str(self._path), "rb") as file:
             for batch in pa.ipc.open_stream(file):
-                yield SolutionBatch.from_arrow(batch, self._variables)
+                yield SolutionBatch.from_arrow(batch, self._columns)
 
 
 def _chunks(rows: SolutionBatch) -> Iterator[SolutionBatch]:
@@ -108,7 +108,7 @@ class _Head:
 
 
 def _merge(
-    sources: Sequence[Iterator[SolutionBatch]], variables: Sequence[str]
+    sources: Sequence[Iterator[SolutionBatch]], columns: SolutionColumns
 ) -> Iterator[tuple[SolutionBatch, int]]:
     heads = [_Head(s, next(s, None)) for s in sources]
     heads = [h for h in heads if h.rows is not None]
@@ -118,7 +118,7 @@ def _merge(
         due = [_cut(head, safe) for head in heads]
         due += [_read_on(head, safe) for head in heads]
         heads = [h for h in heads if h.rows is not None]
-        rows = SolutionBatch.concat([d for batches in due for d in batches], variables)
+        rows = SolutionBatch.concat([d for batches in due for d in batches], columns)
         if len(rows):
             yield rows, safe
 

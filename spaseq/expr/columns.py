@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from spaseq.expr.compile import Options, compile_filter, compile_term
-from spaseq.expr.doubles import COMPARE, Doubles, distinct_codes
+from spaseq.expr.doubles import COMPARE, Doubles
 from spaseq.expr.env import DictEnv, Env
 from spaseq.expr.leaves import constant_term
 from spaseq.expr.uses import is_volatile, variables_of
 from spaseq.expr.vectorised import ColumnCall, taken_out
 from spaseq.lang import ast
-from spaseq.rdf.batches import Int32s
+from spaseq.rdf.columns import Int32s, distinct_codes
 
 R = TypeVar("R")
 Bools = npt.NDArray[np.bool_]

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from spaseq.expr.numbers import Float, to_double
 from spaseq.expr.temporal import Moment
 from spaseq.expr.values import decode
-from spaseq.rdf.batches import Int32s
+from spaseq.rdf.columns import Int32s, distinct_codes
 from spaseq.rdf.kinds import DOUBLE, EXACT, FLOAT, MOMENT, OTHER, ROUNDED, UNKNOWN
 from spaseq.rdf.term_tables import TermTable
 
@@ -45,19 +45,6 @@ def _decisive() -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
 
 
 _ALWAYS, _UNTIED = _decisive()
-
-_SPARSE = 16  # so many times fewer rows than terms are sorted rather than marked in a table
-
-
-def distinct_codes(codes: Int32s, limit: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """(the distinct codes, which of them each row has); -1 <= codes < limit."""
-    if len(codes) < limit // _SPARSE:
-        used, which = np.unique(codes, return_inverse=True)
-        return used.astype(np.intp), which
-    mark = np.zeros(limit + 1, dtype=np.bool_)  # by code + 1
-    mark[codes + 1] = True
-    place = np.cumsum(mark) - 1
-    return np.flatnonzero(mark) - 1, place[codes + 1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
+import pyarrow.compute as pc
 
+from spaseq.expr.doubles import Doubles
 from spaseq.gpm.evaluator import Bindings, GpmEvaluator
 from spaseq.gpm.partitions import VerticalPartition
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.nodes import QueryPlan
-from spaseq.rdf.batches import BARE, EventBatch, Objects, SolutionBatch
-from spaseq.rdf.term_tables import ExtendedTerms, term_table
+from spaseq.rdf.batches import BARE, EventBatch, Int32s, Int64s, SolutionBatch
+from spaseq.rdf.columns import UNBOUND, NumberColumn, Rows, TermColumn
 from spaseq.rdf.terms import scoped_blank
 
 
@@ -36,9 +37,9 @@ class Matcher:
         """
         stream = self._streams.get(batch.stream)
         if stream is None or not len(batch):
-            return SolutionBatch.empty(self._plan.variables)
-        rows = _Rows(self._plan, stream, batch)
+            return SolutionBatch.empty(self._plan.columns)
         index = VerticalPartition(batch)
+        rows = _Rows(self._plan, stream, index)
         for number, gpm in enumerate(self._plan.gpms):
             if stream in gpm.streams:
                 found = _distinct(self._evaluators[number].evaluate(index))
@@ -75,7 +76,6 @@ class Matcher:
             columns = [[bindings.terms[c] for c in bindings.columns[v]] for v in partition]
             for event, key in zip(bindings.event.tolist(), zip(*columns, strict=True), strict=True):
                 keys.setdefault(event, set()).add(key)
-        terms = ExtendedTerms(term_table(found.terms))
         picked: list[int] = []
         spread: dict[str, list[str]] = {v: [] for v in partition}
         for i, event in enumerate(found.event.tolist()):
@@ -86,8 +86,8 @@ class Matcher:
                     for v, text in zip(partition, texts, strict=True):
                         spread[v].append(text)
         columns_out = {v: c[picked] for v, c in found.columns.items()}
-        columns_out.update({v: terms.encode(texts) for v, texts in spread.items()})
-        return Bindings(found.event[picked], columns_out, terms)
+        columns_out.update({v: index.lexicon.encode(texts) for v, texts in spread.items()})
+        return Bindings(found.event[picked], columns_out, found.terms)
 
 
 def _text(found: Bindings, variable: str, row: int) -> str | None:
@@ -96,17 +96,18 @@ def _text(found: Bindings, variable: str, row: int) -> str | None:
 
 
 class _Rows:
-    """Collects bindings into the columns of one SolutionBatch."""
+    """Collects bindings, all in terms of the batch's lexicon, into one SolutionBatch."""
 
-    def __init__(self, plan: QueryPlan, stream: int, batch: EventBatch) -> None:
-        self._plan, self._stream, self._events = plan, stream, batch
+    def __init__(self, plan: QueryPlan, stream: int, index: VerticalPartition) -> None:
+        self._plan, self._stream, self._events = plan, stream, index.batch
+        self._terms = index.lexicon.texts
         self._parts: list[tuple[int, Bindings]] = []
 
     def add(self, gpm: int, bindings: Bindings) -> None:
         if len(bindings.event):
             self._parts.append((gpm, bindings))
 
-    def unseen(self) -> npt.NDArray[np.int64]:
+    def unseen(self) -> Int64s:
         """Events that no bindings so far belong to."""
         seen = np.zeros(len(self._events), dtype=bool)
         for _, bindings in self._parts:
@@ -114,43 +115,56 @@ class _Rows:
         return np.flatnonzero(~seen)
 
     def batch(self) -> SolutionBatch:
-        variables = self._plan.variables
+        """The rows, in the order of events."""
+        columns, events = self._plan.columns, self._events
         if not self._parts:
-            return SolutionBatch.empty(variables)
+            return SolutionBatch.empty(columns)
         event = np.concatenate([b.event for _, b in self._parts])
-        gpm = [np.full(len(b.event), g, dtype=np.int32) for g, b in self._parts]
+        gpm = np.concatenate([np.full(len(b.event), g, np.int32) for g, b in self._parts])
+        order: Rows = slice(None)
+        if len(self._parts) > 1:
+            order = np.argsort(event, kind="stable")
+            event, gpm = event[order], gpm[order]
+        codes = {v: self._codes(v)[order] for v in columns.variables}
         return SolutionBatch(
             np.full(len(event), self._stream, dtype=np.int32),
-            self._events.time[event],
-            self._events.k[event],
-            np.concatenate(gpm),
-            self._events.names(event),
-            {v: self._column(v) for v in variables},
+            events.time[event],
+            events.k[event],
+            gpm,
+            events.names(event),
+            {v: self._column(c, event) for v, c in codes.items()},
+            {v: self._numbers(codes[v]) for v in columns.numbers},
         )
 
-    def _column(self, variable: str) -> Objects:
-        return np.concatenate([self._texts(b, variable) for _, b in self._parts])
+    def _codes(self, variable: str) -> Int32s:
+        parts = []
+        for _, bindings in self._parts:
+            codes = bindings.columns.get(variable)
+            size = len(bindings.event)
+            parts.append(np.full(size, UNBOUND, np.int32) if codes is None else codes)
+        return np.concatenate(parts)
 
-    def _texts(self, bindings: Bindings, variable: str) -> Objects:
-        codes = bindings.columns.get(variable)
-        if codes is None:
-            return np.full(len(bindings.event), None, dtype=object)
-        texts = term_table(bindings.terms).objects(codes)
-        if term_table(self._events.terms).has_blank:
-            self._scope_blank(bindings, codes, texts)
-        return texts
+    def _column(self, codes: Int32s, event: Int64s) -> TermColumn:
+        column = TermColumn.of_codes(codes, len(self._terms), self._terms.strings)
+        return self._scoped(column, codes, event) if self._terms.base.has_blank else column
 
-    def _scope_blank(
-        self, bindings: Bindings, codes: npt.NDArray[np.int32], texts: Objects
-    ) -> None:
-        """Blank nodes of events get labels from (stream, instant, label)."""
-        events, own = self._events, len(self._events.terms)
-        for i, text in enumerate(texts):
-            if text is not None and text[0] == "_" and codes[i] < own:
-                e = bindings.event[i]
-                texts[i] = scoped_blank(
-                    events.stream, int(events.time[e]), int(events.k[e]), text[2:]
-                )
+    def _numbers(self, codes: Int32s) -> NumberColumn:
+        found = Doubles.column(codes, self._terms)
+        return NumberColumn(found.value, found.kind)
+
+    def _scoped(self, column: TermColumn, codes: Int32s, event: Int64s) -> TermColumn:
+        """The column with labels from (stream, instant, label) for the blank nodes of events."""
+        own = (codes >= 0) & (codes < len(self._events.terms))
+        blank = pc.starts_with(column.terms, "_:").to_numpy(zero_copy_only=False)
+        rows = np.flatnonzero(own)
+        rows = rows[blank[column.codes[rows]]]
+        if not len(rows):
+            return column
+        texts, events = column.objects(), self._events
+        for row, e in zip(rows.tolist(), event[rows].tolist(), strict=True):
+            time, k = int(events.time[e]), int(events.k[e])
+            texts[row] = scoped_blank(events.stream, time, k, texts[row][2:])
+        return TermColumn.of(texts.tolist())
 
 
 def _distinct(bindings: Bindings) -> Bindings:

@@ -12,6 +12,7 @@ from spaseq.automaton.window import Window
 from spaseq.expr.compile import Options
 from spaseq.expr.extension import Function
 from spaseq.lang import ast
+from spaseq.rdf.batches import SolutionColumns
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ class QueryPlan:
     kbs: tuple[str, ...]  # graph IRIs the query names
     gpms: tuple[GpmPlan, ...]  # SolutionBatch.gpm counts these
     variables: tuple[str, ...]  # columns of SolutionBatch, sorted
+    numbers: tuple[str, ...]  # those that conditions between steps read, sorted
     partition: tuple[str, ...]
     key: tuple[str, ...] | None  # stage 2 may be split by these; None: one partition
     key_reason: str  # why that key, or why none
@@ -81,6 +83,11 @@ class QueryPlan:
     evaluator_key: tuple[str, ...] = ()  # compact and chain split a partition by these
     functions: tuple[Function, ...] = ()  # extension functions that the query calls
     evaluator_order: tuple[int, ...] | None = None  # lazy takes the steps so, not the rarest first
+
+    @property
+    def columns(self) -> SolutionColumns:
+        """The columns that stage 1 hands on."""
+        return SolutionColumns(self.variables, self.numbers)
 
     @property
     def expressions(self) -> Options:

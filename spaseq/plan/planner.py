@@ -19,7 +19,7 @@ from spaseq.lang import ast
 from spaseq.lang.format import format_query
 from spaseq.lang.resolve import Resolved
 from spaseq.lang.sequence import occurrences
-from spaseq.lang.variables import filters_of
+from spaseq.lang.variables import expression_variables, filters_of
 from spaseq.lang.visibility import seen_before
 from spaseq.plan.evaluators import Candidate, choose
 from spaseq.plan.nodes import AfterMatch, GpmPlan, Projection, QueryPlan
@@ -107,6 +107,8 @@ def plan_query(resolved: Resolved, name: str, evaluator: str | None = None) -> Q
     spread = any(not set(partition) <= a.certain for a in algebra.values())
     membership = bool(partition) and (needs_instants or spread)
     plans = tuple(_gpm_plan(g, algebra[g.name], streams, membership, positive) for g in gpms)
+    variables = tuple(sorted({v for g in plans for v in g.variables}))
+    looked_at = {v for g in plans for c in g.conditions for v in expression_variables(c)}
     after_match = _after_match(query)
     key, reason = _key(resolved, plans, partition, needs_instants, strategy, after_match)
     register = query.register.value if query.register else None
@@ -124,7 +126,8 @@ def plan_query(resolved: Resolved, name: str, evaluator: str | None = None) -> Q
         stream_names=tuple(streams),
         kbs=tuple(k.iri.value for k in query.kbs),
         gpms=plans,
-        variables=tuple(sorted({v for g in plans for v in g.variables})),
+        variables=variables,
+        numbers=tuple(v for v in variables if v in looked_at),
         partition=partition,
         key=key,
         key_reason=reason,

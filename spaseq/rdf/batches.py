@@ -8,26 +8,36 @@ case. Within a batch a term is an int32 code into `terms`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from spaseq.rdf.columns import (
+    NO_TEXTS,
+    UNBOUND,
+    NumberColumn,
+    Rows,
+    TermColumn,
+    Texts,
+    joined,
+    taken,
+    texts_array,
+)
+
+__all__ = ["BARE", "UNBOUND", "BadInput", "EventBatch", "SolutionBatch", "SolutionColumns"]
+
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
-Objects = npt.NDArray[np.object_]
-
-UNBOUND = -1
-"""The code of an unbound variable."""
 
 
 @runtime_checkable
 class LazyNames(Protocol):
     """Names of which no strings exist yet."""
 
-    def objects(self, events: npt.NDArray[np.intp]) -> Objects:
+    def strings(self, events: npt.NDArray[np.intp]) -> Texts:
         """Some of them."""
 
 
@@ -77,13 +87,11 @@ class EventBatch:
             0 if first else self.skipped,
         )
 
-    def names(self, events: npt.NDArray[np.intp]) -> Objects:
-        """The graph IRIs [m] of some events, None where there is none."""
+    def names(self, events: npt.NDArray[np.intp]) -> Texts:
+        """The graph IRIs [m] of some events, null where there is none."""
         if isinstance(self.graph, LazyNames):
-            return self.graph.objects(events)
-        found = np.empty(len(events), dtype=object)
-        found[:] = [self.graph[i] for i in events.tolist()]
-        return found
+            return self.graph.strings(events)
+        return texts_array([self.graph[i] for i in events.tolist()])
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,42 +108,61 @@ BARE = -1
 """`gpm` of a row that stands for an event without a solution: its instant alone."""
 
 
-@dataclass(slots=True)
-class SolutionBatch:
-    """n rows, each a solution of one GPM on one event (or a bare event), sorted by nothing.
+@dataclass(frozen=True, slots=True)
+class SolutionColumns:
+    """Which columns the solutions of a query have: terms by variable, and numbers of some."""
 
-    `stream` and `gpm` are indexes into the plan's lists; `values[v][i]` is the N-Triples text that
-    row i binds `?v` to, or None. Only variables that a later stage needs are here.
+    variables: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()  # those that conditions between steps read
+
+
+@dataclass(frozen=True, slots=True)
+class SolutionBatch:
+    """n rows, each a solution of one GPM on one event (or a bare event).
+
+    `stream` and `gpm` are indexes into the plan's lists. `event` is an Arrow array of large strings
+    [n]: the IRI of the event's graph, null if it has none. `values[v]` holds the terms that the
+    rows bind `?v` to; `numbers[v]`, for the variables that conditions between steps read, the
+    same terms as float64. Only variables that a later stage needs are here: those of
+    `QueryPlan.columns`. `texts` makes Python strings of what is looked at one by one.
+
+    Rows come in no particular order, though a stage keeps the order it finds.
     """
 
     stream: Int32s
     time: Int64s
     k: Int32s
     gpm: Int32s
-    event: Objects  # graph IRI or None
-    values: dict[str, Objects] = field(default_factory=dict)
+    event: Texts
+    values: dict[str, TermColumn] = field(default_factory=dict)
+    numbers: dict[str, NumberColumn] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.time)
 
+    def texts(self, variable: str, rows: Rows = slice(None)) -> list[str | None]:
+        """The N-Triples texts that some rows bind a variable to, None where it is unbound."""
+        return self.values[variable].texts(rows)
+
     @classmethod
-    def empty(cls, variables: Sequence[str]) -> SolutionBatch:
+    def empty(cls, columns: SolutionColumns) -> SolutionBatch:
         """A batch of no rows."""
-        none = np.empty(0, dtype=object)
+        no_number = NumberColumn(np.empty(0), np.empty(0, np.int8))
         return cls(
             np.empty(0, np.int32),
             np.empty(0, np.int64),
             np.empty(0, np.int32),
             np.empty(0, np.int32),
-            none,
-            dict.fromkeys(variables, none),
+            NO_TEXTS,
+            dict.fromkeys(columns.variables, TermColumn.unbound(0)),
+            dict.fromkeys(columns.numbers, no_number),
         )
 
     @classmethod
-    def concat(cls, batches: Sequence[SolutionBatch], variables: Sequence[str]) -> SolutionBatch:
+    def concat(cls, batches: Sequence[SolutionBatch], columns: SolutionColumns) -> SolutionBatch:
         """One batch of all rows, in order."""
         if not batches:
-            return cls.empty(variables)
+            return cls.empty(columns)
         if len(batches) == 1:
             return batches[0]
         return cls(
@@ -143,62 +170,69 @@ class SolutionBatch:
             np.concatenate([b.time for b in batches]),
             np.concatenate([b.k for b in batches]),
             np.concatenate([b.gpm for b in batches]),
-            np.concatenate([b.event for b in batches]),
-            {v: np.concatenate([b.values[v] for b in batches]) for v in variables},
+            joined([b.event for b in batches]),
+            {v: TermColumn.concat([b.values[v] for b in batches]) for v in columns.variables},
+            {v: NumberColumn.concat([b.numbers[v] for b in batches]) for v in columns.numbers},
         )
 
-    def take(self, rows: npt.NDArray[np.intp] | slice) -> SolutionBatch:
+    def take(self, rows: Rows) -> SolutionBatch:
         """The rows at the given positions, in that order."""
         return SolutionBatch(
             self.stream[rows],
             self.time[rows],
             self.k[rows],
             self.gpm[rows],
-            self.event[rows],
-            {v: c[rows] for v, c in self.values.items()},
+            taken(self.event, rows),
+            {v: c.take(rows) for v, c in self.values.items()},
+            {v: c.take(rows) for v, c in self.numbers.items()},
         )
 
+    def compact(self) -> SolutionBatch:
+        """The same rows without most of the terms that they do not use."""
+        return replace(self, values={v: c.compact() for v, c in self.values.items()})
+
     @staticmethod
-    def schema(variables: Sequence[str]) -> pa.Schema:
-        """The Arrow schema of a batch with these variables (columns `v_NAME`)."""
+    def schema(columns: SolutionColumns) -> pa.Schema:
+        """The Arrow schema of a batch: variable ?x has columns `v_x`, and `n_x` and `k_x` for its
+        value and kind as a number."""
+        terms = pa.dictionary(pa.int32(), pa.large_string())
         return pa.schema(
             [
                 ("stream", pa.int32()),
                 ("time", pa.int64()),
                 ("k", pa.int32()),
                 ("gpm", pa.int32()),
-                ("event", pa.string()),
-                *((f"v_{v}", pa.string()) for v in variables),
+                ("event", pa.large_string()),
+                *((f"v_{v}", terms) for v in columns.variables),
+                *((f"n_{v}", pa.float64()) for v in columns.numbers),
+                *((f"k_{v}", pa.int8()) for v in columns.numbers),
             ]
         )
 
-    def to_arrow(self, variables: Sequence[str]) -> pa.RecordBatch:
-        """The batch as Arrow columns of `schema(variables)`."""
-        columns: list[Any] = [self.stream, self.time, self.k, self.gpm]
-        arrays = [pa.array(c) for c in columns]
-        arrays.append(pa.array(self.event, pa.string()))
-        arrays.extend(pa.array(self.values[v], pa.string()) for v in variables)
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema(variables))
+    def to_arrow(self, columns: SolutionColumns) -> pa.RecordBatch:
+        """The batch as Arrow columns of `schema(columns)`."""
+        arrays: list[Any] = [pa.array(c) for c in (self.stream, self.time, self.k, self.gpm)]
+        arrays.append(self.event)
+        arrays.extend(self.values[v].compact().to_arrow() for v in columns.variables)
+        arrays.extend(pa.array(self.numbers[v].value) for v in columns.numbers)
+        arrays.extend(pa.array(self.numbers[v].kind) for v in columns.numbers)
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema(columns))
 
     @classmethod
-    def from_arrow(cls, batch: pa.RecordBatch, variables: Sequence[str]) -> SolutionBatch:
+    def from_arrow(cls, batch: pa.RecordBatch, columns: SolutionColumns) -> SolutionBatch:
         """The inverse of `to_arrow`; further columns are ignored."""
 
         def ints(name: str) -> Any:
             return batch.column(name).to_numpy(zero_copy_only=False)
-
-        def texts(name: str) -> Objects:
-            out = np.empty(batch.num_rows, dtype=object)
-            out[:] = batch.column(name).to_pylist()
-            return out
 
         return cls(
             ints("stream"),
             ints("time"),
             ints("k"),
             ints("gpm"),
-            texts("event"),
-            {v: texts(f"v_{v}") for v in variables},
+            batch.column("event"),
+            {v: TermColumn.from_arrow(batch.column(f"v_{v}")) for v in columns.variables},
+            {v: NumberColumn(ints(f"n_{v}"), ints(f"k_{v}")) for v in columns.numbers},
         )
 
     def rows(self) -> Iterator[int]:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from spaseq.rdf.arenas import Arena
+from spaseq.rdf.columns import TermColumn, Texts
 from spaseq.rdf.kernels import PAD
 from spaseq.rdf.kernels.gather import gather
 from spaseq.rdf.kernels.tables import find_texts
@@ -20,7 +21,6 @@ from spaseq.rdf.term_tables import (
     Int32s,
     ListedTerms,
     Numbers,
-    Objects,
     TermTable,
     encoded,
 )
@@ -62,37 +62,22 @@ class LazyTerms(TermTable):
     def take(self, codes: Int32s) -> list[str]:
         if len(codes) <= _FEW:
             return [self[code] for code in codes.tolist()]
-        texts: list[str] = self.objects(codes).tolist()
+        column = TermColumn.of_codes(codes, self._count, self.strings)
+        texts: list[str] = column.objects().tolist()
         return texts
 
-    def objects(self, codes: Int32s) -> Objects:
-        """The texts of codes [n], each one object however often it comes; None for a negative."""
-        if len(codes) <= _FEW:
-            return super().objects(codes)
-        used = np.zeros(self._count + 1, np.bool_)
-        used[codes] = True  # -1 is the last
-        used[-1] = False
-        distinct = np.flatnonzero(used)
-        table = np.full(self._count + 1, None, dtype=object)
-        table[distinct] = self.strings(distinct.astype(np.int32)).to_numpy(zero_copy_only=False)
-        found: Objects = table[codes]
-        return found
-
-    def strings(self, codes: Int32s, inner: int = 0) -> Any:
-        """The texts of codes [n], none negative, as an Arrow array of large strings.
-
-        `inner` bytes are left out at both ends of each.
-        """
+    def strings(self, codes: Int32s, inner: int = 0) -> Texts:
+        """The texts of codes [n], none negative; `inner` bytes are left out at both ends."""
         ends, texts = gather(self._arena.buffer, self._arena.spans, codes, inner)
         return pa.LargeStringArray.from_buffers(len(codes), pa.py_buffer(ends), pa.py_buffer(texts))
 
-    def iris(self, codes: Int32s) -> Objects:
-        """The IRIs of codes [n], without brackets; None for what is no IRI."""
-        begins = self._arena.buffer[self._arena.spans[codes, 0]]
-        found = np.full(len(codes), None, dtype=object)
-        named = np.flatnonzero(begins == ord("<"))
-        found[named] = self.strings(codes[named], inner=1).to_numpy(zero_copy_only=False)
-        return found
+    def iris(self, codes: Int32s) -> Texts:
+        """The IRIs of codes [n], without brackets; null for what is no IRI."""
+        named = self._arena.buffer[self._arena.spans[codes, 0]] == ord("<")
+        if named.all():
+            return self.strings(codes, inner=1)
+        places = np.where(named, np.cumsum(named) - 1, 0)
+        return self.strings(codes[named], inner=1).take(pa.array(places, mask=~named))
 
     def find(self, texts: Sequence[str]) -> Int32s:
         flat, ends = encoded(texts)
@@ -130,8 +115,8 @@ class GraphNames(Sequence["str | None"]):
             return GraphNames(self.terms, self.codes[event])
         return _name(self.terms[int(self.codes[event])])
 
-    def objects(self, events: npt.NDArray[np.intp]) -> Objects:
-        """The names of some events."""
+    def strings(self, events: npt.NDArray[np.intp]) -> Texts:
+        """The names of some events, null where there is none."""
         return self.terms.iris(self.codes[events])
 
     def __reduce__(self) -> tuple[Any, ...]:

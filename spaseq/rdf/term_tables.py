@@ -13,11 +13,12 @@ from typing import Any, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
+from spaseq.rdf.columns import Texts, joined, texts_array
 from spaseq.rdf.kinds import OTHER, UNKNOWN
 
 Int32s = npt.NDArray[np.int32]
-Objects = npt.NDArray[np.object_]
 Numbers: TypeAlias = tuple[npt.NDArray[np.float64], npt.NDArray[np.int8]]
 
 ABSENT = -2
@@ -31,12 +32,9 @@ class TermTable(Sequence[str]):
     def take(self, codes: Int32s) -> list[str]:
         """The texts of codes [n], which are not negative."""
 
-    def objects(self, codes: Int32s) -> Objects:
-        """The texts of codes [n]; None for a negative one."""
-        found = np.full(len(codes), None, dtype=object)
-        bound = np.flatnonzero(codes >= 0)
-        found[bound] = self.take(codes[bound])
-        return found
+    def strings(self, codes: Int32s) -> Texts:
+        """The texts of codes [n], which are not negative, as an Arrow array of large strings."""
+        return texts_array(self.take(codes))
 
     @abstractmethod
     def find(self, texts: Sequence[str]) -> Int32s:
@@ -143,8 +141,13 @@ class ExtendedTerms(TermTable):
         texts: list[str] = found.tolist()
         return texts
 
-    def objects(self, codes: Int32s) -> Objects:
-        return super().objects(codes) if self._added else self.base.objects(codes)
+    def strings(self, codes: Int32s) -> Texts:
+        ours = codes >= self._size
+        if not ours.any():
+            return self.base.strings(codes)
+        found = joined([self.base.strings(codes[~ours]), texts_array(self.take(codes[ours]))])
+        places = np.where(ours, np.cumsum(ours) + np.count_nonzero(~ours), np.cumsum(~ours)) - 1
+        return found.take(pa.array(places))
 
     def code(self, text: str) -> int:
         code = self._known.get(text)

@@ -38,7 +38,7 @@ class _Input:
 
     def __init__(self, plan: QueryPlan, knowledge: KnowledgeBase) -> None:
         self.streams = plan.streams
-        self.sorter = RowSorter(plan.variables)
+        self.sorter = RowSorter(plan.columns)
         self._matcher = Matcher(plan, knowledge)
 
     def take(self, events: EventBatch) -> None:

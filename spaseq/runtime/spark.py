@@ -30,7 +30,7 @@ from spaseq.rdf.batches import BadInput
 from spaseq.runtime.chaining import sources
 from spaseq.runtime.job import Job, LateEvent, Stats
 from spaseq.runtime.spark_chain import chained_output
-from spaseq.runtime.spark_rows import OUTPUT_DDL, Message, payload_of, solution_ddl
+from spaseq.runtime.spark_rows import OUTPUT_DDL, Message, payload_of, solution_ddl, widest
 from spaseq.runtime.spark_sequence import run_sequences
 from spaseq.runtime.spark_session import session
 from spaseq.runtime.spark_solve import BoundedSolve, ProgressFile, StoredKnowledge
@@ -108,7 +108,7 @@ def bounded_output(
     `keep` is called for DataFrames that are used more than once, and may persist them.
     """
     plans, count = solve.plans, len(solve.streams)
-    width = max(len(plan.variables) for plan in plans)
+    width = widest(plan.columns for plan in plans)
     solutions = spark.range(0, count, 1, max(1, count)).mapInArrow(
         lambda batches: solve.run(batches), solution_ddl(width)
     )

@@ -18,7 +18,7 @@ from spaseq.errors import SpaseqError
 from spaseq.rdf.batches import EventBatch
 from spaseq.runtime.chaining import RegisteredStream, levels, sources
 from spaseq.runtime.job import Stats
-from spaseq.runtime.spark_rows import OUTPUT, SIDE, SideRows, answer_of, solution_ddl
+from spaseq.runtime.spark_rows import OUTPUT, SIDE, SideRows, answer_of, solution_ddl, widest
 from spaseq.runtime.spark_solve import BoundedSolve
 
 SOURCE = 2**30
@@ -81,7 +81,7 @@ def chained_output(
 
 def _registered(solve: BoundedSolve, output: Any, query: int) -> Any:
     """Stage 1 over the stream that a query registers."""
-    width = max(len(plan.variables) for plan in solve.plans)
+    width = widest(plan.columns for plan in solve.plans)
     answers = output.where(output["query"] == query).repartition(1)
     task = RegisteredSolve(solve, query)
     return (

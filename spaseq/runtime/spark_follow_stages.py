@@ -19,7 +19,7 @@ import pyarrow as pa
 from spaseq.engine import SequenceStage
 from spaseq.errors import InputError, RunError, SpaseqError
 from spaseq.plan.nodes import QueryPlan
-from spaseq.rdf.batches import BadInput, EventBatch, SolutionBatch
+from spaseq.rdf.batches import BadInput, EventBatch, SolutionBatch, SolutionColumns
 from spaseq.rdf.blocks import OnBad
 from spaseq.rdf.instants import InstantCounter
 from spaseq.rdf.readers import ArrivalClock, StreamOptions, read_file, resolve_paths
@@ -113,7 +113,7 @@ class FollowSolve:
         bucket = buckets(solutions, plan.key, self.buckets)
         for b in np.unique(bucket).tolist():
             mine = solutions.take(np.flatnonzero(bucket == b))
-            payload = pack(mine, plan.variables)
+            payload = pack(mine, plan.columns)
             yield rows(PACKED, 1, query=query, bucket=b, stream=-1, time=0, payload=payload)
 
     def _marks(self, number: int, clock: StreamClock) -> Iterator[pa.RecordBatch]:
@@ -164,19 +164,19 @@ def _in_time(
         yield admitted
 
 
-def pack(solutions: SolutionBatch, variables: Sequence[str]) -> bytes:
+def pack(solutions: SolutionBatch, columns: SolutionColumns) -> bytes:
     """Solutions as Arrow bytes."""
-    batch = solutions.to_arrow(variables)
+    batch = solutions.to_arrow(columns)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
     return bytes(sink.getvalue())
 
 
-def unpack(data: bytes, variables: Sequence[str]) -> SolutionBatch:
+def unpack(data: bytes, columns: SolutionColumns) -> SolutionBatch:
     """The inverse of `pack`."""
     with pa.ipc.open_stream(data) as reader:
-        return SolutionBatch.from_arrow(reader.read_next_batch(), variables)
+        return SolutionBatch.from_arrow(reader.read_next_batch(), columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +232,7 @@ def _take_rows(frames: Iterator[pd.DataFrame], plan: QueryPlan, stage: SequenceS
         columns = (frame[c].tolist() for c in ("stream", "time", "payload"))
         for stream, mark, payload in zip(*columns, strict=True):
             if stream < 0:
-                stage.push(unpack(payload, plan.variables))
+                stage.push(unpack(payload, plan.columns))
             else:
                 marks[stream] = max(marks[stream], mark)
     return max(min(marks), NEVER + 1)

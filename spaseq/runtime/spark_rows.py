@@ -4,7 +4,8 @@ Three kinds of row share each schema, so that one pass over the input yields eve
 
 * *side* rows: what is not an answer - counts, bad inputs, late events, errors - as a pickled
   message; their query is `SIDE`;
-* *solution* rows: a solution of a graph pattern, the plan's variables by position, `v0, v1 ...`;
+* *solution* rows: a solution of a graph pattern, the plan's variables by position, `v0, v1 ...`,
+  and of those it has as numbers the values `n0, n1 ...` and kinds `k0, k1 ...`;
 * *answer* rows: an `Answer` as bytes with the text that orders it.
 """
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 import marshal
 import pickle
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -23,7 +24,8 @@ import pyarrow as pa
 
 from spaseq.algebra.answers import Answer, TraceItem
 from spaseq.errors import SpaseqError
-from spaseq.rdf.batches import BadInput, Int32s, SolutionBatch
+from spaseq.rdf.batches import BadInput, Int32s, SolutionBatch, SolutionColumns
+from spaseq.rdf.columns import NumberColumn, TermColumn
 from spaseq.runtime.job import LateEvent, Stats
 
 SIDE = -1
@@ -37,8 +39,18 @@ OUTPUT = pa.schema([("query", pa.int32()), ("order", pa.string()), ("payload", p
 OUTPUT_DDL = "query int, `order` string, payload binary"
 
 
-def solution_schema(width: int) -> pa.Schema:
-    """Arrow schema of what stage 1 yields; `width` is the most variables that any plan has."""
+def widest(columns: Iterable[SolutionColumns]) -> SolutionColumns:
+    """The most columns that any plan has: terms `v0, v1 ...`, numbers `0, 1 ...`."""
+    given = list(columns)
+    variables = max(len(c.variables) for c in given)
+    numbers = max(len(c.numbers) for c in given)
+    return SolutionColumns(
+        tuple(f"v{i}" for i in range(variables)), tuple(str(i) for i in range(numbers))
+    )
+
+
+def solution_schema(width: SolutionColumns) -> pa.Schema:
+    """Arrow schema of what stage 1 yields; `width` is that of the `widest` plan."""
     return pa.schema(
         [
             ("part", pa.int32()),
@@ -51,18 +63,22 @@ def solution_schema(width: int) -> pa.Schema:
             ("event", pa.string()),
             ("order", pa.string()),
             ("payload", pa.binary()),
-            *((f"v{i}", pa.string()) for i in range(width)),
+            *((v, pa.string()) for v in width.variables),
+            *((f"n{v}", pa.float64()) for v in width.numbers),
+            *((f"k{v}", pa.int8()) for v in width.numbers),
         ]
     )
 
 
-def solution_ddl(width: int) -> str:
+def solution_ddl(width: SolutionColumns) -> str:
     """`solution_schema` as Spark writes it."""
     fixed = (
         "part int, query int, bucket int, time bigint, k int, stream int, gpm int, event string,"
         " `order` string, payload binary"
     )
-    return fixed + "".join(f", v{i} string" for i in range(width))
+    terms = [f", {v} string" for v in width.variables]
+    values = [f", n{v} double" for v in width.numbers]
+    return "".join([fixed, *terms, *values, *(f", k{v} tinyint" for v in width.numbers)])
 
 
 def rows(schema: pa.Schema, n: int, **columns: Any) -> pa.RecordBatch:
@@ -74,6 +90,8 @@ def rows(schema: pa.Schema, n: int, **columns: Any) -> pa.RecordBatch:
             arrays.append(pa.nulls(n, field.type))
         elif isinstance(given, int | str | bytes):
             arrays.append(pa.repeat(pa.scalar(given, field.type), n))
+        elif isinstance(given, pa.Array):
+            arrays.append(given.cast(field.type))
         else:
             arrays.append(pa.array(given, field.type))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
@@ -99,14 +117,19 @@ class SideRows:
 
 def solution_rows(
     solutions: SolutionBatch,
-    variables: Sequence[str],
+    columns: SolutionColumns,
     query: int,
     bucket: Int32s,
     part: Int32s,
     schema: pa.Schema,
 ) -> pa.RecordBatch:
     """Solution rows of one query; `bucket` and `part` are int32[n]."""
-    values = {f"v{i}": solutions.values[v] for i, v in enumerate(variables)}
+    given: dict[str, Any] = {}
+    for i, v in enumerate(columns.variables):
+        given[f"v{i}"] = solutions.values[v].strings()
+    for i, v in enumerate(columns.numbers):
+        numbers = solutions.numbers[v]
+        given[f"n{i}"], given[f"k{i}"] = numbers.value, numbers.kind
     return rows(
         schema,
         len(solutions),
@@ -118,24 +141,24 @@ def solution_rows(
         stream=solutions.stream,
         gpm=solutions.gpm,
         event=solutions.event,
-        **values,
+        **given,
     )
 
 
-def read_solutions(batch: pa.RecordBatch, variables: Sequence[str]) -> SolutionBatch:
+def read_solutions(batch: pa.RecordBatch, columns: SolutionColumns) -> SolutionBatch:
     """The inverse of `solution_rows`."""
 
     def ints(name: str) -> npt.NDArray[Any]:
         return np.asarray(batch.column(name).to_numpy(zero_copy_only=False))
 
-    def texts(name: str) -> npt.NDArray[np.object_]:
-        out = np.empty(batch.num_rows, dtype=object)
-        out[:] = batch.column(name).to_pylist()
-        return out
-
-    values = {v: texts(f"v{i}") for i, v in enumerate(variables)}
     return SolutionBatch(
-        ints("stream"), ints("time"), ints("k"), ints("gpm"), texts("event"), values
+        ints("stream"),
+        ints("time"),
+        ints("k"),
+        ints("gpm"),
+        batch.column("event").cast(pa.large_string()),
+        {v: TermColumn.from_arrow(batch.column(f"v{i}")) for i, v in enumerate(columns.variables)},
+        {v: NumberColumn(ints(f"n{i}"), ints(f"k{i}")) for i, v in enumerate(columns.numbers)},
     )
 
 
@@ -181,11 +204,10 @@ def buckets(solutions: SolutionBatch, key: Sequence[str] | None, count: int) -> 
     return np.asarray(mixed % np.uint64(count), np.int32)
 
 
-def _hashes(texts: npt.NDArray[np.object_]) -> npt.NDArray[np.uint64]:
-    encoded = pa.array(texts, pa.string()).fill_null("").dictionary_encode()
-    distinct = [zlib.crc32(t.encode()) for t in encoded.dictionary.to_pylist()]
-    codes = encoded.indices.to_numpy(zero_copy_only=False)
-    return np.asarray(np.array(distinct, np.uint64)[codes])
+def _hashes(column: TermColumn) -> npt.NDArray[np.uint64]:
+    used = column.compact()
+    distinct = [zlib.crc32(t.encode()) for t in used.terms.to_pylist()]
+    return np.array([*distinct, 0], np.uint64)[used.codes]  # the last is UNBOUND's
 
 
 def runs(batch: pa.RecordBatch) -> Iterator[tuple[int, int, pa.RecordBatch]]:

@@ -65,7 +65,7 @@ class SequenceTask:
             stage = SequenceStage(self.plans[query], self.limit_per_event)
             group = self._group = _Group(query, bucket, stage)
         start = time.perf_counter()
-        solutions = read_solutions(stretch, self.plans[query].variables)
+        solutions = read_solutions(stretch, self.plans[query].columns)
         group.stage.push(solutions)
         # Further rows of the last time may follow in the next batch.
         answers = group.stage.advance(int(solutions.time[-1]) - 1)

@@ -23,6 +23,7 @@ from spaseq.runtime.spark_rows import (
     buckets,
     solution_rows,
     solution_schema,
+    widest,
 )
 
 _PROGRESS_SECONDS = 0.5
@@ -97,7 +98,7 @@ class BoundedSolve:
 
     @property
     def schema(self) -> pa.Schema:
-        return solution_schema(max(len(p.variables) for p in self.plans))
+        return solution_schema(widest(p.columns for p in self.plans))
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """For `mapInArrow`: one int64 column of stream numbers to rows of `schema`."""
@@ -138,7 +139,7 @@ class BoundedSolve:
             plan = self.plans[query]
             bucket = buckets(solutions, plan.key, self.buckets)
             part = (bucket + query) % self.parts
-            yield solution_rows(solutions, plan.variables, query, bucket, part, schema)
+            yield solution_rows(solutions, plan.columns, query, bucket, part, schema)
 
     def _report(self, number: int, stats: Stats) -> None:
         if self.progress is not None:

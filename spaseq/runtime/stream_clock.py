@@ -85,7 +85,7 @@ def select_events(batch: EventBatch, mask: npt.NDArray[np.bool_]) -> EventBatch:
         batch.stream,
         batch.time[mask],
         batch.k[mask],
-        batch.names(np.flatnonzero(mask)).tolist(),
+        batch.names(np.flatnonzero(mask)).to_pylist(),
         np.concatenate([np.zeros(1, np.int64), np.cumsum(chosen)]),
         batch.s[first:last][triples],
         batch.p[first:last][triples],

@@ -12,8 +12,11 @@ from hypothesis import strategies as st
 from spaseq.algebra.answers import Answer
 from spaseq.compile import compile_query
 from spaseq.engine import SequenceStage
+from spaseq.expr.doubles import double_of
 from spaseq.plan.nodes import QueryPlan
 from spaseq.rdf.batches import BARE, SolutionBatch
+from spaseq.rdf.columns import NumberColumn, TermColumn, texts_array
+from spaseq.rdf.kinds import OTHER
 
 STREAMS = ("http://example/2", "http://example/1")
 """The second comes first in order of IRI."""
@@ -71,22 +74,24 @@ def batch(plan: QueryPlan, events: Sequence[Event]) -> SolutionBatch:
                     rows.append((*place, gpm, graph, values))
         if len(rows) == before and plan.needs_instants and not plan.partition:
             rows.append((event.stream, event.time, event.k, BARE, graph, {}))
-    values = {}
+    values, numbers = {}, {}
     for variable in plan.variables:
         column = np.empty(len(rows), dtype=object)
         for i, row in enumerate(rows):
             bound = row[3] != BARE and variable in plan.gpms[row[3]].variables
             column[i] = row[5].get(variable) if bound else None
-        values[variable] = column
-    graphs = np.empty(len(rows), dtype=object)
-    graphs[:] = [row[4] for row in rows]
+        values[variable] = TermColumn.of(column)
+        found = [double_of(t) if t else (np.nan, OTHER) for t in column]
+        kinds = np.array([kind for _, kind in found], np.int8)
+        numbers[variable] = NumberColumn(np.array([value for value, _ in found], float), kinds)
     return SolutionBatch(
         np.array([r[0] for r in rows], np.int32),
         np.array([r[1] for r in rows], np.int64),
         np.array([r[2] for r in rows], np.int32),
         np.array([r[3] for r in rows], np.int32),
-        graphs,
+        texts_array([row[4] for row in rows]),
         values,
+        {v: numbers[v] for v in plan.numbers},
     )
 
 

@@ -56,10 +56,16 @@ def test_texts_and_codes(make: Callable[[list[str]], TermTable]) -> None:
 
 @pytest.mark.parametrize("make", MAKERS)
 @pytest.mark.parametrize("repeat", [1, 30])
-def test_objects(make: Callable[[list[str]], TermTable], repeat: int) -> None:
+def test_texts_by_the_million(make: Callable[[list[str]], TermTable], repeat: int) -> None:
     terms = make(TEXTS)
-    codes = np.append(terms.find(TEXTS[:3]), [-1, -1]).astype(np.int32)
-    assert terms.objects(np.tile(codes, repeat)).tolist() == [*TEXTS[:3], None, None] * repeat
+    codes = np.tile(terms.find(TEXTS[:3]), repeat)
+    assert terms.take(codes) == terms.strings(codes).to_pylist() == TEXTS[:3] * repeat
+
+
+def test_texts_of_a_table_and_of_those_added_to_it() -> None:
+    terms = ExtendedTerms(lazy(TEXTS))
+    texts = ["<a:x>", TEXTS[0], "<a:y>", TEXTS[1], "<a:x>"]
+    assert terms.strings(terms.encode(texts)).to_pylist() == texts
 
 
 @pytest.mark.parametrize("make", MAKERS)
@@ -97,7 +103,7 @@ def test_names_of_graphs() -> None:
     names = GraphNames(terms, terms.find(["<http://e/1>", "_:b", "<http://e/2>"]))
     assert list(names) == ["http://e/1", None, "http://e/2"]
     assert list(names[1:]) == [None, "http://e/2"]
-    assert names.objects(np.array([2, 1])).tolist() == ["http://e/2", None]
+    assert names.strings(np.array([2, 1])).to_pylist() == ["http://e/2", None]
     assert pickle.loads(pickle.dumps(names)) == ["http://e/1", None, "http://e/2"]
 
 

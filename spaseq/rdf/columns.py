@@ -1,0 +1,186 @@
+"""Columns of solutions: terms with each distinct text stored once, names, and numbers.
+
+Nothing here makes a Python object per row; `texts` makes those of the rows that are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Int32s = npt.NDArray[np.int32]
+Rows: TypeAlias = "npt.NDArray[np.intp] | slice"
+
+UNBOUND = -1
+"""The code of an unbound variable."""
+
+Texts: TypeAlias = Any
+"""An Arrow array of large strings; pyarrow has no types."""
+
+NO_TEXTS: Texts = pa.array([], pa.large_string())
+
+
+def texts_array(texts: Sequence[str | None]) -> Texts:
+    """Python strings, or None, as an Arrow array of large strings."""
+    return pa.array(texts, pa.large_string())
+
+
+def taken(array: Texts, rows: Rows) -> Texts:
+    """The rows of an Arrow array."""
+    if isinstance(rows, slice):
+        start, end, _ = rows.indices(len(array))
+        return array.slice(start, max(end - start, 0))
+    return array.take(pa.array(rows))
+
+
+def joined(arrays: Sequence[Texts]) -> Texts:
+    """Arrow arrays one after the other."""
+    return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
+
+
+def distinct_codes(codes: Int32s, limit: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """(the distinct codes, ascending, and which of them each row has); -1 <= codes < limit."""
+    if len(codes) < limit // _SPARSE:
+        used, which = np.unique(codes, return_inverse=True)
+        return used.astype(np.intp), which
+    mark = np.zeros(limit + 1, dtype=np.bool_)  # by code + 1
+    mark[codes + 1] = True
+    place = np.cumsum(mark) - 1
+    return np.flatnonzero(mark) - 1, place[codes + 1]
+
+
+_SPARSE = 16  # so many times fewer rows than codes are sorted rather than marked in a table
+
+
+@dataclass(frozen=True, slots=True)
+class TermColumn:
+    """n terms or unbound places.
+
+    `codes` int32 [n] are positions in `terms`, or UNBOUND. `terms` is an Arrow array of large
+    strings, N-Triples texts, all different, so that two codes of one column are equal iff their
+    terms are. Codes of two columns can be compared only if `terms` is the same object. There may be
+    terms that no code stands for.
+    """
+
+    codes: Int32s
+    terms: Texts
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @classmethod
+    def of(cls, texts: Sequence[str | None]) -> TermColumn:
+        """A column of given texts; None is unbound."""
+        return cls.from_arrow(texts_array(texts))
+
+    @classmethod
+    def unbound(cls, size: int) -> TermColumn:
+        """A column without any term."""
+        return cls(np.full(size, UNBOUND, np.int32), NO_TEXTS)
+
+    @classmethod
+    def concat(cls, columns: Sequence[TermColumn]) -> TermColumn:
+        """The columns one after the other."""
+        first = columns[0]
+        if len(columns) == 1:
+            return first
+        bound = [c for c in columns if len(c.terms)]
+        if not bound or all(c.terms is bound[0].terms for c in bound):
+            terms = bound[0].terms if bound else NO_TEXTS
+            return cls(np.concatenate([c.codes for c in columns]), terms)
+        unified = pa.chunked_array([c.compact().to_arrow() for c in columns]).unify_dictionaries()
+        codes = [_codes(chunk.indices) for chunk in unified.chunks]
+        return cls(np.concatenate(codes), unified.chunk(0).dictionary)
+
+    def take(self, rows: Rows) -> TermColumn:
+        """The rows at the given positions; `terms` stays the same object."""
+        return TermColumn(self.codes[rows], self.terms)
+
+    def compact(self) -> TermColumn:
+        """The same column without the terms that it does not use, if they are many."""
+        if len(self.terms) <= 2 * len(self.codes):
+            return self
+        terms = self.terms
+        return self.of_codes(self.codes, len(terms), lambda used: terms.take(pa.array(used)))
+
+    @classmethod
+    def of_codes(cls, codes: Int32s, limit: int, strings: Callable[[Int32s], Texts]) -> TermColumn:
+        """A column from codes [n] below `limit` of another table, whose texts `strings` makes."""
+        used, places = distinct_codes(codes, limit)
+        unbound = len(used) > 0 and used[0] < 0
+        return cls(
+            (places - unbound).astype(np.int32), strings(used[int(unbound) :].astype(np.int32))
+        )
+
+    def texts(self, rows: Rows = slice(None)) -> list[str | None]:
+        """The texts of some rows, None where unbound; equal texts are one object."""
+        return self.objects(rows).tolist()  # type: ignore[no-any-return]
+
+    def objects(self, rows: Rows = slice(None)) -> npt.NDArray[np.object_]:
+        """`texts` as an array."""
+        part = self.take(rows).compact()
+        table = np.full(len(part.terms) + 1, None, dtype=object)  # the last is UNBOUND's
+        table[:-1] = part.terms.to_numpy(zero_copy_only=False)
+        return table[part.codes]
+
+    def strings(self) -> Texts:
+        """The texts of all rows, null where unbound, as an Arrow array of large strings."""
+        if not len(self.terms):
+            return pa.nulls(len(self), pa.large_string())
+        return self.terms.take(_indices(self.codes))
+
+    def to_arrow(self) -> Any:
+        """The column as an Arrow dictionary array."""
+        return pa.DictionaryArray.from_arrays(_indices(self.codes), self.terms)
+
+    @classmethod
+    def from_arrow(cls, array: Any) -> TermColumn:
+        """The column of an Arrow array of strings, with a dictionary or without."""
+        if not pa.types.is_dictionary(array.type):
+            array = array.cast(pa.large_string()).dictionary_encode()
+        return cls(_codes(array.indices), array.dictionary)
+
+
+def _indices(codes: Int32s) -> Any:
+    unbound = codes < 0
+    return pa.array(codes, pa.int32(), mask=unbound if unbound.any() else None)
+
+
+def _codes(indices: Any) -> Int32s:
+    if indices.null_count:
+        indices = indices.fill_null(UNBOUND)
+    codes: Int32s = indices.to_numpy(zero_copy_only=False)
+    return codes
+
+
+@dataclass(frozen=True, slots=True)
+class NumberColumn:
+    """n numbers: `value` float64 [n] and `kind` int8 [n], which says what the value stands for.
+
+    The kinds are those of `spaseq.rdf.kinds`, none of them UNKNOWN; `value` is NaN where the kind
+    is OTHER.
+    """
+
+    value: npt.NDArray[np.float64]
+    kind: npt.NDArray[np.int8]
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    @classmethod
+    def concat(cls, columns: Sequence[NumberColumn]) -> NumberColumn:
+        """The columns one after the other."""
+        if len(columns) == 1:
+            return columns[0]
+        return cls(
+            np.concatenate([c.value for c in columns]), np.concatenate([c.kind for c in columns])
+        )
+
+    def take(self, rows: Rows) -> NumberColumn:
+        """The rows at the given positions."""
+        return NumberColumn(self.value[rows], self.kind[rows])
