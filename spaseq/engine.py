@@ -17,17 +17,20 @@ import numpy as np
 
 from spaseq.algebra.answers import AFTER_ALL, Answer, Instant, TraceItem
 from spaseq.algebra.construct import constructed
+from spaseq.algebra.late import EVENT
 from spaseq.automaton.after_match import AfterMatchFilter
 from spaseq.automaton.evaluators.registers import Found
-from spaseq.automaton.machine import GpmColumns, Machine
+from spaseq.automaton.machine import GpmColumns, LateColumns, Machine
 from spaseq.automaton.selection import Position, select
 from spaseq.automaton.sequencer import Entry, PartitionKey, PartitionMatch, Sequencer
 from spaseq.automaton.work import Work
 from spaseq.errors import RunError
 from spaseq.expr.compile import compile_filter, compile_term
+from spaseq.gpm.late import LateEvaluator
 from spaseq.gpm.stage import Matcher
+from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.evaluators import limits, selects
-from spaseq.plan.nodes import QueryPlan
+from spaseq.plan.nodes import GpmPlan, QueryPlan
 from spaseq.rdf.batches import BARE, SolutionBatch
 
 __all__ = ["Matcher", "SequenceStage"]
@@ -48,15 +51,22 @@ class SequenceStage:
 
     `limit_per_event` bounds the answers of one end instant and one partition (PARTITION BY's, or
     one value of the inferred key); `withheld` counts the others. What counts are answers: matches
-    that HAVING, the selection strategy, AFTER MATCH and DISTINCT have left.
+    that HAVING, the selection strategy, AFTER MATCH and DISTINCT have left. `knowledge` is read by
+    GPMs that are evaluated here, because they depend on bindings of earlier steps.
     """
 
-    def __init__(self, plan: QueryPlan, limit_per_event: int | None = None) -> None:
+    def __init__(
+        self,
+        plan: QueryPlan,
+        limit_per_event: int | None = None,
+        knowledge: KnowledgeBase | None = None,
+    ) -> None:
         self._plan = plan
         early = limits(plan)
         self._limit = None if early else limit_per_event
         self._withheld = 0
-        columns = [GpmColumns(g.variables, g.conditions, g.certain) for g in plan.gpms]
+        columns = [_columns(g) for g in plan.gpms]
+        late = LateEvaluator(plan, knowledge or KnowledgeBase.empty())
         names = [g.name for g in plan.gpms]
         self._machine = Machine(
             plan.program,
@@ -72,6 +82,7 @@ class SequenceStage:
             streams=plan.streams,
             limit=limit_per_event if early else None,
             limit_key=tuple(v for v in plan.key or () if v not in plan.partition),
+            solve=late.solve,
         )
         self._sequencer = Sequencer(self._machine)
         self._buffer: list[SolutionBatch] = []
@@ -272,6 +283,14 @@ class SequenceStage:
             raise RunError(f"the state is of another query than {self._plan.name}")
         sequencer, self._buffer, self._filters, self._withheld = state
         self._sequencer.take_up(sequencer)
+
+
+def _columns(gpm: GpmPlan) -> GpmColumns:
+    late = None
+    if gpm.late is not None:
+        event = gpm.variables.index(EVENT)
+        late = LateColumns(event, gpm.late.reads, gpm.late.parameters)
+    return GpmColumns(gpm.variables, gpm.conditions, gpm.certain, late)
 
 
 class MatchEnv:

@@ -62,7 +62,7 @@ class Engine:
         self._names = stream_names([self._plan])
         self._counters = {iri: InstantCounter() for iri in self._plan.streams}
         self._matcher = Matcher(self._plan, knowledge)
-        self._stage = SequenceStage(self._plan, limit_per_event)
+        self._stage = SequenceStage(self._plan, limit_per_event, knowledge)
         self._now: int | None = None  # time of the latest event
         self._done: int | None = None  # nothing at or before it follows
         self._closed = False

@@ -1,98 +1,107 @@
-"""Bindings of earlier steps and a pattern: what can wait for them, and what cannot.
+"""What it means that bindings are substituted into a pattern.
 
-LANGUAGE section 3 substitutes the bindings of earlier steps into a graph pattern, and SPARQL those
-of a solution into the pattern of EXISTS. Instead, a pattern is evaluated by itself and joined with
-the bindings afterwards; here stands what that takes.
+LANGUAGE section 3 evaluates a graph pattern with the bindings of earlier steps substituted into it,
+and SPARQL 1.1 section 18.6 the pattern of EXISTS with those of a solution. SPARQL leaves open what
+becomes of a variable that stands where no term may stand. Here, and so everywhere in spaseq, a
+substituted variable *keeps its name and has its value*:
+
+- In triple patterns, property paths and after GRAPH it stands for its value, also inside OPTIONAL,
+  MINUS, UNION and EXISTS. Each such pattern binds it, so MINUS finds it shared if it is in scope on
+  both sides. A path of length zero goes from a value that the graph does not have to itself.
+- In expressions it has its value, whether or not it is in scope of the FILTER's group.
+- BIND(... AS ?x) and VALUES give the solutions that agree with its value, by term; where BIND fails
+  or VALUES says UNDEF, it is the value.
+- A sub-SELECT's variables that it does not project are other variables, and are not substituted.
+  ORDER BY, LIMIT and aggregates come afterwards.
+- A value that cannot stand in its place (a literal as a subject) matches nothing.
+
+Where a variable has no value yet, the pattern is evaluated as it stands.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from spaseq.algebra import nodes as n
-from spaseq.algebra.groups import conjoined, conjuncts
-from spaseq.algebra.scope import certain, possible
+from spaseq.algebra.mapping import expressions, mapped
+from spaseq.algebra.scope import certain, possible, term_variables
 from spaseq.lang import ast
-from spaseq.lang.variables import exists_uses, expression_variables, looks_back, pattern_mentions
+from spaseq.lang.variables import exists_uses, expression_variables, pattern_mentions
 
-Deferred = tuple[ast.Expr, ...]
+Values = Mapping[str, str]
+"""Terms by variable."""
 
 
-def lifted(pattern: n.Pattern) -> tuple[n.Pattern, Deferred]:
-    """The pattern without the FILTER conjuncts that look at other bindings, and those.
+def substituted(pattern: n.Pattern, values: Values) -> n.Pattern:
+    """The pattern with values substituted; its solutions bind the variables in scope to them.
 
-    They mention a variable not in scope of their group, or use PREV, TIMESTAMP or an aggregate, and
-    stand where a FILTER commutes with all that is around it.
+    >>> bgp = n.BGP((n.TriplePattern(ast.Var("x"), "<http://e/p>", ast.Var("y")),))
+    >>> print(substituted(bgp, {"x": "<http://e/a>"}).left.triples[0].subject)
+    <http://e/a>
     """
+    if not values:
+        return pattern
     match pattern:
-        case n.Filter(expr, inner):
-            return _split_filter(expr, inner)
-        case n.Join(left, right):
-            left, first = lifted(left)
-            right, second = lifted(right)
-            return n.Join(left, right), first + second
-        case n.LeftJoin(left, right, expr):
-            left, deferred = lifted(left)
-            return n.LeftJoin(left, right, expr), deferred
-        case n.Minus(left, right):
-            left, deferred = lifted(left)
-            return n.Minus(left, right), deferred
-        case n.Extend(inner, variable, expr):
-            inner, deferred = lifted(inner)
-            return n.Extend(inner, variable, expr), deferred
+        case n.BGP(triples):
+            ground = n.BGP(tuple(_triple(t, values) for t in triples))
+            return _knowing(ground, values, possible(pattern))
+        case n.Path(subject, path, object_):
+            inner = n.Path(_term(subject, values), path, _term(object_, values))
+            return _knowing(inner, values, possible(pattern))
         case n.Graph(name, inner):
-            inner, deferred = lifted(inner)
-            return n.Graph(name, inner), deferred
+            known = term_variables(name)
+            return _knowing(n.Graph(_name(name, values), substituted(inner, values)), values, known)
+        case n.Table(variables):
+            return _knowing(pattern, values, variables)
+        case n.Service():
+            return _knowing(pattern, values, possible(pattern))
+        case n.Project(inner, variables):
+            shown = {v: t for v, t in values.items() if v in variables or n.is_reserved(v)}
+            return n.Project(substituted(inner, shown), variables)
+        case n.Extend(inner, variable):
+            found = _with_expressions(pattern, values)
+            return _knowing(found, values, (variable,))
         case _:
-            return pattern, ()
+            return _with_expressions(pattern, values)
 
 
-def _split_filter(expr: ast.Expr, inner: n.Pattern) -> tuple[n.Pattern, Deferred]:
-    scope = possible(inner)
-    inner, deferred = lifted(inner)
-    local: list[ast.Expr] = []
-    back: list[ast.Expr] = []
-    for part in conjuncts([expr]):
-        here = expression_variables(part) <= scope and not looks_back(part)
-        (local if here else back).append(part)
-    kept = conjoined(local)
-    pattern = inner if kept is None else n.Filter(kept, inner)
-    return pattern, deferred + tuple(back)
-
-
-def sensitive(pattern: n.Pattern) -> frozenset[str]:
-    """Variables for which substituting a value differs from joining with it afterwards."""
-    inside = frozenset[str]().union(*map(sensitive, n.children(pattern)))
-    match pattern:
-        case n.LeftJoin(left, right, expr):
-            mentioned = possible(right) | (_mentions(expr) if expr else frozenset())
-            return inside | (mentioned - certain(left))
-        case n.Minus(_, right):
-            return inside | possible(right)
-        case n.Filter(expr, inner) | n.Extend(inner, _, expr):
-            return inside | (_mentions(expr) - certain(inner))
-        case n.Project(_, variables) | n.Group(_, variables):
-            return inside & frozenset(variables)
-        case n.Slice(inner):
-            return possible(inner)
-        case n.Path(path=path) if _may_be_empty(path):
-            return possible(pattern)
-        case _:
-            return inside
-
-
-def _mentions(expr: ast.Expr) -> frozenset[str]:
+def mentions(expr: ast.Expr) -> frozenset[str]:
+    """Variables that an expression may look at, in the patterns of EXISTS too."""
     inner = (pattern_mentions(use.pattern) for use in exists_uses(expr))
     return expression_variables(expr).union(*inner)
 
 
-def _may_be_empty(path: ast.Path) -> bool:
-    match path:
-        case ast.PathRepeat(inner, modifier):
-            return modifier != "+" or _may_be_empty(inner)
-        case ast.PathSequence(parts):
-            return all(map(_may_be_empty, parts))
-        case ast.PathAlternative(parts):
-            return any(map(_may_be_empty, parts))
-        case ast.PathInverse(inner):
-            return _may_be_empty(inner)
-        case _:
-            return False
+def _with_expressions(pattern: n.Pattern, values: Values) -> n.Pattern:
+    """A node that is no leaf: its operands substituted, and its expressions seeing the values."""
+    read = frozenset[str]().union(*map(mentions, expressions(pattern)))
+    found = mapped(pattern, lambda operand: substituted(operand, values))
+    hidden = read & values.keys() - certain(found)
+    match found:
+        case n.LeftJoin(left, right, expr):
+            found = n.LeftJoin(left, _knowing(right, values, hidden), expr)
+        case n.Filter() | n.Extend() | n.OrderBy() | n.Group():
+            found = mapped(found, lambda operand: _knowing(operand, values, hidden))
+    extra = hidden - possible(pattern)
+    return n.Project(found, tuple(sorted(possible(pattern)))) if extra else found
+
+
+def _knowing(pattern: n.Pattern, values: Values, names: Iterable[str]) -> n.Pattern:
+    """The pattern joined with the values of some variables."""
+    known = tuple(sorted(set(names) & values.keys()))
+    if not known:
+        return pattern
+    return n.Join(pattern, n.Table(known, (tuple(values[v] for v in known),)))
+
+
+def _triple(triple: n.TriplePattern, values: Values) -> n.TriplePattern:
+    return n.TriplePattern(*(_term(t, values) for t in triple.terms))
+
+
+def _term(term: n.PatternTerm, values: Values) -> n.PatternTerm:
+    return values.get(term.name, term) if isinstance(term, ast.Var) else term
+
+
+def _name(name: n.PatternTerm, values: Values) -> n.PatternTerm:
+    """A graph's name; what is no IRI names no graph, which the join with the value finds."""
+    value = _term(name, values)
+    return value if isinstance(value, ast.Var) or value[0] == "<" else name

@@ -5,17 +5,32 @@ Built from the plan wherever it runs; it is not pickled.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from spaseq.automaton.nfa import Automaton, Branch, Edge, Program, State, Take
+from spaseq.automaton.runs import Values
 from spaseq.automaton.selection import Strategy
 from spaseq.automaton.window import Window
 from spaseq.automaton.work import Work
-from spaseq.expr.compile import Options, compile_filter
+from spaseq.expr.compile import Options, compile_filter, compile_term
 from spaseq.expr.env import Env
 from spaseq.expr.uses import timestamp_uses
 from spaseq.lang import ast
+
+LateSolver: TypeAlias = Callable[[int, str, tuple[tuple[str, str], ...]], Sequence[Values]]
+"""The solutions of a GPM (its index) on an event (as EVENT holds it) with values substituted."""
+
+
+@dataclass(frozen=True, slots=True)
+class LateColumns:
+    """Of a GPM that is evaluated when its event is taken: the column that holds the event, the
+    variables whose values are substituted, and what else is, by variable."""
+
+    event: int
+    reads: tuple[str, ...]
+    parameters: tuple[tuple[str, ast.Expr], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +41,28 @@ class GpmColumns:
     variables: tuple[str, ...]
     conditions: tuple[ast.Expr, ...] = ()
     certain: frozenset[str] = frozenset()
+    late: LateColumns | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LateTaking:
+    """What is substituted when an event is taken, and the solver that gives the rows then."""
+
+    gpm: int
+    event: int  # column
+    inputs: tuple[tuple[str, Callable[[Env], str | None]], ...]
+    solve: LateSolver
+
+    def solutions(self, values: Values, env: Env) -> Iterator[Values]:
+        """The values of the rows that a row of the core stands for; `env` knows earlier bindings
+        only."""
+        event = values[self.event]
+        assert event is not None
+        known = ((name, term(env)) for name, term in self.inputs)
+        for found in self.solve(self.gpm, event, tuple((n, t) for n, t in known if t is not None)):
+            agree = zip(values, found, strict=True)
+            if all(a is None or i == self.event or a == b for i, (a, b) in enumerate(agree)):
+                yield found
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +74,7 @@ class Taking:
     groups: tuple[tuple[int, str], ...]  # (column, variable) joined within a repetition
     key: tuple[int, ...]  # columns of the edge's key
     conditions: tuple[Callable[[Env], bool], ...]
+    late: LateTaking | None = None
 
 
 @dataclass(slots=True)
@@ -57,6 +95,7 @@ class Machine:
     limit: int | None = None  # matches that one instant may emit, if the evaluator sees to it
     limit_key: tuple[str, ...] = ()  # ... for each value of these variables of the key
     work: Work = field(default_factory=Work)  # of registers and lazy, over all partitions
+    solve: LateSolver | None = None  # needed where a GPM is late
     takings: dict[int, Taking] = field(init=False)
     edges_of: dict[int, tuple[Edge, ...]] = field(init=False)  # GPM -> edges that take it
     target: dict[int, State] = field(init=False)  # edge -> the state it leads to
@@ -93,7 +132,8 @@ class Machine:
 
     def _taking(self, label: Take, compiled: list[tuple[Callable[[Env], bool], ...]]) -> Taking:
         variables = self.gpms[label.gpm].variables
-        columns = {v: i for i, v in enumerate(variables)}
+        late = self.gpms[label.gpm].late
+        columns = {v: i for i, v in enumerate(variables) if late is None or i != late.event}
         grouped = {v for v, view in label.views.items() if view.kind == "current"}
         return Taking(
             columns,
@@ -101,7 +141,17 @@ class Machine:
             tuple((i, v) for v, i in columns.items() if v in grouped),
             tuple(columns[v] for v in label.key),
             compiled[label.gpm],
+            self._late(label.gpm),
         )
+
+    def _late(self, gpm: int) -> LateTaking | None:
+        late = self.gpms[gpm].late
+        if late is None:
+            return None
+        assert self.solve is not None
+        reads: list[tuple[str, ast.Expr]] = [(v, ast.Var(v)) for v in late.reads]
+        inputs = [(v, compile_term(e, self.expressions)) for v, e in [*reads, *late.parameters]]
+        return LateTaking(gpm, late.event, tuple(inputs), self.solve)
 
 
 def _automata(program: Program) -> list[Automaton]:

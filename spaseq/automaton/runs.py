@@ -15,7 +15,10 @@ from spaseq.algebra.answers import Instant
 from spaseq.automaton.arena import NIL
 from spaseq.automaton.nfa import Automaton, Edge, State
 
-Row: TypeAlias = tuple[int, int, int, str | None, tuple[str | None, ...]]
+Values: TypeAlias = tuple[str | None, ...]
+"""Terms by a GPM's variables."""
+
+Row: TypeAlias = tuple[int, int, int, str | None, Values]
 """A solution: stream index, time (ms), k, event IRI, values by the GPM's variables."""
 
 

@@ -228,6 +228,9 @@ class _Compiler:
                 return leaves.iri_function(self.value(operand), self.options.base)
             case ast.Call("BNODE", (operand,)):
                 return leaves.blank_node_function(self.value(operand))
+            case ast.Call("BNODE", (operand, ast.Var(solution))):
+                own = leaves.variable_term(solution)
+                return leaves.labelled_node_function(self.value(operand), own)
         builtin = self.builtin(expr)
         if builtin.gives_term:
             return leaves.decoded(self.term(expr))

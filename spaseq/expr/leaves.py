@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import TypeAlias
 
 from spaseq.expr.env import BlankNodeScope, Env
@@ -16,7 +17,7 @@ from spaseq.expr.extension import Function
 from spaseq.expr.functions.rdf_terms import fresh_blank_node
 from spaseq.expr.functions.strings import simple
 from spaseq.expr.numbers import write_integer
-from spaseq.expr.values import Iri, Value, decode
+from spaseq.expr.values import BlankNode, Iri, Value, decode
 from spaseq.lang import ast
 from spaseq.lang.iris import is_absolute, resolve
 from spaseq.rdf.terms import iri_text, literal_text
@@ -137,6 +138,16 @@ def blank_node_function(operand: ValueOf) -> ValueOf:
         if isinstance(env, BlankNodeScope):
             return decode(env.blank_node(label))
         return fresh_blank_node()
+
+    return run
+
+
+def labelled_node_function(operand: ValueOf, solution: TermOf) -> ValueOf:
+    """BNODE(label), where a term tells solutions apart."""
+
+    def run(env: Env) -> Value:
+        key = f"{solution(env)}{simple(operand(env))}".encode()
+        return BlankNode("f" + blake2b(key, digest_size=16).hexdigest())
 
     return run
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from spaseq.algebra import nodes as n
+from spaseq.algebra.deferral import lifted, sensitive
 from spaseq.algebra.groups import conjoined, translate_group
 from spaseq.algebra.scope import possible, visible
-from spaseq.algebra.substitution import lifted
+from spaseq.algebra.substitution import substituted
 from spaseq.gpm.joins import merged, pairs
-from spaseq.gpm.solutions import Bools, Solutions
+from spaseq.gpm.solutions import Bools, Rows, Solutions
 from spaseq.lang import ast
 from spaseq.lang.rewriting import rewritten
 from spaseq.lang.variables import exists_uses
@@ -19,8 +21,55 @@ from spaseq.rdf.terms import literal_text
 from spaseq.rdf.vocabulary import XSD
 
 Test = Callable[[ast.Expr, Solutions], Bools]
+Evaluate = Callable[[n.Pattern], Solutions]
 
 _BOOLEANS = [literal_text(text, XSD + "boolean") for text in ("false", "true")]
+
+
+@dataclass(frozen=True, slots=True)
+class _Existence:
+    """One pattern of EXISTS: `pattern` and `condition` are its `lifted` form.
+
+    Values of the variables `substituted` are put into the `whole` pattern; what the solutions have
+    for others is joined with afterwards.
+    """
+
+    whole: n.Pattern
+    pattern: n.Pattern
+    condition: ast.Expr | None
+    substituted: frozenset[str]
+
+    @classmethod
+    def of(cls, whole: n.Pattern) -> _Existence:
+        pattern, conditions = lifted(whole)
+        return cls(whole, pattern, conjoined(conditions), sensitive(pattern))
+
+    def rows(
+        self, found: Solutions, evaluate: Evaluate, evaluate_once: Evaluate, test: Test
+    ) -> Rows:
+        """The rows of the solutions for which the pattern has a solution; they may repeat."""
+        names = sorted(v for v in found.columns if v in self.substituted)
+        if names:
+            return self._by_value(found, names, evaluate_once)
+        inner = evaluate(self.pattern).only(visible(possible(self.pattern)))
+        rows, others = pairs(found, inner)
+        if self.condition is None:
+            return rows
+        return rows[test(self.condition, merged(found, inner, (rows, others)))]
+
+    def _by_value(self, found: Solutions, names: list[str], evaluate: Evaluate) -> Rows:
+        """The pattern is evaluated for each distinct combination of values."""
+        table = np.stack([found.columns[v] for v in names])
+        combinations, which = np.unique(table, axis=1, return_inverse=True)
+        which = which.reshape(-1)
+        hits = [np.empty(0, np.intp)]
+        for number, codes in enumerate(combinations.T.tolist()):
+            rows = np.flatnonzero(which == number)
+            bound = {v: found.lexicon.texts[c] for v, c in zip(names, codes, strict=True) if c >= 0}
+            pattern = substituted(self.whole, bound)
+            inner = evaluate(pattern).only(visible(possible(pattern)))
+            hits.append(rows[pairs(found.take(rows), inner)[0]])
+        return np.concatenate(hits)
 
 
 class ExistsTests:
@@ -28,10 +77,7 @@ class ExistsTests:
 
     def __init__(self, expr: ast.Expr) -> None:
         self._uses = {use: f"{n.RESERVED}?{i}" for i, use in enumerate(exists_uses(expr))}
-        self._patterns: dict[ast.Exists, tuple[n.Pattern, ast.Expr | None]] = {}
-        for use in self._uses:
-            pattern, conditions = lifted(translate_group(use.pattern))
-            self._patterns[use] = pattern, conjoined(conditions)
+        self._patterns = {use: _Existence.of(translate_group(use.pattern)) for use in self._uses}
         self.expr: ast.Expr = rewritten(expr, self._variable) if self._uses else expr
         """The expression with variables for EXISTS."""
 
@@ -46,17 +92,17 @@ class ExistsTests:
     def answered(
         self,
         found: Solutions,
-        evaluate: Callable[[n.Pattern], Solutions],
+        evaluate: Evaluate,
+        evaluate_once: Evaluate,
         test: Test,
     ) -> Solutions:
-        """The solutions, which are of events if any pattern's are, with EXISTS as columns."""
+        """The solutions, which are of events if any pattern's are, with EXISTS as columns.
+
+        `evaluate` may remember what it knows of a pattern; `evaluate_once` must not.
+        """
         for use, name in self._uses.items():
-            pattern, condition = self._patterns[use]
-            inner = evaluate(pattern).only(visible(possible(pattern)))
-            rows, others = pairs(found, inner)
-            if condition is not None:
-                rows = rows[test(condition, merged(found, inner, (rows, others)))]
             holds = np.full(found.size, use.negated)
+            rows = self._patterns[use].rows(found, evaluate, evaluate_once, test)
             holds[rows] = not use.negated
             codes = found.lexicon.encode(_BOOLEANS)
             found = found.with_column(name, codes[holds.astype(np.intp)])

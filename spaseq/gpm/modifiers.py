@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from spaseq.algebra.nodes import RESERVED
 from spaseq.expr.aggregates import AGGREGATES, Elements, group_concat
 from spaseq.expr.columns import extend_column
 from spaseq.expr.compile import Options
@@ -32,6 +34,17 @@ def extended(found: Solutions, variable: str, expr: ast.Expr, options: Options) 
     """The solutions with an expression's value as one more variable."""
     results, which = _values(found, expr, options)
     return found.with_column(variable, encoded(found, results)[which])
+
+
+SOLUTION = RESERVED + "solution"
+"""A variable that tells solutions apart, while BNODE(label) is evaluated."""
+
+
+def numbered(found: Solutions) -> Solutions:
+    """The solutions with a value of their own in SOLUTION."""
+    batch = uuid.uuid4().hex
+    texts = [f'"{batch}.{row}"' for row in range(found.size)]
+    return found.with_column(SOLUTION, found.lexicon.encode(texts))
 
 
 def _values(found: Solutions, expr: ast.Expr, options: Options) -> tuple[list[str | None], Rows]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from spaseq.algebra import nodes as n
 from spaseq.algebra.scope import possible
+from spaseq.expr.blank_nodes import makes_labelled_nodes, with_solution
 from spaseq.expr.columns import filter_rows
 from spaseq.expr.compile import Options
 from spaseq.gpm import joins, modifiers
@@ -66,9 +67,8 @@ class PatternOperators:
                 return self._left_join(left, right, expr, active)
             case n.Table(variables, rows):
                 return self._table(variables, rows)
-            case n.Extend(inner, variable, expr):
-                found, expr = self._answered(self.solutions(inner, active), expr, active)
-                return modifiers.extended(found, variable, expr, self._options)
+            case n.Extend():
+                return self._extended(pattern, active)
             case n.Project(inner, variables):
                 return self.solutions(inner, active).only(variables)
             case n.Distinct(inner):
@@ -84,6 +84,21 @@ class PatternOperators:
                 return modifiers.grouped(found, keys, aggregates, events, self._options)
             case n.Service():
                 raise AssertionError("SERVICE is refused before anything is evaluated")
+
+    def _extended(self, pattern: n.Extend, active: Active) -> Solutions:
+        """BINDs in a row, which share the blank nodes of BNODE(label)."""
+        chain = [pattern]
+        while isinstance(chain[-1].pattern, n.Extend):
+            chain.append(chain[-1].pattern)
+        found = self.solutions(chain[-1].pattern, active)
+        labelled = any(makes_labelled_nodes(step.expr) for step in chain)
+        if labelled:
+            found = modifiers.numbered(found)
+        for step in reversed(chain):
+            expr = with_solution(step.expr, modifiers.SOLUTION) if labelled else step.expr
+            found, expr = self._answered(found, expr, active)
+            found = modifiers.extended(found, step.variable, expr, self._options)
+        return found.only([v for v in found.columns if v != modifiers.SOLUTION])
 
     # --- operands -------------------------------------------------------------------------------
 
@@ -182,9 +197,14 @@ class PatternOperators:
         found = tests.answered(
             active.spread(found),
             lambda pattern: self.solutions(pattern, active),
+            lambda pattern: self._passing(pattern, active),
             lambda e, s: self._test(e, s, active),
         )
         return found, tests.expr
+
+    def _passing(self, pattern: n.Pattern, active: Active) -> Solutions:
+        """The solutions of a pattern that does not come back."""
+        return PatternOperators(self._knowledge, self._options).solutions(pattern, active)
 
     def _prepared(self, found: Solutions, expr: ast.Expr, active: Active) -> Solutions:
         """The solutions as they must be for the expression: of events if it has EXISTS."""

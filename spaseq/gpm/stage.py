@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from spaseq.expr.doubles import Doubles
 from spaseq.gpm.evaluator import Bindings, GpmEvaluator
+from spaseq.gpm.late import with_events
 from spaseq.gpm.partitions import VerticalPartition
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.nodes import QueryPlan
@@ -23,8 +24,11 @@ class Matcher:
     def __init__(self, plan: QueryPlan, knowledge: KnowledgeBase) -> None:
         self._plan = plan
         self._streams = {iri: i for i, iri in enumerate(plan.streams)}
-        options = plan.expressions
-        self._evaluators = [GpmEvaluator(g.pattern, knowledge, options) for g in plan.gpms]
+        options, knowledge = plan.expressions, knowledge.only(plan.kbs)
+        self._evaluators = [
+            GpmEvaluator(g.late.core if g.late else g.pattern, knowledge, options)
+            for g in plan.gpms
+        ]
         self._memberships = [
             None if g.membership is None else GpmEvaluator(g.membership, knowledge, options)
             for g in plan.gpms
@@ -42,7 +46,13 @@ class Matcher:
         rows = _Rows(self._plan, stream, index)
         for number, gpm in enumerate(self._plan.gpms):
             if stream in gpm.streams:
-                found = _distinct(self._evaluators[number].evaluate(index))
+                found = self._evaluators[number].evaluate(index)
+                if gpm.late is not None:
+                    certain = {v: found.columns[v] for v in gpm.certain}
+                    found = Bindings(found.event, certain, found.terms)
+                found = _distinct(found)
+                if gpm.late is not None:
+                    found = with_events(found, index)
                 if not set(self._plan.partition) <= gpm.certain:
                     found = self._spread(found, index, stream)
                 rows.add(number, found)

@@ -117,6 +117,11 @@ class KnowledgeBase:
         }
         return KnowledgeBase(self.terms, graphs, self.hash)
 
+    def only(self, graphs: Iterable[str]) -> KnowledgeBase:
+        """The dataset with those of its graphs that are named; the dictionary and the hash stay."""
+        kept = {name: self.graphs[name] for name in dict.fromkeys(graphs) if name in self.graphs}
+        return KnowledgeBase(self.terms, kept, self.hash)
+
     def __len__(self) -> int:
         """How many triples all graphs have together."""
         return sum(len(r) for graph in self.graphs.values() for r in graph.values())

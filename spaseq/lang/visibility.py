@@ -30,7 +30,9 @@ def seen_before(
                 seen.setdefault(use.gpm, set()).update(before)
                 return before | binds.get(use.gpm, frozenset())
             case Repeat(body=body):
-                return walk(body, walk(body, before))
+                # A repetition starts with its group variables unbound.
+                own = set(scope.owned_within(part.id)) if part.is_scope else set()
+                return walk(body, walk(body, before - own) - own)
             case Negation(body=body):
                 walk(body, before | whole)
                 return before

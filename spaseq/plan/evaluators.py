@@ -58,6 +58,9 @@ def choose(candidate: Candidate, forced: str | None = None) -> Choice:
     Raises:
         UsageError: there is no such evaluator, or it cannot run the sequence.
     """
+    late = next((g for g in candidate.gpms if g.late is not None), None)
+    if late is not None and late.late is not None:
+        return _of_late(late.name, late.late.reason, forced)
     facts = _Facts(candidate)
     obstacle = next(facts.obstacles(), None)
     beyond_chain = facts.not_a_chain()
@@ -83,6 +86,13 @@ def choose(candidate: Candidate, forced: str | None = None) -> Choice:
             return Choice(forced, "asked for", facts.key)
         case _:
             raise UsageError(f"no evaluator {forced!r}: registers, lazy, compact or chain")
+
+
+def _of_late(gpm: str, reason: str, forced: str | None) -> Choice:
+    """Runs are what knows the bindings that are to be substituted."""
+    if forced not in (None, "registers"):
+        raise UsageError(f"the {forced} evaluator cannot run this query: {gpm}: {reason}")
+    return Choice("registers", f"{gpm} is evaluated for each partial match: {reason}")
 
 
 def _with_conditions(candidate: Candidate, obstacle: str) -> Choice:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from spaseq.algebra.construct import Template
+from spaseq.algebra.late import Late
 from spaseq.algebra.nodes import Pattern
 from spaseq.automaton.nfa import Program
 from spaseq.automaton.window import Window
@@ -21,17 +22,19 @@ class GpmPlan:
 
     `pattern` holds the FILTERs that concern one event only; `conditions` those that look back at
     earlier steps, which become conditions on the automaton's edges. `membership` is the pattern
-    with every FILTER left out, which decides an event's partitions (None: not needed).
+    with every FILTER left out, which decides an event's partitions (None: not needed). Of a `late`
+    GPM stage 1 evaluates the core, and the automaton the pattern.
     """
 
     name: str
     streams: tuple[int, ...]  # indexes in the plan's streams
     pattern: Pattern
-    variables: tuple[str, ...]  # those a solution may bind, sorted
+    variables: tuple[str, ...]  # those a solution may bind, sorted; of a late GPM, EVENT last
     certain: frozenset[str]  # those every solution binds
     conditions: tuple[ast.Expr, ...] = ()
     membership: Pattern | None = None
     negated: bool = False  # used in negated steps only
+    late: Late | None = None  # evaluated where the sequence takes the event
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,8 @@ import time
 from dataclasses import replace
 
 from spaseq.algebra.construct import Template, template_of
+from spaseq.algebra.late import EVENT
+from spaseq.algebra.nodes import is_reserved
 from spaseq.algebra.support import unsupported
 from spaseq.algebra.translate import GpmAlgebra, split_gpm, without_filters
 from spaseq.automaton.compiler import compile_program
@@ -33,18 +35,21 @@ STATE_FORMAT = 1
 
 def not_supported(resolved: Resolved) -> list[Diagnostic]:
     """What the language has and this version does not evaluate yet, each with its place."""
-    scope = resolved.scope
-    seen = seen_before(resolved.chain, scope, resolved.binds)
-    found = []
-    for gpm in resolved.query.gpms:
-        elsewhere = frozenset(seen.get(gpm.name, set()) - set(scope.owner))
-        found += unsupported(gpm.pattern, elsewhere)
     return [
         Diagnostic(
             "error", "not-supported-yet", f"{what} is not supported yet", span, resolved.source
         )
-        for what, span in found
+        for gpm in resolved.query.gpms
+        for what, span in unsupported(gpm.pattern)
     ]
+
+
+def gpm_algebra(resolved: Resolved) -> dict[str, GpmAlgebra]:
+    """The algebra of each GPM that the sequence uses, by name."""
+    seen = seen_before(resolved.chain, resolved.scope, resolved.binds)
+    used = {o.gpm for o in occurrences(resolved.chain)}
+    gpms = (g for g in resolved.query.gpms if g.name in used)
+    return {g.name: split_gpm(g, frozenset(seen.get(g.name, ()))) for g in gpms}
 
 
 def check_expressions(resolved: Resolved) -> list[Diagnostic]:
@@ -73,10 +78,11 @@ def check_partition(resolved: Resolved) -> list[Diagnostic]:
     """PARTITION BY variables that some solution of a GPM may leave unbound."""
     found = []
     positive = {o.gpm for o in resolved.scope.occurrences if o.negation is None}
+    algebra = gpm_algebra(resolved)
     for gpm in resolved.query.gpms:
         if gpm.name not in positive:
             continue
-        certain = split_gpm(gpm).certain
+        certain = algebra[gpm.name].certain
         for var in resolved.query.partition:
             if var.name in resolved.binds[gpm.name] and var.name not in certain:
                 message = f"PARTITION BY ?{var.name}: GPM {gpm.name} does not always bind it"
@@ -93,9 +99,8 @@ def plan_query(resolved: Resolved, name: str, evaluator: str | None = None) -> Q
         UsageError: `evaluator` is asked for and cannot run the query.
     """
     query = resolved.query
-    used = {o.gpm for o in occurrences(resolved.chain)}
-    gpms = [g for g in query.gpms if g.name in used]
-    algebra = {g.name: split_gpm(g) for g in gpms}
+    algebra = gpm_algebra(resolved)
+    gpms = [g for g in query.gpms if g.name in algebra]
     certain = {n: a.certain for n, a in algebra.items()}
     program = compile_program(resolved.chain, resolved.scope, [g.name for g in gpms], certain)
     partition = tuple(v.name for v in query.partition)
@@ -161,15 +166,19 @@ def _functions(query: ast.Query) -> tuple[Function, ...]:
 def _gpm_plan(
     gpm: ast.Gpm, algebra: GpmAlgebra, streams: list[str], membership: bool, positive: set[str]
 ) -> GpmPlan:
+    variables = sorted(algebra.possible)
+    if algebra.late is not None:
+        variables.append(EVENT)
     return GpmPlan(
         gpm.name,
         tuple(sorted({streams.index(r.name) for r in gpm.streams})),
         algebra.pattern,
-        tuple(sorted(algebra.possible)),
+        tuple(variables),
         algebra.certain,
         algebra.deferred,
         without_filters(algebra.pattern) if membership else None,
         gpm.name not in positive,
+        algebra.late,
     )
 
 
@@ -213,7 +222,7 @@ def _projection(
     for gpm in gpms:
         if gpm.name in positive:
             names.update(dict.fromkeys(gpm.variables))
-    return tuple(Projection(n) for n in names)
+    return tuple(Projection(n) for n in names if not is_reserved(n))
 
 
 def _key(

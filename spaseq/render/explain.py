@@ -89,5 +89,8 @@ def _term(term: PatternTerm) -> str:
 
 def _gpm(plan: QueryPlan, gpm: GpmPlan) -> str:
     streams = ", ".join(plan.stream_names[s] for s in gpm.streams)
-    binds = ", ".join(f"?{v}" for v in gpm.variables)
-    return f"{gpm.name} on {streams} binds {binds or 'nothing'}"
+    binds = ", ".join(f"?{v}" for v in gpm.variables if not is_reserved(v))
+    line = f"{gpm.name} on {streams} binds {binds or 'nothing'}"
+    if gpm.late is None:
+        return line
+    return f"{line}; its core only, the rest in stage 2: {gpm.late.reason}"

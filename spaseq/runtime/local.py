@@ -91,7 +91,7 @@ def _sequence(job: Job, number: int, inputs: list[_Input]) -> Iterator[tuple[int
 
 
 def _answers(job: Job, plan: QueryPlan, sorter: RowSorter) -> Iterator[list[Answer]]:
-    stage = SequenceStage(plan, job.limit_per_event)
+    stage = SequenceStage(plan, job.limit_per_event, job.knowledge)
     for rows, watermark in sorter.batches():
         at = time.perf_counter()
         stage.push(rows)

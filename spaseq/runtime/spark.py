@@ -113,10 +113,10 @@ def bounded_output(
         lambda batches: solve.run(batches), solution_ddl(width)
     )
 
-    limit = solve.limit_per_event
+    limit, knowledge = solve.limit_per_event, solve.knowledge
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return run_sequences(plans, limit, batches)
+        return run_sequences(plans, limit, knowledge, batches)
 
     def sequence(solutions: Any) -> Any:
         ordered = solutions.repartitionById(solve.parts, "part").sortWithinPartitions(

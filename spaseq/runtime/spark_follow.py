@@ -177,7 +177,7 @@ def following_output(spark: Any, job: Job, checkpoint: Checkpoint, watermark_ms:
     solve = FollowSolve(
         job.plans, job.streams, knowledge, checkpoint.buckets, watermark_ms, str(checkpoint.clocks)
     )
-    sequence = FollowSequence(job.plans, job.limit_per_event)
+    sequence = FollowSequence(job.plans, job.limit_per_event, knowledge)
     spark.dataSource.register(RdfDataSource)
     work = spark.readStream.format("rdf").options(
         **source_options(checkpoint.arrivals, job.streams)

@@ -189,6 +189,7 @@ class FollowSequence:
 
     plans: tuple[QueryPlan, ...]
     limit_per_event: int | None = None
+    knowledge: StoredKnowledge | None = None
 
     def step(
         self, key: tuple[int, int], frames: Iterator[pd.DataFrame], state: Any
@@ -209,7 +210,8 @@ class FollowSequence:
     ) -> Iterator[pd.DataFrame]:
         start = time.perf_counter()
         plan = self.plans[query]
-        stage, before = SequenceStage(plan, self.limit_per_event), b""
+        knowledge = self.knowledge.open() if self.knowledge is not None else None
+        stage, before = SequenceStage(plan, self.limit_per_event, knowledge), b""
         if state.exists:
             (before,) = state.get
             stage.restore(before)

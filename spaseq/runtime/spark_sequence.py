@@ -25,6 +25,7 @@ from spaseq.runtime.spark_rows import (
     read_solutions,
     runs,
 )
+from spaseq.runtime.spark_solve import StoredKnowledge
 
 SOURCE = 2**31
 """Side rows of this stage come after those of all streams."""
@@ -46,6 +47,7 @@ class SequenceTask:
     plans: tuple[QueryPlan, ...]
     stats: Stats
     limit_per_event: int | None = None
+    knowledge: StoredKnowledge | None = None
     _group: _Group | None = None
 
     def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -62,7 +64,11 @@ class SequenceTask:
         group = self._group
         if group is None or (group.query, group.bucket) != (query, bucket):
             yield from self._close()
-            stage = SequenceStage(self.plans[query], self.limit_per_event)
+            stage = SequenceStage(
+                self.plans[query],
+                self.limit_per_event,
+                self.knowledge.open() if self.knowledge is not None else None,
+            )
             group = self._group = _Group(query, bucket, stage)
         start = time.perf_counter()
         solutions = read_solutions(stretch, self.plans[query].columns)
@@ -91,12 +97,13 @@ class SequenceTask:
 def run_sequences(
     plans: tuple[QueryPlan, ...],
     limit_per_event: int | None,
+    knowledge: StoredKnowledge,
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """For `mapInArrow`: sorted rows of stage 1 to rows of `OUTPUT`."""
     stats, side = Stats(), SideRows(OUTPUT, SOURCE)
     try:
-        yield from SequenceTask(plans, stats, limit_per_event).rows(batches)
+        yield from SequenceTask(plans, stats, limit_per_event, knowledge).rows(batches)
     except SpaseqError as error:
         yield side.batch([error])
         for _ in batches:  # read to the end, as Spark expects

@@ -1,11 +1,14 @@
-"""What of a GPM one event decides, what waits for earlier steps, and what is refused so far."""
+"""What of a GPM one event decides, what waits for earlier steps, what is evaluated with them."""
 
 from __future__ import annotations
 
 import pytest
 
+from spaseq.algebra import deferral
 from spaseq.algebra.groups import translate_group
-from spaseq.algebra.translate import split_gpm, unsupported, without_filters
+from spaseq.algebra.scope import visible
+from spaseq.algebra.support import unsupported
+from spaseq.algebra.translate import split_gpm, without_filters
 from spaseq.lang.parser import parse
 from tests.algebra.text import expression, gpm_of, group_of, query_of, shown
 
@@ -61,7 +64,7 @@ def test_variables_of_a_gpm_leave_out_its_blank_nodes():
         ("{ { ?e :v ?x } UNION { ?e :w ?y } }", ""),
         ("{ ?e :v ?x OPTIONAL { ?e :w ?y } }", "y"),
         ("{ ?e :v ?x OPTIONAL { ?e :w ?y FILTER(?y > ?z) } }", "yz"),
-        ("{ ?e :v ?x MINUS { ?e :w ?y } }", "ey"),
+        ("{ ?e :v ?x MINUS { ?e :w ?y } }", "y"),
         ("{ ?e :v ?x BIND(?z + 1 AS ?w) }", "z"),
         ("{ { ?e :v ?x } UNION { ?e :w ?y } FILTER(!BOUND(?x)) }", "x"),
         ("{ ?e :v ?x FILTER NOT EXISTS { ?e :w ?z } }", "z"),
@@ -71,7 +74,8 @@ def test_variables_of_a_gpm_leave_out_its_blank_nodes():
     ],
 )
 def test_variables_whose_earlier_values_would_change_the_event_s_own_solutions(group, sensitive):
-    assert split_gpm(gpm_of(group)).sensitive == frozenset(sensitive)
+    pattern, _ = deferral.lifted(translate_group(group_of(group)))
+    assert visible(deferral.sensitive(pattern)) == frozenset(sensitive)
 
 
 @pytest.mark.parametrize(
@@ -81,42 +85,59 @@ def test_variables_whose_earlier_values_would_change_the_event_s_own_solutions(g
         "{ { ?e :v ?x FILTER(?x > ?old) } }",
         "{ ?e :v ?x OPTIONAL { ?e :w ?y FILTER(?y > ?x) } }",
         "{ ?e :v ?x MINUS { ?e :w 3 } FILTER NOT EXISTS { ?e :u ?x FILTER(?x > 1) } }",
+        "{ ?e :v ?x FILTER EXISTS { ?e :w ?z OPTIONAL { ?z :u ?x } } }",
         "{ ?e :p*|!:q ?x BIND(?x + 1 AS ?y) VALUES ?z { 1 } }",
         "{ GRAPH ?g { ?x :p ?y } { SELECT ?x (COUNT(*) AS ?n) { ?x :q ?y } GROUP BY ?x } }",
     ],
 )
-def test_what_is_evaluated(group):
-    assert unsupported(group_of(group), frozenset({"old"})) == []
+def test_what_an_event_decides_alone(group):
+    assert split_gpm(gpm_of(group), frozenset({"old"})).late is None
 
 
 @pytest.mark.parametrize(
-    ("group", "elsewhere", "place"),
+    ("group", "elsewhere", "reason"),
     [
-        ("{ SERVICE :s { ?a ?b ?c } }", "", "SERVICE :s { ?a ?b ?c }"),
-        ("{ ?e :v ?x OPTIONAL { ?e :w ?y } }", "y", "OPTIONAL { ?e :w ?y }"),
-        ("{ ?e :v ?x OPTIONAL { ?e :w ?y FILTER(?y < PREV(?y)) } }", "", "?y < PREV(?y)"),
-        ("{ ?e :v ?x MINUS { ?e :w ?y } }", "e", "MINUS { ?e :w ?y }"),
-        ("{ { ?e :v ?x FILTER(?x < ?y) } ?e :w ?y }", "", "?x < ?y"),
-        ("{ ?e :v ?x FILTER(EXISTS { ?e :w 1 } || ?x < ?old) }", "old",
-         "EXISTS { ?e :w 1 } || ?x < ?old"),
-        ("{ ?e :v ?x FILTER EXISTS { ?e :w ?z OPTIONAL { ?z :u ?x } } }", "",
-         "EXISTS { ?e :w ?z OPTIONAL { ?z :u ?x } }"),
-        ("{ ?e :v ?x FILTER EXISTS { ?e :w ?z FILTER(?z < PREV(?x)) } }", "",
-         "EXISTS { ?e :w ?z FILTER(?z < PREV(?x)) }"),
+        ("{ ?e :v ?x OPTIONAL { ?e :w ?y } }", "y", "?y"),
+        ("{ ?e :v ?x OPTIONAL { ?e :w ?y FILTER(?y < PREV(?y)) } }", "", "PREV"),
+        ("{ ?e :v ?x MINUS { ?e :w ?y } }", "y", "?y"),
+        ("{ { ?e :v ?x FILTER(?x < ?y) } ?e :w ?y }", "y", "?y"),
+        ("{ ?e :v ?x BIND(?x - ?old AS ?y) }", "old", "?old"),
+        ("{ ?e :v ?x FILTER(EXISTS { ?e :w 1 } || ?x < ?old) }", "old", "EXISTS"),
+        ("{ ?e :v ?x FILTER EXISTS { ?e :w ?z OPTIONAL { ?z :u ?old } } }", "old", "?old"),
+        ("{ ?e :v ?x FILTER EXISTS { ?e :w ?z FILTER(?z < PREV(?x)) } }", "", "PREV"),
     ],
-)  # fmt: skip
-def test_what_is_not_evaluated_yet_is_named_with_its_place(group, elsewhere, place):
-    text = query_of(group)
-    found = unsupported(parse(text).gpms[0].pattern, frozenset(elsewhere.split()))
-    assert len(found) == 1
-    [(_, span)] = found
-    assert text[span.start : span.end].strip() == place
+)
+def test_what_needs_the_bindings_of_earlier_steps(group, elsewhere, reason):
+    gpm = gpm_of(group)
+    late = split_gpm(gpm, frozenset(elsewhere.split())).late
+    assert late is not None
+    assert reason in late.reason
+    assert split_gpm(gpm_of("{ ?e :v ?x }"), frozenset(elsewhere.split())).late is None
 
 
-def test_without_knowing_the_other_steps_every_optional_variable_may_have_a_value():
-    group = group_of("{ ?e :v ?x OPTIONAL { ?e :w ?y } }")
-    assert unsupported(group) != []
-    assert unsupported(group, frozenset({"x", "e"})) == []
+@pytest.mark.parametrize(
+    ("group", "core"),
+    [
+        ("{ ?e :v ?x OPTIONAL { ?e :w ?old } }", "BGP(?e :v ?x)"),
+        ("{ ?e :v ?x FILTER(?x > PREV(?x)) MINUS { ?e :w ?old } }", "BGP(?e :v ?x)"),
+        (
+            "{ { ?e :v ?x } UNION { ?e :w ?x FILTER(?x > ?old) } }",
+            "Union(BGP(?e :v ?x), BGP(?e :w ?x))",
+        ),
+        ("{ ?e :v ?x . ?old :p* ?y }", "Join(BGP(?e :v ?x), Z)"),
+    ],
+)
+def test_the_core_is_what_an_event_must_match_whatever_the_bindings(group, core):
+    late = split_gpm(gpm_of(group), frozenset({"old"})).late
+    assert late is not None
+    assert shown(late.core) == core
+
+
+def test_service_is_refused_with_its_place():
+    text = query_of("{ SERVICE :s { ?a ?b ?c } }")
+    [(what, span)] = unsupported(parse(text).gpms[0].pattern)
+    assert what == "SERVICE"
+    assert text[span.start : span.end].strip() == "SERVICE :s { ?a ?b ?c }"
 
 
 def test_without_filters_leaves_out_every_filter_at_any_depth():

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import rdflib
 
+import spaseq
 from spaseq.algebra.groups import translate_group
 from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.gpm.partitions import VerticalPartition
@@ -229,3 +231,47 @@ def test_limits_hold_for_each_event_by_itself():
     events = [[(A, P, ONE), (B, P, TWO)], [(C, P, TWO), (A, P, ONE)]]
     found = solutions("{ { SELECT ?x { ?x :p ?y } ORDER BY DESC(?y) LIMIT 1 } }", events)
     assert found == [rows({"x": B}), rows({"x": C})]
+
+
+# --- GRAPH, EXISTS and BNODE ---------------------------------------------------------------------
+
+
+def test_graph_variables_range_over_the_graphs_that_the_query_names():
+    text = """PREFIX : <http://e/> SELECT ?g ?y WITHIN 1 HOURS FROM STREAM S <http://e/s>
+        FROM NAMED <http://e/kb0>
+        SEQ(A) { DEFINE GPM A ON S { ?x :p ?v GRAPH ?g { ?x :q ?y } } }"""
+    kb = {name: rdflib.Graph() for name in ("http://e/kb0", "http://e/kb1")}
+    for number, graph in enumerate(kb.values()):
+        graph.add((rdflib.URIRef(A[1:-1]), rdflib.URIRef(Q[1:-1]), rdflib.Literal(number)))
+    engine = spaseq.Engine(text, kb)
+    engine.push("S", f"{A} {P} {ONE} .", 1)
+    [answer] = engine.close()
+    assert answer.bindings["g"].n3() == "<http://e/kb0>"
+    assert answer.bindings["y"].to_python() == 0
+
+
+@pytest.mark.parametrize(
+    ("exists", "expected"),
+    [
+        ("{ ?z :q ?w OPTIONAL { ?z :r ?y } }", True),
+        ("{ ?x :q ?w MINUS { ?x :r ?y } }", False),
+        ("{ ?x :q ?w { SELECT ?x { ?x :p ?v } ORDER BY ?v LIMIT 1 } }", True),
+        ("{ ?x :q ?w FILTER NOT EXISTS { ?x :r ?y } }", False),
+        ("{ ?x :q ?w BIND(?y + 1 AS ?u) FILTER(?u = 2) }", True),
+        ("{ ?y :nowhere* ?u }", True),
+        ("{ ?x :q ?w { ?x :q ?u FILTER(?w > ?u) } }", False),
+    ],
+)
+def test_exists_has_the_values_of_the_solution_substituted_at_any_depth(exists, expected):
+    event = [(A, P, ONE), (A, Q, TWO), (A, R, ONE), (B, Q, TWO)]
+    found = solutions(f"{{ ?x :p ?y FILTER EXISTS {exists} }}", [event])
+    assert found == [rows({"x": A, "y": ONE}) if expected else rows()]
+
+
+def test_a_label_has_one_blank_node_in_a_solution_and_another_in_the_next():
+    event = [(A, P, ONE), (B, P, TWO)]
+    text = '{ ?x :p ?y BIND(BNODE("l") AS ?a) BIND(BNODE("l") AS ?b) BIND(BNODE("m") AS ?c) }'
+    [found] = solutions(text, [event])
+    nodes = [dict(row) for row in found]
+    assert all(row["a"] == row["b"] != row["c"] for row in nodes)
+    assert len({row["a"] for row in nodes}) == 2

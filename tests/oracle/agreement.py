@@ -11,6 +11,7 @@ from typing import Any
 
 from spaseq.algebra.answers import Answer as EngineAnswer
 from spaseq.errors import QueryError
+from spaseq.kb.load import load_kb
 from spaseq.lang import ast
 from spaseq.plan.nodes import QueryPlan
 from tests.construct.reference import construct, renamed, texts
@@ -125,6 +126,7 @@ class _Comparison:
     def _run(self, plan: QueryPlan, pieces: list[Piece], arrival: Arrival) -> list[EngineAnswer]:
         streams = self.case.streams.values()
         times = sorted(time for events in streams for time, _, _ in events)
+        arrival.knowledge = load_kb(list((self.case.kb or {}).items()))
         found = arrival.answers(plan, pieces, times)
         if arrival.steps:
             self.extra.add("several-watermarks")

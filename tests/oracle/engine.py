@@ -12,6 +12,7 @@ from spaseq.algebra.answers import Answer
 from spaseq.compile import check_query
 from spaseq.engine import Matcher, SequenceStage
 from spaseq.errors import QueryError, UsageError
+from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import load_kb
 from spaseq.lang import ast
 from spaseq.lang.resolve import resolve
@@ -86,6 +87,7 @@ class Arrival:
 
     random: Random | None = None
     limit: int | None = None
+    knowledge: KnowledgeBase | None = None
     steps: int = 0
     restarts: int = 0
     withheld: int = 0
@@ -94,7 +96,7 @@ class Arrival:
 
     def answers(self, plan: QueryPlan, pieces: list[Piece], times: list[int]) -> list[Answer]:
         """The engine's answers; `times` are those of the events, ascending."""
-        stage = SequenceStage(plan, self.limit)
+        stage = SequenceStage(plan, self.limit, self.knowledge)
         waiting, found, last = list(pieces), list[Answer](), None
         if self.random is not None:
             self.random.shuffle(waiting)
@@ -132,6 +134,6 @@ class Arrival:
         if self.random.random() < 0.5:
             return stage
         self.restarts += 1
-        other = SequenceStage(plan, self.limit)
+        other = SequenceStage(plan, self.limit, self.knowledge)
         other.restore(stage.snapshot())
         return other

@@ -127,7 +127,9 @@ def _mentioned(node: Any) -> set[str]:
         case Variable():
             return {str(node)}
         case dict():
-            return set().union(*map(_mentioned, node.keys()), *map(_mentioned, node.values()))
+            inside = vars(node).get("graph") if isinstance(node, CompValue) else None  # of EXISTS
+            parts = (*node.keys(), *node.values(), inside)
+            return set().union(*map(_mentioned, parts))
         case list() | tuple() | set() | frozenset():
             return set().union(*map(_mentioned, node))
         case _:

@@ -216,11 +216,22 @@ class Partition:
         if gap is not None and run.last is not None and moment.instant[0] - run.last[0] > gap:
             return []
         results = []
-        for row in rows:
+        for row in self._late_rows(wait, rows):
             after = self._take(wait, row, moment)
             if after is not None:
                 results.append(after)
         return results
+
+    def _late_rows(self, wait: Wait, rows: Iterable[Row]) -> Iterator[Row]:
+        """The rows to take; those of a late GPM are found now that the bindings are known."""
+        late = self._machine.takings[wait.edge.id].late
+        if late is None:
+            yield from rows
+            return
+        for row in rows:
+            nothing: Row = (*row[:4], (None,) * len(row[4]))
+            for values in late.solutions(row[4], self._seen(wait, nothing)):
+                yield (*row[:4], values)
 
     def _take(self, wait: Wait, row: Row, moment: Moment) -> Run | None:
         run, edge = wait.run, wait.edge
@@ -268,16 +279,20 @@ class Partition:
         )
 
     def _holds(self, wait: Wait, row: Row, conditions: tuple[Callable[[Env], bool], ...]) -> bool:
-        env, label = self._env, wait.edge.label
-        assert isinstance(label, Take)
-        env.run, env.groups, env.row = wait.run, wait.groups, row
-        env.taking, env.views = self._machine.takings[wait.edge.id], label.views
-        work = self._machine.work
+        env, work = self._seen(wait, row), self._machine.work
         for condition in conditions:
             work.conditions += 1
             if not condition(env):
                 return False
         return True
+
+    def _seen(self, wait: Wait, row: Row) -> TakeEnv:
+        """What a FILTER sees while a waiting run takes a row."""
+        env, label = self._env, wait.edge.label
+        assert isinstance(label, Take)
+        env.run, env.groups, env.row = wait.run, wait.groups, row
+        env.taking, env.views = self._machine.takings[wait.edge.id], label.views
+        return env
 
     def _bind(
         self,

@@ -1,0 +1,131 @@
+"""What of a pattern can wait for bindings that are substituted into it, and what cannot.
+
+Mostly a pattern is evaluated by itself and joined with the bindings afterwards; here stands when
+that gives what `spaseq.algebra.substitution` defines.
+"""
+
+from __future__ import annotations
+
+from spaseq.algebra import nodes as n
+from spaseq.algebra.groups import conjoined, conjuncts
+from spaseq.algebra.scope import certain, possible, term_variables
+from spaseq.algebra.substitution import mentions
+from spaseq.lang import ast
+from spaseq.lang.variables import expression_variables, looks_back
+
+Deferred = tuple[ast.Expr, ...]
+
+
+def lifted(pattern: n.Pattern) -> tuple[n.Pattern, Deferred]:
+    """The pattern without the FILTER conjuncts that look at other bindings, and those.
+
+    They mention a variable not in scope of their group, or use PREV, TIMESTAMP or an aggregate, and
+    stand where a FILTER commutes with all that is around it.
+    """
+    return _lifted(pattern, frozenset())
+
+
+def _lifted(pattern: n.Pattern, outside: frozenset[str]) -> tuple[n.Pattern, Deferred]:
+    """`outside` are the variables that the patterns around this one may bind."""
+    match pattern:
+        case n.Filter(expr, inner):
+            return _split_filter(expr, inner, outside)
+        case n.Join(left, right):
+            left_found, first = _lifted(left, outside | possible(right))
+            right_found, second = _lifted(right, outside | possible(left))
+            return n.Join(left_found, right_found), first + second
+        case n.LeftJoin(left, right, expr):
+            left, deferred = _lifted(left, outside | possible(right))
+            return n.LeftJoin(left, right, expr), deferred
+        case n.Minus(left, right):
+            left, deferred = _lifted(left, outside)
+            return n.Minus(left, right), deferred
+        case n.Extend(inner, variable, expr):
+            inner, deferred = _lifted(inner, outside | {variable})
+            return n.Extend(inner, variable, expr), deferred
+        case n.Graph(name, inner):
+            inner, deferred = _lifted(inner, outside | term_variables(name))
+            return n.Graph(name, inner), deferred
+        case _:
+            return pattern, ()
+
+
+def _split_filter(
+    expr: ast.Expr, inner: n.Pattern, outside: frozenset[str]
+) -> tuple[n.Pattern, Deferred]:
+    scope, sure = possible(inner), certain(inner)
+    inner, deferred = _lifted(inner, outside)
+    local: list[ast.Expr] = []
+    back: list[ast.Expr] = []
+    for part in conjuncts([expr]):
+        names = expression_variables(part)
+        here = names <= scope and not looks_back(part)
+        stays = here or not names & outside <= sure
+        (local if stays else back).append(part)
+    kept = conjoined(local)
+    pattern = inner if kept is None else n.Filter(kept, inner)
+    return pattern, deferred + tuple(back)
+
+
+def sensitive(pattern: n.Pattern) -> frozenset[str]:
+    """Variables for which substituting a value differs from joining with it afterwards."""
+    inside = frozenset[str]().union(*map(sensitive, n.children(pattern)))
+    match pattern:
+        case n.LeftJoin(left, right, expr):
+            mentioned = possible(right) | (mentions(expr) if expr else frozenset())
+            return inside | (mentioned - certain(left))
+        case n.Minus(left, right):
+            return inside | (possible(right) - certain(left))
+        case n.Filter(expr, inner) | n.Extend(inner, _, expr):
+            return inside | (mentions(expr) - certain(inner))
+        case n.Project(_, variables) | n.Group(_, variables):
+            return inside & frozenset(variables)
+        case n.Slice(inner):
+            return possible(inner)
+        case n.Path(path=path) if _may_be_empty(path):
+            return possible(pattern)
+        case _:
+            return inside
+
+
+def _may_be_empty(path: ast.Path) -> bool:
+    match path:
+        case ast.PathRepeat(inner, modifier):
+            return modifier != "+" or _may_be_empty(inner)
+        case ast.PathSequence(parts):
+            return all(map(_may_be_empty, parts))
+        case ast.PathAlternative(parts):
+            return any(map(_may_be_empty, parts))
+        case ast.PathInverse(inner):
+            return _may_be_empty(inner)
+        case _:
+            return False
+
+
+def core(pattern: n.Pattern) -> n.Pattern:
+    """What of a pattern must match whatever is substituted into it.
+
+    Every solution, whatever the values, agrees with a solution of the core over the event alone on
+    all variables that the core certainly binds.
+    """
+    match pattern:
+        case n.Filter(pattern=inner) | n.LeftJoin(inner) | n.Minus(inner) | n.Extend(inner):
+            return core(inner)
+        case n.OrderBy(inner) | n.Slice(inner) | n.Distinct(inner):
+            return core(inner)
+        case n.Join(left, right):
+            return n.Join(core(left), core(right))
+        case n.Union(left, right):
+            return n.Union(core(left), core(right))
+        case n.Graph(name, inner):
+            return n.Graph(name, core(inner))
+        case n.Project(inner, variables):
+            return n.Project(core(inner), variables)
+        case n.Group(inner, keys):
+            return n.Project(core(inner), keys) if keys else n.UNIT
+        case n.Path(path=path) if _may_be_empty(path):
+            return n.UNIT
+        case n.Service():
+            return n.UNIT
+        case _:
+            return pattern

@@ -1,0 +1,92 @@
+"""GPMs that can be evaluated only once the bindings of earlier steps are known.
+
+Where joining with those bindings and testing FILTERs afterwards is not the same as substituting
+them, the pattern is evaluated where the sequence takes the event: stage 1 finds the events that
+match its core, and hands the event on with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from spaseq.algebra import nodes as n
+from spaseq.algebra.deferral import Deferred, core, sensitive
+from spaseq.algebra.groups import translate_group
+from spaseq.algebra.mapping import expressions, mapped, with_expressions
+from spaseq.algebra.scope import visible
+from spaseq.lang import ast
+from spaseq.lang.rewriting import rewritten
+from spaseq.lang.variables import (
+    exists_uses,
+    group_function_uses,
+    prev_uses,
+    timestamp_uses,
+)
+
+EVENT = n.RESERVED + "event"
+"""The variable of a late GPM's solutions that holds the event they are of, as a literal."""
+
+LookBack = ast.Prev | ast.Timestamp | ast.Aggregate
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """How a GPM is evaluated when the sequence takes an event.
+
+    `core` is what an event must match whatever the bindings; `reads` are the variables whose values
+    are substituted; `parameters` the variables that stand for PREV, TIMESTAMP and aggregates.
+    """
+
+    core: n.Pattern
+    reads: tuple[str, ...]
+    parameters: tuple[tuple[str, ast.Expr], ...]
+    reason: str
+
+
+def why_late(pattern: n.Pattern, deferred: Deferred, elsewhere: frozenset[str]) -> str | None:
+    """Why a GPM cannot be evaluated on its event alone; None if it can.
+
+    `pattern` and `deferred` are what `lifted` made of it; `elsewhere` are the variables that may
+    have a value before.
+    """
+    hidden = sorted(visible(sensitive(pattern)) & elsewhere)
+    if hidden:
+        return f"what matches depends on the value that an earlier step gives ?{hidden[0]}"
+    if next(_look_backs(pattern), None) is not None:
+        return "PREV, TIMESTAMP or an aggregate stands where it cannot be tested afterwards"
+    if any(exists_uses(expr) for expr in deferred):
+        return "EXISTS stands in one condition with bindings of earlier steps"
+    return None
+
+
+def late(pattern: n.Pattern, variables: frozenset[str], reason: str) -> tuple[n.Pattern, Late]:
+    """The pattern with variables for what looks back, and what its evaluation needs.
+
+    `variables` are all that its text mentions.
+    """
+    names: dict[LookBack, str] = {}
+
+    def named(node: ast.Node) -> ast.Node | None:
+        match node:
+            case ast.SubSelect():  # its aggregates are SPARQL's
+                return replace(node, pattern=rewritten(node.pattern, named))
+            case ast.Prev() | ast.Timestamp() | ast.Aggregate():
+                return ast.Var(names.setdefault(node, f"{n.RESERVED}={len(names)}"))
+        return None
+
+    def change(node: n.Pattern) -> n.Pattern:
+        return with_expressions(mapped(node, change), lambda e: rewritten(e, named))
+
+    changed = change(pattern)
+    parameters = tuple((name, node) for node, name in names.items())
+    return changed, Late(core(changed), tuple(sorted(variables)), parameters, reason)
+
+
+def _look_backs(pattern: n.Pattern) -> Iterator[ast.Node]:
+    for expr in expressions(pattern):
+        yield from (*prev_uses(expr), *timestamp_uses(expr), *group_function_uses(expr))
+        for use in exists_uses(expr):
+            yield from _look_backs(translate_group(use.pattern))
+    for inner in n.children(pattern):
+        yield from _look_backs(inner)

@@ -1,0 +1,24 @@
+"""BNODE(label): the same blank node for a label throughout one solution (SPARQL 17.4.2.9)."""
+
+from __future__ import annotations
+
+from spaseq.expr.uses import walk
+from spaseq.lang import ast
+from spaseq.lang.rewriting import rewritten
+
+
+def makes_labelled_nodes(expr: ast.Expr) -> bool:
+    """Whether an expression calls BNODE with a label; patterns of EXISTS are their own."""
+    return any(isinstance(n, ast.Call) and n.function == "BNODE" and n.args for n in walk(expr))
+
+
+def with_solution(expr: ast.Expr, variable: str) -> ast.Expr:
+    """The expression with its BNODE(label) calls told the variable that tells solutions apart."""
+
+    def told(node: ast.Node) -> ast.Node | None:
+        match node:
+            case ast.Call("BNODE", (label,)):
+                return ast.Call("BNODE", (rewritten(label, told), ast.Var(variable)))
+        return None
+
+    return rewritten(expr, told)

@@ -1,0 +1,76 @@
+"""GPMs that are evaluated where the sequence takes an event, with earlier bindings substituted."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from spaseq.algebra.late import EVENT
+from spaseq.algebra.substitution import substituted
+from spaseq.gpm.evaluator import Bindings, GpmEvaluator
+from spaseq.gpm.partitions import VerticalPartition
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.plan.nodes import QueryPlan
+from spaseq.rdf.batches import EventBatch
+from spaseq.rdf.events import Triple, batch_from_events
+from spaseq.rdf.instants import InstantCounter
+from spaseq.rdf.term_tables import term_table
+from spaseq.rdf.terms import literal_text, scoped_blank, split_literal
+from spaseq.rdf.vocabulary import XSD_STRING
+
+_REMEMBERED = 4096
+"""(event, values) pairs whose solutions are kept; runs that wait often agree in the values."""
+
+
+def with_events(found: Bindings, index: VerticalPartition) -> Bindings:
+    """The solutions with one more variable, EVENT: their event's triples as one literal.
+
+    Blank nodes in it have the labels that they have outside of the event.
+    """
+    texts = {e: _event_text(index.batch, e) for e in dict.fromkeys(found.event.tolist())}
+    codes = index.lexicon.encode([texts[e] for e in found.event.tolist()])
+    return Bindings(found.event, {**found.columns, EVENT: codes}, found.terms)
+
+
+def _event_text(batch: EventBatch, event: int) -> str:
+    rows = slice(int(batch.start[event]), int(batch.start[event + 1]))
+    columns = [term_table(batch.terms).take(c[rows]) for c in (batch.s, batch.p, batch.o)]
+    scope = batch.stream, int(batch.time[event]), int(batch.k[event])
+    lines = [
+        scoped_blank(*scope, term[2:]) if term[0] == "_" else term
+        for triple in zip(*columns, strict=True)
+        for term in triple
+    ]
+    return literal_text("\n".join(lines), XSD_STRING)  # no canonical term has a line break
+
+
+def _triples(event: str) -> list[Triple]:
+    lines = split_literal(event)[0].split("\n")
+    return list(zip(lines[::3], lines[1::3], lines[2::3], strict=False))
+
+
+class LateEvaluator:
+    """The late GPMs of a plan: solutions of one event, once values are known for its variables."""
+
+    def __init__(self, plan: QueryPlan, knowledge: KnowledgeBase) -> None:
+        self._plan, self._knowledge = plan, knowledge.only(plan.kbs)
+        self.solve = lru_cache(_REMEMBERED)(self._solve)
+
+    def _solve(
+        self, gpm: int, event: str, values: tuple[tuple[str, str], ...]
+    ) -> tuple[tuple[str | None, ...], ...]:
+        """Each solution's terms, by the GPM's variables; that of EVENT stays empty."""
+        plan = self._plan.gpms[gpm]
+        pattern = substituted(plan.pattern, dict(values))
+        evaluator = GpmEvaluator(pattern, self._knowledge, self._plan.expressions)
+        batch = batch_from_events("", [(0, None, _triples(event))], InstantCounter())
+        found = evaluator.evaluate(batch)
+        columns = [_texts(found, v) for v in plan.variables]
+        return tuple(dict.fromkeys(zip(*columns, strict=True)))
+
+
+def _texts(found: Bindings, variable: str) -> list[str | None]:
+    codes = found.columns.get(variable)
+    size = len(found.event)
+    if codes is None:
+        return [None] * size
+    return [None if c < 0 else found.terms[c] for c in codes.tolist()]
