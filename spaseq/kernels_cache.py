@@ -3,13 +3,17 @@
 numba wants a writable directory at the moment a cached function is decorated. Every module with
 kernels takes its decorators from here, so that the directory is chosen before the first of them:
 the one that `NUMBA_CACHE_DIR` names, else one inside the package, else one in the user's cache,
-else a temporary one. Its name holds a digest of all kernel modules, because a compiled kernel
-contains the functions it calls, and numba looks only at the file of the outermost.
+else a temporary one, which goes when the process ends. Its name holds a digest of all kernel
+modules, because a compiled kernel contains the functions it calls, and numba looks only at the file
+of the outermost.
 """
 
 from __future__ import annotations
 
+import atexit
+import logging
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -37,7 +41,18 @@ def cache_directory() -> Path:
     for place in (_PACKAGE / "__pycache__", _user_cache() / "spaseq"):
         if _is_writable(place / name):
             return place / name
-    return Path(tempfile.mkdtemp(prefix="spaseq-kernels-"))
+    return _temporary_directory()
+
+
+def _temporary_directory() -> Path:
+    path, owner = Path(tempfile.mkdtemp(prefix="spaseq-kernels-")), os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == owner:
+            shutil.rmtree(path, ignore_errors=True)
+
+    atexit.register(remove)
+    return path
 
 
 def _sources_digest() -> str:
@@ -69,6 +84,7 @@ if "NUMBA_CACHE_DIR" not in os.environ:
     os.environ["NUMBA_CACHE_DIR"] = str(cache_directory())
 
 import numba  # noqa: E402  reads the variable when it is imported
+from numba.core import event  # noqa: E402
 
 if not numba.config.CACHE_DIR:  # it was imported before
     numba.config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"]
@@ -115,6 +131,26 @@ def inlined(function: F) -> F:
     return cast("F", numba.njit(function, forceinline=True, **_PART))
 
 
+class _FirstCompilation(event.Listener):  # type: ignore[misc]
+    """Says why a run that is the first in its installation takes so long to begin."""
+
+    def __init__(self) -> None:
+        self._said = False
+
+    def on_start(self, event: Any) -> None:
+        if not self._said:
+            self._said = True
+            logging.getLogger("spaseq").warning(
+                "spaseq: compiling kernels, once for this installation (see `spaseq warm`)"
+            )
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+event.register("numba:compile", _FirstCompilation())
+
+
 @dataclass(frozen=True, slots=True)
 class Warmed:
     """A kernel that is ready, and how long it took to compile or to load it."""
@@ -144,7 +180,3 @@ def _timed(steps: Iterator[str]) -> Iterator[Warmed]:
         now = time.perf_counter()
         yield Warmed(name, now - at)
         at = time.perf_counter()
-
-
-if __name__ == "__main__":
-    warm(lambda w: print(f"{w.seconds:8.3f} s  {w.name}"))

@@ -48,6 +48,41 @@ def test_places_that_cannot_be_written_to_are_passed_over(
     temporary.rmdir()
 
 
+def test_a_temporary_directory_goes_with_its_process() -> None:
+    code = """
+from pathlib import Path
+from spaseq import kernels_cache as k
+path = k._temporary_directory()
+(path / "kernel").touch()
+print(path)
+"""
+    assert not Path(cache_directory_of(code)).exists()
+
+
+COMPILE = """
+import numba, numpy
+from spaseq.kernels_cache import kernel
+@kernel
+def one(x): return x + 1
+@kernel
+def two(x): return x + 2
+one(1), two(2)
+"""
+
+
+def test_the_first_run_says_that_it_compiles_and_the_next_does_not(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(COMPILE)
+    env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    said = []
+    for _ in range(2):
+        run = subprocess.run([sys.executable, script], env=env, capture_output=True, text=True)
+        assert run.returncode == 0, run.stderr
+        said.append(run.stderr)
+    assert said[0].count("compiling kernels") == 1
+    assert said[1] == ""
+
+
 def test_a_file_is_no_directory_for_kernels(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert not kernels_cache._is_writable(tmp_path / "file" / "below")

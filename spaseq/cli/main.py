@@ -10,6 +10,7 @@ from spaseq.cli.check import check
 from spaseq.cli.explain import explain
 from spaseq.cli.fmt import fmt
 from spaseq.cli.run import run
+from spaseq.cli.warm import warm
 from spaseq.errors import SpaseqError
 
 INTERRUPTED = 130
@@ -31,7 +32,7 @@ def cli() -> None:
     """
 
 
-for command in (run, check, explain, fmt):
+for command in (run, check, explain, fmt, warm):
     cli.add_command(command)
 
 

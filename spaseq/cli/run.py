@@ -21,6 +21,7 @@ from spaseq.cli.formats import check_format
 from spaseq.cli.progress import Progress, summary
 from spaseq.cli.queries import FUNCTIONS, QUERY_FILES, plan_files
 from spaseq.cli.side_outputs import SideOutputs
+from spaseq.cli.startup import keep_arrow_from_pandas
 from spaseq.errors import InputError, UsageError
 from spaseq.kb.load import load_kb
 from spaseq.plan.nodes import QueryPlan
@@ -168,6 +169,8 @@ def run(
 
     Only answers go to stdout; progress, warnings and a summary go to stderr.
     """  # fmt: skip
+    if runtime == "local":
+        keep_arrow_from_pandas()
     plans = reading_order(plan_files(queries))
     check_format(form, plans)
     following = _following(follow, checkpoint, watermark, runtime, out)

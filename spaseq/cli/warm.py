@@ -1,0 +1,21 @@
+"""`spaseq warm`: all kernels compiled, so that no run waits for it."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+
+@click.command()
+def warm() -> None:
+    """Compile all kernels, or load those that are compiled already, and list the seconds of each.
+
+    They are kept in the directory that NUMBA_CACHE_DIR names, else inside the installation, else in
+    the user's cache directory. Without this the first run compiles those that it needs.
+    """
+    from spaseq import kernels_cache  # numba, which the other commands do without
+
+    done = kernels_cache.warm(lambda w: click.echo(f"{w.seconds:8.3f} s  {w.name}"))
+    click.echo(f"{sum(w.seconds for w in done):8.3f} s  {len(done)} kernels")
+    click.echo(f"in {os.environ['NUMBA_CACHE_DIR']}")
