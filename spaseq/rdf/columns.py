@@ -22,7 +22,8 @@ UNBOUND = -1
 Texts: TypeAlias = Any
 """An Arrow array of large strings; pyarrow has no types."""
 
-NO_TEXTS: Texts = pa.array([], pa.large_string())
+NO_TEXTS: Texts = pa.LargeStringArray.from_buffers(0, pa.py_buffer(bytes(8)), pa.py_buffer(b""))
+# `pa.array` would import pandas, here and now
 
 
 def texts_array(texts: Sequence[str | None]) -> Texts:
