@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 S = "http://example/s"
 VALUE = "http://example/value"
+_XSD = "http://www.w3.org/2001/XMLSchema#"
 _PREFIX = "PREFIX : <http://example/>\n"
 
 
@@ -17,10 +19,17 @@ class Row:
     sequence: str
     answers: str  # separated by " · ", in order
     within: str = "1 HOURS"
+    select: str = ""
+    after_match: str = ""
 
     @property
     def id(self) -> str:
-        return f"{self.values} {self.sequence}".replace(" ", "_")
+        parts = self.values, self.select, self.sequence, self.after_match
+        return " ".join(filter(None, parts)).replace(" ", "_")
+
+    @property
+    def expected(self) -> list[str]:
+        return self.answers.split(" · ") if self.answers else []
 
 
 NUMBERS = [
@@ -47,39 +56,73 @@ LETTERS = [
 """Each letter is matched by a GPM of its own, without correlation."""
 
 
-def number_query(row: Row) -> str:
+_AB, _ABC = "a1 a2 b1 b2 c", "a1 b1 c1"
+_PAIRS = "a1 b1 · a2 b1 · a1 b2 · a2 b2"
+
+SELECTION = [
+    Row(_AB, "A: B", _PAIRS, select="ALL"),
+    Row(_AB, "A: B", "a1 b1 · a1 b2", select="NEXT"),
+    Row(_AB, "A: B", "a2 b1 · a2 b2", select="LAST"),
+    Row(_AB, "A: B", _PAIRS, select="MAX"),
+    Row(_AB, "A: B", "a2 b1", select="STRICT"),
+    Row(_AB, "A: B+: C", "a1 b1 b2 c", select="NEXT"),
+    Row(_AB, "A: B+: C", "a2 b1 b2 c", select="LAST"),
+    Row(_AB, "A: B+: C", "a1 b1 b2 c · a2 b1 b2 c", select="MAX"),
+    Row(_AB, "A: B+: C", "a2 b1 b2 c", select="STRICT"),
+    Row(_AB, "A: B", _PAIRS, after_match="NO SKIP"),
+    Row(_AB, "A: B", "a1 b1 · a2 b1", after_match="CONSUME"),
+    Row(_AB, "A: B", "a1 b1 · a2 b1", after_match="SKIP TO NEXT EVENT"),
+    Row(_AB, "A: B", "a1 b1", after_match="SKIP PAST LAST EVENT"),
+    Row(_AB, "A: B", "a1 b1", after_match="SKIP TO FIRST B"),
+    Row(_AB, "A: B", "a1 b1 · a2 b1 · a2 b2", after_match="SKIP TO LAST A"),
+    Row(_AB, "A: B+: C", "a1 b1 b2 c", after_match="SKIP TO LAST B"),
+    Row(_AB, "A: B", "a2 b1 · a2 b2", select="LAST", after_match="SKIP TO LAST A"),
+    Row(_AB, "A: B", "a2 b1", select="LAST", after_match="CONSUME"),
+    Row(_ABC, "(A: B | B: C)", "a1 b1", after_match="CONSUME"),
+    Row(_ABC, "(A: B | B: C)", "a1 b1 · b1 c1", after_match="SKIP TO NEXT EVENT"),
+    Row(_ABC, "(A: B | B: C)", "a1 b1", after_match="SKIP PAST LAST EVENT"),
+    Row(_ABC, "(A: B | B: C)", "a1 b1 · b1 c1", after_match="SKIP TO FIRST B"),
+    Row(_ABC, "(A: B | B: C)", "a1 b1 · b1 c1", after_match="SKIP TO FIRST C"),
+]
+"""Section 5, worked out by hand: letters as above, answers in their order."""
+
+
+def row_query(row: Row, stream: str = S) -> str:
+    """The query of any row, over a stream of that IRI."""
+    return number_query(row, stream) if row in NUMBERS else letter_query(row, stream)
+
+
+def number_query(row: Row, stream: str = S) -> str:
     """The query of a row of NUMBERS."""
-    return f"""{_PREFIX}SELECT * WITHIN {row.within} FROM STREAM S <{S}>
+    return f"""{_PREFIX}SELECT * WITHIN {row.within} FROM STREAM S <{stream}>
     WHERE {{ SEQ({row.sequence})
       DEFINE GPM A ON S {{ ?e1 :value ?a }}
       DEFINE GPM B ON S {{ ?e2 :value ?b FILTER(?b < ?a) }}
       DEFINE GPM C ON S {{ ?e3 :value ?c FILTER(?c = 16) }} }}"""
 
 
-def letter_query(row: Row) -> str:
-    """The query of a row of LETTERS."""
+def letter_query(row: Row, stream: str = S) -> str:
+    """The query of a row of LETTERS or SELECTION."""
     gpms = "\n".join(
         f'DEFINE GPM {x} ON S {{ ?{x}e :value ?{x} FILTER(STRSTARTS(?{x}, "{x.lower()}")) }}'
         for x in "ABC"
     )
-    return f"""{_PREFIX}SELECT * WITHIN {row.within} FROM STREAM S <{S}>
-    WHERE {{ SEQ({row.sequence}) {gpms} }}"""
+    skip = f"AFTER MATCH {row.after_match}" if row.after_match else ""
+    return f"""{_PREFIX}SELECT {row.select} * WITHIN {row.within} {skip}
+    FROM STREAM S <{stream}> WHERE {{ SEQ({row.sequence}) {gpms} }}"""
 
 
 def nquads(values: str) -> str:
     """A stream of a row as N-Quads."""
-    lines = []
-    for i, value in enumerate(values.split()):
-        literal = value if not value.isdigit() else f"{value}"
-        term = (
-            f'"{literal}"^^<http://www.w3.org/2001/XMLSchema#integer>'
-            if value.isdigit()
-            else f'"{literal}"'
-        )
-        lines.append(f"<http://example/e{i}> <{VALUE}> {term} <http://example/g{i}> .")
-        time = f"1970-01-01T00:00:{i:02}Z"
-        lines.append(
-            f"<http://example/g{i}> <http://www.w3.org/ns/prov#generatedAtTime> "
-            f'"{time}"^^<http://www.w3.org/2001/XMLSchema#dateTime> .'
-        )
-    return "\n".join(lines) + "\n"
+    return "".join(event(value, second) for second, value in enumerate(values.split()))
+
+
+def event(value: str, second: int) -> str:
+    """One event as N-Quads; its graph is named after its second."""
+    graph = f"<http://example/g{second}>"
+    term = f'"{value}"^^<{_XSD}integer>' if value.isdigit() else f'"{value}"'
+    time = f'"{datetime.fromtimestamp(second, UTC):%Y-%m-%dT%H:%M:%SZ}"^^<{_XSD}dateTime>'
+    return (
+        f"<http://example/e{second}> <{VALUE}> {term} {graph} .\n"
+        f"{graph} <http://www.w3.org/ns/prov#generatedAtTime> {time} .\n"
+    )

@@ -1,41 +1,105 @@
-"""Every row of LANGUAGE section 4, on both runtimes."""
+"""Every row of LANGUAGE section 4, and of a table for section 5, on both runtimes.
+
+On Spark all rows run side by side in one run, each on a stream of its own.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import groupby
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import pytest
 
 import spaseq
+from spaseq.algebra.answers import Answer
+from spaseq.compile import compile_query
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.rdf.readers import StreamOptions
+from spaseq.runtime import spark as bounded
+from spaseq.runtime.job import Job
+from spaseq.runtime.spark_follow import FollowOptions, follow
 from tests.language import tables
+from tests.language.tables import Row
+from tests.runtime.machines import put
 
 RUNTIMES = ["local", pytest.param("spark", marks=pytest.mark.spark)]
+ALL_ROWS = [*tables.NUMBERS, *tables.LETTERS, *tables.SELECTION]
+LONG_AFTER = 10**6
+"""Seconds; an event then closes all windows."""
 
 
-def answers(query: str, values: str, runtime: str, directory: Path) -> list[str]:
-    """The values of each answer's events, in the order of answers."""
-    path = directory / "stream.nq"
-    path.write_text(tables.nquads(values))
-    matches = spaseq.run(query, {"S": path}, runtime=runtime)
-    return [
-        " ".join(values.split()[int(t.event.removeprefix("http://example/g"))] for t in m.trace)
-        for m in matches
+def words(row: Row, answers: Iterable[Answer]) -> list[str]:
+    """The values of each answer's events, in the order of answers, or as section 4 lists them."""
+    values = row.values.split()
+    found = [
+        " ".join(values[int(t.event.removeprefix("http://example/g"))] for t in a.trace if t.event)
+        for a in answers
     ]
+    return found if row in tables.SELECTION else sorted(found)
 
 
-def expected(row: tables.Row) -> list[str]:
-    return row.answers.split(" · ") if row.answers else []
+def expected(row: Row) -> list[str]:
+    return row.expected if row in tables.SELECTION else sorted(row.expected)
 
 
-@pytest.mark.parametrize("runtime", RUNTIMES)
-@pytest.mark.parametrize("row", tables.NUMBERS, ids=lambda r: r.id)
-def test_numbers(row: tables.Row, runtime: str, tmp_path: Path) -> None:
-    found = answers(tables.number_query(row), row.values, runtime, tmp_path)
-    assert sorted(found) == sorted(expected(row))
+@pytest.mark.parametrize("row", ALL_ROWS, ids=lambda r: r.id)
+def test_in_process(row: Row, tmp_path: Path) -> None:
+    path = tmp_path / "stream.nq"
+    path.write_text(tables.nquads(row.values))
+    matches = list(spaseq.run(tables.row_query(row), {"S": path}, runtime="local"))
+    assert words(row, [m.answer for m in matches]) == expected(row)
 
 
-@pytest.mark.parametrize("runtime", RUNTIMES)
-@pytest.mark.parametrize("row", tables.LETTERS, ids=lambda r: r.id)
-def test_letters(row: tables.Row, runtime: str, tmp_path: Path) -> None:
-    found = answers(tables.letter_query(row), row.values, runtime, tmp_path)
-    assert sorted(found) == sorted(expected(row))
+def stream_of(row: Row) -> str:
+    return f"{tables.S}{ALL_ROWS.index(row)}"
+
+
+def job(directory: Path) -> Job:
+    """All rows; each row's stream is a directory."""
+    plans = [compile_query(tables.row_query(row, stream_of(row)), row.id) for row in ALL_ROWS]
+    paths = [directory / str(number) for number in range(len(ALL_ROWS))]
+    for path in paths:
+        path.mkdir(parents=True)
+    pairs = zip(ALL_ROWS, paths, strict=True)
+    streams = [StreamOptions(stream_of(row), (str(path),)) for row, path in pairs]
+    return Job(tuple(plans), tuple(streams), KnowledgeBase.empty())
+
+
+def check(answers: Iterable[tuple[int, Answer]]) -> None:
+    """Every row has its answers."""
+    by_query = sorted(answers, key=lambda pair: pair[0])
+    found = {n: [a for _, a in pairs] for n, pairs in groupby(by_query, key=lambda pair: pair[0])}
+    for number, row in enumerate(ALL_ROWS):
+        assert words(row, found.get(number, [])) == expected(row), row.id
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("partitions", [1, 2, 7])
+def test_on_spark(spark: Any, tmp_path: Path, partitions: int) -> None:
+    work = job(tmp_path)
+    for number, row in enumerate(ALL_ROWS):
+        put(tmp_path / str(number) / "1.nq", tables.nquads(row.values))
+    check(bounded.run(work, spark=spark, partitions=partitions))
+
+
+@pytest.mark.spark
+def test_followed_on_spark(spark: Any, tmp_path: Path) -> None:
+    """Events arrive in files cut at random, in runs that resume each other."""
+    random, work = Random("tables"), job(tmp_path / "files")
+    waiting = [
+        [*(tables.event(v, i) for i, v in enumerate(row.values.split())),
+         tables.event("end", LONG_AFTER)]
+        for row in ALL_ROWS
+    ]  # fmt: skip
+    found: list[tuple[int, Answer]] = []
+    for turn in range(3):
+        for number, events in enumerate(waiting):
+            size = len(events) if turn == 2 else random.randint(0, len(events))
+            if size:
+                put(tmp_path / "files" / str(number) / f"{turn}.nq", "".join(events[:size]))
+            del events[:size]
+        found += follow(work, FollowOptions(tmp_path / "state", until_done=True), spark=spark)
+    check(found)
