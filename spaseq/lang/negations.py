@@ -53,10 +53,12 @@ def _negation(links: tuple[Link, ...], i: int, counted: bool, bracket: str) -> I
     before = next((x for x in reversed(links[:i]) if not isinstance(x.part, Negation)), None)
     after = next((x for x in links[i + 1 :] if not isinstance(x.part, Negation)), None)
     if bracket and (before is None or after is None):
+        where = "at the edge of a bracket that is not transparent"
+        if before is None and after is None:
+            where = f"as {bracket}"
         yield (
             "negation-at-edge",
-            f"negation at the edge of a bracket that is not transparent: {bracket} must begin "
-            "and end with a step that matches events",
+            f"negation {where}: {bracket} must begin and end with a step that matches events",
             part.span,
         )
         return

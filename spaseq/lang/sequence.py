@@ -113,7 +113,7 @@ class _Normaliser:
     ) -> Chain:
         joins = [before, *(_join(op) for op in sequence.ops)]
         links: list[Link] = []
-        for step, join in zip(sequence.steps, joins, strict=True):
+        for step, join in zip(sequence.steps, joins, strict=False):  # no steps: it did not parse
             links.extend(self._step(step, join, repeats, negation))
         return Chain(tuple(links))
 

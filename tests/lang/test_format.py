@@ -7,8 +7,11 @@ import pytest
 from spaseq.lang.format import format_query
 from spaseq.lang.parser import parse
 from tests.lang.good_queries import good_queries, query
+from tests.oracle.choices import seeded
+from tests.oracle.strategies import case
 
-GOOD = dict(good_queries())
+GENERATED = {f"generated {n}": case(seeded(f"format:{n}")).query for n in range(200)}
+GOOD = {**dict(good_queries()), **GENERATED}
 
 
 @pytest.mark.parametrize("text", GOOD.values(), ids=GOOD.keys())
@@ -20,7 +23,7 @@ def test_canonical_text_parses_to_the_same_tree_and_is_a_fixpoint(text: str) -> 
 
 
 def test_there_are_hundreds_of_different_queries() -> None:
-    assert len({format_query(parse(text)) for text in GOOD.values()}) > 250
+    assert len({format_query(parse(text)) for text in GOOD.values()}) > 450
 
 
 def test_layout_of_a_whole_query() -> None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spaseq.compile import check_query
 from spaseq.errors import Diagnostic, QueryError, Source
 from spaseq.lang.parser import parse, parse_source
 from tests.lang.good_queries import good_queries
@@ -277,7 +278,7 @@ TEXTS = [text for _, text in good_queries()]
 
 @settings(max_examples=300, deadline=None)
 @given(st.data())
-def test_no_text_makes_the_parser_fail(data: st.DataObject) -> None:
+def test_no_text_makes_the_check_fail(data: st.DataObject) -> None:
     text = data.draw(st.sampled_from(TEXTS))
     for _ in range(data.draw(st.integers(1, 3))):
         start = data.draw(st.integers(0, len(text)))
@@ -287,8 +288,8 @@ def test_no_text_makes_the_parser_fail(data: st.DataObject) -> None:
             + data.draw(st.text("{}()[]<>\"'#?:;,.!|&\\ \nAaé9", max_size=2))
             + text[end:]
         )
-    parsed = parse_source(Source(text))
-    for found in parsed.diagnostics:
+    checked = check_query(text)
+    for found in checked.diagnostics:
         assert 0 <= found.span.start <= found.span.end <= len(text)
         assert found.render()
-    assert parsed.query is not None or parsed.errors
+    assert checked.plan is not None or checked.errors
