@@ -161,11 +161,17 @@ class _Run:
             if item.expr is None:
                 values[item.var.name] = mu.values.get(item.var.name)
                 continue
-            value = _canonical(Expression(item.expr).value(mu, self.kb))
+            value = Expression(item.expr).value(mu, self.kb)
+            if not (isinstance(item.expr, ast.Aggregate) and item.expr.function in _PICKS):
+                value = _canonical(value)
             values[item.var.name] = value
             if value is not None:
                 mu = replace(mu, values=mu.values.plus({item.var.name: value}))
         return values
+
+
+_PICKS = {"FIRST", "LAST", "MIN", "MAX", "SAMPLE"}
+"""What gives one of the terms it is given, as it is written."""
 
 
 def _canonical(term: Identifier | None) -> Identifier | None:

@@ -45,6 +45,7 @@ def run(compared: int, seed: str) -> Tally:
             smallest = shrunk(choices.made, chance, wrong.kind)
             wrong = compare(smallest, Tally(), Random(chance)) or wrong
             failures.append(f"example {seed}:{number}: {wrong.kind}\n{wrong.text}")
+            print(failures[-1], flush=True)
     if failures:
         pytest.fail("\n\n".join(failures), pytrace=False)
     return tally
