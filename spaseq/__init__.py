@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from spaseq import errors
     from spaseq.api import run
     from spaseq.expr.extension import function
+    from spaseq.kb.endpoint import ServiceOptions
     from spaseq.lang.parser import parse
     from spaseq.live import Engine, Event
     from spaseq.match import Match, TracedEvent
@@ -27,6 +28,7 @@ _HOMES = {
     "Engine": "spaseq.live",
     "Event": "spaseq.live",
     "Match": "spaseq.match",
+    "ServiceOptions": "spaseq.kb.endpoint",
     "Stats": "spaseq.runtime.job",
     "Term": "spaseq.rdf.terms",
     "TracedEvent": "spaseq.match",
@@ -40,6 +42,7 @@ __all__ = [
     "Engine",
     "Event",
     "Match",
+    "ServiceOptions",
     "Stats",
     "Term",
     "TracedEvent",

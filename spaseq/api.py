@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 from spaseq.algebra.answers import Answer
 from spaseq.compile import check_query
 from spaseq.errors import Diagnostic, InputError, QueryError, UsageError
+from spaseq.kb.endpoint import ServiceOptions
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import KbInput, load_kb
 from spaseq.live import Event, check_limit
@@ -42,6 +43,7 @@ def run(
     stats: Stats | None = None,
     threads: int | None = None,
     limit_per_event: int | None = None,
+    services: ServiceOptions = ServiceOptions(),  # noqa: B008 - frozen
 ) -> Iterator[Match]:
     """Replay streams to their ends and yield the matches of one or several queries.
 
@@ -50,7 +52,7 @@ def run(
             them registers can be read by the others.
         streams: by the query's name for a stream, or its IRI: a path (file, directory, glob),
             several paths, or an iterable of `Event`s in order of arrival.
-        kb: by graph IRI: a path, or an rdflib.Graph.
+        kb: by graph IRI: a path, an rdflib.Graph, or the URL of a SPARQL endpoint.
         runtime: "spark", or "local" for this process alone.
         time_predicate: IRI whose object is an event's time in the formats with graphs.
         triples_per_event: n of the formats without graphs.
@@ -60,6 +62,7 @@ def run(
             where there is one core.
         limit_per_event: at most so many matches of one query that end at the same instant (and lie
             in the same partition); `stats.withheld` counts the others.
+        services: how SPARQL endpoints are asked.
 
     Yields:
         Matches, query by query (one that reads another's stream comes after it), in the order of
@@ -74,7 +77,7 @@ def run(
     check_limit(limit_per_event)
     plans = _plans(query)
     bound = bind_streams(plans, streams)
-    knowledge = load_kb(list((kb or {}).items()))
+    knowledge = load_kb(list((kb or {}).items()), services)
     check_kbs(plans, knowledge)
     if runtime not in ("spark", "local"):
         raise UsageError(f"unknown runtime {runtime!r}: spark or local")

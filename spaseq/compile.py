@@ -13,7 +13,7 @@ from spaseq.plan.nodes import QueryPlan
 from spaseq.plan.planner import (
     check_expressions,
     check_partition,
-    not_supported,
+    check_services,
     plan_query,
 )
 
@@ -55,7 +55,7 @@ def check_query(
     if query is not None:
         resolved = resolve(query, source, parsed.broken_gpms, parsed.broken_parts)
         found += resolved.diagnostics
-        found += not_supported(resolved)
+        found += check_services(resolved)
         found += check_expressions(resolved)
         if not any(d.severity == "error" for d in found):
             found += check_partition(resolved)

@@ -32,6 +32,7 @@ from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.evaluators import limits, selects
 from spaseq.plan.nodes import GpmPlan, QueryPlan
 from spaseq.rdf.batches import BARE, SolutionBatch
+from spaseq.rdf.blocks import OnBad, warn
 
 __all__ = ["Matcher", "SequenceStage"]
 
@@ -52,7 +53,8 @@ class SequenceStage:
     `limit_per_event` bounds the answers of one end instant and one partition (PARTITION BY's, or
     one value of the inferred key); `withheld` counts the others. What counts are answers: matches
     that HAVING, the selection strategy, AFTER MATCH and DISTINCT have left. `knowledge` is read by
-    GPMs that are evaluated here, because they depend on bindings of earlier steps.
+    GPMs that are evaluated here, because they depend on bindings of earlier steps; `on_bad` hears
+    of what endpoints did not answer them.
     """
 
     def __init__(
@@ -60,13 +62,14 @@ class SequenceStage:
         plan: QueryPlan,
         limit_per_event: int | None = None,
         knowledge: KnowledgeBase | None = None,
+        on_bad: OnBad = warn,
     ) -> None:
         self._plan = plan
         early = limits(plan)
         self._limit = None if early else limit_per_event
         self._withheld = 0
         columns = [_columns(g) for g in plan.gpms]
-        late = LateEvaluator(plan, knowledge or KnowledgeBase.empty())
+        late = LateEvaluator(plan, knowledge or KnowledgeBase.empty(), on_bad)
         names = [g.name for g in plan.gpms]
         self._machine = Machine(
             plan.program,

@@ -10,8 +10,10 @@ from typing import Any
 from spaseq.compile import compile_query
 from spaseq.engine import Matcher, SequenceStage
 from spaseq.errors import UsageError
+from spaseq.kb.endpoint import ServiceOptions
 from spaseq.kb.load import KbInput, load_kb
 from spaseq.match import Match, to_ms
+from spaseq.rdf.blocks import OnBad, warn
 from spaseq.rdf.events import batch_from_events, triples_of
 from spaseq.rdf.instants import InstantCounter
 from spaseq.runtime.binding import check_kbs, stream_names
@@ -54,15 +56,20 @@ class Engine:
         name: str = "query",
         *,
         limit_per_event: int | None = None,
+        services: ServiceOptions = ServiceOptions(),  # noqa: B008 - frozen
+        on_bad: OnBad = warn,
     ) -> None:
+        """`kb` is by graph IRI: a path, an rdflib.Graph, or the URL of a SPARQL endpoint, and
+        `services` says how endpoints are asked; `on_bad` is called for each event that one was
+        asked for in vain, which otherwise is a warning of the logger `spaseq`."""
         check_limit(limit_per_event)
         self._plan = compile_query(query, name)
-        knowledge = load_kb(list((kb or {}).items()))
+        knowledge = load_kb(list((kb or {}).items()), services)
         check_kbs([self._plan], knowledge)
         self._names = stream_names([self._plan])
         self._counters = {iri: InstantCounter() for iri in self._plan.streams}
-        self._matcher = Matcher(self._plan, knowledge)
-        self._stage = SequenceStage(self._plan, limit_per_event, knowledge)
+        self._matcher = Matcher(self._plan, knowledge, on_bad)
+        self._stage = SequenceStage(self._plan, limit_per_event, knowledge, on_bad)
         self._now: int | None = None  # time of the latest event
         self._done: int | None = None  # nothing at or before it follows
         self._closed = False

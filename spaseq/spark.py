@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from spaseq.compile import compile_query
 from spaseq.errors import InputError, SpaseqError
+from spaseq.kb.endpoint import ServiceOptions
 from spaseq.kb.load import KbInput, load_kb
 from spaseq.plan.nodes import QueryPlan
 from spaseq.rdf.batches import BadInput
@@ -78,6 +79,7 @@ def answers(
     time_predicate: str = GENERATED_AT_TIME,
     triples_per_event: int | None = None,
     strict: bool = False,
+    services: ServiceOptions = ServiceOptions(),  # noqa: B008 - frozen
 ) -> Any:
     """The answers of one or several queries.
 
@@ -91,10 +93,11 @@ def answers(
             them registers can be read by the others (not yet if streaming).
         streams: by the query's name for a stream, or its IRI: a path (file, directory, glob), or
             several. Workers open these paths themselves.
-        kb: by graph IRI: a path, or an rdflib.Graph.
+        kb: by graph IRI: a path, an rdflib.Graph, or the URL of a SPARQL endpoint.
         watermark_ms: how late an event may be, if streaming.
         strict: fail at malformed input and late events, which are otherwise left out with a warning
             in the worker's log (logger `spaseq`).
+        services: how SPARQL endpoints are asked.
 
     Returns:
         A DataFrame with a row per answer: `query` (name), `start` and `end` (timestamps),
@@ -104,7 +107,7 @@ def answers(
     Raises:
         QueryError, InputError, UsageError: as `spaseq.run`.
     """
-    job = _job(query, streams, kb, time_predicate, triples_per_event)
+    job = _job(query, streams, kb, time_predicate, triples_per_event, services)
     if checkpoint is not None:
         refuse_chains(job.plans)
     if checkpoint is None:
@@ -122,10 +125,11 @@ def _job(
     kb: Mapping[str, KbInput] | None,
     time_predicate: str,
     triples_per_event: int | None,
+    services: ServiceOptions,
 ) -> Job:
     queries = [query] if isinstance(query, str | Path) else list(query)
     plans = reading_order([_plan(q, number, len(queries)) for number, q in enumerate(queries, 1)])
-    knowledge = load_kb(list((kb or {}).items()))
+    knowledge = load_kb(list((kb or {}).items()), services)
     check_kbs(plans, knowledge)
     options = [
         StreamOptions(

@@ -46,6 +46,9 @@ def _lifted(pattern: n.Pattern, outside: frozenset[str]) -> tuple[n.Pattern, Def
         case n.Graph(name, inner):
             inner, deferred = _lifted(inner, outside | term_variables(name))
             return n.Graph(name, inner), deferred
+        case n.Service(name, inner, False):
+            inner, deferred = _lifted(inner, outside | term_variables(name))
+            return n.Service(name, inner), deferred
         case _:
             return pattern, ()
 
@@ -84,6 +87,8 @@ def sensitive(pattern: n.Pattern) -> frozenset[str]:
             return possible(inner)
         case n.Path(path=path) if _may_be_empty(path):
             return possible(pattern)
+        case n.Service(name):
+            return inside | term_variables(name)
         case _:
             return inside
 

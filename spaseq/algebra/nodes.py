@@ -94,7 +94,7 @@ class Graph:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """SERVICE; kept so that it can be refused with its place."""
+    """A pattern that a SPARQL endpoint evaluates; `name` is its IRI's text or a variable."""
 
     name: PatternTerm
     pattern: Pattern

@@ -73,6 +73,8 @@ def certain(pattern: Pattern) -> Names:
             return certain(left) & certain(right)
         case LeftJoin(left, _) | Minus(left, _):
             return certain(left)
+        case Service(silent=True):  # if it fails, it binds nothing
+            return frozenset()
         case Graph(name, inner) | Service(name, inner):
             return certain(inner) | term_variables(name)
         case Table(variables, rows):

@@ -13,6 +13,7 @@ substituted variable *keeps its name and has its value*:
   or VALUES says UNDEF, it is the value.
 - A sub-SELECT's variables that it does not project are other variables, and are not substituted.
   ORDER BY, LIMIT and aggregates come afterwards.
+- SERVICE is sent the values, blank nodes left out, and joined with all of them.
 - A value that cannot stand in its place (a literal as a subject) matches nothing.
 
 Where a variable has no value yet, the pattern is evaluated as it stands.
@@ -53,8 +54,11 @@ def substituted(pattern: n.Pattern, values: Values) -> n.Pattern:
             return _knowing(n.Graph(_name(name, values), substituted(inner, values)), values, known)
         case n.Table(variables):
             return _knowing(pattern, values, variables)
-        case n.Service():
-            return _knowing(pattern, values, possible(pattern))
+        case n.Service(name, inner, silent):
+            # What an endpoint is sent cannot speak of a blank node.
+            sent = {v: t for v, t in values.items() if t[0] != "_"}
+            service = n.Service(_name(name, sent), substituted(inner, sent), silent)
+            return _knowing(service, values, possible(pattern))
         case n.Project(inner, variables):
             shown = {v: t for v, t in values.items() if v in variables or n.is_reserved(v)}
             return n.Project(substituted(inner, shown), variables)

@@ -17,12 +17,15 @@ from typing import Any, TextIO
 import click
 
 from spaseq.algebra.answers import Answer
+from spaseq.cli.durations import DURATION
 from spaseq.cli.formats import check_format
 from spaseq.cli.progress import Progress, summary
 from spaseq.cli.queries import FUNCTIONS, QUERY_FILES, plan_files
+from spaseq.cli.services import service_options
 from spaseq.cli.side_outputs import SideOutputs
 from spaseq.cli.startup import keep_arrow_from_pandas
 from spaseq.errors import InputError, UsageError
+from spaseq.kb.endpoint import ServiceOptions, is_url
 from spaseq.kb.load import load_kb
 from spaseq.plan.nodes import QueryPlan
 from spaseq.rdf.readers import StreamOptions, reading_threads, resolve_paths
@@ -31,8 +34,6 @@ from spaseq.runtime.binding import bind_streams, check_kbs, split_assignment, st
 from spaseq.runtime.chaining import reading_order, refuse_chains
 from spaseq.runtime.job import Job
 from spaseq.sinks import FORMATS, open_sink
-
-_UNITS = {"MILLISECOND": 1, "SECOND": 1000, "MINUTE": 60_000, "HOUR": 3_600_000, "DAY": 86_400_000}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +60,10 @@ class Follow:
     "--kb",
     "kbs",
     multiple=True,
-    metavar="[IRI=]PATH",
-    help="Background knowledge: a file loaded as the graph IRI; a quad format without "
-    "IRI keeps its graph names; with one FROM NAMED in the queries IRI may be left out.",
+    metavar="[IRI=]PATH|URL",
+    help="Background knowledge: a file loaded as the graph IRI, or the address of a SPARQL "
+    "endpoint that holds it; a quad format without IRI keeps its graph names; with one FROM NAMED "
+    "in the queries IRI may be left out.",
 )
 @click.option(
     "--runtime",
@@ -102,9 +104,9 @@ class Follow:
 )
 @click.option(
     "--watermark",
+    type=DURATION,
     default="0 SECONDS",
     show_default=True,
-    metavar="DURATION",
     help="How late an event may be with --follow, for example '5 SECONDS'.",
 )
 @click.option(
@@ -135,6 +137,7 @@ class Follow:
     "where there is one core.",
 )
 @click.option("--stats", metavar="FILE", help="Counts and seconds per stage, as JSON.")
+@service_options
 @click.option("-v", "--verbose", is_flag=True, help="Show Spark's own log and warnings.")
 def run(
     queries: tuple[Path, ...],
@@ -148,13 +151,14 @@ def run(
     strict: bool,
     follow: bool,
     checkpoint: str | None,
-    watermark: str,
+    watermark: int,
     time_predicate: str,
     triples_per_event: int | None,
     limit_per_event: int | None,
     threads: int | None,
     stats: str | None,
     verbose: bool,
+    services: ServiceOptions,
 ) -> None:
     """Run queries over streams and print their answers.
 
@@ -184,7 +188,7 @@ def run(
             streams=_streams(
                 plans, streams, time_predicate, triples_per_event, runtime, follow, stack, threads
             ),
-            knowledge=load_kb([_kb(text, plans) for text in kbs]),
+            knowledge=load_kb([_kb(text, plans) for text in kbs], services),
             limit_per_event=limit_per_event,
             on_bad=sides.on_bad,
             on_late=sides.on_late,
@@ -232,7 +236,7 @@ def _follow(
 
 
 def _following(
-    follow: bool, checkpoint: str | None, watermark: str, runtime: str, out: str
+    follow: bool, checkpoint: str | None, watermark: int, runtime: str, out: str
 ) -> Follow | None:
     if not follow:
         if checkpoint:
@@ -242,15 +246,7 @@ def _following(
         raise UsageError("--follow runs on Spark; leave --runtime local out")
     if not checkpoint:
         raise UsageError("--follow needs --checkpoint DIR, where it keeps its state")
-    return Follow(checkpoint, _duration(watermark))
-
-
-def _duration(text: str) -> int:
-    found = re.fullmatch(r"\s*(\d+)\s*([A-Za-z]+?)[sS]?\s*", text)
-    unit = _UNITS.get(found[2].upper()) if found else None
-    if found is None or unit is None:
-        raise UsageError(f"--watermark {text!r}: expected a duration such as '5 SECONDS'")
-    return int(found[1]) * unit
+    return Follow(checkpoint, watermark)
 
 
 def _streams(
@@ -306,10 +302,14 @@ def _spooled(stack: ExitStack) -> str:
 def _kb(text: str, plans: Sequence[QueryPlan]) -> tuple[str | None, str]:
     """(graph IRI or None, path) of a --kb option."""
     iris = sorted({iri for plan in plans for iri in plan.kbs})
-    if not os.path.exists(text):
-        pair = split_assignment(text, iris)
-        if pair is not None:
-            return pair
+    pair = None if os.path.exists(text) else split_assignment(text, iris)
+    named = text.startswith("<") or any(text.startswith(f"{iri}=") for iri in iris)
+    if pair is not None and is_url(text) and not named:
+        # Both the graph and an endpoint's address may hold an `=`.
+        found = re.fullmatch("(.+?)=(https?://.*)", text)
+        pair = (found[1], found[2]) if found else None
+    if pair is not None:
+        return pair
     quads = re.search(r"\.(nq|nquads|trig|jsonld|json)(\.gz)?$", text)
     if quads:
         return None, text

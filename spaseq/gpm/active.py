@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from spaseq.gpm.solutions import Solutions
 from spaseq.gpm.triples import TripleSource
@@ -10,10 +11,27 @@ from spaseq.gpm.triples import TripleSource
 
 @dataclass(frozen=True, slots=True)
 class Active:
-    """The active graph of SPARQL 1.1 section 18.6, or one per event of `events`."""
+    """The active graph of SPARQL 1.1 section 18.6, or one per event of `events`.
+
+    `given` are solutions that those of the pattern will be joined with, where that is known: what
+    an endpoint is asked for need only fit one of them.
+    """
 
     source: TripleSource
     events: int = 0
+    given: Solutions | None = None
+
+    def beside(self, found: Solutions) -> Active:
+        """For a pattern that is joined with solutions found before."""
+        return replace(self, given=found)
+
+    def alone(self) -> Active:
+        """For a pattern all of whose solutions count."""
+        return replace(self, given=None)
+
+    def projecting(self, variables: Iterable[str]) -> Active:
+        """For a pattern of whose variables others know only these."""
+        return self if self.given is None else replace(self, given=self.given.only(variables))
 
     @property
     def of_events(self) -> bool:

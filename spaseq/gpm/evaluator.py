@@ -11,6 +11,7 @@ from spaseq.expr.compile import Options
 from spaseq.gpm.active import Active
 from spaseq.gpm.operators import PatternOperators
 from spaseq.gpm.partitions import VerticalPartition
+from spaseq.gpm.services import Services
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.rdf.batches import EventBatch, Int32s, Int64s
 
@@ -42,6 +43,11 @@ class GpmEvaluator:
         self._pattern = pattern
         self._variables = sorted(visible(possible(pattern)))
         self._operators = PatternOperators(knowledge, options or Options())
+
+    @property
+    def services(self) -> Services:
+        """Where it asks endpoints, and learns of requests that failed."""
+        return self._operators.services
 
     def evaluate(self, events: EventBatch | VerticalPartition) -> Bindings:
         """The solutions on each event, as a multiset.

@@ -10,7 +10,8 @@ from spaseq.gpm.evaluator import Bindings, GpmEvaluator
 from spaseq.gpm.partitions import VerticalPartition
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.nodes import QueryPlan
-from spaseq.rdf.batches import EventBatch
+from spaseq.rdf.batches import BadInput, EventBatch
+from spaseq.rdf.blocks import OnBad, warn
 from spaseq.rdf.events import Triple, batch_from_events
 from spaseq.rdf.instants import InstantCounter
 from spaseq.rdf.term_tables import term_table
@@ -19,6 +20,9 @@ from spaseq.rdf.vocabulary import XSD_STRING
 
 _REMEMBERED = 4096
 """(event, values) pairs whose solutions are kept; runs that wait often agree in the values."""
+
+_SHOWN = 300
+"""Characters of an event that a report shows."""
 
 
 def with_events(found: Bindings, index: VerticalPartition) -> Bindings:
@@ -51,8 +55,10 @@ def _triples(event: str) -> list[Triple]:
 class LateEvaluator:
     """The late GPMs of a plan: solutions of one event, once values are known for its variables."""
 
-    def __init__(self, plan: QueryPlan, knowledge: KnowledgeBase) -> None:
+    def __init__(self, plan: QueryPlan, knowledge: KnowledgeBase, on_bad: OnBad = warn) -> None:
+        """`on_bad` is called for each event that an endpoint was asked for in vain."""
         self._plan, self._knowledge = plan, knowledge.only(plan.kbs)
+        self._on_bad = on_bad
         self.solve = lru_cache(_REMEMBERED)(self._solve)
 
     def _solve(
@@ -64,8 +70,15 @@ class LateEvaluator:
         evaluator = GpmEvaluator(pattern, self._knowledge, self._plan.expressions)
         batch = batch_from_events("", [(0, None, _triples(event))], InstantCounter())
         found = evaluator.evaluate(batch)
+        for failed in evaluator.services.take_failures():
+            at = f"an event of {plan.name} with {_n3(_triples(event))}"
+            self._on_bad(BadInput(failed.url, None, f"no answer: {failed.reason}", at))
         columns = [_texts(found, v) for v in plan.variables]
         return tuple(dict.fromkeys(zip(*columns, strict=True)))
+
+
+def _n3(triples: list[Triple]) -> str:
+    return " ".join(f"{' '.join(triple)} ." for triple in triples)[:_SHOWN]
 
 
 def _texts(found: Bindings, variable: str) -> list[str | None]:

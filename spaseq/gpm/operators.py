@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import reduce
 
 import numpy as np
 
 from spaseq.algebra import nodes as n
+from spaseq.algebra.groups import translate_group
 from spaseq.algebra.scope import possible
 from spaseq.expr.blank_nodes import makes_labelled_nodes, with_solution
 from spaseq.expr.columns import filter_rows
@@ -18,6 +20,7 @@ from spaseq.gpm.exists import ExistsTests
 from spaseq.gpm.graphs import GraphSource
 from spaseq.gpm.lexicon import KbLexicon
 from spaseq.gpm.paths import path_solutions
+from spaseq.gpm.services import Services
 from spaseq.gpm.solutions import Bools, Solutions, none, unit
 from spaseq.gpm.triples import triple_solutions
 from spaseq.kb.knowledge import KnowledgeBase
@@ -31,13 +34,17 @@ class PatternOperators:
     The solutions of a pattern that reads no event are computed once.
     """
 
-    def __init__(self, knowledge: KnowledgeBase, options: Options) -> None:
+    def __init__(
+        self, knowledge: KnowledgeBase, options: Options, services: Services | None = None
+    ) -> None:
         self._knowledge = knowledge
         self._options = options
         self._lexicon = KbLexicon(knowledge.terms)
         self._constants: dict[int, tuple[n.Pattern, Solutions | None]] = {}
         self._conjunctions: dict[int, tuple[n.Pattern, Conjunction]] = {}
         self._exists: dict[int, tuple[ast.Expr, ExistsTests]] = {}
+        self._asking: dict[int, tuple[n.Pattern, bool]] = {}
+        self.services = services or Services(knowledge.addresses, knowledge.services)
 
     def solutions(self, pattern: n.Pattern, active: Active) -> Solutions:
         """The pattern's solutions; of events, or such that hold for every event."""
@@ -46,7 +53,7 @@ class PatternOperators:
         known = self._constants.get(id(pattern))
         if known is None:
             found = None
-            if is_constant(pattern):
+            if is_constant(pattern) and not self._asks(pattern):
                 found = self._evaluate(pattern, Active(GraphSource({}, self._lexicon)))
             known = self._constants[id(pattern)] = pattern, found
         return self._evaluate(pattern, active) if known[1] is None else known[1]
@@ -58,7 +65,7 @@ class PatternOperators:
             case n.Path():
                 return path_solutions(active.source, pattern, active.events)
             case n.Graph(name, inner):
-                return self._graphs(name, inner)
+                return self._graphs(name, inner, active)
             case n.Union(left, right):
                 return joins.union(*self._alike(left, right, active))
             case n.Minus(left, right):
@@ -70,20 +77,20 @@ class PatternOperators:
             case n.Extend():
                 return self._extended(pattern, active)
             case n.Project(inner, variables):
-                return self.solutions(inner, active).only(variables)
+                return self.solutions(inner, active.projecting(variables)).only(variables)
             case n.Distinct(inner):
                 return modifiers.distinct(self.solutions(inner, active))
             case n.OrderBy(inner, conditions):
                 found = self.solutions(inner, active)
                 return modifiers.ordered(found, conditions, self._options)
             case n.Slice(inner, offset, limit):
-                return modifiers.sliced(self.solutions(inner, active), offset, limit)
+                return modifiers.sliced(self.solutions(inner, active.alone()), offset, limit)
             case n.Group(inner, keys, aggregates):
-                found = self.solutions(inner, active)
+                found = self.solutions(inner, active.alone())
                 events = active.events
                 return modifiers.grouped(found, keys, aggregates, events, self._options)
             case n.Service():
-                raise AssertionError("SERVICE is refused before anything is evaluated")
+                return self.services.service(pattern, active.given, active.source.lexicon)
 
     def _extended(self, pattern: n.Extend, active: Active) -> Solutions:
         """BINDs in a row, which share the blank nodes of BNODE(label)."""
@@ -115,7 +122,8 @@ class PatternOperators:
         self, left: n.Pattern, right: n.Pattern, active: Active
     ) -> tuple[Solutions, Solutions]:
         """The solutions of both, those on the left of events if those on the right are."""
-        first, second = self.solutions(left, active), self.solutions(right, active)
+        first = self.solutions(left, active)
+        second = self.solutions(right, active.beside(first))
         return first if second.event is None else active.spread(first), second
 
     def _left_join(
@@ -128,23 +136,36 @@ class PatternOperators:
         first = self._prepared(first, condition, active)
         return joins.left_join(first, second, lambda both: self._test(condition, both, active))
 
-    def _graphs(self, name: n.PatternTerm, inner: n.Pattern) -> Solutions:
+    def _graphs(self, name: n.PatternTerm, inner: n.Pattern, active: Active) -> Solutions:
         """GRAPH: over the graph with a name, or over each with the variable bound to its name."""
         if isinstance(name, str):
-            return self._graph(name[1:-1], inner)
-        found = [self._named(graph, name.name, inner) for graph in self._knowledge.graphs]
+            return self._graph(name[1:-1], inner, active)
+        graphs = (*self._knowledge.graphs, *self._knowledge.endpoints)
+        found = [self._named(graph, name.name, inner, active) for graph in graphs]
         return reduce(joins.union, found) if found else none(self._lexicon, possible(inner))
 
-    def _graph(self, name: str, inner: n.Pattern) -> Solutions:
+    def _graph(self, name: str, inner: n.Pattern, active: Active) -> Solutions:
+        url = self._knowledge.endpoints.get(name)
+        if url is not None:
+            return self.services.solutions(url, inner, active.given, self._lexicon)
         graph = self._knowledge.graphs.get(name)
         if graph is None:
             return none(self._lexicon, possible(inner))
-        return self.solutions(inner, Active(GraphSource(graph, self._lexicon)))
+        source = GraphSource(graph, self._lexicon)
+        return self.solutions(inner, Active(source, given=active.given))
 
-    def _named(self, graph: str, variable: str, inner: n.Pattern) -> Solutions:
+    def _named(self, graph: str, variable: str, inner: n.Pattern, active: Active) -> Solutions:
         code = self._lexicon.encode([f"<{graph}>"])
         name = Solutions(1, None, {variable: code}, self._lexicon)
-        return joins.join(self._graph(graph, inner), name)
+        return joins.join(self._graph(graph, inner, active), name)
+
+    def _asks(self, pattern: n.Pattern) -> bool:
+        """Whether an endpoint is asked for the pattern or a part of it."""
+        known = self._asking.get(id(pattern))
+        if known is None:
+            asks = asks_endpoints(pattern, self._knowledge.endpoints)
+            known = self._asking[id(pattern)] = pattern, asks
+        return known[1]
 
     def _table(
         self, variables: tuple[str, ...], rows: tuple[tuple[str | None, ...], ...]
@@ -171,8 +192,13 @@ class PatternOperators:
         work = Work(parts.conditions, lambda e, s: self._test(e, s, active))
         result = work.joined(None, pool) if pool else None
         if parts.operands and (result is None or result.size):
-            rest = [self.solutions(operand, active) for operand in parts.operands]
-            result = work.joined(result, rest)
+            asking = [operand for operand in parts.operands if self._asks(operand)]
+            own = [operand for operand in parts.operands if operand not in asking]
+            if own:
+                result = work.joined(result, [self.solutions(p, active) for p in own])
+            for operand in asking:
+                beside = active if result is None else active.beside(result)
+                result = work.joined(result, [self.solutions(operand, beside)])
         if result is None:
             result = unit(self._lexicon)
         for condition in work.remaining:
@@ -196,15 +222,16 @@ class PatternOperators:
             return found, expr
         found = tests.answered(
             active.spread(found),
-            lambda pattern: self.solutions(pattern, active),
-            lambda pattern: self._passing(pattern, active),
+            lambda pattern: self.solutions(pattern, active.beside(found)),
+            lambda pattern: self._passing(pattern, active.beside(found)),
             lambda e, s: self._test(e, s, active),
         )
         return found, tests.expr
 
     def _passing(self, pattern: n.Pattern, active: Active) -> Solutions:
         """The solutions of a pattern that does not come back."""
-        return PatternOperators(self._knowledge, self._options).solutions(pattern, active)
+        apart = PatternOperators(self._knowledge, self._options, self.services.apart())
+        return apart.solutions(pattern, active)
 
     def _prepared(self, found: Solutions, expr: ast.Expr, active: Active) -> Solutions:
         """The solutions as they must be for the expression: of events if it has EXISTS."""
@@ -215,6 +242,22 @@ class PatternOperators:
         if known is None:
             known = self._exists[id(expr)] = expr, ExistsTests(expr)
         return known[1]
+
+
+def asks_endpoints(pattern: n.Pattern, endpoints: Collection[str]) -> bool:
+    """Whether evaluating a pattern asks an endpoint, for SERVICE or a graph that is one."""
+    match pattern:
+        case n.Service():
+            return True
+        case n.Graph(str() as name) if name[1:-1] in endpoints:
+            return True
+        case n.Graph(ast.Var()) if endpoints:
+            return True
+        case n.Filter(expr) | n.Extend(expr=expr) | n.LeftJoin(expr=ast.Node() as expr):
+            tests = (translate_group(use.pattern) for use in exists_uses(expr))
+            if any(asks_endpoints(inner, endpoints) for inner in tests):
+                return True
+    return any(asks_endpoints(inner, endpoints) for inner in n.children(pattern))
 
 
 def is_constant(pattern: n.Pattern) -> bool:

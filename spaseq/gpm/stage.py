@@ -13,16 +13,20 @@ from spaseq.gpm.late import with_events
 from spaseq.gpm.partitions import VerticalPartition
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.nodes import QueryPlan
-from spaseq.rdf.batches import BARE, EventBatch, Int32s, Int64s, SolutionBatch
+from spaseq.rdf.batches import BARE, BadInput, EventBatch, Int32s, Int64s, SolutionBatch
+from spaseq.rdf.blocks import OnBad, warn
 from spaseq.rdf.columns import UNBOUND, NumberColumn, Rows, TermColumn
 from spaseq.rdf.terms import scoped_blank
 
 
 class Matcher:
-    """Evaluates every GPM of a plan on the events of its streams."""
+    """Evaluates every GPM of a plan on the events of its streams.
 
-    def __init__(self, plan: QueryPlan, knowledge: KnowledgeBase) -> None:
-        self._plan = plan
+    `on_bad` is called for each event that an endpoint was asked for in vain.
+    """
+
+    def __init__(self, plan: QueryPlan, knowledge: KnowledgeBase, on_bad: OnBad = warn) -> None:
+        self._plan, self._on_bad = plan, on_bad
         self._streams = {iri: i for i, iri in enumerate(plan.streams)}
         options, knowledge = plan.expressions, knowledge.only(plan.kbs)
         self._evaluators = [
@@ -58,7 +62,18 @@ class Matcher:
                 rows.add(number, found)
         if self._plan.needs_instants:
             self._add_bare(rows, index, stream)
+        self._report(batch)
         return rows.batch()
+
+    def _report(self, batch: EventBatch) -> None:
+        """Say which events of the batch have missed answers of endpoints."""
+        for evaluator in (*self._evaluators, *filter(None, self._memberships)):
+            for failed in evaluator.services.take_failures():
+                events = np.arange(len(batch)) if failed.event is None else failed.event
+                names = batch.names(events)
+                for i, name in zip(events.tolist(), names.tolist(), strict=True):
+                    at = f"{name or 'an event'} of <{batch.stream}> at {int(batch.time[i])} ms"
+                    self._on_bad(BadInput(failed.url, None, f"no answer: {failed.reason}", at))
 
     def _add_bare(self, rows: _Rows, index: VerticalPartition, stream: int) -> None:
         partition = self._plan.partition

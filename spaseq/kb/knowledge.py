@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from spaseq.errors import InputError
+from spaseq.kb.endpoint import ServiceOptions
 from spaseq.kb.terms import KbTerms
 from spaseq.rdf.batches import Int32s, Int64s
 
@@ -61,11 +62,17 @@ class KnowledgeBase:
 
     `graphs` are by graph IRI (without brackets). `hash` tells the content: equal datasets have
     equal hashes, blank nodes apart, whose labels come from the places of their first appearance.
+    `endpoints` are graphs that a SPARQL endpoint holds, its URL by graph IRI. `addresses` are the
+    URLs of all endpoints that SERVICE may call by another name, and `services` says how they are
+    asked. None of these is part of the file or the hash.
     """
 
     terms: KbTerms
     graphs: Mapping[str, KbGraph]
     hash: str
+    endpoints: Mapping[str, str] = field(default_factory=dict)
+    addresses: Mapping[str, str] = field(default_factory=dict)
+    services: ServiceOptions = field(default_factory=ServiceOptions)
 
     @classmethod
     def empty(cls) -> KnowledgeBase:
@@ -115,12 +122,14 @@ class KnowledgeBase:
             }
             for name, graph in self.graphs.items()
         }
-        return KnowledgeBase(self.terms, graphs, self.hash)
+        return replace(self, graphs=graphs)
 
     def only(self, graphs: Iterable[str]) -> KnowledgeBase:
         """The dataset with those of its graphs that are named; the dictionary and the hash stay."""
-        kept = {name: self.graphs[name] for name in dict.fromkeys(graphs) if name in self.graphs}
-        return KnowledgeBase(self.terms, kept, self.hash)
+        kept_names = dict.fromkeys(graphs)
+        kept = {name: self.graphs[name] for name in kept_names if name in self.graphs}
+        endpoints = {iri: url for iri, url in self.endpoints.items() if iri in kept_names}
+        return replace(self, graphs=kept, endpoints=endpoints)
 
     def __len__(self) -> int:
         """How many triples all graphs have together."""
@@ -146,8 +155,8 @@ class KnowledgeBase:
             *(_concatenated([getattr(r, c) for r in relations]) for c in ("s", "o", "by_object")),
         ]
         arrays = [pa.array([self.hash])]
-        for field, column in zip(list(_SCHEMA)[1:], columns, strict=True):
-            values = pa.array(column, field.type.value_type)
+        for named, column in zip(list(_SCHEMA)[1:], columns, strict=True):
+            values = pa.array(column, named.type.value_type)
             arrays.append(pa.LargeListArray.from_arrays(pa.array([0, len(values)]), values))
         batch = pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA)
         with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, _SCHEMA) as writer:

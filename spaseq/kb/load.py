@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, TypeAlias
@@ -12,6 +13,7 @@ import numpy as np
 import pyoxigraph as ox
 
 from spaseq.errors import InputError
+from spaseq.kb.endpoint import Endpoint, ServiceFailure, ServiceOptions, is_url
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.rdf.inputs import EXTENSIONS, READ_ERRORS, Format, InputFile, format_of
 from spaseq.rdf.nquads import syntax_reason
@@ -36,22 +38,49 @@ _FORMATS = {
 }
 
 
-def load_kb(sources: Sequence[tuple[str | None, KbInput]]) -> KnowledgeBase:
+def load_kb(
+    sources: Sequence[tuple[str | None, KbInput]],
+    services: ServiceOptions = ServiceOptions(),  # noqa: B008 - frozen
+) -> KnowledgeBase:
     """The knowledge base made of some sources, each (graph IRI or None, path or rdflib graph).
 
     With an IRI all triples of the source go into that named graph; a source without one keeps its
     graph names, and triples in its default graph are not reachable for queries, so they are left
     out. Relative IRIs are relative to the graph's. Sources of one graph are merged. A path ends in
-    .nq .nt .trig .ttl .jsonld .json .rdf or .xml, .gz after it where it is packed.
+    .nq .nt .trig .ttl .jsonld .json .rdf or .xml, .gz after it where it is packed. A URL is a
+    SPARQL endpoint, whose default graph is the graph; nothing of it is loaded. `services` says how
+    endpoints are asked.
 
     Raises:
         InputError: a source that cannot be read, with file, line and reason, or that has triples
-            but neither an IRI nor named graphs.
+            but neither an IRI nor named graphs; an endpoint that is required and does not answer.
     """
     builder = _Builder()
+    endpoints: dict[str, str] = {}
     for number, (iri, source) in enumerate(sources):
-        builder.add(number, iri, source)
-    return builder.knowledge()
+        if isinstance(source, str) and is_url(source):
+            _add_endpoint(endpoints, iri, source, services)
+        else:
+            builder.add(number, iri, source)
+    knowledge = builder.knowledge()
+    for iri in endpoints:
+        if iri in knowledge.graphs:
+            raise InputError(f"<{iri}> is both an endpoint and a graph that is loaded")
+    return replace(knowledge, endpoints=endpoints, addresses=endpoints, services=services)
+
+
+def _add_endpoint(
+    endpoints: dict[str, str], iri: str | None, url: str, services: ServiceOptions
+) -> None:
+    if iri is None:
+        raise InputError(f"{url}: say which graph it holds")
+    if endpoints.setdefault(iri, url) != url:
+        raise InputError(f"<{iri}> has two endpoints: {endpoints[iri]} and {url}")
+    if services.required:
+        try:
+            Endpoint(url, services).check()
+        except ServiceFailure as failure:
+            raise InputError(f"the endpoint {url} failed: {failure}") from failure
 
 
 class _Builder:

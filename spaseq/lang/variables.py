@@ -158,11 +158,26 @@ def nested_groups(element: ast.Element) -> tuple[ast.Group, ...]:
             return ()
 
 
+def local_nodes(node: ast.Node) -> Iterator[ast.Node]:
+    """Like `walk`, but without what is inside SERVICE, which is none of ours to evaluate."""
+    yield node
+    if not isinstance(node, ast.Service):
+        for child in children(node):
+            yield from local_nodes(child)
+
+
 def graph_names(group: ast.Group) -> Iterator[ast.Var | ast.Iri]:
     """What stands after GRAPH in a group, at any depth, EXISTS included."""
-    for node in walk(group):
+    for node in local_nodes(group):
         if isinstance(node, ast.Graph):
             yield node.name
+
+
+def service_names(node: ast.Node) -> Iterator[ast.Var | ast.Iri]:
+    """What stands after SERVICE, outside of any other SERVICE."""
+    for part in local_nodes(node):
+        if isinstance(part, ast.Service):
+            yield part.name
 
 
 def pattern_mentions(group: ast.Group) -> frozenset[str]:

@@ -85,6 +85,7 @@ class QueryPlan:
     evaluator_reason: str = ""
     evaluator_key: tuple[str, ...] = ()  # compact and chain split a partition by these
     functions: tuple[Function, ...] = ()  # extension functions that the query calls
+    services: tuple[str, ...] = ()  # IRIs of the endpoints that the query names after SERVICE
     evaluator_order: tuple[int, ...] | None = None  # lazy takes the steps so, not the rarest first
 
     @property

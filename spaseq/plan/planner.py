@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections import Counter
 from dataclasses import replace
 
 from spaseq.algebra.construct import Template, template_of
 from spaseq.algebra.late import EVENT
 from spaseq.algebra.nodes import is_reserved
-from spaseq.algebra.support import unsupported
 from spaseq.algebra.translate import GpmAlgebra, split_gpm, without_filters
 from spaseq.automaton.compiler import compile_program
 from spaseq.automaton.window import Counted, Sliding, Tumbling, Window
@@ -20,8 +20,9 @@ from spaseq.expr.uses import walk
 from spaseq.lang import ast
 from spaseq.lang.format import format_query
 from spaseq.lang.resolve import Resolved
+from spaseq.lang.rewriting import without_services
 from spaseq.lang.sequence import occurrences
-from spaseq.lang.variables import expression_variables, filters_of
+from spaseq.lang.variables import expression_variables, filters_of, service_names
 from spaseq.lang.visibility import seen_before
 from spaseq.plan.evaluators import Candidate, choose
 from spaseq.plan.nodes import AfterMatch, GpmPlan, Projection, QueryPlan
@@ -33,15 +34,20 @@ STATE_FORMAT = 1
 """Part of every plan's fingerprint: state of another format does not fit."""
 
 
-def not_supported(resolved: Resolved) -> list[Diagnostic]:
-    """What the language has and this version does not evaluate yet, each with its place."""
-    return [
-        Diagnostic(
-            "error", "not-supported-yet", f"{what} is not supported yet", span, resolved.source
-        )
-        for gpm in resolved.query.gpms
-        for what, span in unsupported(gpm.pattern)
-    ]
+def check_services(resolved: Resolved) -> list[Diagnostic]:
+    """SERVICE over variables that nothing can have bound to an endpoint."""
+    patterns = [g.pattern for g in resolved.query.gpms]
+    mentioned = Counter(n.name for p in patterns for n in walk(p) if isinstance(n, ast.Var))
+    found = []
+    for service in (n for p in patterns for n in walk(p) if isinstance(n, ast.Service)):
+        match service.name:
+            case ast.Var(name) as var:
+                own = sum(isinstance(n, ast.Var) and n.name == name for n in walk(service))
+                if own == mentioned[name]:
+                    message = f"SERVICE ?{name}: nothing binds ?{name} to an endpoint"
+                    source = resolved.source
+                    found.append(Diagnostic("error", "unbound-service", message, var.span, source))
+    return found
 
 
 def gpm_algebra(resolved: Resolved) -> dict[str, GpmAlgebra]:
@@ -58,12 +64,13 @@ def check_expressions(resolved: Resolved) -> list[Diagnostic]:
     # EXISTS has its own refusal where it is not supported.
     groups = frozenset(resolved.scope.owner)
     options = Options(lambda _, __: False, groups=groups, functions=registered())
-    exprs = [e for g in query.gpms for e in filters_of(g.pattern)]
+    patterns = [without_services(g.pattern) for g in query.gpms]
+    exprs = [e for pattern in patterns for e in filters_of(pattern)]
     if isinstance(query.form, ast.Select):
         exprs += [i.expr for i in query.form.items or () if i.expr is not None]
     if query.having is not None:
         exprs.append(query.having)
-    calls = (n for g in query.gpms for n in walk(g) if isinstance(n, ast.FunctionCall))
+    calls = (n for p in patterns for n in walk(p) if isinstance(n, ast.FunctionCall))
     # What a call outside of FILTERs is given may be an aggregate, which is not looked at here.
     exprs += [replace(c, args=tuple(ast.Var("x", span=a.span) for a in c.args)) for c in calls]
     found = [
@@ -154,6 +161,12 @@ def plan_query(resolved: Resolved, name: str, evaluator: str | None = None) -> Q
         evaluator_reason=choice.reason,
         evaluator_key=choice.key,
         functions=_functions(query),
+        services=tuple(
+            name.value
+            for gpm in gpms
+            for name in service_names(gpm.pattern)
+            if isinstance(name, ast.Iri)
+        ),
     )
 
 

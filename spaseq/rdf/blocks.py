@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -20,6 +21,11 @@ UNKNOWN_LINE = 0
 """`line` where the format gives none."""
 
 OnBad: TypeAlias = Callable[[BadInput], None]
+
+
+def warn(bad: BadInput) -> None:
+    """Bad input as a warning of the logger `spaseq`, where nobody else wants to hear of it."""
+    logging.getLogger("spaseq").warning("%s: %s %s", bad.file, bad.reason, bad.text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import TypeVar
 
 from spaseq.errors import InputError, UsageError
+from spaseq.kb.endpoint import is_url
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.nodes import QueryPlan
 from spaseq.runtime.chaining import registered
@@ -88,12 +89,12 @@ def _no_input_wanted(plans: Sequence[QueryPlan], names: Collection[str], name: s
 
 
 def check_kbs(plans: Sequence[QueryPlan], knowledge: KnowledgeBase) -> None:
-    """Every graph that FROM NAMED names is loaded.
+    """Every graph that FROM NAMED names is loaded, and every SERVICE is an endpoint.
 
     Raises:
         InputError: one is not.
     """
-    graphs = set(knowledge.graphs)
+    graphs = {*knowledge.graphs, *knowledge.endpoints}
     for plan in plans:
         for iri in plan.kbs:
             if iri not in graphs:
@@ -101,6 +102,11 @@ def check_kbs(plans: Sequence[QueryPlan], knowledge: KnowledgeBase) -> None:
                 raise InputError(
                     f"the knowledge base has no graph <{iri}>, which the query names "
                     f"(loaded: {loaded}): give --kb '{iri}=PATH'"
+                )
+        for iri in plan.services:
+            if iri not in knowledge.endpoints and not is_url(iri):
+                raise InputError(
+                    f"SERVICE <{iri}> is no HTTP address: give --kb '{iri}=https://...'"
                 )
 
 

@@ -66,6 +66,12 @@ class Job:
     on_late: Callable[[LateEvent], None] = _ignore
     on_progress: Callable[[Stats], None] = _ignore
     stats: Stats = field(default_factory=Stats)
+
+    def take_bad(self, bad: BadInput) -> None:
+        """Count bad input and hand it on."""
+        self.stats.bad += 1
+        self.on_bad(bad)
+
     push_predicates: bool = True
 
     def __post_init__(self) -> None:

@@ -10,7 +10,8 @@ from spaseq.clock.sorting import RowSorter
 from spaseq.engine import Matcher, SequenceStage
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.nodes import QueryPlan
-from spaseq.rdf.batches import BadInput, EventBatch
+from spaseq.rdf.batches import EventBatch
+from spaseq.rdf.blocks import OnBad
 from spaseq.rdf.readers import StreamOptions, read_stream
 from spaseq.runtime.chaining import RegisteredStream
 from spaseq.runtime.job import Job
@@ -36,17 +37,17 @@ def run(job: Job) -> Generator[tuple[int, Answer]]:
 class _Input:
     """What one query has been given: the solutions of its graph patterns, to be sorted."""
 
-    def __init__(self, plan: QueryPlan, knowledge: KnowledgeBase) -> None:
+    def __init__(self, plan: QueryPlan, knowledge: KnowledgeBase, on_bad: OnBad) -> None:
         self.streams = plan.streams
         self.sorter = RowSorter(plan.columns)
-        self._matcher = Matcher(plan, knowledge)
+        self._matcher = Matcher(plan, knowledge, on_bad)
 
     def take(self, events: EventBatch) -> None:
         self.sorter.add(self._matcher.match(events))
 
 
 def _read(job: Job) -> list[_Input]:
-    inputs = [_Input(plan, job.knowledge) for plan in job.plans]
+    inputs = [_Input(plan, job.knowledge, job.take_bad) for plan in job.plans]
     for options in job.streams:
         _read_stream(job, options, inputs)
     return inputs
@@ -54,13 +55,8 @@ def _read(job: Job) -> list[_Input]:
 
 def _read_stream(job: Job, options: StreamOptions, inputs: list[_Input]) -> None:
     stats = job.stats
-
-    def on_bad(bad: BadInput) -> None:
-        stats.bad += 1
-        job.on_bad(bad)
-
     at = time.perf_counter()
-    for batch in read_stream(options, on_bad):
+    for batch in read_stream(options, job.take_bad):
         read = time.perf_counter()
         stats.add("ingest", read - at)
         stats.events += len(batch)
@@ -91,7 +87,7 @@ def _sequence(job: Job, number: int, inputs: list[_Input]) -> Iterator[tuple[int
 
 
 def _answers(job: Job, plan: QueryPlan, sorter: RowSorter) -> Iterator[list[Answer]]:
-    stage = SequenceStage(plan, job.limit_per_event, job.knowledge)
+    stage = SequenceStage(plan, job.limit_per_event, job.knowledge, job.take_bad)
     for rows, watermark in sorter.batches():
         at = time.perf_counter()
         stage.push(rows)

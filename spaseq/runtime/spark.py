@@ -146,10 +146,11 @@ def store_knowledge(spark: Any, knowledge: KnowledgeBase, directory: Path) -> St
         unfinished = directory / f".{name}.{os.getpid()}"
         knowledge.save(unfinished)
         unfinished.replace(path)
+    asked = tuple(sorted(knowledge.endpoints.items())), knowledge.services
     if spark.sparkContext.master.startswith("local"):
-        return StoredKnowledge(str(path), name)
+        return StoredKnowledge(str(path), name, False, *asked)
     spark.sparkContext.addFile(str(path))
-    return StoredKnowledge(name, name, shipped=True)
+    return StoredKnowledge(name, name, True, *asked)
 
 
 def _disk_only() -> Any:

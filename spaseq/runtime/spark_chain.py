@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from spaseq.errors import SpaseqError
-from spaseq.rdf.batches import EventBatch
+from spaseq.rdf.batches import BadInput, EventBatch
 from spaseq.runtime.chaining import RegisteredStream, levels, sources
 from spaseq.runtime.job import Stats
 from spaseq.runtime.spark_rows import OUTPUT, SIDE, SideRows, answer_of, solution_ddl, widest
@@ -37,13 +37,16 @@ class RegisteredSolve:
         iri = self.solve.plans[self.query].register
         assert iri is not None
         side, stats = SideRows(self.solve.schema, SOURCE + self.query), Stats()
+        bad: list[BadInput] = []
         try:
-            yield from self.solve.solved(iri, _events(iri, batches), stats)
+            events = _events(iri, batches)
+            yield from self.solve.solved(iri, events, stats, bad.append)
         except SpaseqError as error:
             yield side.batch([error])
             for _ in batches:  # read to the end, as Spark expects
                 pass
-        yield side.batch([Stats(stages=stats.stages)])  # these events are no input of the run
+        # These events are no input of the run.
+        yield side.batch([*bad, Stats(bad=len(bad), stages=stats.stages)])
 
 
 def _events(iri: str, batches: Iterator[pa.RecordBatch]) -> Iterator[EventBatch]:

@@ -104,7 +104,7 @@ class FollowSolve:
 
         options = self.streams[number]
         events = _read(options, files, on_bad, ArrivalClock(lambda: at / 1000))
-        solver = Solver(self.plans, options.iri, self.knowledge, stats)
+        solver = Solver(self.plans, options.iri, self.knowledge, stats, on_bad)
         for query, solutions in solver.solve(_in_time(events, clock, on_late)):
             yield from self._packed(query, solutions)
 
@@ -211,7 +211,8 @@ class FollowSequence:
         start = time.perf_counter()
         plan = self.plans[query]
         knowledge = self.knowledge.open() if self.knowledge is not None else None
-        stage, before = SequenceStage(plan, self.limit_per_event, knowledge), b""
+        bad: list[BadInput] = []
+        stage, before = SequenceStage(plan, self.limit_per_event, knowledge, bad.append), b""
         if state.exists:
             (before,) = state.get
             stage.restore(before)
@@ -222,9 +223,9 @@ class FollowSequence:
             state.update((after,))
         if answers:
             yield answer_rows(query, answers).to_pandas()
-        stats = Stats(matches=len(answers), withheld=stage.withheld - withheld)
+        stats = Stats(matches=len(answers), withheld=stage.withheld - withheld, bad=len(bad))
         stats.add("sequence", time.perf_counter() - start)
-        yield side.batch([stats]).to_pandas()[OUTPUT.names]
+        yield side.batch([*bad, stats]).to_pandas()[OUTPUT.names]
 
 
 def _take_rows(frames: Iterator[pd.DataFrame], plan: QueryPlan, stage: SequenceStage) -> int:

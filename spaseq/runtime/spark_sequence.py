@@ -16,6 +16,8 @@ from spaseq.algebra.answers import Answer
 from spaseq.engine import SequenceStage
 from spaseq.errors import SpaseqError
 from spaseq.plan.nodes import QueryPlan
+from spaseq.rdf.batches import BadInput
+from spaseq.rdf.blocks import OnBad, warn
 from spaseq.runtime.job import Stats
 from spaseq.runtime.spark_rows import (
     OUTPUT,
@@ -48,6 +50,7 @@ class SequenceTask:
     stats: Stats
     limit_per_event: int | None = None
     knowledge: StoredKnowledge | None = None
+    on_bad: OnBad = warn
     _group: _Group | None = None
 
     def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -68,6 +71,7 @@ class SequenceTask:
                 self.plans[query],
                 self.limit_per_event,
                 self.knowledge.open() if self.knowledge is not None else None,
+                self.on_bad,
             )
             group = self._group = _Group(query, bucket, stage)
         start = time.perf_counter()
@@ -101,11 +105,12 @@ def run_sequences(
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """For `mapInArrow`: sorted rows of stage 1 to rows of `OUTPUT`."""
-    stats, side = Stats(), SideRows(OUTPUT, SOURCE)
+    stats, side, bad = Stats(), SideRows(OUTPUT, SOURCE), list[BadInput]()
     try:
-        yield from SequenceTask(plans, stats, limit_per_event, knowledge).rows(batches)
+        yield from SequenceTask(plans, stats, limit_per_event, knowledge, bad.append).rows(batches)
     except SpaseqError as error:
         yield side.batch([error])
         for _ in batches:  # read to the end, as Spark expects
             pass
-    yield side.batch([stats])
+    stats.bad += len(bad)
+    yield side.batch([*bad, stats])

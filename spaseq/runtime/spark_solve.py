@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -13,9 +13,11 @@ import pyarrow as pa
 
 from spaseq.engine import Matcher
 from spaseq.errors import SpaseqError
+from spaseq.kb.endpoint import ServiceOptions
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.nodes import QueryPlan
 from spaseq.rdf.batches import BadInput, EventBatch, SolutionBatch
+from spaseq.rdf.blocks import OnBad
 from spaseq.rdf.readers import StreamOptions, read_stream
 from spaseq.runtime.job import Stats
 from spaseq.runtime.spark_rows import (
@@ -36,14 +38,22 @@ class StoredKnowledge:
     path: str
     name: str
     shipped: bool = False  # through Spark's files; `path` is then its name among them
+    endpoints: tuple[tuple[str, str], ...] = ()
+    services: ServiceOptions = ServiceOptions()  # noqa: RUF009 - frozen
 
     def open(self) -> KnowledgeBase:
-        """The KB; one object per worker process."""
+        """The KB; what is in the file is one object per worker process."""
+        opened = _opened(self._place(), self.name)
+        known = dict(self.endpoints)
+        return replace(opened, endpoints=known, addresses=known, services=self.services)
+
+    def _place(self) -> str:
         if not self.shipped:
-            return _opened(self.path, self.name)
+            return self.path
         from pyspark import SparkFiles
 
-        return _opened(SparkFiles.get(self.path), self.name)
+        place: str = SparkFiles.get(self.path)
+        return place
 
 
 @lru_cache(maxsize=2)
@@ -55,10 +65,16 @@ class Solver:
     """The matchers of every plan that reads one stream, and what they have cost so far."""
 
     def __init__(
-        self, plans: tuple[QueryPlan, ...], iri: str, knowledge: StoredKnowledge, stats: Stats
+        self,
+        plans: tuple[QueryPlan, ...],
+        iri: str,
+        knowledge: StoredKnowledge,
+        stats: Stats,
+        on_bad: OnBad,
     ) -> None:
         kb = knowledge.open()
-        self._matchers = [(i, Matcher(p, kb)) for i, p in enumerate(plans) if iri in p.streams]
+        readers = [(i, plan) for i, plan in enumerate(plans) if iri in plan.streams]
+        self._matchers = [(i, Matcher(plan, kb, on_bad)) for i, plan in readers]
         self._stats = stats
 
     def solve(self, events: Iterator[EventBatch]) -> Iterator[tuple[int, SolutionBatch]]:
@@ -127,14 +143,15 @@ class BoundedSolve:
     def _rows(
         self, options: StreamOptions, stats: Stats, on_bad: Callable[[BadInput], None]
     ) -> Iterator[pa.RecordBatch]:
-        return self.solved(options.iri, _watched(read_stream(options, on_bad), stats), stats)
+        events = _watched(read_stream(options, on_bad), stats)
+        return self.solved(options.iri, events, stats, on_bad)
 
     def solved(
-        self, iri: str, events: Iterator[EventBatch], stats: Stats
+        self, iri: str, events: Iterator[EventBatch], stats: Stats, on_bad: OnBad
     ) -> Iterator[pa.RecordBatch]:
         """Rows of `schema` for the events of one stream."""
         schema = self.schema
-        solver = Solver(self.plans, iri, self.knowledge, stats)
+        solver = Solver(self.plans, iri, self.knowledge, stats, on_bad)
         for query, solutions in solver.solve(events):
             plan = self.plans[query]
             bucket = buckets(solutions, plan.key, self.buckets)

@@ -7,10 +7,8 @@ import pytest
 from spaseq.algebra import deferral
 from spaseq.algebra.groups import translate_group
 from spaseq.algebra.scope import visible
-from spaseq.algebra.support import unsupported
 from spaseq.algebra.translate import split_gpm, without_filters
-from spaseq.lang.parser import parse
-from tests.algebra.text import expression, gpm_of, group_of, query_of, shown
+from tests.algebra.text import expression, gpm_of, group_of, shown
 
 
 @pytest.mark.parametrize(
@@ -87,6 +85,7 @@ def test_variables_whose_earlier_values_would_change_the_event_s_own_solutions(g
         "{ ?e :v ?x MINUS { ?e :w 3 } FILTER NOT EXISTS { ?e :u ?x FILTER(?x > 1) } }",
         "{ ?e :v ?x FILTER EXISTS { ?e :w ?z OPTIONAL { ?z :u ?x } } }",
         "{ ?e :p*|!:q ?x BIND(?x + 1 AS ?y) VALUES ?z { 1 } }",
+        "{ ?e :v ?x ; :at ?s SERVICE ?s { ?x :p ?y FILTER(?y > ?old) } }",
         "{ GRAPH ?g { ?x :p ?y } { SELECT ?x (COUNT(*) AS ?n) { ?x :q ?y } GROUP BY ?x } }",
     ],
 )
@@ -105,6 +104,8 @@ def test_what_an_event_decides_alone(group):
         ("{ ?e :v ?x FILTER(EXISTS { ?e :w 1 } || ?x < ?old) }", "old", "EXISTS"),
         ("{ ?e :v ?x FILTER EXISTS { ?e :w ?z OPTIONAL { ?z :u ?old } } }", "old", "?old"),
         ("{ ?e :v ?x FILTER EXISTS { ?e :w ?z FILTER(?z < PREV(?x)) } }", "", "PREV"),
+        ("{ ?e :v ?x SERVICE ?s { ?x :p ?y } }", "s", "?s"),
+        ("{ ?e :v ?x SERVICE SILENT :s { ?x :p ?y FILTER(?y < ?old) } }", "old", "?old"),
     ],
 )
 def test_what_needs_the_bindings_of_earlier_steps(group, elsewhere, reason):
@@ -131,13 +132,6 @@ def test_the_core_is_what_an_event_must_match_whatever_the_bindings(group, core)
     late = split_gpm(gpm_of(group), frozenset({"old"})).late
     assert late is not None
     assert shown(late.core) == core
-
-
-def test_service_is_refused_with_its_place():
-    text = query_of("{ SERVICE :s { ?a ?b ?c } }")
-    [(what, span)] = unsupported(parse(text).gpms[0].pattern)
-    assert what == "SERVICE"
-    assert text[span.start : span.end].strip() == "SERVICE :s { ?a ?b ?c }"
 
 
 def test_without_filters_leaves_out_every_filter_at_any_depth():

@@ -1,0 +1,139 @@
+"""Patterns as SPARQL text, for endpoints that evaluate them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spaseq.algebra import nodes as n
+from spaseq.lang import ast
+from spaseq.lang.format_expressions import ExpressionText
+from spaseq.lang.format_patterns import PatternText
+from spaseq.lang.format_terms import TermText
+from spaseq.lang.format_triples import uses_of_blank_nodes
+from spaseq.lang.rewriting import rewritten
+
+_TERMS = TermText(ast.Prologue())
+
+
+def pattern_text(pattern: n.Pattern) -> str:
+    """The inside of a group graph pattern that translates to this pattern.
+
+    IRIs are written out. Variables that stand for blank nodes or were made by the translation get
+    names that no other variable of the pattern has.
+    """
+    return _Writer().pattern(pattern)
+
+
+class _Writer:
+    """Writes one pattern; numbers its reserved variables."""
+
+    def __init__(self) -> None:
+        self._reserved: dict[str, str] = {}
+
+    def pattern(self, pattern: n.Pattern) -> str:
+        match pattern:
+            case n.BGP(triples):
+                return " ".join(f"{' '.join(self.term(t) for t in x.terms)} ." for x in triples)
+            case n.Path(subject, path, object_):
+                return f"{self.term(subject)} {_TERMS.path(path)} {self.term(object_)} ."
+            case n.Join(left, right):
+                return f"{self.operand(left)} {self.operand(right)}"
+            case n.LeftJoin(left, right, expr):
+                inner = self.group(right) if expr is None else self.filtered(right, expr)
+                return f"{self.operand(left)} OPTIONAL {inner}"
+            case n.Filter(expr, inner):
+                return f"{self.operand(inner)} FILTER{self.constraint(expr)}"
+            case n.Union(left, right):
+                return f"{self.group(left)} UNION {self.group(right)}"
+            case n.Minus(left, right):
+                return f"{self.operand(left)} MINUS {self.group(right)}"
+            case n.Graph(name, inner):
+                return f"GRAPH {self.term(name)} {self.group(inner)}"
+            case n.Service(name, inner, silent):
+                word = "SILENT " if silent else ""
+                return f"SERVICE {word}{self.term(name)} {self.group(inner)}"
+            case n.Extend(inner, variable, expr):
+                bind = f"BIND({self.expression(expr)} AS {self.variable(variable)})"
+                return f"{self.group(inner)} {bind}"
+            case n.Table(variables, rows):
+                return values_text([self.variable(v) for v in variables], rows)
+            case _:
+                return f"{{ {self.select(pattern)} }}"
+
+    def operand(self, pattern: n.Pattern) -> str:
+        """The pattern where others follow or precede it: triples as they are, else a group."""
+        match pattern:
+            case n.BGP() | n.Path() | n.Graph() | n.Service():
+                return self.pattern(pattern)
+        return self.group(pattern)
+
+    def group(self, pattern: n.Pattern) -> str:
+        return f"{{ {self.pattern(pattern)} }}"
+
+    def filtered(self, pattern: n.Pattern, expr: ast.Expr) -> str:
+        """The group of an OPTIONAL with a condition, which sees both sides."""
+        return f"{{ {self.operand(pattern)} FILTER{self.constraint(expr)} }}"
+
+    def select(self, pattern: n.Pattern) -> str:
+        """A sub-SELECT; the clauses that belong to one SELECT stay together."""
+        clauses, distinct, names = "", "", "*"
+        if isinstance(pattern, n.Slice):
+            limit = "" if pattern.limit is None else f" LIMIT {pattern.limit}"
+            clauses, pattern = f"{limit} OFFSET {pattern.offset}", pattern.pattern
+        if isinstance(pattern, n.Distinct):
+            distinct, pattern = "DISTINCT ", pattern.pattern
+        if isinstance(pattern, n.Project):
+            # A projection of nothing has no text; the name it gets is hidden by whoever asked.
+            wanted = pattern.variables or ("_:nothing",)
+            names, pattern = " ".join(map(self.variable, wanted)), pattern.pattern
+        if isinstance(pattern, n.OrderBy):
+            keys = " ".join(map(self.order, pattern.conditions))
+            clauses, pattern = f" ORDER BY {keys}{clauses}", pattern.pattern
+        if isinstance(pattern, n.Group):
+            aggregates = (
+                f"({self.expression(a)} AS {self.variable(v)})" for v, a in pattern.aggregates
+            )
+            keys = " ".join(map(self.variable, pattern.keys))
+            grouped = " ".join([keys, *aggregates]).strip()
+            by = f" GROUP BY {keys}" if keys else ""
+            inner = f"{{ SELECT {grouped} WHERE {self.group(pattern.pattern)}{by} }}"
+        else:
+            inner = self.pattern(pattern)
+        return f"SELECT {distinct}{names} WHERE {{ {inner} }}{clauses}"
+
+    def order(self, condition: ast.OrderCondition) -> str:
+        text = self.expression(condition.expr)
+        return f"DESC({text})" if condition.descending else f"ASC({text})"
+
+    # --- terms and expressions ------------------------------------------------------------------
+
+    def term(self, term: n.PatternTerm) -> str:
+        return self.variable(term.name) if isinstance(term, ast.Var) else term
+
+    def variable(self, name: str) -> str:
+        if not n.is_reserved(name):
+            return f"?{name}"
+        return "?" + self._reserved.setdefault(name, f"spaseq__{len(self._reserved)}")
+
+    def constraint(self, expr: ast.Expr) -> str:
+        return self._expressions(expr).constraint(self._renamed(expr))
+
+    def expression(self, expr: ast.Expr) -> str:
+        return self._expressions(expr).text(self._renamed(expr))
+
+    def _expressions(self, expr: ast.Expr) -> ExpressionText:
+        return PatternText(_TERMS, uses_of_blank_nodes([expr])).expressions
+
+    def _renamed(self, expr: ast.Expr) -> ast.Expr:
+        def change(node: ast.Node) -> ast.Node | None:
+            if isinstance(node, ast.Var) and n.is_reserved(node.name):
+                return ast.Var(self.variable(node.name)[1:])
+            return None
+
+        return rewritten(expr, change)
+
+
+def values_text(variables: Sequence[str], rows: Sequence[Sequence[str | None]]) -> str:
+    """VALUES over variables (with their `?`) and N-Triples texts, None for UNDEF."""
+    lines = (" ".join("UNDEF" if text is None else text for text in row) for row in rows)
+    return f"VALUES ({' '.join(variables)}) {{ {' '.join(f'({line})' for line in lines)} }}"

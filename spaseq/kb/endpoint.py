@@ -1,0 +1,241 @@
+"""SPARQL endpoints over HTTP: one SELECT, its answer, and what is done if it does not come.
+
+The protocol is SPARQL 1.1 Protocol section 2.1 (a query by POST, URL-encoded), the answer SPARQL
+1.1 Query Results JSON. Half an answer is no answer.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from email.message import Message
+from functools import lru_cache
+from hashlib import blake2b
+from http.client import HTTPException
+from typing import Any, TypeAlias
+
+import pyoxigraph as ox
+
+_LOG = logging.getLogger("spaseq")
+_JSON = "application/sparql-results+json"
+_ACCEPT = f"{_JSON}, application/json;q=0.5"
+_CHUNK = 1 << 16
+_SHOWN = 200
+_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""HTTP statuses after which the same request may have better luck."""
+
+Row: TypeAlias = tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceOptions:
+    """How endpoints are asked.
+
+    `timeout_s` bounds one request, from its start to the last byte of its answer. A request that
+    fails for a reason that may pass is sent again up to `retries` times, after `backoff_s`, then
+    twice as long, and so on. `batch` is how many solutions one request asks for at most. The
+    answers for `cache` solutions are kept for `ttl_s`. If `required`, a request that fails for good
+    ends the run.
+    """
+
+    timeout_s: float = 10.0
+    retries: int = 3
+    backoff_s: float = 0.5
+    batch: int = 200
+    cache: int = 10_000
+    ttl_s: float = 300.0
+    required: bool = False
+
+
+def is_url(text: str) -> bool:
+    """Whether a KB's place is an endpoint rather than a file."""
+    return text.lower().startswith(("http://", "https://"))
+
+
+class ServiceFailure(Exception):
+    """A request that failed; `again` if the next one may not."""
+
+    def __init__(self, reason: str, again: bool) -> None:
+        super().__init__(reason)
+        self.again = again
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One endpoint by its URL."""
+
+    url: str
+    options: ServiceOptions = ServiceOptions()
+
+    def select(self, query: str, variables: Sequence[str]) -> list[Row]:
+        """The solutions of a SELECT as rows of N-Triples texts, None where a variable is unbound.
+
+        Blank nodes get labels of their own, equal for equal requests.
+
+        Raises:
+            ServiceFailure: when it has failed for good, with the reason.
+        """
+        wait = self.options.backoff_s
+        for left in range(self.options.retries, -1, -1):
+            try:
+                return _rows(self._ask(query), variables, _prefix(self.url, query))
+            except ServiceFailure as failure:
+                if not left or not failure.again:
+                    raise
+                _LOG.warning("%s: %s; asking again in %g s", self.url, failure, wait)
+                time.sleep(wait)
+                wait *= 2
+        raise AssertionError("the last attempt returns or raises")
+
+    def check(self) -> None:
+        """Ask for nothing, to see whether there is anybody.
+
+        Raises:
+            ServiceFailure: there is not.
+        """
+        self.select("SELECT * WHERE { } LIMIT 1", [])
+
+    def _ask(self, query: str) -> bytes:
+        """The bytes of an answer that came whole and says that it is one."""
+        request = urllib.request.Request(
+            self.url,
+            urllib.parse.urlencode({"query": query}).encode(),
+            {"Accept": _ACCEPT, "User-Agent": "spaseq"},
+        )
+        deadline = time.monotonic() + self.options.timeout_s
+        try:
+            with _OPENER.open(request, timeout=self.options.timeout_s) as response:
+                data = _read(response, deadline)
+                _check_type(response.headers, data)
+                return data
+        except urllib.error.HTTPError as error:
+            raise ServiceFailure(_http_reason(error), error.code in _AGAIN) from error
+        except TimeoutError as error:
+            raise self._late() from error
+        except urllib.error.URLError as error:
+            if isinstance(error.reason, TimeoutError):
+                raise self._late() from error
+            raise ServiceFailure(f"cannot be reached: {error.reason}", True) from error
+        except (OSError, HTTPException) as error:
+            what = type(error).__name__
+            raise ServiceFailure(f"the connection broke: {what}: {error}", True) from error
+
+    def _late(self) -> ServiceFailure:
+        return ServiceFailure(f"no answer within {self.options.timeout_s:g} s", True)
+
+
+class _Resend(urllib.request.HTTPRedirectHandler):
+    """Sends the query where it is told to; the standard library would send none."""
+
+    def redirect_request(
+        self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        if code == 303:
+            return super().redirect_request(req, fp, code, msg, headers, newurl)
+        return urllib.request.Request(newurl, req.data, req.headers)
+
+
+_OPENER = urllib.request.build_opener(_Resend)
+
+
+def _read(response: Any, deadline: float) -> bytes:
+    """The whole body; a server that drips has no more time than one that is silent."""
+    chunks = []
+    while chunk := response.read1(_CHUNK):
+        chunks.append(chunk)
+        if time.monotonic() > deadline:
+            raise TimeoutError
+    expected = response.headers.get("Content-Length")
+    size = sum(map(len, chunks))
+    if expected is not None and size < int(expected):
+        raise ServiceFailure(f"half an answer: {size} of {expected} bytes", True)
+    return b"".join(chunks)
+
+
+def _check_type(headers: Message, data: bytes) -> None:
+    kind = headers.get_content_type()
+    if kind not in (_JSON, "application/json"):
+        start = data[:_SHOWN].decode(errors="replace").strip().splitlines()
+        shown = f" ({start[0]})" if start else ""
+        raise ServiceFailure(f"the answer is {kind}, not {_JSON}{shown}", False)
+
+
+def _http_reason(error: urllib.error.HTTPError) -> str:
+    try:
+        lines = error.read(_SHOWN).decode(errors="replace").strip().splitlines()
+    except (OSError, HTTPException):
+        lines = []
+    detail = f": {lines[0]}" if lines else ""
+    return f"HTTP status {error.code} {error.reason}{detail}"
+
+
+def _rows(data: bytes, variables: Sequence[str], prefix: str) -> list[Row]:
+    try:
+        results = ox.parse_query_results(data, format=ox.QueryResultsFormat.JSON)
+        if not isinstance(results, ox.QuerySolutions):
+            raise ServiceFailure("the answer is a boolean, not solutions", False)
+        known = {v.value for v in results.variables}
+        own = [v if v in known else None for v in variables]
+        return [tuple(None if v is None else _text(s[v], prefix) for v in own) for s in results]
+    except (SyntaxError, ValueError) as error:
+        raise ServiceFailure(f"half an answer, or none: {error}", True) from error
+
+
+def _text(term: object, prefix: str) -> str | None:
+    match term:
+        case None:
+            return None
+        case ox.BlankNode():
+            key = f"{prefix}\0{term.value}".encode()
+            return "_:v" + blake2b(key, digest_size=8).hexdigest()
+        case _:
+            return str(term)
+
+
+def _prefix(url: str, query: str) -> str:
+    return blake2b(f"{url}\0{query}".encode(), digest_size=16).hexdigest()
+
+
+class AnswerCache:
+    """The answers for single solutions, the least recently used forgotten first."""
+
+    def __init__(
+        self, size: int, ttl_s: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._size, self._ttl_s, self._clock = size, ttl_s, clock
+        self._known: OrderedDict[object, tuple[float, list[Row]]] = OrderedDict()
+
+    def get(self, key: object) -> list[Row] | None:
+        """What was kept, unless it is too old."""
+        found = self._known.get(key)
+        if found is None:
+            return None
+        if found[0] <= self._clock():
+            del self._known[key]
+            return None
+        self._known.move_to_end(key)
+        return found[1]
+
+    def put(self, key: object, rows: list[Row]) -> None:
+        """Keep an answer."""
+        if not self._size:
+            return
+        self._known[key] = self._clock() + self._ttl_s, rows
+        self._known.move_to_end(key)
+        if len(self._known) > self._size:
+            self._known.popitem(last=False)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+
+@lru_cache(maxsize=4)
+def shared_cache(options: ServiceOptions) -> AnswerCache:
+    """The process's cache for all requests with these options."""
+    return AnswerCache(options.cache, options.ttl_s)

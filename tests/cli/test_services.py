@@ -1,0 +1,105 @@
+"""Endpoints as knowledge, on the command line: answers, failures and what is said of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from spaseq.kb.endpoint import shared_cache
+from tests.cli.test_run import KB, Done, Place, place, prices
+from tests.kb import sparql_server as s
+
+__all__ = ["place"]
+
+ON_BOTH = pytest.mark.parametrize(
+    "runtime", ["local", pytest.param("spark", marks=pytest.mark.spark)]
+)
+EVENTS = ["http://example/e0", "http://example/e1"]
+
+
+@pytest.fixture
+def server() -> Iterator[s.SparqlServer]:
+    shared_cache.cache_clear()
+    with s.serving(KB) as server:
+        yield server
+
+
+def run(place: Place, server: s.SparqlServer, *arguments: str, runtime: str = "local") -> Done:
+    kb = f"http://example/kb={server.url}"
+    return place.run("--runtime", runtime, *arguments, kb=kb)
+
+
+@ON_BOTH
+def test_an_endpoint_as_kb_that_fails_twice_costs_no_answer(
+    place: Place, server: s.SparqlServer, runtime: str
+) -> None:
+    server.replies = [s.status(503), s.cut_short]
+    done = run(place, server, runtime=runtime)
+    assert (done.status, prices(done)) == (0, EVENTS), done.err
+    assert json.loads(done.out.splitlines()[0])["bindings"]["owner"]["value"] == "Ada"
+
+
+@ON_BOTH
+def test_an_endpoint_that_is_down_is_said_event_by_event(
+    place: Place, server: s.SparqlServer, runtime: str
+) -> None:
+    server.always = s.status(404)
+    done = run(place, server, "--bad", "bad.jsonl", runtime=runtime)
+    assert (done.status, done.out) == (0, ""), done.err
+    assert "0 answers from 3 events" in done.err
+    assert "3 bad inputs" in done.err
+    bad = [json.loads(x) for x in (place.directory / "bad.jsonl").read_text().splitlines()]
+    assert {b["file"] for b in bad} == {server.url}
+    assert {b["reason"] for b in bad} == {"no answer: HTTP status 404 Not Found: no luck today"}
+    names = [f"http://example/e{i} of <http://example/stream?a=1>" for i in range(3)]
+    assert [b["text"].partition(" at ")[0] for b in bad] == names
+
+
+def test_a_required_endpoint_that_is_down_stops_the_run_at_its_start(
+    place: Place, server: s.SparqlServer
+) -> None:
+    server.always = s.status(404)
+    done = run(place, server, "--kb-required")
+    assert (done.status, done.out) == (3, "")
+    assert f"the endpoint {server.url} failed: HTTP status 404" in done.err
+
+
+@ON_BOTH
+def test_a_required_endpoint_that_goes_down_stops_the_run(
+    place: Place, server: s.SparqlServer, runtime: str
+) -> None:
+    server.replies, server.always = [s.good], s.status(404)
+    done = run(place, server, "--kb-required", runtime=runtime)
+    assert (done.status, done.out) == (4, "")
+    assert f"the endpoint {server.url} failed: HTTP status 404" in done.err
+
+
+def test_service_in_the_query_with_options(place: Place, server: s.SparqlServer) -> None:
+    query = (place.directory / "query.rq").read_text()
+    place.write("query.rq", query.replace("GRAPH <http://example/kb>", f"SERVICE <{server.url}>"))
+    server.replies = [s.slow(1.0)]
+    done = place.run(
+        "--service-timeout", "200 MILLISECONDS", "--service-retries", "1",
+        "--service-cache", "0", "--service-batch", "5", "--service-ttl", "1 SECOND",
+    )  # fmt: skip
+    assert (done.status, prices(done)) == (0, EVENTS), done.err
+    assert len(server.queries) == 2
+
+
+def test_a_service_that_is_no_address_is_an_error_at_the_start(place: Place) -> None:
+    query = (place.directory / "query.rq").read_text()
+    place.write("query.rq", query.replace("GRAPH <http://example/kb>", "SERVICE <urn:kb>"))
+    done = place.run()
+    assert done.status == 3
+    assert "SERVICE <urn:kb> is no HTTP address: give --kb 'urn:kb=https://...'" in done.err
+
+
+def test_an_endpoint_without_a_name_where_queries_name_two_graphs(place: Place) -> None:
+    query = (place.directory / "query.rq").read_text()
+    named = "FROM NAMED <http://example/kb>"
+    place.write("query.rq", query.replace(named, f"{named} FROM NAMED <http://example/kb2>"))
+    done = place.run(kb="http://127.0.0.1:9/sparql?a=b")
+    assert done.status == 2
+    assert "say which graph it is" in done.err

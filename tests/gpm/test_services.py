@@ -1,0 +1,191 @@
+"""SERVICE and endpoint graphs answer as the same graph does where it is loaded."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import pytest
+
+from spaseq.algebra.groups import translate_group
+from spaseq.errors import RunError
+from spaseq.gpm.evaluator import GpmEvaluator
+from spaseq.gpm.services import Unanswered
+from spaseq.kb.endpoint import ServiceOptions, shared_cache
+from spaseq.kb.knowledge import KnowledgeBase
+from tests.gpm.graphs import Row, Triple, batch_of, group_of, knowledge_of
+from tests.kb import sparql_server as s
+
+KB = "http://e/kb0"
+P, Q, R, T = (f"<http://e/{name}>" for name in "pqrt")
+A, B, C, D = (f"<http://e/{name}>" for name in "abcd")
+XSD = "^^<http://www.w3.org/2001/XMLSchema#integer>"
+ONE, TWO = f'"1"{XSD}', f'"2"{XSD}'
+
+TRIPLES: Sequence[Triple] = [
+    (A, Q, ONE), (A, Q, TWO), (B, Q, TWO), (A, R, B), (B, R, C), (C, R, A), (C, Q, '"x\\n"@en'),
+    (D, T, "_:n"), ("_:n", Q, ONE),
+]  # fmt: skip
+EVENTS: Sequence[Sequence[Triple]] = [
+    [(A, P, ONE), (B, P, TWO)],
+    [(A, P, ONE), (D, P, ONE)],
+    [],
+    [("_:e", P, TWO), (A, T, B), (B, T, C)],
+    [(C, P, '"x\\n"@en')],
+]
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[s.SparqlServer]:
+    with s.serving("".join(f"{' '.join(triple)} .\n" for triple in TRIPLES)) as server:
+        yield server
+
+
+@pytest.fixture
+def server(endpoint: s.SparqlServer) -> s.SparqlServer:
+    endpoint.queries, endpoint.replies, endpoint.always = [], [], s.good
+    shared_cache.cache_clear()
+    return endpoint
+
+
+def rows(
+    pattern: str, knowledge: KnowledgeBase, events: Sequence[Sequence[Triple]] = EVENTS
+) -> tuple[list[Counter[Row]], list[Unanswered]]:
+    """The solutions of each event, blank nodes all alike, and what was not answered."""
+    evaluator = GpmEvaluator(translate_group(group_of(pattern)), knowledge)
+    found = evaluator.evaluate(batch_of(events))
+    each: list[Counter[Row]] = [Counter() for _ in events]
+    for i, event in enumerate(found.event.tolist()):
+        codes = {v: int(column[i]) for v, column in found.columns.items()}
+        texts = {v: found.terms[c] for v, c in codes.items() if c >= 0}
+        row = frozenset((v, "_:" if t.startswith("_:") else t) for v, t in texts.items())
+        each[event][row] += 1
+    return each, evaluator.services.take_failures()
+
+
+def remote(server: s.SparqlServer, **options: object) -> KnowledgeBase:
+    services = replace(ServiceOptions(retries=0), **options)  # type: ignore[arg-type]
+    return replace(
+        KnowledgeBase.empty(),
+        endpoints={KB: server.url},
+        addresses={KB: server.url},
+        services=services,
+    )
+
+
+PATTERNS = [
+    "{ ?x :p ?y GRAPH :kb0 { ?x :q ?y } }",
+    "{ ?x :p ?y GRAPH :kb0 { ?x :q ?z } }",
+    "{ ?x :p ?y GRAPH :kb0 { ?z :q ?y } }",
+    "{ ?x :p ?y GRAPH :kb0 { ?x :r/:q ?z } }",
+    "{ ?x :p ?y GRAPH :kb0 { ?x :r+ ?z } }",
+    "{ ?x :p ?y GRAPH :kb0 { ?x !(:q|^:r) ?z } }",
+    "{ ?x :p ?y GRAPH :kb0 { ?x :t [ :q ?y ] } }",
+    "{ ?x :p ?y GRAPH :kb0 { ?z ?w ?y FILTER (?z != ?w && ?w = :q) } }",
+    "{ ?x :p ?y OPTIONAL { GRAPH :kb0 { ?x :q ?z } } }",
+    "{ ?x :p ?y OPTIONAL { GRAPH :kb0 { ?x :q ?z } FILTER (?z > ?y) } }",
+    "{ ?x :p ?y MINUS { GRAPH :kb0 { ?x :q ?y } } }",
+    "{ ?x :p ?y FILTER EXISTS { GRAPH :kb0 { ?x :q ?y } } }",
+    "{ ?x :p ?y FILTER NOT EXISTS { GRAPH :kb0 { ?x :r ?z FILTER (?z = :b) } } }",
+    "{ { ?x :p ?y } UNION { GRAPH :kb0 { ?x :q ?y } } }",
+    "{ ?x :p ?y GRAPH :kb0 { { ?x :q ?z } UNION { ?x :r ?z } } }",
+    "{ ?x :p ?y GRAPH :kb0 { ?x :r ?z OPTIONAL { ?z :q ?y } } }",
+    "{ ?x :p ?y GRAPH :kb0 { ?z :r ?x MINUS { ?z :q ?y } } }",
+    "{ ?x :p ?y GRAPH :kb0 { ?x :q ?z BIND (?z * 2 AS ?y) } }",
+    "{ ?x :p ?y GRAPH :kb0 { VALUES (?x ?z) { (:a 1) (UNDEF 2) } ?x :q ?z } }",
+    "{ ?x :p ?y GRAPH :kb0 { { SELECT ?x (COUNT(*) AS ?n) { ?x :q ?z } GROUP BY ?x } } }",
+    "{ ?x :p ?y GRAPH :kb0 { { SELECT ?x (MAX(?y) + 1 AS ?n) { ?x :q ?y } GROUP BY ?x "
+    "HAVING (COUNT(?y) > 1) } } }",
+    "{ ?x :p ?y GRAPH :kb0 { { SELECT DISTINCT ?x { ?x :q ?y } ORDER BY DESC(?x) LIMIT 2 } } }",
+    "{ ?x :p ?y GRAPH :kb0 { { SELECT ?x { ?x ?p ?y } } ?x :q ?y } }",
+    "{ ?x :p ?y GRAPH :kb0 { ?z :q ?y FILTER NOT EXISTS { ?z :r :b } } }",
+    "{ ?x :p ?y GRAPH ?g { ?x :q ?y } }",
+    "{ OPTIONAL { ?x :t ?z } GRAPH :kb0 { ?x :q ?y . ?x :r ?z } }",
+    "{ GRAPH :kb0 { :a :q ?y } }",
+    "{ GRAPH :kb0 { :a :r :b } }",
+    "{ GRAPH :kb0 { :a :r :c } }",
+    "{ ?x :p ?y { SELECT ?y { ?a :p ?y GRAPH :kb0 { ?x :q ?y } } } }",
+    "{ ?x :p ?y { SELECT ?x { GRAPH :kb0 { ?x :q ?y } } ORDER BY ?x ?y LIMIT 1 } }",
+]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_an_endpoint_answers_as_the_loaded_graph_does(server: s.SparqlServer, pattern: str) -> None:
+    expected, _ = rows(pattern, knowledge_of({KB: TRIPLES}))
+    assert rows(pattern, remote(server)) == (expected, [])
+    assert rows(pattern, remote(server, batch=1, cache=0)) == (expected, [])
+    if "GRAPH ?" not in pattern:
+        service = pattern.replace("GRAPH :kb0", f"SERVICE <{server.url}>")
+        assert rows(service, replace(remote(server), endpoints={})) == (expected, [])
+        silent = pattern.replace("GRAPH :kb0", "SERVICE SILENT :kb0")
+        assert rows(silent, remote(server)) == (expected, [])
+
+
+def test_one_request_asks_for_many_solutions_and_each_once(server: s.SparqlServer) -> None:
+    knowledge = remote(server, batch=2)
+    rows("{ ?x :p ?y GRAPH :kb0 { ?x :q ?z } }", knowledge)
+    assert len(server.queries) == 2  # :a :b, :c :d, no blank node
+    rows("{ ?x :p ?y GRAPH :kb0 { ?x :q ?z } }", knowledge)
+    assert len(server.queries) == 2  # kept
+    events = [[(A, P, ONE), (f"<http://e/new{i}>", P, ONE)] for i in range(3)]
+    rows("{ ?x :p ?y GRAPH :kb0 { ?x :q ?z } }", knowledge, events)
+    assert len(server.queries) == 4
+    assert not any(A in query for query in server.queries[2:])
+
+
+def test_no_event_no_request(server: s.SparqlServer) -> None:
+    rows("{ ?x :nothing ?y GRAPH :kb0 { ?x :q ?z } }", remote(server))
+    assert server.queries == []
+
+
+def test_a_request_that_fails_has_no_solution_and_says_for_which_events(
+    server: s.SparqlServer,
+) -> None:
+    server.replies = [s.page]
+    found, failed = rows("{ ?x :p ?y GRAPH :kb0 { ?x :q ?z } }", remote(server, batch=2))
+    assert [sum(each.values()) for each in found] == [0, 0, 0, 0, 1]  # :c was asked for later
+    assert [list(f.event) for f in failed if f.event is not None] == [[0, 1], [0]]
+    assert {f.url for f in failed} == {server.url}
+    assert "text/html" in failed[0].reason
+
+
+def test_failed_requests_are_not_kept(server: s.SparqlServer) -> None:
+    server.replies = [s.page]
+    knowledge = remote(server)
+    pattern = "{ ?x :p ?y GRAPH :kb0 { ?x :q ?z } }"
+    assert rows(pattern, knowledge)[1]
+    assert rows(pattern, knowledge) == rows(pattern, knowledge_of({KB: TRIPLES}))
+
+
+def test_silent_binds_nothing_where_it_fails(server: s.SparqlServer) -> None:
+    server.always = s.page
+    pattern = "{ ?x :p ?y SERVICE SILENT :kb0 { ?x :q ?z } }"
+    expected, _ = rows("{ ?x :p ?y FILTER (!ISBLANK(?x)) }", KnowledgeBase.empty())
+    assert rows(pattern, remote(server)) == (expected, [])
+
+
+def test_an_answer_to_another_question_is_none(server: s.SparqlServer) -> None:
+    server.always = s.other_rows
+    _, failed = rows("{ ?x :p ?y GRAPH :kb0 { ?x :q ?z } }", remote(server))
+    assert {f.reason for f in failed} == {"the answer is not one to what was asked"}
+
+
+def test_a_required_endpoint_that_fails_ends_the_run(server: s.SparqlServer) -> None:
+    server.always = s.status(404)
+    with pytest.raises(RunError, match=r"127\.0\.0\.1.* failed: HTTP status 404"):
+        rows("{ ?x :p ?y GRAPH :kb0 { ?x :q ?z } }", remote(server, required=True))
+
+
+def test_a_variable_may_name_endpoints_that_are_known_and_no_others(
+    server: s.SparqlServer,
+) -> None:
+    pattern = "{ ?x :p ?y ; :at ?e SERVICE ?e { ?x :q ?z } }"
+    events = [
+        [(A, P, ONE), (A, "<http://e/at>", f"<{KB}>")],
+        [(B, P, ONE), (B, "<http://e/at>", f"<{server.url}>")],  # not by this name
+    ]
+    found, failed = rows(pattern, remote(server), events)
+    assert [sum(each.values()) for each in found] == [2, 0]
+    assert [list(f.event) for f in failed if f.event is not None] == [[1]]
+    assert "only endpoints that a KB names" in failed[0].reason
