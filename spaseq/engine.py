@@ -69,7 +69,8 @@ class SequenceStage:
         self._limit = None if early else limit_per_event
         self._withheld = 0
         columns = [_columns(g) for g in plan.gpms]
-        late = LateEvaluator(plan, knowledge or KnowledgeBase.empty(), on_bad)
+        known = KnowledgeBase.empty() if knowledge is None else knowledge
+        late = LateEvaluator(plan, known, on_bad)
         names = [g.name for g in plan.gpms]
         self._machine = Machine(
             plan.program,

@@ -8,12 +8,14 @@ from dataclasses import replace
 
 import pytest
 
+import spaseq
 from spaseq.algebra.groups import translate_group
-from spaseq.errors import RunError
+from spaseq.errors import QueryError, RunError
 from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.gpm.services import Unanswered
 from spaseq.kb.endpoint import ServiceOptions, shared_cache
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.rdf.batches import BadInput
 from tests.gpm.graphs import Row, Triple, batch_of, group_of, knowledge_of
 from tests.kb import sparql_server as s
 
@@ -189,3 +191,55 @@ def test_a_variable_may_name_endpoints_that_are_known_and_no_others(
     assert [sum(each.values()) for each in found] == [2, 0]
     assert [list(f.event) for f in failed if f.event is not None] == [[1]]
     assert "only endpoints that a KB names" in failed[0].reason
+
+
+def engine(body: str, server: s.SparqlServer, bad: list[BadInput]) -> list[dict[str, str]]:
+    """Bindings of the answers to `SEQ(A; B)` over two events."""
+    query = f"""PREFIX : <http://e/> SELECT * WITHIN 1 HOURS FROM STREAM S <http://e/s>
+      FROM NAMED :kb0 WHERE {{ SEQ(A; B) DEFINE GPM A ON S {{ ?x :p ?old ; :at ?s }} {body} }}"""
+    engine = spaseq.Engine(
+        query, {KB: server.url}, services=ServiceOptions(retries=0), on_bad=bad.append
+    )
+    engine.push("S", f"{A} {P} {ONE} .\n{A} <http://e/at> <{KB}> .", 0)
+    engine.push("S", f"{B} {T} {C} .", 1000)
+    return [{v: t.n3() for v, t in m.bindings.items()} for m in engine.close()]
+
+
+EARLIER = {"x": A, "old": ONE, "s": f"<{KB}>"}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("{ ?b :t ?c OPTIONAL { GRAPH :kb0 { ?x :r ?b } } }", [{"b": B, "c": C}]),
+        (
+            "{ ?b :t ?c OPTIONAL { SERVICE :kb0 { ?x :r ?y FILTER (?y = :c) } } }",
+            [{"b": B, "c": C}],
+        ),
+        ("{ ?b :t ?c SERVICE :kb0 { ?b :q ?y FILTER (?y > ?old) } }", [{"b": B, "c": C, "y": TWO}]),
+        ("{ ?b :t ?c SERVICE ?s { ?b :q ?y } }", [{"b": B, "c": C, "y": TWO}]),
+        ("{ ?b :t ?c MINUS { SERVICE :kb0 { ?x :r ?b } } }", []),
+        ("{ ?b :t ?c FILTER NOT EXISTS { SERVICE :kb0 { ?x :q ?old } } }", []),
+    ],
+)
+def test_bindings_of_earlier_steps_are_sent(
+    server: s.SparqlServer, pattern: str, found: list[dict[str, str]]
+) -> None:
+    bad: list[BadInput] = []
+    answers = engine(f"DEFINE GPM B ON S {pattern}", server, bad)
+    assert answers == [{**EARLIER, **own} for own in found]
+    assert bad == []
+
+
+def test_what_earlier_steps_could_not_ask_is_said(server: s.SparqlServer) -> None:
+    server.always = s.page
+    bad: list[BadInput] = []
+    body = "DEFINE GPM B ON S { ?b :t ?c OPTIONAL { GRAPH :kb0 { ?x :r ?y } } }"
+    assert engine(body, server, bad) == [{**EARLIER, "b": B, "c": C}]
+    assert [b.file for b in bad] == [server.url]
+    assert B in bad[0].text
+
+
+def test_a_variable_that_nothing_binds_is_no_endpoint(server: s.SparqlServer) -> None:
+    with pytest.raises(QueryError, match=r"nothing binds \?e to an endpoint"):
+        engine("DEFINE GPM B ON S { ?b :t ?c SERVICE ?e { ?b :q ?y } }", server, [])
