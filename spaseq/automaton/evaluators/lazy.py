@@ -17,6 +17,7 @@ from spaseq.automaton.evaluators.lazy_buffer import Buffer
 from spaseq.automaton.evaluators.lazy_clock import Clock
 from spaseq.automaton.evaluators.lazy_filters import Absent
 from spaseq.automaton.evaluators.lazy_memory import Memory
+from spaseq.automaton.evaluators.lazy_rates import Rates
 from spaseq.automaton.evaluators.lazy_search import Search
 from spaseq.automaton.evaluators.lazy_tree import Tree, TreeEdge
 from spaseq.automaton.machine import Machine
@@ -46,6 +47,8 @@ class LazyProgram:
         self.starts: dict[int, list[Start]] = {}  # by GPM
         self.pending: list[tuple[Absent, ...]] = []  # by pattern: negations in last place
         self.gpms: set[int] = set()
+        self.size = 0  # slots of the largest pattern, those of negated steps included
+        self.rates = Rates()
         for number, pattern in enumerate(patterns_of(machine.program)):
             self._add(number, pattern)
 
@@ -55,6 +58,7 @@ class LazyProgram:
         pending = tuple(outside.absent(a, everything) for a in pattern.absences if not a.before)
         self.pending.append(pending)
         self.gpms.update(_gpms(pattern))
+        self.size = max(self.size, outside.size)
         for slot in pattern.last:
             tree = Tree(pattern, self.machine, slot)
             edge = tree.edge(frozenset(), slot)
@@ -71,16 +75,12 @@ def _gpms(pattern: Pattern) -> Iterator[int]:
 class LazyPartition:
     """All run-time state of one partition."""
 
-    __slots__ = ("_buffers", "_clock", "_lazy", "_memory", "last_time", "withheld")
+    __slots__ = ("_buffers", "_clock", "_lazy", "_memory", "_search", "last_time", "withheld")
 
     def __init__(self, lazy: LazyProgram) -> None:
         machine = lazy.machine
-        self._lazy = lazy
-        self._clock = Clock(machine.window, machine.keep_instants)
-        self._buffers = {gpm: Buffer() for gpm in lazy.gpms}
-        self._memory = Memory(self._buffers)
-        self.last_time = self._clock.now[0]
-        self.withheld = 0  # the limit is applied to what is found here
+        clock = Clock(machine.window, machine.keep_instants)
+        self.__setstate__((lazy, clock, {gpm: Buffer() for gpm in lazy.gpms}))
 
     def step(self, instant: Instant, rows: Rows, events: int) -> list[Found]:
         """Store the solutions of one instant, and find the matches that they complete."""
@@ -97,19 +97,13 @@ class LazyPartition:
 
     def _from(self, start: Start, rows: list[Row]) -> Iterator[Found]:
         """The matches that end with some solutions of now at a step."""
-        time, k = self._clock.now
-        search = self._search(start.tree.size, self._clock.floor, (time, k + 1))
+        search, (time, k) = self._search, self._clock.now
+        search.within(self._clock.floor, (time, k + 1))
         for row in rows:
             for _ in search.completions(start.tree, start.edge, row):
                 found = self._found(start, search)
                 if self._selected(found):
                     yield found
-
-    def _search(self, size: int, floor: Instant, roof: Instant) -> Search:
-        machine = self._lazy.machine
-        return Search(
-            self._buffers, self._memory, self._clock, size, floor, roof, machine.work, machine.order
-        )
 
     def _found(self, start: Start, search: Search) -> Found:
         machine, slots = self._lazy.machine, start.tree.pattern.slots
@@ -142,7 +136,8 @@ class LazyPartition:
         assert close is not None
         end = close + 1 if window.holds(found.origin, close) else close
         pending = self._lazy.pending[found.pattern]
-        search = self._search(max(a.size for a in pending), self._clock.expired, (end, -1))
+        search = self._search
+        search.within(self._clock.expired, (end, -1))
         for slot, (_, row) in enumerate(found.trace):
             search.rows[slot], search.at[slot] = row, (row[1], row[2])
         return not any(search.exists(absent) for absent in pending)
@@ -164,6 +159,12 @@ class LazyPartition:
         return self._lazy, self._clock, self._buffers  # what memory keeps is found again
 
     def __setstate__(self, state: tuple[LazyProgram, Clock, dict[int, Buffer]]) -> None:
+        lazy, clock, buffers = state
         self._lazy, self._clock, self._buffers = state
-        self._memory, self.withheld = Memory(self._buffers), 0
-        self.last_time = self._clock.now[0]
+        self._memory = Memory(buffers)
+        machine = lazy.machine
+        self._search = Search(
+            buffers, self._memory, clock, lazy.size, machine.work, lazy.rates, machine.order
+        )
+        self.last_time = clock.now[0]
+        self.withheld = 0  # the limit is applied to what is found here

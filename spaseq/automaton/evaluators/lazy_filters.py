@@ -115,11 +115,6 @@ class Absent:
     ways: tuple[TreeState, ...]
     slots: frozenset[int]
 
-    @property
-    def size(self) -> int:
-        """Slots of the match around and of the negated step."""
-        return max(state.tree.size for state in self.ways)
-
     def passes(self, filling: Filling) -> bool:
         return not filling.exists(self)
 

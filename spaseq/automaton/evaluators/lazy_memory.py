@@ -11,7 +11,7 @@ from spaseq.automaton.evaluators.lazy_clock import NEVER
 from spaseq.automaton.evaluators.lazy_tree import TreeEdge
 from spaseq.automaton.runs import Row
 
-MOST_KEPT = 4
+_MOST_KEPT = 4
 """Places and kept solutions per stored solution."""
 
 
@@ -49,7 +49,7 @@ class Memory:
     def _is_full(self) -> bool:
         if self.size <= self._room:
             return False
-        self._room = MOST_KEPT * sum(map(len, self._buffers.values()))
+        self._room = _MOST_KEPT * sum(map(len, self._buffers.values()))
         return self.size > self._room
 
     def recall(

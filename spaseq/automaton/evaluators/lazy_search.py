@@ -1,9 +1,10 @@
 """Filling the slots of a match, the rarest first, from what is stored.
 
 A search starts from one solution, of a step that can be a match's last, and goes on to the slot
-with the fewest solutions in reach: in the window, within the instants that the filled slots leave,
-with their join key. A slot without any ends it. So the order is chosen anew for every partial match
-and follows the rates of the stream by itself.
+with the fewest solutions in reach - in the window, within the instants that the filled slots leave,
+with their join key - unless another has much fewer that pass its tests (`lazy_rates`). A slot
+without any ends it. So the order is chosen anew for every partial match and follows the rates of
+the stream by itself.
 
 Nothing is kept of a partial match but, from the second search on that asks, which solutions pass
 the tests of an edge beside the solutions it looks at. So a test that does not concern the last
@@ -21,6 +22,7 @@ from spaseq.automaton.evaluators.lazy_buffer import Bucket, Buffer, Key
 from spaseq.automaton.evaluators.lazy_clock import Clock
 from spaseq.automaton.evaluators.lazy_filters import Absent, Filter
 from spaseq.automaton.evaluators.lazy_memory import Kept, Memory
+from spaseq.automaton.evaluators.lazy_rates import Rates
 from spaseq.automaton.evaluators.lazy_tree import Bounds, Tree, TreeEdge, TreeState
 from spaseq.automaton.runs import Row
 from spaseq.automaton.work import Work
@@ -28,25 +30,36 @@ from spaseq.automaton.work import Work
 _LAST_K = 2**62
 _UNFILLED: Row = (-1, 0, 0, None, ())
 
-_Choice: TypeAlias = tuple[int, TreeEdge, Key, Bucket, int, int]
-"""How many solutions there are, for which edge, with which key: where they are, from and to."""
+_Choice: TypeAlias = tuple[float, TreeEdge, Key, Bucket, int, int]
+"""The rank of an edge; where the solutions with which key are, from and to."""
 
 
 class Search:
-    """One search for the matches that a solution completes, or for those of a negated step.
+    """Searches in one partition, one after the other: for the matches that a solution completes, or
+    for those of a negated step.
 
     Args:
         buffers: what is stored, by GPM.
         memory: what earlier searches have kept.
         clock: what is now, and what has been dropped.
-        size: how many slots there are.
-        floor: all solutions of a match lie after it.
-        roof: ... and before it.
+        size: how many slots there are at most.
         work: what is looked at is counted here.
-        order: fill the slots in this order instead of the rarest first.
+        rates: how often tests are passed.
+        order: fill the slots in this order, whatever is stored.
     """
 
-    __slots__ = ("_buffers", "_clock", "_floor", "_memory", "_order", "_roof", "at", "rows", "work")
+    __slots__ = (
+        "_buffers",
+        "_clock",
+        "_floor",
+        "_memory",
+        "_order",
+        "_rates",
+        "_roof",
+        "at",
+        "rows",
+        "work",
+    )
 
     def __init__(
         self,
@@ -54,16 +67,19 @@ class Search:
         memory: Memory,
         clock: Clock,
         size: int,
-        floor: Instant,
-        roof: Instant,
         work: Work,
+        rates: Rates,
         order: tuple[int, ...] | None = None,
     ) -> None:
-        self._buffers, self._memory, self._order = buffers, memory, order
-        self._clock, self._floor, self._roof = clock, floor, roof
-        self.work = work
+        self._buffers, self._memory, self._clock = buffers, memory, clock
+        self._floor = self._roof = clock.now
+        self.work, self._rates, self._order = work, rates, order
         self.rows = [_UNFILLED] * size
         self.at = [clock.now] * size
+
+    def within(self, floor: Instant, roof: Instant) -> None:
+        """From here on all solutions of a match lie after one instant and before the other."""
+        self._floor, self._roof = floor, roof
 
     def completions(self, tree: Tree, start: TreeEdge, row: Row) -> Iterator[None]:
         """Fill all slots of a tree, the first with a solution of `now`; after each item, `rows`
@@ -87,6 +103,7 @@ class Search:
         if choice is None:
             return
         _, edge, key, bucket, start, stop = choice
+        tested = stop - start
         filters = edge.filters
         if edge.kept:
             kept = self._kept(edge, key)
@@ -98,12 +115,16 @@ class Search:
                 start, stop = bucket.between(*self._reach(edge))
         rows, at, slot, work = self.rows, self.at, edge.slot, self.work
         after = None
+        passed = 0
         for i in range(start, stop):
             work.candidates += 1
             rows[slot], at[slot] = bucket.rows[i], bucket.instants[i]
             if self._pass(filters):
+                passed += 1
                 after = after or state.tree.state(edge.target)
                 yield from self._extensions(after)
+        if len(state.edges) > 1:
+            self._rates.note(edge, tested, passed)
 
     def _pass(self, filters: tuple[Filter, ...]) -> bool:
         for check in filters:  # noqa: SIM110 - a loop is faster, and nothing runs more often
@@ -114,7 +135,7 @@ class Search:
     # --- the choice -------------------------------------------------------------------------------
 
     def _rarest(self, state: TreeState) -> _Choice | None:
-        """The slot with the fewest solutions in reach; None if some slot has none at all.
+        """The slot of least rank; None if some slot has no solution in reach at all.
 
         Slots with few solutions of any key are looked at first, so that a lack is mostly seen
         before frequent solutions are indexed.
@@ -124,8 +145,9 @@ class Search:
         if self._order is not None:
             edges = self._forced(edges, self._order)
         elif len(edges) > 1:
-            edges = tuple(sorted(edges, key=lambda e: len(buffers[e.gpm])))
+            edges = tuple(sorted(edges, key=lambda e: len(buffers[e.gpm].whole.rows)))
         best: _Choice | None = None
+        single = len(edges) == 1
         for edge in edges:
             key = tuple([rows[slot][4][column] for slot, column in edge.sources])
             bucket = buffers[edge.gpm].bucket(edge.columns, key, self._clock.expired)
@@ -134,8 +156,11 @@ class Search:
             start, stop = bucket.between(*self._reach(edge))
             if start >= stop:
                 return None
-            if best is None or stop - start < best[0]:
-                best = stop - start, edge, key, bucket, start, stop
+            if single:
+                return 0.0, edge, key, bucket, start, stop
+            rank = self._rates.rank(edge, stop - start)
+            if best is None or rank < best[0]:
+                best = rank, edge, key, bucket, start, stop
         return best
 
     def _forced(self, edges: tuple[TreeEdge, ...], order: tuple[int, ...]) -> tuple[TreeEdge, ...]:

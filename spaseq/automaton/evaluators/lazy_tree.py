@@ -62,6 +62,11 @@ class TreeEdge:
     filters: tuple[Filter, ...]  # all others
     target: Filled
 
+    @property
+    def is_tested(self) -> bool:
+        """Whether a solution in reach may fail."""
+        return bool(self.kept or self.filters)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TreeState:
