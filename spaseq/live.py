@@ -10,11 +10,12 @@ from typing import Any
 from spaseq.compile import compile_query
 from spaseq.engine import Matcher, SequenceStage
 from spaseq.errors import UsageError
+from spaseq.gpm.event_stage import EventMatcher
 from spaseq.kb.endpoint import ServiceOptions
 from spaseq.kb.load import KbInput, load_kb
 from spaseq.match import Match, to_ms
 from spaseq.rdf.blocks import OnBad, warn
-from spaseq.rdf.events import batch_from_events, triples_of
+from spaseq.rdf.events import triples_of
 from spaseq.rdf.instants import InstantCounter
 from spaseq.runtime.binding import check_kbs, stream_names
 
@@ -67,8 +68,8 @@ class Engine:
         knowledge = load_kb(list((kb or {}).items()), services)
         check_kbs([self._plan], knowledge)
         self._names = stream_names([self._plan])
-        self._counters = {iri: InstantCounter() for iri in self._plan.streams}
-        self._matcher = Matcher(self._plan, knowledge, on_bad)
+        self._counters = {iri: InstantCounter(ordered=True) for iri in self._plan.streams}
+        self._events = EventMatcher(self._plan, Matcher(self._plan, knowledge, on_bad))
         self._stage = SequenceStage(self._plan, limit_per_event, knowledge, on_bad)
         self._now: int | None = None  # time of the latest event
         self._done: int | None = None  # nothing at or before it follows
@@ -90,14 +91,16 @@ class Engine:
     def push_many(self, batch: Iterable[tuple[str, Event]]) -> list[Match]:
         """Take (stream, event) pairs in order of time; their answers, in order."""
         self._check_open()
-        waiting: dict[str, list[tuple[int, str | None, list[tuple[str, str, str]]]]] = {}
+        taken = []
         for stream, event in batch:
             iri = self._iri(stream)
             time = self._checked(to_ms(event.time))
-            waiting.setdefault(iri, []).append((time, event.iri, triples_of(event.graph)))
-        for iri, events in waiting.items():
-            events_batch = batch_from_events(iri, events, self._counters[iri])
-            self._stage.push(self._matcher.match(events_batch))
+            taken.append((iri, time, event.iri, triples_of(event.graph)))
+        for iri, time, name, triples in taken:
+            k = self._counters[iri].next(time)
+            rows = self._events.match(iri, time, k, name, triples)
+            if rows is not None:
+                self._stage.push(rows)
         return [] if self._now is None else self._matches(self._now - 1)
 
     def advance(self, time: datetime | int) -> list[Match]:

@@ -10,7 +10,7 @@ import numpy as np
 import pyoxigraph as ox
 
 from spaseq.errors import InputError
-from spaseq.rdf.batches import EventBatch
+from spaseq.rdf.batches import EventBatch, Int32s, Int64s
 from spaseq.rdf.instants import InstantCounter
 from spaseq.rdf.nquads import syntax_reason
 from spaseq.rdf.term_tables import ListedTerms
@@ -38,8 +38,27 @@ def batch_from_events(
     `counter` is the stream's; it numbers the events of equal time.
     """
     time = np.array([event[0] for event in events], np.int64)
-    graphs = [dict.fromkeys(event[2]) for event in events]  # sets, in order
-    start = np.zeros(len(events) + 1, np.int64)
+    names = [event[1] for event in events]
+    return _batch(stream, time, counter.assign(time), names, [event[2] for event in events])
+
+
+def batch_of_event(
+    stream: str, time: int, k: int, name: str | None, triples: Sequence[Triple]
+) -> EventBatch:
+    """A batch of one event, whose k is known."""
+    times, ks = np.array([time], np.int64), np.array([k], np.int32)
+    return _batch(stream, times, ks, [name], [triples])
+
+
+def _batch(
+    stream: str,
+    time: Int64s,
+    k: Int32s,
+    names: Sequence[str | None],
+    triples: Sequence[Sequence[Triple]],
+) -> EventBatch:
+    graphs = [dict.fromkeys(graph) for graph in triples]  # sets, in order
+    start = np.zeros(len(graphs) + 1, np.int64)
     np.cumsum([len(graph) for graph in graphs], out=start[1:])
     codes: dict[str, int] = {}
     flat = [
@@ -50,10 +69,7 @@ def batch_from_events(
     ]
     columns = np.array(flat, np.int32).reshape(-1, 3)
     s, p, o = (np.ascontiguousarray(columns[:, i]) for i in range(3))
-    names = [event[1] for event in events]
-    return EventBatch(
-        stream, time, counter.assign(time), names, start, s, p, o, ListedTerms(list(codes))
-    )
+    return EventBatch(stream, time, k, names, start, s, p, o, ListedTerms(list(codes)))
 
 
 def triples_of(graph: GraphLike) -> list[Triple]:

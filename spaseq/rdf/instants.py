@@ -35,8 +35,9 @@ class InstantCounter:
         if time == self._last:
             self._count += 1
             return self._count - 1
-        if self._last is not None and time > self._last:
-            self._remember(np.array([self._last]), np.array([self._count]))
+        if self._last is None or time > self._last:
+            if self._last is not None and not self._ordered:
+                self._remember(np.array([self._last]), np.array([self._count]))
             self._last, self._count = time, 1
             return 0
         return int(self.assign(np.array([time], np.int64))[0])

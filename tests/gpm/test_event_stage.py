@@ -1,0 +1,104 @@
+"""Stage 1 for single events, against stage 1 over columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from spaseq.compile import compile_query
+from spaseq.errors import QueryError
+from spaseq.gpm.event_stage import EventMatcher
+from spaseq.gpm.single import EventPattern
+from spaseq.gpm.stage import Matcher
+from spaseq.rdf.batches import SolutionBatch
+from spaseq.rdf.events import batch_from_events
+from spaseq.rdf.instants import InstantCounter
+from tests.gpm import patterns as p
+from tests.gpm.graphs import PROLOGUE, knowledge_of
+
+S, T = "http://e/s", "http://e/t"
+
+HEADS = [
+    "SELECT * WITHIN 1 HOURS",
+    "SELECT * WITHIN 3 EVENTS",
+    "SELECT STRICT * WITHIN 1 HOURS PARTITION BY (?x)",
+    "SELECT ?x WITHIN 1 HOURS PARTITION BY (?x)",
+]
+SEQUENCES = ["A; B", "A, B", "A; B!; A", "A!; B"]
+
+groups = st.one_of(
+    p.basic_groups, p.groups, p.any_groups, p.exists_groups, p.graph_groups, p.path_groups
+)
+typed = st.sampled_from(["{ ?x :p 1 }", "{ ?x :p ?y FILTER (?y < 2) }", "{ ?x :q ?y ; :p ?z }"])
+
+
+def query(head: str, sequence: str, a: str, b: str) -> str:
+    return (
+        f"{PROLOGUE} {head} FROM STREAM S <{S}> FROM STREAM T <{T}> "
+        f"FROM NAMED <http://e/kb0> FROM NAMED <http://e/kb1> FROM NAMED <http://e/kb2> "
+        f"SEQ({sequence}) {{ DEFINE GPM A ON S {a} DEFINE GPM B ON S, T {b} }}"
+    )
+
+
+def rows(batch: SolutionBatch | None) -> list[Any]:
+    """What stage 2 is told, without order."""
+    if batch is None:
+        return []
+    columns: list[Any] = [batch.stream, batch.time, batch.k, batch.gpm]
+    found = [c.tolist() for c in columns] + [batch.event.to_pylist()]
+    found += [batch.texts(v) for v in sorted(batch.values)]
+    for v in sorted(batch.numbers):
+        number = batch.numbers[v]
+        known = np.where(number.kind == 0, 0, number.value)  # NaN is not equal to itself
+        found += [known.tolist(), number.kind.tolist()]
+    return sorted(zip(*found, strict=True), key=repr)
+
+
+@given(
+    st.sampled_from(HEADS),
+    st.sampled_from(SEQUENCES),
+    st.one_of(groups, typed),
+    st.one_of(groups, typed),
+    p.events,
+    p.kbs,
+)
+@settings(max_examples=200, deadline=None)
+def test_single_events_have_the_rows_of_batches(head, sequence, a, b, events, kb):
+    try:
+        plan = compile_query(query(head, sequence, a, b))
+    except QueryError:
+        assume(False)
+    matcher = Matcher(plan, knowledge_of(kb))
+    single = EventMatcher(plan, matcher)
+    for iri in (S, T):
+        given = [(1000 * (i // 2), f"http://e/g{i}", t) for i, t in enumerate(events)]
+        batch = batch_from_events(iri, given, InstantCounter())
+        counter = InstantCounter(ordered=True)
+        found = [
+            row
+            for time, name, triples in given
+            for row in rows(single.match(iri, time, counter.next(time), name, triples))
+        ]
+        assert sorted(found, key=repr) == rows(matcher.match(batch))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "whole"),
+    [
+        ("{ ?x :p ?y ; :q [] FILTER (?y > 1) }", True),
+        ("{ ?x :p ?y { ?y :q ?z FILTER (?z > 1) } }", True),
+        ("{ }", True),
+        ("{ ?x :p ?y OPTIONAL { ?x :q ?z } }", False),
+        ("{ ?x :p ?y FILTER (RAND() < 2) }", False),
+        ("{ ?x :p ?y FILTER EXISTS { ?x :q ?z } }", False),
+        ("{ ?x :p+ ?y }", False),
+        ("{ FILTER (1 > 2) }", False),
+    ],
+)
+def test_what_is_done_without_columns(pattern: str, whole: bool) -> None:
+    plan = compile_query(query(HEADS[0], "A", pattern, "{ ?x :p ?y }"))
+    assert EventPattern(plan.gpms[0].pattern, plan.expressions).is_whole == whole
