@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from spaseq.algebra.answers import Answer
+from spaseq.algebra.schema import Schema
 from spaseq.compile import check_query
 from spaseq.errors import Diagnostic, InputError, QueryError, UsageError
 from spaseq.kb.endpoint import ServiceOptions
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import KbInput, load_kb
+from spaseq.kb.ontology import OntologyInput, entailing_schema
 from spaseq.live import Event, check_limit
 from spaseq.match import Match, to_ms
 from spaseq.plan.nodes import QueryPlan
@@ -44,6 +46,8 @@ def run(
     threads: int | None = None,
     limit_per_event: int | None = None,
     services: ServiceOptions = ServiceOptions(),  # noqa: B008 - frozen
+    ontology: OntologyInput | None = None,
+    entailment: str | None = None,
 ) -> Iterator[Match]:
     """Replay streams to their ends and yield the matches of one or several queries.
 
@@ -63,6 +67,8 @@ def run(
         limit_per_event: at most so many matches of one query that end at the same instant (and lie
             in the same partition); `stats.withheld` counts the others.
         services: how SPARQL endpoints are asked.
+        ontology: a path or an rdflib.Graph, or several, whose schema patterns are entailed by.
+        entailment: "rdfs", with an ontology; by default patterns match what is said.
 
     Yields:
         Matches, query by query (one that reads another's stream comes after it), in the order of
@@ -72,10 +78,11 @@ def run(
         QueryError: the query has errors; all are in it.
         InputError: a stream or KB is not there or does not load.
         UsageError: a stream has no input, or an input no stream; queries read each other's
-            streams in a circle; the limit is less than one.
+            streams in a circle; the limit is less than one; an ontology without entailment, or
+            the other way round.
     """
     check_limit(limit_per_event)
-    plans = _plans(query)
+    plans = _plans(query, entailing_schema(ontology, entailment))
     bound = bind_streams(plans, streams)
     knowledge = load_kb(list((kb or {}).items()), services)
     check_kbs(plans, knowledge)
@@ -139,15 +146,17 @@ def _answers(job: Job, runtime: str) -> Generator[tuple[int, Answer]]:
     return spark.run(job)
 
 
-def _plans(query: QueryInput | Sequence[QueryInput]) -> tuple[QueryPlan, ...]:
+def _plans(
+    query: QueryInput | Sequence[QueryInput], schema: Schema | None
+) -> tuple[QueryPlan, ...]:
     queries = [query] if isinstance(query, str | Path) else list(query)
     checked = []
     for number, item in enumerate(queries):
         if isinstance(item, Path):
-            checked.append(check_query(read_query(item), item.stem, str(item)))
+            checked.append(check_query(read_query(item), item.stem, str(item), schema=schema))
         else:
             name = "query" if len(queries) == 1 else f"query{number + 1}"
-            checked.append(check_query(item, name))
+            checked.append(check_query(item, name, schema=schema))
     errors: list[Diagnostic] = [d for c in checked for d in c.errors]
     if errors:
         raise QueryError(errors)

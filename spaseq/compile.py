@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from spaseq.algebra.schema import Schema
 from spaseq.errors import Diagnostic, QueryError, Source
 from spaseq.lang import ast
 from spaseq.lang.lint import lint
@@ -11,6 +12,7 @@ from spaseq.lang.parser import parse_source
 from spaseq.lang.resolve import resolve
 from spaseq.plan.nodes import QueryPlan
 from spaseq.plan.planner import (
+    check_entailment,
     check_expressions,
     check_partition,
     check_services,
@@ -37,12 +39,17 @@ class Checked:
 
 
 def check_query(
-    text: str, name: str = "query", file: str | None = None, evaluator: str | None = None
+    text: str,
+    name: str = "query",
+    file: str | None = None,
+    evaluator: str | None = None,
+    schema: Schema | None = None,
 ) -> Checked:
     """Parse, resolve and plan a query, collecting all errors and warnings.
 
     `name` is what its answers are called unless the query registers a stream; `file` is the place
-    that diagnostics name; `evaluator` forces one, for tests.
+    that diagnostics name; `evaluator` forces one, for tests; `schema` is what its patterns are
+    entailed by.
 
     Raises:
         UsageError: the forced evaluator cannot run the query.
@@ -58,16 +65,22 @@ def check_query(
         found += check_services(resolved)
         found += check_expressions(resolved)
         if not any(d.severity == "error" for d in found):
-            found += check_partition(resolved)
+            found += check_partition(resolved, schema)
+        if schema is not None:
+            found += check_entailment(resolved)
         if not any(d.severity == "error" for d in found):
             found += lint(resolved)
-            plan = plan_query(resolved, name, evaluator)
+            plan = plan_query(resolved, name, evaluator, schema)
     found.sort(key=lambda d: (d.span.start, d.severity))
     return Checked(source, query, plan, tuple(found))
 
 
 def compile_query(
-    text: str, name: str = "query", file: str | None = None, evaluator: str | None = None
+    text: str,
+    name: str = "query",
+    file: str | None = None,
+    evaluator: str | None = None,
+    schema: Schema | None = None,
 ) -> QueryPlan:
     """The plan of a query.
 
@@ -75,7 +88,7 @@ def compile_query(
         QueryError: with every error of the query.
         UsageError: `evaluator`, which tests force, cannot run the query.
     """
-    checked = check_query(text, name, file, evaluator)
+    checked = check_query(text, name, file, evaluator, schema)
     if checked.plan is None:
         raise QueryError(checked.errors)
     return checked.plan

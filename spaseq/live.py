@@ -13,6 +13,7 @@ from spaseq.errors import UsageError
 from spaseq.gpm.event_stage import EventMatcher
 from spaseq.kb.endpoint import ServiceOptions
 from spaseq.kb.load import KbInput, load_kb
+from spaseq.kb.ontology import OntologyInput, entailing_schema
 from spaseq.match import Match, to_ms
 from spaseq.rdf.blocks import OnBad, warn
 from spaseq.rdf.events import triples_of
@@ -39,7 +40,7 @@ class Engine:
     Times never decrease, across all streams. Each call returns the answers that it made certain:
     those that end before the time of the latest event, since others of that same time may follow.
     With `limit_per_event` they are at most so many that end at the same instant (and lie in the
-    same partition); `withheld` counts the others.
+    same partition); `withheld` counts the others. `ontology` and `entailment` are those of `run`.
 
     >>> engine = Engine('''
     ...   SELECT ?x WITHIN 1 MINUTES FROM STREAM S <http://example/s>
@@ -59,12 +60,14 @@ class Engine:
         limit_per_event: int | None = None,
         services: ServiceOptions = ServiceOptions(),  # noqa: B008 - frozen
         on_bad: OnBad = warn,
+        ontology: OntologyInput | None = None,
+        entailment: str | None = None,
     ) -> None:
         """`kb` is by graph IRI: a path, an rdflib.Graph, or the URL of a SPARQL endpoint, and
         `services` says how endpoints are asked; `on_bad` is called for each event that one was
         asked for in vain, which otherwise is a warning of the logger `spaseq`."""
         check_limit(limit_per_event)
-        self._plan = compile_query(query, name)
+        self._plan = compile_query(query, name, schema=entailing_schema(ontology, entailment))
         knowledge = load_kb(list((kb or {}).items()), services)
         check_kbs([self._plan], knowledge)
         self._names = stream_names([self._plan])

@@ -16,10 +16,12 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from spaseq.algebra.schema import Schema
 from spaseq.compile import compile_query
 from spaseq.errors import InputError, SpaseqError
 from spaseq.kb.endpoint import ServiceOptions
 from spaseq.kb.load import KbInput, load_kb
+from spaseq.kb.ontology import OntologyInput, entailing_schema
 from spaseq.plan.nodes import QueryPlan
 from spaseq.rdf.batches import BadInput
 from spaseq.rdf.events import Triple
@@ -80,6 +82,8 @@ def answers(
     triples_per_event: int | None = None,
     strict: bool = False,
     services: ServiceOptions = ServiceOptions(),  # noqa: B008 - frozen
+    ontology: OntologyInput | None = None,
+    entailment: str | None = None,
 ) -> Any:
     """The answers of one or several queries.
 
@@ -98,6 +102,7 @@ def answers(
         strict: fail at malformed input and late events, which are otherwise left out with a warning
             in the worker's log (logger `spaseq`).
         services: how SPARQL endpoints are asked.
+        ontology, entailment: as `spaseq.run`.
 
     Returns:
         A DataFrame with a row per answer: `query` (name), `start` and `end` (timestamps),
@@ -107,7 +112,8 @@ def answers(
     Raises:
         QueryError, InputError, UsageError: as `spaseq.run`.
     """
-    job = _job(query, streams, kb, time_predicate, triples_per_event, services)
+    schema = entailing_schema(ontology, entailment)
+    job = _job(query, streams, kb, time_predicate, triples_per_event, services, schema)
     if checkpoint is not None:
         refuse_chains(job.plans)
     if checkpoint is None:
@@ -126,9 +132,12 @@ def _job(
     time_predicate: str,
     triples_per_event: int | None,
     services: ServiceOptions,
+    schema: Schema | None,
 ) -> Job:
     queries = [query] if isinstance(query, str | Path) else list(query)
-    plans = reading_order([_plan(q, number, len(queries)) for number, q in enumerate(queries, 1)])
+    plans = reading_order(
+        [_plan(q, number, len(queries), schema) for number, q in enumerate(queries, 1)]
+    )
     knowledge = load_kb(list((kb or {}).items()), services)
     check_kbs(plans, knowledge)
     options = [
@@ -143,14 +152,15 @@ def _job(
     return Job(plans, tuple(options), knowledge)
 
 
-def _plan(query: QueryInput, number: int, count: int) -> QueryPlan:
+def _plan(query: QueryInput, number: int, count: int, schema: Schema | None) -> QueryPlan:
     if isinstance(query, Path):
         try:
             text = query.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"cannot read the query {query}: {error}") from None
-        return compile_query(text, query.stem, str(query))
-    return compile_query(query, "query" if count == 1 else f"query{number}")
+        return compile_query(text, query.stem, str(query), schema=schema)
+    name = "query" if count == 1 else f"query{number}"
+    return compile_query(query, name, schema=schema)
 
 
 def _paths(given: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list[str]:

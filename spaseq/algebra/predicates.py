@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from spaseq.algebra import nodes as n
+from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
+from spaseq.algebra.mapping import expressions
+from spaseq.algebra.schema import Schema
 from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses
 from spaseq.rdf.terms import iri_text
@@ -24,11 +27,12 @@ def together(parts: Iterable[Predicates]) -> Predicates:
     return frozenset(found)
 
 
-def predicates_read(pattern: n.Pattern) -> Predicates:
+def predicates_read(pattern: n.Pattern, schema: Schema | None = None) -> Predicates:
     """The predicates of the triples of the default graph that the solutions may depend on.
 
     Triples with others can be left out of the graph. A variable in a predicate's place, a negated
-    property set and a path of length zero, which any node of the graph is, depend on all.
+    property set and a path of length zero, which any node of the graph is, depend on all. `schema`
+    is what the patterns of EXISTS are entailed by; the pattern itself has been rewritten.
     """
     match pattern:
         case n.BGP(triples):
@@ -38,14 +42,15 @@ def predicates_read(pattern: n.Pattern) -> Predicates:
         case n.Graph() | n.Service():
             return frozenset()
         case _:
-            inner = map(predicates_read, n.children(pattern))
-            tested = map(predicates_of_expression, _expressions(pattern))
+            inner = (predicates_read(p, schema) for p in n.children(pattern))
+            tested = (predicates_of_expression(e, schema) for e in expressions(pattern))
             return together([*inner, *tested])
 
 
-def predicates_of_expression(expr: ast.Expr) -> Predicates:
+def predicates_of_expression(expr: ast.Expr, schema: Schema | None = None) -> Predicates:
     """The same for the patterns of EXISTS."""
-    return together(predicates_read(translate_group(use.pattern)) for use in exists_uses(expr))
+    patterns = (entailed(translate_group(use.pattern), schema) for use in exists_uses(expr))
+    return together(predicates_read(pattern, schema) for pattern in patterns)
 
 
 def _of_term(predicate: n.PatternTerm) -> Predicates:
@@ -64,16 +69,3 @@ def _of_path(path: ast.Path) -> Predicates:
             return _of_path(inner) if modifier == "+" else None
         case ast.PathNegated():
             return None
-
-
-def _expressions(pattern: n.Pattern) -> Iterator[ast.Expr]:
-    """The expressions of a node itself."""
-    match pattern:
-        case n.Filter(expr=expr) | n.Extend(expr=expr):
-            yield expr
-        case n.LeftJoin(expr=expr) if expr is not None:
-            yield expr
-        case n.OrderBy(conditions=conditions):
-            yield from (c.expr for c in conditions)
-        case n.Group(aggregates=aggregates):
-            yield from (aggregate for _, aggregate in aggregates)

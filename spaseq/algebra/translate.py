@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 from spaseq.algebra import nodes as n
 from spaseq.algebra.deferral import Deferred, lifted
+from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
 from spaseq.algebra.late import Late, late, why_late
 from spaseq.algebra.mapping import mapped
+from spaseq.algebra.schema import Schema
 from spaseq.algebra.scope import certain, possible, visible
 from spaseq.lang import ast
 from spaseq.lang.variables import pattern_mentions
@@ -28,25 +30,29 @@ class GpmAlgebra:
     deferred: Deferred
     possible: frozenset[str]  # variables that a solution may bind
     certain: frozenset[str]  # variables that every solution over the event alone binds
+    membership: n.Pattern  # the pattern with every FILTER left out
     late: Late | None = None
 
 
-def split_gpm(gpm: ast.Gpm, elsewhere: frozenset[str] = frozenset()) -> GpmAlgebra:
+def split_gpm(
+    gpm: ast.Gpm, elsewhere: frozenset[str] = frozenset(), schema: Schema | None = None
+) -> GpmAlgebra:
     """The algebra of a GPM, with the FILTER conjuncts taken out that look at earlier steps.
 
     These are the operands of top-level `&&` that mention a variable not in scope of their group,
     or use PREV, TIMESTAMP or an aggregate. `elsewhere` are the variables that may have a value
-    before the GPM is evaluated.
+    before the GPM is evaluated; `schema` what is entailed.
     """
-    whole = translate_group(gpm.pattern)
+    written = translate_group(gpm.pattern)
+    whole, membership = entailed(written, schema), entailed(without_filters(written), schema)
     pattern, deferred = lifted(whole)
     reason = why_late(pattern, deferred, elsewhere)
     if reason is None:
         names = visible(possible(pattern)), visible(certain(pattern))
-        return GpmAlgebra(pattern, deferred, *names)
+        return GpmAlgebra(pattern, deferred, *names, membership)
     pattern, how = late(whole, pattern_mentions(gpm.pattern), reason)
     names = visible(possible(pattern)), visible(certain(how.core))
-    return GpmAlgebra(pattern, (), *names, how)
+    return GpmAlgebra(pattern, (), *names, membership, how)
 
 
 def without_filters(pattern: n.Pattern) -> n.Pattern:

@@ -6,13 +6,16 @@ from pathlib import Path
 
 import click
 
-from spaseq.cli.queries import FUNCTIONS, check_file
+from spaseq.cli.queries import FUNCTIONS, check_file, entailing
+from spaseq.kb.ontology import entailing_schema
 from spaseq.render.explain import explain_text
 
 
 @click.command()
 @FUNCTIONS
+@entailing
 @click.argument("query", metavar="QUERY.rq", type=click.Path(path_type=Path))
-def explain(query: Path) -> None:
+def explain(query: Path, ontologies: tuple[str, ...], entailment: str | None) -> None:
     """Show a query's canonical text, AST, algebra, plan and automaton."""
-    click.echo(explain_text(check_file(query)), nl=False)
+    schema = entailing_schema(ontologies, entailment)
+    click.echo(explain_text(check_file(query, schema)), nl=False)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
+from spaseq.algebra.schema import Schema
 from spaseq.api import read_query
 from spaseq.compile import Checked, check_query
 from spaseq.errors import Diagnostic, QueryError
 from spaseq.expr.extension import load_functions
+from spaseq.kb.ontology import REGIMES
 from spaseq.plan.nodes import QueryPlan
 
 QUERY_FILES = click.argument(
@@ -32,22 +35,39 @@ def _load(places: tuple[str, ...]) -> None:
         load_functions(place)
 
 
-def check_file(path: Path) -> Checked:
-    """A query file, parsed and checked.
+def entailing(command: Callable[..., None]) -> Callable[..., None]:
+    """The options --ontology and --entailment."""
+    command = click.option(
+        "--ontology",
+        "ontologies",
+        multiple=True,
+        metavar="FILE",
+        help="An ontology to entail by (Turtle, RDF/XML, ...). Repeatable.",
+    )(command)
+    return click.option(
+        "--entailment",
+        type=click.Choice(REGIMES),
+        help="Patterns match what events and knowledge entail with the ontology: subclasses, "
+        "subproperties, domains and ranges, equivalents, inverses.",
+    )(command)
+
+
+def check_file(path: Path, schema: Schema | None = None) -> Checked:
+    """A query file, parsed and checked; `schema` is what its patterns are entailed by.
 
     Raises:
         InputError: it cannot be read.
     """
-    return check_query(read_query(path), path.stem, str(path))
+    return check_query(read_query(path), path.stem, str(path), schema=schema)
 
 
-def plan_files(paths: tuple[Path, ...]) -> tuple[QueryPlan, ...]:
+def plan_files(paths: tuple[Path, ...], schema: Schema | None = None) -> tuple[QueryPlan, ...]:
     """The plans of query files; warnings go to stderr.
 
     Raises:
         QueryError: with all errors of all files.
     """
-    checked = [check_file(path) for path in paths]
+    checked = [check_file(path, schema) for path in paths]
     errors: list[Diagnostic] = [d for c in checked for d in c.errors]
     if errors:
         raise QueryError(errors)

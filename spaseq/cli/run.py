@@ -20,13 +20,14 @@ from spaseq.algebra.answers import Answer
 from spaseq.cli.durations import DURATION
 from spaseq.cli.formats import check_format
 from spaseq.cli.progress import Progress, summary
-from spaseq.cli.queries import FUNCTIONS, QUERY_FILES, plan_files
+from spaseq.cli.queries import FUNCTIONS, QUERY_FILES, entailing, plan_files
 from spaseq.cli.services import service_options
 from spaseq.cli.side_outputs import SideOutputs
 from spaseq.cli.startup import keep_arrow_from_pandas
 from spaseq.errors import InputError, UsageError
 from spaseq.kb.endpoint import ServiceOptions, is_url
 from spaseq.kb.load import load_kb
+from spaseq.kb.ontology import entailing_schema
 from spaseq.plan.nodes import QueryPlan
 from spaseq.rdf.readers import StreamOptions, reading_threads, resolve_paths
 from spaseq.rdf.vocabulary import GENERATED_AT_TIME
@@ -65,6 +66,7 @@ class Follow:
     "endpoint that holds it; a quad format without IRI keeps its graph names; with one FROM NAMED "
     "in the queries IRI may be left out.",
 )
+@entailing
 @click.option(
     "--runtime",
     type=click.Choice(["spark", "local"]),
@@ -143,6 +145,8 @@ def run(
     queries: tuple[Path, ...],
     streams: tuple[str, ...],
     kbs: tuple[str, ...],
+    ontologies: tuple[str, ...],
+    entailment: str | None,
     runtime: str,
     out: str,
     form: str,
@@ -175,7 +179,7 @@ def run(
     """  # fmt: skip
     if runtime == "local":
         keep_arrow_from_pandas()
-    plans = reading_order(plan_files(queries))
+    plans = reading_order(plan_files(queries, entailing_schema(ontologies, entailment)))
     check_format(form, plans)
     following = _following(follow, checkpoint, watermark, runtime, out)
     if following is not None:

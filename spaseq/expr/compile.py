@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
 
+from spaseq.algebra.schema import Schema
 from spaseq.expr import leaves, logic
 from spaseq.expr.aggregates import AGGREGATES, group_concat
 from spaseq.expr.casts import CASTS, cast_to_string, derived_datatype, is_cast
@@ -52,7 +53,8 @@ class Options:
     `exists` evaluates EXISTS (its `negated` flag is left to the caller); `base` is the base IRI of
     IRI(); `now_ms` is the time of NOW() in milliseconds since the epoch, by default the time of the
     first compilation in this process; `groups` are the query's group variables, needed only for
-    aggregates of an expression over several variables; `functions` are the extension functions.
+    aggregates of an expression over several variables; `functions` are the extension
+    functions; `schema` is what the patterns of EXISTS are entailed by.
     """
 
     exists: ExistsTest | None = None
@@ -60,6 +62,7 @@ class Options:
     now_ms: int | None = None
     groups: frozenset[str] | None = None
     functions: tuple[Function, ...] = ()
+    schema: Schema | None = None
 
 
 _DEFAULT = Options()

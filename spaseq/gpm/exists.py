@@ -9,7 +9,9 @@ import numpy as np
 
 from spaseq.algebra import nodes as n
 from spaseq.algebra.deferral import lifted, sensitive
+from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import conjoined, translate_group
+from spaseq.algebra.schema import Schema
 from spaseq.algebra.scope import possible, visible
 from spaseq.algebra.substitution import substituted
 from spaseq.gpm.joins import merged, pairs
@@ -75,9 +77,11 @@ class _Existence:
 class ExistsTests:
     """The EXISTS of one expression; an expression without any is left as it is."""
 
-    def __init__(self, expr: ast.Expr) -> None:
+    def __init__(self, expr: ast.Expr, schema: Schema | None) -> None:
         self._uses = {use: f"{n.RESERVED}?{i}" for i, use in enumerate(exists_uses(expr))}
-        self._patterns = {use: _Existence.of(translate_group(use.pattern)) for use in self._uses}
+        self._patterns = {
+            use: _Existence.of(entailed(translate_group(use.pattern), schema)) for use in self._uses
+        }
         self.expr: ast.Expr = rewritten(expr, self._variable) if self._uses else expr
         """The expression with variables for EXISTS."""
 

@@ -240,7 +240,7 @@ class PatternOperators:
     def _exists_tests(self, expr: ast.Expr) -> ExistsTests:
         known = self._exists.get(id(expr))
         if known is None:
-            known = self._exists[id(expr)] = expr, ExistsTests(expr)
+            known = self._exists[id(expr)] = expr, ExistsTests(expr, self._options.schema)
         return known[1]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from os import PathLike, fspath
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -189,3 +190,14 @@ def _rdflib_quads(graph: rdflib.Graph) -> Iterator[Quad]:
             yield from_rdflib(s), from_rdflib(p), from_rdflib(o), str(context[0]) if named else None
         except ValueError as error:
             raise InputError(f"the graph holds what is not RDF: {error}") from error
+
+
+def triples_in(source: KbInput) -> Iterator[tuple[str, str, str]]:
+    """The triples of a source, whatever graph they are in, as N-Triples texts.
+
+    Raises:
+        InputError: it cannot be read, with file, line and reason.
+    """
+    base = Path(source).absolute().as_uri() if isinstance(source, str | PathLike) else None
+    for s, p, o, _ in _open(source, base)[1]:
+        yield s, p, o

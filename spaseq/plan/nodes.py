@@ -8,6 +8,7 @@ from typing import Literal
 from spaseq.algebra.construct import Template
 from spaseq.algebra.late import Late
 from spaseq.algebra.nodes import Pattern
+from spaseq.algebra.schema import Schema
 from spaseq.automaton.nfa import Program
 from spaseq.automaton.window import Window
 from spaseq.expr.compile import Options
@@ -86,6 +87,7 @@ class QueryPlan:
     evaluator_key: tuple[str, ...] = ()  # compact and chain split a partition by these
     functions: tuple[Function, ...] = ()  # extension functions that the query calls
     services: tuple[str, ...] = ()  # IRIs of the endpoints that the query names after SERVICE
+    schema: Schema | None = None  # patterns have been rewritten with it, but for those of EXISTS
     evaluator_order: tuple[int, ...] | None = None  # lazy takes the steps so, not the rarest first
 
     @property
@@ -97,4 +99,4 @@ class QueryPlan:
     def expressions(self) -> Options:
         """What the query's expressions take from the query around them."""
         groups = frozenset(self.program.owner)
-        return Options(None, self.base, self.now_ms, groups, self.functions)
+        return Options(None, self.base, self.now_ms, groups, self.functions, self.schema)

@@ -10,10 +10,11 @@ from dataclasses import replace
 from spaseq.algebra.construct import Template, template_of
 from spaseq.algebra.late import EVENT
 from spaseq.algebra.nodes import is_reserved
-from spaseq.algebra.translate import GpmAlgebra, split_gpm, without_filters
+from spaseq.algebra.schema import Schema
+from spaseq.algebra.translate import GpmAlgebra, split_gpm
 from spaseq.automaton.compiler import compile_program
 from spaseq.automaton.window import Counted, Sliding, Tumbling, Window
-from spaseq.errors import Diagnostic
+from spaseq.errors import NOWHERE, Diagnostic
 from spaseq.expr.compile import Options, problems
 from spaseq.expr.extension import Function, registered
 from spaseq.expr.uses import walk
@@ -28,7 +29,7 @@ from spaseq.plan.evaluators import Candidate, choose
 from spaseq.plan.nodes import AfterMatch, GpmPlan, Projection, QueryPlan
 from spaseq.rdf.terms import literal_text
 from spaseq.rdf.times import parse_time
-from spaseq.rdf.vocabulary import XSD_DATE_TIME
+from spaseq.rdf.vocabulary import RDF, XSD_DATE_TIME
 
 STATE_FORMAT = 1
 """Part of every plan's fingerprint: state of another format does not fit."""
@@ -50,12 +51,29 @@ def check_services(resolved: Resolved) -> list[Diagnostic]:
     return found
 
 
-def gpm_algebra(resolved: Resolved) -> dict[str, GpmAlgebra]:
+def check_entailment(resolved: Resolved) -> list[Diagnostic]:
+    """What cannot be evaluated under entailment: paths whose steps no property is enough for."""
+    found = []
+    for gpm in resolved.query.gpms:
+        for repeat in (n for n in walk(gpm.pattern) if isinstance(n, ast.PathRepeat)):
+            for step in walk(repeat):
+                negated = isinstance(step, ast.PathNegated)
+                if negated or step == ast.Iri(RDF + "type"):
+                    what = "a negated property set" if negated else "rdf:type"
+                    message = f"{what} cannot be repeated in a path under entailment"
+                    span = step.span if step.span != NOWHERE else repeat.span
+                    found.append(
+                        Diagnostic("error", "entailed-path", message, span, resolved.source)
+                    )
+    return found
+
+
+def gpm_algebra(resolved: Resolved, schema: Schema | None = None) -> dict[str, GpmAlgebra]:
     """The algebra of each GPM that the sequence uses, by name."""
     seen = seen_before(resolved.chain, resolved.scope, resolved.binds)
     used = {o.gpm for o in occurrences(resolved.chain)}
     gpms = (g for g in resolved.query.gpms if g.name in used)
-    return {g.name: split_gpm(g, frozenset(seen.get(g.name, ()))) for g in gpms}
+    return {g.name: split_gpm(g, frozenset(seen.get(g.name, ())), schema) for g in gpms}
 
 
 def check_expressions(resolved: Resolved) -> list[Diagnostic]:
@@ -81,11 +99,11 @@ def check_expressions(resolved: Resolved) -> list[Diagnostic]:
     return list(dict.fromkeys(found))
 
 
-def check_partition(resolved: Resolved) -> list[Diagnostic]:
+def check_partition(resolved: Resolved, schema: Schema | None = None) -> list[Diagnostic]:
     """PARTITION BY variables that some solution of a GPM may leave unbound."""
     found = []
     positive = {o.gpm for o in resolved.scope.occurrences if o.negation is None}
-    algebra = gpm_algebra(resolved)
+    algebra = gpm_algebra(resolved, schema)
     for gpm in resolved.query.gpms:
         if gpm.name not in positive:
             continue
@@ -99,14 +117,19 @@ def check_partition(resolved: Resolved) -> list[Diagnostic]:
     return found
 
 
-def plan_query(resolved: Resolved, name: str, evaluator: str | None = None) -> QueryPlan:
+def plan_query(
+    resolved: Resolved,
+    name: str,
+    evaluator: str | None = None,
+    schema: Schema | None = None,
+) -> QueryPlan:
     """The plan of a query without errors; `name` is what its answers are called.
 
     Raises:
         UsageError: `evaluator` is asked for and cannot run the query.
     """
     query = resolved.query
-    algebra = gpm_algebra(resolved)
+    algebra = gpm_algebra(resolved, schema)
     gpms = [g for g in query.gpms if g.name in algebra]
     certain = {n: a.certain for n, a in algebra.items()}
     program = compile_program(resolved.chain, resolved.scope, [g.name for g in gpms], certain)
@@ -131,6 +154,8 @@ def plan_query(resolved: Resolved, name: str, evaluator: str | None = None) -> Q
     choice = choose(facts, evaluator)
     text = format_query(query)
     state = f"{STATE_FORMAT}\n{choice.evaluator}\n{name}\n{text}"
+    if schema is not None:
+        state += f"\n{schema.fingerprint}"
     fingerprint = hashlib.sha256(state.encode()).hexdigest()
     return QueryPlan(
         name=register or name,
@@ -167,6 +192,7 @@ def plan_query(resolved: Resolved, name: str, evaluator: str | None = None) -> Q
             for name in service_names(gpm.pattern)
             if isinstance(name, ast.Iri)
         ),
+        schema=schema,
     )
 
 
@@ -189,7 +215,7 @@ def _gpm_plan(
         tuple(variables),
         algebra.certain,
         algebra.deferred,
-        without_filters(algebra.pattern) if membership else None,
+        algebra.membership if membership else None,
         gpm.name not in positive,
         algebra.late,
     )

@@ -10,6 +10,7 @@ from spaseq.algebra.predicates import (
     predicates_read,
     together,
 )
+from spaseq.algebra.schema import Schema
 from spaseq.plan.nodes import GpmPlan, QueryPlan
 
 
@@ -19,7 +20,7 @@ def stream_predicates(plans: Iterable[QueryPlan], iri: str) -> tuple[str, ...] |
     None if they may depend on all.
     """
     found = together(
-        _gpm_predicates(gpm)
+        _gpm_predicates(gpm, plan.schema)
         for plan in plans
         for gpm in plan.gpms
         if iri in (plan.streams[stream] for stream in gpm.streams)
@@ -27,8 +28,11 @@ def stream_predicates(plans: Iterable[QueryPlan], iri: str) -> tuple[str, ...] |
     return None if found is None else tuple(sorted(text[1:-1] for text in found))
 
 
-def _gpm_predicates(gpm: GpmPlan) -> Predicates:
+def _gpm_predicates(gpm: GpmPlan, schema: Schema | None) -> Predicates:
     patterns = [gpm.pattern] if gpm.membership is None else [gpm.pattern, gpm.membership]
     return together(
-        [*map(predicates_read, patterns), *map(predicates_of_expression, gpm.conditions)]
+        [
+            *(predicates_read(p, schema) for p in patterns),
+            *(predicates_of_expression(e, schema) for e in gpm.conditions),
+        ]
     )

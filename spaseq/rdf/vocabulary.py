@@ -6,6 +6,8 @@ from typing import Final
 
 XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+RDFS: Final = "http://www.w3.org/2000/01/rdf-schema#"
+OWL: Final = "http://www.w3.org/2002/07/owl#"
 
 XSD_STRING: Final = XSD + "string"
 XSD_DATE_TIME: Final = XSD + "dateTime"

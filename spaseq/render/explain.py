@@ -62,6 +62,9 @@ def _plan(plan: QueryPlan) -> Iterator[str]:
         yield f"  reads    {shown}"
     for kb in plan.kbs:
         yield f"knowledge  <{kb}>"
+    if plan.schema is not None:
+        count = len(plan.schema.axioms)
+        yield f"entailment rdfs, by {count} axioms: patterns are rewritten, events are not"
     yield f"window     {tree(plan.window)}"
     yield "stage 1    ingest and graph patterns, in parallel, per event"
     for gpm in plan.gpms:

@@ -10,8 +10,11 @@ import pyoxigraph as ox
 import rdflib
 from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
+from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
+from spaseq.algebra.schema import Schema
 from spaseq.algebra.scope import possible, visible
+from spaseq.expr.compile import Options
 from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang import ast
@@ -55,10 +58,14 @@ def knowledge_of(kb: Kb) -> KnowledgeBase:
 
 
 def solutions(
-    pattern: str, events: Sequence[Sequence[Triple]], kb: Kb | None = None
+    pattern: str,
+    events: Sequence[Sequence[Triple]],
+    kb: Kb | None = None,
+    schema: Schema | None = None,
 ) -> list[Counter[Row]]:
-    """Our own solutions of a pattern, event by event."""
-    evaluator = GpmEvaluator(translate_group(group_of(pattern)), knowledge_of(kb or {}))
+    """Our own solutions of a pattern, event by event; under entailment if there is a schema."""
+    algebra = entailed(translate_group(group_of(pattern)), schema)
+    evaluator = GpmEvaluator(algebra, knowledge_of(kb or {}), Options(schema=schema))
     found = evaluator.evaluate(batch_of(events))
     assert (np.diff(found.event) >= 0).all()
     rows: list[Counter[Row]] = [Counter() for _ in events]

@@ -1,0 +1,215 @@
+"""Patterns under RDFS entailment: rewritten with an ontology's schema, events left as they are.
+
+A triple pattern becomes the distinct union of the patterns whose matches entail one of its own;
+what is entailed is a set, so each solution comes once. The rules are, by their names in RDF 1.1
+Semantics (section 9.2.1) and in OWL 2 Profiles (section 4.3):
+
+    rdfs2, rdfs3      domain and range        cax-eqc1, cax-eqc2    owl:equivalentClass
+    rdfs5, rdfs7      subproperties           prp-eqp1, prp-eqp2    owl:equivalentProperty
+    rdfs9, rdfs11     subclasses              prp-inv1, prp-inv2    owl:inverseOf
+    prp-symp          owl:SymmetricProperty   prp-trp               owl:TransitiveProperty
+
+They hold in the event and in each graph of the knowledge base, for variable classes (`?x a ?c`) and
+variable predicates (`?x ?p ?y`) too: the solutions are those over the materialised graph. The
+ontology's own triples belong to no event, and axioms in events or in the knowledge base are data.
+The axiomatic triples of RDFS are not there (everything an rdfs:Resource, and the like), nor is
+anything whose subject would be a literal. Paths of length zero start and end at nodes of the event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+
+from spaseq.algebra import nodes as n
+from spaseq.algebra.mapping import mapped
+from spaseq.algebra.schema import TYPE, Schema, Signed
+from spaseq.algebra.scope import possible, triple_variables
+from spaseq.lang import ast
+from spaseq.rdf.terms import iri_text
+
+_CLASS, _PROPERTY, _ANY = (ast.Var(n.RESERVED + "e." + name) for name in ("c", "p", "any"))
+"""Variables of the rewriting; each is projected away with the triple pattern it serves."""
+
+
+def entailed(pattern: n.Pattern, schema: Schema | None) -> n.Pattern:
+    """The pattern, whose solutions over a graph become those over what the graph entails."""
+    return pattern if schema is None or not schema.axioms else _Rewriting(schema).pattern(pattern)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rewriting:
+    schema: Schema
+
+    def pattern(self, pattern: n.Pattern) -> n.Pattern:
+        match pattern:
+            case n.BGP(triples):
+                return self.bgp(triples)
+            case n.Path(subject, ast.PathNegated(forward, inverse), object_):
+                return self.negated(pattern, subject, forward, inverse, object_)
+            case n.Path(subject, path, object_):
+                return n.Path(subject, self.path(path), object_)
+            case n.Service():
+                return pattern
+            case _:
+                return mapped(pattern, self.pattern)
+
+    def bgp(self, triples: tuple[n.TriplePattern, ...]) -> n.Pattern:
+        plain: list[n.TriplePattern] = []
+        others: list[n.Pattern] = []
+        for triple in triples:
+            ways = list(self.ways(triple))
+            if ways == [n.BGP((triple,))]:
+                plain.append(triple)
+            else:
+                others.append(_together(ways, triple))
+        parts = ([n.BGP(tuple(plain))] if plain or not others else []) + others
+        return reduce(n.Join, parts)
+
+    # --- triple patterns ------------------------------------------------------------------------
+
+    def ways(self, triple: n.TriplePattern) -> Iterator[n.Pattern]:
+        """Patterns over the graph whose solutions together, less duplicates, are the triple's."""
+        s, p, o = triple.terms
+        if isinstance(p, ast.Var):
+            yield from self.any_property(s, p, o)
+        elif p == TYPE:
+            yield from self.types(s, o)
+        else:
+            yield from self.properties(s, p, o)
+
+    def properties(self, s: n.PatternTerm, p: str, o: n.PatternTerm) -> Iterator[n.Pattern]:
+        below = self.schema.subproperties(p)
+        for q, backwards in below:
+            if q == TYPE and not backwards:
+                yield from self.types(s, o)
+            else:
+                yield from _step(s, q, o, backwards)
+        yield from (self.closure(s, q, o, turned) for q, turned in self.schema.transitive(p))
+
+    def types(self, s: n.PatternTerm, o: n.PatternTerm) -> Iterator[n.Pattern]:
+        """rdf:type, by what is said, by subclasses, and by domains and ranges."""
+        for q, backwards in self.schema.subproperties(TYPE):
+            yield from self.said_types(s, q, o, backwards)
+        for (q, backwards), classes in self.schema.typings.items():
+            if isinstance(o, str):
+                if o in classes:
+                    yield from _step(s, q, _ANY, backwards)
+                continue
+            rows = tuple((c,) for c in sorted(classes))
+            for step in _step(s, q, _ANY, backwards):
+                yield n.Join(step, n.Table((o.name,), rows))
+
+    def said_types(
+        self, s: n.PatternTerm, q: str, o: n.PatternTerm, backwards: bool
+    ) -> Iterator[n.Pattern]:
+        if isinstance(o, ast.Var):
+            yield from _step(s, q, o, backwards)
+            if pairs := self.schema.class_pairs:
+                for step in _step(s, q, _CLASS, backwards):
+                    yield n.Join(step, n.Table((_CLASS.name, o.name), pairs))
+            return
+        below = sorted(self.schema.subclasses(o))
+        if len(below) == 1:
+            yield from _step(s, q, o, backwards)
+            return
+        for step in _step(s, q, _CLASS, backwards):
+            yield n.Join(step, n.Table((_CLASS.name,), tuple((c,) for c in below)))
+
+    def any_property(self, s: n.PatternTerm, p: ast.Var, o: n.PatternTerm) -> Iterator[n.Pattern]:
+        yield n.BGP((n.TriplePattern(s, p, o),))
+        for turned in (False, True):
+            pairs = tuple((q, r) for q, r, t in self.schema.property_pairs if t is turned)
+            if pairs:
+                for step in _step(s, _PROPERTY, o, turned):
+                    yield n.Join(step, n.Table((_PROPERTY.name, p.name), pairs))
+        for q, r, turned in self.schema.transitive_pairs:
+            yield n.Join(self.closure(s, q, o, turned), n.Table((p.name,), ((r,),)))
+        above = {r for q, r, turned in self.schema.property_pairs if q == TYPE and not turned}
+        rows = tuple((r,) for r in sorted({TYPE, *above}))
+        for way in self.types(s, o):
+            yield n.Join(way, n.Table((p.name,), rows))
+
+    def closure(
+        self, s: n.PatternTerm, transitive: str, o: n.PatternTerm, turned: bool
+    ) -> n.Pattern:
+        """One or more steps of a transitive property."""
+        path = ast.PathRepeat(_alternative(self.schema.subproperties(transitive)), "+")
+        start, end = (o, s) if turned else (s, o)
+        return _without_literal(s, n.Path(start, path, end))
+
+    # --- paths ----------------------------------------------------------------------------------
+
+    def path(self, path: ast.Path) -> ast.Path:
+        """A path inside a repetition; rdf:type and negated sets are refused there."""
+        match path:
+            case ast.Iri(value):
+                name = iri_text(value)
+                options = [_alternative(self.schema.subproperties(name))]
+                for q, turned in self.schema.transitive(name):
+                    steps = ast.PathRepeat(_alternative(self.schema.subproperties(q)), "+")
+                    options.append(ast.PathInverse(steps) if turned else steps)
+                return options[0] if len(options) == 1 else ast.PathAlternative(tuple(options))
+            case ast.PathInverse(inner):
+                return ast.PathInverse(self.path(inner))
+            case ast.PathSequence(parts):
+                return ast.PathSequence(tuple(map(self.path, parts)))
+            case ast.PathAlternative(parts):
+                return ast.PathAlternative(tuple(map(self.path, parts)))
+            case ast.PathRepeat(inner, modifier):
+                return ast.PathRepeat(self.path(inner), modifier)
+            case _:
+                return path
+
+    def negated(
+        self,
+        pattern: n.Path,
+        subject: n.PatternTerm,
+        forward: tuple[ast.Iri, ...],
+        inverse: tuple[ast.Iri, ...],
+        object_: n.PatternTerm,
+    ) -> n.Pattern:
+        """A negated property set: triples with any other predicate, entailed ones too."""
+        arms: list[n.Pattern] = []
+        both = [(forward, (subject, object_)), (inverse, (object_, subject))]
+        for number, (names, ends) in enumerate(both):
+            if names or not (number or inverse):
+                triple = n.TriplePattern(ends[0], _PROPERTY_READ, ends[1])
+                found = _together(list(self.ways(triple)), triple)
+                if names:
+                    found = n.Filter(ast.In(_PROPERTY_READ, names, negated=True), found)
+                arms.append(n.Project(found, tuple(sorted(possible(pattern)))))
+        return reduce(n.Union, arms)
+
+
+_PROPERTY_READ = ast.Var(n.RESERVED + "e.q")
+
+
+def _together(ways: list[n.Pattern], triple: n.TriplePattern) -> n.Pattern:
+    names = tuple(sorted(triple_variables(triple)))
+    return n.Distinct(n.Project(reduce(n.Union, ways), names))
+
+
+def _step(
+    s: n.PatternTerm, p: n.PatternTerm, o: n.PatternTerm, backwards: bool
+) -> Iterator[n.Pattern]:
+    """The triple pattern, or that of the inverse; a literal is nobody's subject."""
+    if not backwards:
+        yield n.BGP((n.TriplePattern(s, p, o),))
+    elif not (isinstance(s, str) and s[0] == '"'):
+        yield _without_literal(s, n.BGP((n.TriplePattern(o, p, s),)))
+
+
+def _without_literal(s: n.PatternTerm, pattern: n.Pattern) -> n.Pattern:
+    if isinstance(s, str):
+        return pattern
+    return n.Filter(ast.Not(ast.Call("ISLITERAL", (ast.Var(s.name),))), pattern)
+
+
+def _alternative(properties: tuple[Signed, ...]) -> ast.Path:
+    options: list[ast.Path] = []
+    for name, backwards in properties:
+        iri = ast.Iri(name[1:-1])
+        options.append(ast.PathInverse(iri) if backwards else iri)
+    return options[0] if len(options) == 1 else ast.PathAlternative(tuple(options))

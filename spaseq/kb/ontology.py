@@ -1,0 +1,50 @@
+"""Ontologies: files and graphs as the schema that patterns are entailed by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import TypeAlias
+
+from spaseq.algebra.schema import Schema
+from spaseq.errors import InputError, UsageError
+from spaseq.kb.load import KbInput, triples_in
+
+REGIMES = ("rdfs",)
+"""What `entailment` may be."""
+
+OntologyInput: TypeAlias = "KbInput | Sequence[KbInput]"
+
+
+def entailing_schema(ontology: OntologyInput | None, entailment: str | None) -> Schema | None:
+    """The schema of one ontology or several, or None without entailment.
+
+    Their triples are read whatever graph they are in. See `spaseq.algebra.entailment`.
+
+    Raises:
+        UsageError: an ontology without entailment, entailment without an ontology, or a regime that
+            there is not.
+        InputError: an ontology cannot be read, or says nothing that the rules look at.
+    """
+    if entailment is not None and entailment not in REGIMES:
+        raise UsageError(f"unknown entailment {entailment!r}; there is: {', '.join(REGIMES)}")
+    sources = _sources(ontology)
+    if not sources and entailment is None:
+        return None
+    if entailment is None:
+        raise UsageError("an ontology has no effect without entailment: say rdfs")
+    if not sources:
+        raise UsageError(f"entailment {entailment} needs an ontology")
+    schema = Schema.of(t for source in sources for t in triples_in(source))
+    if not schema.axioms:
+        names = ", ".join(str(s) for s in sources if isinstance(s, str | PathLike)) or "the graph"
+        raise InputError(f"{names}: no axiom about classes or properties to entail by")
+    return schema
+
+
+def _sources(ontology: OntologyInput | None) -> list[KbInput]:
+    if ontology is None:
+        return []
+    if isinstance(ontology, list | tuple):
+        return list(ontology)
+    return [ontology]

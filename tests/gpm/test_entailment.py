@@ -1,0 +1,126 @@
+"""Entailment by rewriting patterns, against materialisation with owlrl: equal solutions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import owlrl
+import pytest
+import rdflib
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spaseq.algebra.schema import Schema
+from spaseq.rdf.terms import Term, from_rdflib
+from tests.gpm.graphs import Triple, oxigraph, solutions
+from tests.gpm.test_evaluator_differential import SCALE
+
+RDF, RDFS, OWL = (str(ns) for ns in (rdflib.RDF, rdflib.RDFS, rdflib.OWL))
+TYPE = f"<{RDF}type>"
+CLASSES = [f"<http://e/C{i}>" for i in range(4)]
+PROPERTIES = [f"<http://e/p{i}>" for i in range(4)]
+NODES = ["<http://e/a>", "<http://e/b>", "<http://e/c>", "_:n"]
+LITERALS = ['"x"', '"1"^^<http://www.w3.org/2001/XMLSchema#integer>']
+
+_class, _property, _node = map(st.sampled_from, (CLASSES, PROPERTIES, NODES))
+axioms = st.one_of(
+    st.tuples(_class, st.just(f"<{RDFS}subClassOf>"), _class),
+    st.tuples(_property, st.just(f"<{RDFS}subPropertyOf>"), _property),
+    st.tuples(_property, st.sampled_from([f"<{RDFS}domain>", f"<{RDFS}range>"]), _class),
+    st.tuples(_class, st.just(f"<{OWL}equivalentClass>"), _class),
+    st.tuples(_property, st.just(f"<{OWL}equivalentProperty>"), _property),
+    st.tuples(_property, st.just(f"<{OWL}inverseOf>"), _property),
+    st.tuples(
+        _property,
+        st.just(TYPE),
+        st.sampled_from([f"<{OWL}SymmetricProperty>", f"<{OWL}TransitiveProperty>"]),
+    ),
+)
+ontologies = st.lists(axioms, min_size=1, max_size=6)
+facts = st.one_of(
+    st.tuples(_node, _property, _node),
+    st.tuples(_node, _property, _node),
+    st.tuples(_node, st.just(TYPE), _class),
+    st.tuples(_node, _property, st.sampled_from(LITERALS)),
+)
+graphs = st.lists(facts, max_size=6)
+named = [f for f in NODES if f[0] == "<"]
+kbs = st.fixed_dictionaries(
+    {
+        "http://e/kb0": st.lists(
+            st.one_of(
+                st.tuples(st.sampled_from(named), _property, st.sampled_from(named)),
+                st.tuples(st.sampled_from(named), st.just(TYPE), _class),
+            ),
+            max_size=4,
+        )
+    }
+)
+
+_variable = st.sampled_from(["?x", "?y", "?z"])
+_end = st.sampled_from(["?x", "?y", "?z", "<http://e/a>"])
+_path = st.sampled_from(
+    [":p0", "^:p1", ":p0/:p1", ":p0|:p2", ":p0+", "(:p1|^:p2)+", "a", "!:p0", "!(:p1|^:p2)", "^a"]
+)
+_triple = st.one_of(
+    st.builds("{} a {} .".format, _end, st.sampled_from([*CLASSES, "?c", "?x"])),
+    st.builds("{} {} {} .".format, _end, st.sampled_from([*PROPERTIES, "?p"]), _end),
+    st.builds("{} {} {} .".format, _variable, st.sampled_from([*PROPERTIES, "?p"]), st.just("[]")),
+    st.builds("{} {} {} .".format, _variable, _path, _variable),
+)
+_block = st.builds("{{ {} }}".format, _triple)
+_element = st.one_of(
+    _triple,
+    _triple,
+    st.builds("OPTIONAL {}".format, _block),
+    st.builds("MINUS {}".format, _block),
+    st.builds("{} UNION {}".format, _block, _block),
+    st.builds("FILTER({}EXISTS {})".format, st.sampled_from(["", "NOT "]), _block),
+    st.builds("GRAPH <http://e/kb0> {}".format, _block),
+    st.builds("{{ SELECT ?x (COUNT(*) AS ?n) {} GROUP BY ?x }}".format, _block),
+)
+groups = st.builds(
+    lambda first, rest: "{ " + " ".join([first, *rest]) + " }",
+    _triple,
+    st.lists(_element, max_size=2),
+)
+
+
+def closure(triples: Iterable[Triple]) -> set[Triple]:
+    """What owlrl entails, in the terms of the test: no axiomatic triples, no literal subjects."""
+    graph = rdflib.Graph()
+    for triple in triples:
+        graph.add(tuple(Term(t).to_rdflib() for t in triple))
+    owlrl.DeductiveClosure(
+        owlrl.OWLRL_Semantics, axiomatic_triples=False, datatype_axioms=False
+    ).expand(graph)
+    found = {tuple(map(from_rdflib, triple)) for triple in graph}
+    return {
+        (s, p, o)
+        for s, p, o in found
+        if s[0] != '"' and (p in PROPERTIES or (p == TYPE and o in CLASSES))
+    }
+
+
+def materialised(ontology: Sequence[Triple], facts: Sequence[Triple]) -> list[Triple]:
+    """The facts and what they entail with the ontology, less what that entails alone."""
+    return sorted((closure([*ontology, *facts]) - closure(ontology)) | set(facts))
+
+
+@pytest.mark.filterwarnings("ignore")
+@given(ontologies, graphs, kbs, groups)
+@settings(max_examples=60 * SCALE, deadline=None)
+def test_rewriting_gives_what_materialisation_gives(ontology, event, kb, group):
+    schema = Schema.of(ontology)
+    whole = {name: materialised(ontology, triples) for name, triples in kb.items()}
+    found = solutions(group, [event], kb, schema)
+    assert found == oxigraph(group, [materialised(ontology, event)], whole)
+
+
+@pytest.mark.filterwarnings("ignore")
+@given(ontologies, graphs)
+@settings(max_examples=60 * SCALE, deadline=None)
+def test_all_triples_are_those_of_the_materialised_graph(ontology, event):
+    [found] = solutions("{ ?s ?p ?o }", [event], {}, Schema.of(ontology))
+    rows = {tuple(dict(row)[v] for v in "spo"): count for row, count in found.items()}
+    assert rows == dict.fromkeys(materialised(ontology, event), 1)
