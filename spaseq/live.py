@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spaseq.compile import compile_query
 from spaseq.engine import Matcher, SequenceStage
@@ -15,10 +15,17 @@ from spaseq.kb.endpoint import ServiceOptions
 from spaseq.kb.load import KbInput, load_kb
 from spaseq.kb.ontology import OntologyInput, entailing_schema
 from spaseq.match import Match, to_ms
+from spaseq.plan.predicates import stream_predicates
 from spaseq.rdf.blocks import OnBad, warn
 from spaseq.rdf.events import triples_of
 from spaseq.rdf.instants import InstantCounter
 from spaseq.runtime.binding import check_kbs, stream_names
+
+if TYPE_CHECKING:
+    from spaseq.rdf.text_events import TextEvents
+
+_FEW = 16
+"""So many events of a stream are sooner matched one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +79,9 @@ class Engine:
         check_kbs([self._plan], knowledge)
         self._names = stream_names([self._plan])
         self._counters = {iri: InstantCounter(ordered=True) for iri in self._plan.streams}
-        self._events = EventMatcher(self._plan, Matcher(self._plan, knowledge, on_bad))
+        self._matcher = Matcher(self._plan, knowledge, on_bad)
+        self._events = EventMatcher(self._plan, self._matcher)
+        self._texts: dict[str, TextEvents] = {}
         self._stage = SequenceStage(self._plan, limit_per_event, knowledge, on_bad)
         self._now: int | None = None  # time of the latest event
         self._done: int | None = None  # nothing at or before it follows
@@ -94,17 +103,33 @@ class Engine:
     def push_many(self, batch: Iterable[tuple[str, Event]]) -> list[Match]:
         """Take (stream, event) pairs in order of time; their answers, in order."""
         self._check_open()
-        taken = []
+        taken: dict[str, list[tuple[int, str | None, Any]]] = {}
         for stream, event in batch:
             iri = self._iri(stream)
             time = self._checked(to_ms(event.time))
-            taken.append((iri, time, event.iri, triples_of(event.graph)))
-        for iri, time, name, triples in taken:
+            taken.setdefault(iri, []).append((time, event.iri, event.graph))
+        for iri, events in taken.items():
+            if len(events) > _FEW and all(isinstance(graph, str) for _, _, graph in events):
+                self._stage.push(self._matcher.match(self._reader(iri).batch(events)))
+            else:
+                self._push_each(iri, events)
+        return [] if self._now is None else self._matches(self._now - 1)
+
+    def _push_each(self, iri: str, events: list[tuple[int, str | None, Any]]) -> None:
+        graphs = [triples_of(graph) for _, _, graph in events]
+        for (time, name, _), triples in zip(events, graphs, strict=True):
             k = self._counters[iri].next(time)
             rows = self._events.match(iri, time, k, name, triples)
             if rows is not None:
                 self._stage.push(rows)
-        return [] if self._now is None else self._matches(self._now - 1)
+
+    def _reader(self, iri: str) -> TextEvents:
+        if iri not in self._texts:
+            from spaseq.rdf.text_events import TextEvents  # numba, which single events do without
+
+            predicates = stream_predicates([self._plan], iri)
+            self._texts[iri] = TextEvents(iri, self._counters[iri], predicates)
+        return self._texts[iri]
 
     def advance(self, time: datetime | int) -> list[Match]:
         """Promise that nothing at or before a time follows; the answers that makes certain."""

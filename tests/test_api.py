@@ -140,6 +140,20 @@ def test_push_many_is_like_many_pushes() -> None:
     assert [m.bindings["p2"].to_python() for m in batch] == [13, 13]
 
 
+@pytest.mark.parametrize("form", [price, graph])
+def test_many_events_at_once(form) -> None:
+    """So many that texts go through the kernel."""
+    events = [
+        ("S2" if i % 3 else "S1", Event(form(100 + i % 7 - i), 1000 * (i // 2), f"{EX}e{i}"))
+        for i in range(60)
+    ]
+    one, many = engine(), engine()
+    pushed = [m for s, e in events for m in one.push_many([(s, e)])] + one.close()
+    batch = many.push_many(events[:50]) + many.push_many(events[50:]) + many.close()
+    assert len(batch) > 5
+    assert [m.to_json() for m in pushed] == [m.to_json() for m in batch]
+
+
 def test_time_does_not_go_back() -> None:
     live = engine()
     live.push("S1", graph(14), 2000)

@@ -100,10 +100,10 @@ def before_graphs(reader: StatementReader) -> Cut:
             start = last_line_end(buffer, begin, max(end - window, begin))
             if start == begin:
                 break
-            graph = _last_graph(own.read(_copied(buffer[start:end], own.pool)))
+            graph = _last_graph(own.read(copied(buffer[start:end], own.pool)))
             if graph:
                 return start + graph
-        statements = own.read(_copied(buffer[begin:end], own.pool))
+        statements = own.read(copied(buffer[begin:end], own.pool))
         graph = _last_graph(statements)
         may_go_on = len(statements) and statements.g[-1] >= 0
         return begin + graph if graph or may_go_on else end
@@ -111,7 +111,8 @@ def before_graphs(reader: StatementReader) -> Cut:
     return cut
 
 
-def _copied(text: Bytes, pool: ArenaPool) -> Piece:
+def copied(text: Bytes, pool: ArenaPool) -> Piece:
+    """Whole lines of text as a piece."""
     arena = pool.take(len(text))
     arena.buffer[: len(text)] = text
     arena.buffer[len(text) : len(text) + PAD] = _LF

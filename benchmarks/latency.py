@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""How long one call of an engine in process takes, from N-Triples text to answers.
+
+    python benchmarks/latency.py [--events 20000] [--runs 3] [--json FILE]
+
+Queries over a synthetic stream of five-triple events, one every millisecond, 5 or 50 % of them of
+the types that the query asks for:
+
+filter    one step with a FILTER
+sequence  three steps by key, each of the later ones with a FILTER on the first
+any       the same under skip-till-any
+knowledge the same as `filter`, joined with a knowledge base
+
+For each, microseconds of the `push` of one event, percentiles over all calls (*all*) and over those
+that gave answers (*answers*); and events/s of `push_many` with a thousand events to the call. CPU
+time of the thread that calls, median of the runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+import rdflib
+
+from spaseq import Engine, Event
+
+NS, XSD = "http://s.example/ns#", "http://www.w3.org/2001/XMLSchema#"
+RDF_TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
+KB, S1 = "http://s.example/kb", "http://s.example/stream/s1"
+PERCENTILES = (50, 90, 99)
+MANY = 1000
+WARM_UP = 500
+
+_HEAD = f"PREFIX : <{NS}> SELECT * WITHIN 200 MILLISECONDS"
+_FROM = f"FROM STREAM S1 <{S1}>"
+
+
+def _step(name: str, number: int, condition: str = "") -> str:
+    low = name.lower()
+    triples = f"?{low} a :T{number} ; :key ?key ; :value ?v{low}"
+    return f"DEFINE GPM {name} ON S1 {{ {triples} {condition} }}"
+
+
+_THREE = " ".join(
+    [_step("A", 1), _step("B", 2, "FILTER (?vb > ?va)"), _step("C", 3, "FILTER (?vc > ?va)")]
+)
+QUERIES = {
+    "filter": f"{_HEAD} {_FROM} SEQ(A) {{ {_step('A', 1, 'FILTER (?va < 500)')} }}",
+    "sequence": f"{_HEAD} PARTITION BY (?key) {_FROM} SEQ(A; B; C) {{ {_THREE} }}",
+    "any": f"{_HEAD} PARTITION BY (?key) {_FROM} SEQ(A: B: C) {{ {_THREE} }}",
+    "knowledge": f"{_HEAD} {_FROM} FROM NAMED <{KB}> SEQ(A) {{ "
+    + _step("A", 1, f"GRAPH <{KB}> {{ ?key :name ?name }}")
+    + " }",
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One query on one stream; microseconds, and events/s."""
+
+    query: str
+    share: float
+    calls: int
+    with_answers: int
+    all: tuple[float, ...]
+    answers: tuple[float, ...]
+    many: float
+
+
+def texts(events: int, share: float, keys: int) -> list[str]:
+    """N-Triples of the events."""
+    dice = random.Random(1)
+    found = []
+    for i in range(events):
+        e, drawn = f"<http://s.example/e/{i}>", dice.random()
+        kind = int(drawn / share * 3) + 1 if drawn < share else 0
+        found.append(
+            f"{e} {RDF_TYPE} <{NS}T{kind}> .\n"
+            f"{e} <{NS}key> <http://s.example/k/{dice.randrange(keys)}> .\n"
+            f'{e} <{NS}value> "{dice.randrange(1000)}"^^<{XSD}integer> .\n'
+            f'{e} <{NS}weight> "{dice.randrange(1000) / 10}"^^<{XSD}double> .\n'
+            f'{e} <{NS}batch> "{i // 1000}"^^<{XSD}integer> .\n'
+        )
+    return found
+
+
+def engine(query: str, keys: int) -> Engine:
+    """A fresh one, with a name for every key."""
+    if KB not in query:
+        return Engine(query)
+    graph = rdflib.Graph()
+    for key in range(keys):
+        subject = rdflib.URIRef(f"http://s.example/k/{key}")
+        graph.add((subject, rdflib.URIRef(f"{NS}name"), rdflib.Literal(f"key {key}")))
+    return Engine(query, {KB: graph})
+
+
+def pushes(query: str, stream: list[str], keys: int) -> tuple[list[int], list[int]]:
+    """Nanoseconds of each call after the first ones: all, and those with answers."""
+    own, all_calls, with_answers = engine(query, keys), [], []
+    for i, text in enumerate(stream):
+        started = time.thread_time_ns()
+        answers = own.push("S1", text, i)
+        taken = time.thread_time_ns() - started
+        if i >= WARM_UP:
+            all_calls.append(taken)
+            if answers:
+                with_answers.append(taken)
+    return all_calls, with_answers
+
+
+def many(query: str, stream: list[str], keys: int) -> float:
+    """Events per second of `push_many`."""
+    own = engine(query, keys)
+    batches = [
+        [("S1", Event(text, first + i)) for i, text in enumerate(stream[first : first + MANY])]
+        for first in range(0, len(stream), MANY)
+    ]
+    own.push_many(batches[0])
+    started = time.thread_time()
+    for batch in batches[1:]:
+        own.push_many(batch)
+    return sum(map(len, batches[1:])) / (time.thread_time() - started)
+
+
+def measure(name: str, share: float, events: int, keys: int, runs: int) -> Line:
+    """Several runs of one query."""
+    query, stream = QUERIES[name], texts(events, share, keys)
+    found = [pushes(query, stream, keys) for _ in range(runs)]
+    rates = [many(query, stream, keys) for _ in range(runs)]
+    return Line(
+        name,
+        share,
+        len(found[0][0]),
+        len(found[0][1]),
+        _percentiles([calls for calls, _ in found]),
+        _percentiles([calls for _, calls in found]),
+        median(rates),
+    )
+
+
+def _percentiles(runs: list[list[int]]) -> tuple[float, ...]:
+    if not runs[0]:
+        return (float("nan"),) * len(PERCENTILES)
+    each = np.array([np.percentile(calls, PERCENTILES) for calls in runs]) / 1000
+    return tuple(np.median(each, axis=0).round(1).tolist())
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--events", type=int, default=20_000)
+    parser.add_argument("--keys", type=int, default=5)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--json", type=Path, help="write the measurements to a file")
+    options = parser.parse_args()
+    print(f"{'':17} {'all':>22} {'calls with':>8} {'answers':>17} {'push_many':>12}")
+    names = "".join(f"{f'p{p}':>7} " for p in PERCENTILES)
+    print(f"{'query':10} {'share':>6} {names}{'answers':>8} {names} {'events/s':>10}")
+    lines = []
+    for name in QUERIES:
+        for share in (0.05, 0.5):
+            line = measure(name, share, options.events, options.keys, options.runs)
+            all_ = "".join(f"{value:7.0f} " for value in line.all)
+            answers = "".join(f"{value:7.0f} " for value in line.answers)
+            print(
+                f"{name:10} {share:6.0%} {all_}{line.with_answers:8} {answers} {line.many:10,.0f}",
+                flush=True,
+            )
+            lines.append(line)
+    if options.json:
+        options.json.write_text(json.dumps([asdict(line) for line in lines], indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
