@@ -10,6 +10,7 @@ import io
 import pickle
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from typing import TypeAlias
 
@@ -19,10 +20,11 @@ from spaseq.algebra.answers import AFTER_ALL, Answer, Instant, TraceItem
 from spaseq.algebra.construct import constructed
 from spaseq.algebra.late import EVENT
 from spaseq.automaton.after_match import AfterMatchFilter
+from spaseq.automaton.columns import sequencer
 from spaseq.automaton.evaluators.registers import Found
 from spaseq.automaton.machine import GpmColumns, LateColumns, Machine
 from spaseq.automaton.selection import Position, select
-from spaseq.automaton.sequencer import Entry, PartitionKey, PartitionMatch, Sequencer
+from spaseq.automaton.sequencer import PartitionKey, PartitionMatch
 from spaseq.automaton.work import Work
 from spaseq.errors import RunError
 from spaseq.expr.compile import compile_filter, compile_term
@@ -31,12 +33,12 @@ from spaseq.gpm.stage import Matcher
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.evaluators import limits, selects
 from spaseq.plan.nodes import GpmPlan, QueryPlan
-from spaseq.rdf.batches import BARE, SolutionBatch
+from spaseq.rdf.batches import SolutionBatch
 from spaseq.rdf.blocks import OnBad, warn
 
 __all__ = ["Matcher", "SequenceStage"]
 
-STATE_VERSION = 1
+STATE_VERSION = 2
 """Version of what `SequenceStage.snapshot` writes."""
 
 _Item: TypeAlias = tuple[str, Instant, PartitionMatch, Answer]
@@ -80,6 +82,7 @@ class SequenceStage:
             plan.strategy == "STRICT",
             plan.expressions,
             evaluator=plan.evaluator,
+            partition=plan.partition,
             key=plan.evaluator_key,
             order=plan.evaluator_order,
             strategy=plan.strategy if selects(plan) else "ALL",
@@ -88,7 +91,7 @@ class SequenceStage:
             limit_key=tuple(v for v in plan.key or () if v not in plan.partition),
             solve=late.solve,
         )
-        self._sequencer = Sequencer(self._machine)
+        self._sequencer = sequencer(self._machine)
         self._buffer: list[SolutionBatch] = []
         self._filters: dict[PartitionKey, AfterMatchFilter] = {}
         self._having = (
@@ -118,7 +121,7 @@ class SequenceStage:
             later.append(batch.take(np.flatnonzero(~mask)))
         self._buffer = later
         rows = SolutionBatch.concat(due, self._plan.columns)
-        return self._answers(self._sequencer.run(self._entries(rows), watermark))
+        return self._answers(self._sequencer.run(rows, watermark))
 
     def close(self) -> list[Answer]:
         """The remaining answers; all streams have ended."""
@@ -140,30 +143,6 @@ class SequenceStage:
     def live_runs(self) -> int:
         """How many partial matches wait."""
         return self._sequencer.live_runs()
-
-    # --- rows to entries --------------------------------------------------------------------------
-
-    def _entries(self, rows: SolutionBatch) -> Iterator[Entry]:
-        """The rows in the order of instants, as the sequencer takes them."""
-        n = len(rows)
-        if not n:
-            return
-        values: list[tuple[str | None, ...] | None] = [None] * n
-        for number, gpm in enumerate(self._plan.gpms):
-            mine = np.flatnonzero(rows.gpm == number)
-            columns = [rows.texts(v, mine) for v in gpm.variables]
-            tuples = zip(*columns, strict=True) if columns else iter([()] * len(mine))
-            for i, solution in zip(mine.tolist(), tuples, strict=True):
-                values[i] = solution
-        partition = [rows.texts(v) for v in self._plan.partition]
-        stream, time = rows.stream.tolist(), rows.time.tolist()
-        k, gpms, event = rows.k.tolist(), rows.gpm.tolist(), rows.event.to_pylist()
-        for i in rows.rows():
-            row = values[i]
-            key = tuple([c[i] for c in partition])
-            assert row is not None or gpms[i] == BARE
-            taken = None if row is None else (stream[i], time[i], k[i], event[i], row)
-            yield time[i], k[i], stream[i], gpms[i], key, taken
 
     # --- matches to answers -----------------------------------------------------------------------
 
@@ -227,12 +206,11 @@ class SequenceStage:
         kept: list[_Item] = []
         by_end = sorted(items, key=lambda i: (i[1], i[2].partition))
         for (_, key), group in groupby(by_end, key=lambda i: (i[1], i[2].partition)):
-            partition = self._sequencer.partition(key)
             kept += select(
                 list(group),
                 self._plan.strategy,
                 lambda item: _positions(item[3]),
-                partition.consecutive,
+                partial(self._sequencer.consecutive, key),
             )
         return sorted(kept, key=lambda item: item[0])
 

@@ -88,6 +88,7 @@ class Machine:
     keep_instants: bool = False  # the selection strategy asks which instants are consecutive
     expressions: Options = Options()  # noqa: RUF009 - frozen
     evaluator: str = "registers"
+    partition: tuple[str, ...] = ()  # variables
     key: tuple[str, ...] = ()  # variables by which chain and compact split a partition
     order: tuple[int, ...] | None = None  # in which lazy takes the steps; None: rarest first
     strategy: Strategy = "ALL"  # the selection that the evaluator applies itself

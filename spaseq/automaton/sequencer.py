@@ -7,19 +7,45 @@ end in an absence until their window has closed.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeAlias
 
+import numpy as np
+
+from spaseq.algebra.answers import Instant
 from spaseq.automaton.evaluators import Found, PartitionEvaluator, partitions
-from spaseq.automaton.machine import Machine
+from spaseq.automaton.machine import GpmColumns, Machine
 from spaseq.automaton.runs import Row
+from spaseq.rdf.batches import BARE, SolutionBatch
 
 PartitionKey: TypeAlias = tuple[str | None, ...]
 
 Entry: TypeAlias = tuple[int, int, int, int, PartitionKey, Row | None]
 """(time, k, stream, GPM or BARE, partition, row): one solution, or one event without any."""
+
+
+def entries_of(
+    rows: SolutionBatch, gpms: Sequence[GpmColumns], partition: Sequence[str]
+) -> Iterator[Entry]:
+    """Solutions in the order of instants, as Python objects."""
+    n = len(rows)
+    values: list[tuple[str | None, ...] | None] = [None] * n
+    for number, gpm in enumerate(gpms):
+        mine = np.flatnonzero(rows.gpm == number)
+        columns = [rows.texts(v, mine) for v in gpm.variables]
+        tuples = zip(*columns, strict=True) if columns else iter([()] * len(mine))
+        for i, solution in zip(mine.tolist(), tuples, strict=True):
+            values[i] = solution
+    keys = [rows.texts(v) for v in partition]
+    stream, time = rows.stream.tolist(), rows.time.tolist()
+    k, numbers, event = rows.k.tolist(), rows.gpm.tolist(), rows.event.to_pylist()
+    for i in rows.rows():
+        row = values[i]
+        assert row is not None or numbers[i] == BARE
+        taken = None if row is None else (stream[i], time[i], k[i], event[i], row)
+        yield time[i], k[i], stream[i], numbers[i], tuple([c[i] for c in keys]), taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +60,7 @@ class Sequencer:
     """The sequence of one query over all its partitions."""
 
     def __init__(self, machine: Machine) -> None:
+        self._machine = machine
         self._begin = partitions(machine)
         self._partitions: dict[PartitionKey, PartitionEvaluator] = {}
         self._pending: list[tuple[int, int, PartitionKey, Found]] = []  # heap by close
@@ -41,11 +68,12 @@ class Sequencer:
         self._swept = 0
         self.withheld = 0  # matches that the limit kept back in the evaluator
 
-    def run(self, entries: Iterable[Entry], watermark: int) -> Iterator[PartitionMatch]:
-        """Work off entries sorted by (time, k), none later than the watermark (ms).
+    def run(self, rows: SolutionBatch, watermark: int) -> Iterator[PartitionMatch]:
+        """Work off rows that are none later than the watermark (ms).
 
         Afterwards nothing at or before the watermark may follow.
         """
+        entries = entries_of(rows, self._machine.gpms, self._machine.partition)
         for time, group in groupby(entries, key=lambda e: e[0]):
             yield from self._closed(time - 1)
             for k, instant in groupby(group, key=lambda e: e[1]):
@@ -59,8 +87,15 @@ class Sequencer:
         yield from self._closed(None)
 
     def partition(self, key: PartitionKey) -> PartitionEvaluator:
-        """The state of one partition that has had events."""
-        return self._partitions[key]
+        """The state of one partition; it begins if it has had no events."""
+        partition = self._partitions.get(key)
+        if partition is None:
+            partition = self._partitions[key] = self._begin()
+        return partition
+
+    def consecutive(self, key: PartitionKey, instants: Iterable[Instant]) -> bool:
+        """Whether instants of a match follow each other without another one of its partition."""
+        return self._partitions[key].consecutive(instants)
 
     def state(self) -> object:
         """What a snapshot keeps."""
@@ -85,9 +120,7 @@ class Sequencer:
             if row is not None:
                 rows.setdefault(gpm, []).append(row)
         for key, (rows, streams) in parts.items():
-            partition = self._partitions.get(key)
-            if partition is None:
-                partition = self._partitions[key] = self._begin()
+            partition = self.partition(key)
             for found in partition.step(instant, rows, len(streams)):
                 if found.close is None:
                     yield PartitionMatch(key, found)

@@ -7,7 +7,13 @@ partition's events for WITHIN n EVENTS.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+Measures = TypeVar("Measures", int, npt.NDArray[np.int64])
+"""One measure, or many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +31,7 @@ class Sliding:
         """Whether first and last, given by their measures, lie in one window."""
         return last - first <= self.length_ms
 
-    def earliest(self, last: int) -> int:
+    def earliest(self, last: Measures) -> Measures:
         """The least measure of a first event in one window with a last event."""
         return last - self.length_ms
 
@@ -50,7 +56,7 @@ class Tumbling:
             last - self.origin_ms
         ) // self.length_ms
 
-    def earliest(self, last: int) -> int:
+    def earliest(self, last: Measures) -> Measures:
         """The least measure of a first event in one window with a last event."""
         return last - (last - self.origin_ms) % self.length_ms
 
@@ -73,7 +79,7 @@ class Counted:
     def holds(self, first: int, last: int) -> bool:
         return last - first <= self.events
 
-    def earliest(self, last: int) -> int:
+    def earliest(self, last: Measures) -> Measures:
         """The least measure of a first event in one window with a last event."""
         return last - self.events
 

@@ -11,16 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import get_args
 
+from spaseq.automaton.columns.tables import run_tables
+from spaseq.automaton.columns.unfit import NotCompiled
+from spaseq.automaton.machine import GpmColumns
 from spaseq.automaton.nfa import Automaton, Branch, Program, Take
 from spaseq.automaton.partial_order import NotReorderable, patterns_of
+from spaseq.automaton.window import Window
 from spaseq.errors import UsageError
 from spaseq.lang import sequence as seq
 from spaseq.lang.scope import Scope
-from spaseq.plan.nodes import GpmPlan, QueryPlan
+from spaseq.plan.nodes import EvaluatorName, GpmPlan, QueryPlan
 
-EvaluatorName: TypeAlias = Literal["registers", "lazy", "compact", "chain"]
+__all__ = ["Candidate", "Choice", "EvaluatorName", "choose", "limits", "selects"]
 
 _SHARING = ("compact", "chain")
 """The evaluators whose partial matches are sets that share parts."""
@@ -39,17 +43,23 @@ class Choice:
 class Candidate:
     """What is known of a sequence when its evaluator is chosen.
 
-    `fixed` are the partition variables; `inferred` the variables of a key that the planner inferred
-    from the GPMs.
+    `partition` are the partition variables; `inferred` the variables of a key that the planner
+    inferred from the GPMs.
     """
 
     chain: seq.Chain
     scope: Scope
     program: Program
     gpms: Sequence[GpmPlan]
-    fixed: frozenset[str]
+    window: Window
+    partition: tuple[str, ...]
     inferred: tuple[str, ...]
     strategy: str
+
+    @property
+    def fixed(self) -> frozenset[str]:
+        """The partition variables."""
+        return frozenset(self.partition)
 
 
 def choose(candidate: Candidate, forced: str | None = None) -> Choice:
@@ -73,6 +83,11 @@ def choose(candidate: Candidate, forced: str | None = None) -> Choice:
             return Choice("chain", "GPMs in a row; no step looks at another's event", facts.key)
         case "registers":
             return Choice("registers", "asked for")
+        case "compiled-registers":
+            against = _not_compiled(candidate)
+            if against is not None:
+                raise UsageError(f"the register kernel cannot run this query: {against}")
+            return Choice("compiled-registers", "asked for")
         case "lazy":
             try:
                 patterns_of(candidate.program)
@@ -85,7 +100,8 @@ def choose(candidate: Candidate, forced: str | None = None) -> Choice:
                 raise UsageError(f"the {forced} evaluator cannot run this query: {against}")
             return Choice(forced, "asked for", facts.key)
         case _:
-            raise UsageError(f"no evaluator {forced!r}: registers, lazy, compact or chain")
+            known = ", ".join(get_args(EvaluatorName))
+            raise UsageError(f"no evaluator {forced!r}: {known}")
 
 
 def _of_late(gpm: str, reason: str, forced: str | None) -> Choice:
@@ -100,10 +116,30 @@ def _with_conditions(candidate: Candidate, obstacle: str) -> Choice:
     try:
         patterns = patterns_of(candidate.program)
     except NotReorderable as reason:
-        return Choice("registers", f"{obstacle}; {reason}")
+        return _on_registers(candidate, f"{obstacle}; {reason}")
     if max(len(p.slots) for p in patterns) < 2:
-        return Choice("registers", f"{obstacle}; there is one step only")
+        return _on_registers(candidate, f"{obstacle}; there is one step only")
     return Choice("lazy", f"{obstacle}; its steps can be matched in any order, the rarest first")
+
+
+def _on_registers(candidate: Candidate, reason: str) -> Choice:
+    """Registers, compiled if they can be."""
+    against = _not_compiled(candidate)
+    if against is not None:
+        return Choice("registers", f"{reason}; not compiled, as {against}")
+    return Choice("compiled-registers", reason)
+
+
+def _not_compiled(candidate: Candidate) -> str | None:
+    """Why the register kernel cannot run a sequence, in words."""
+    if candidate.strategy == "STRICT":
+        return "SELECT STRICT asks for all instants of the window"
+    columns = [GpmColumns(g.variables, g.conditions, g.certain) for g in candidate.gpms]
+    try:
+        run_tables(candidate.program, columns, candidate.partition, candidate.window)
+    except NotCompiled as reason:
+        return str(reason)
+    return None
 
 
 def selects(plan: QueryPlan) -> bool:

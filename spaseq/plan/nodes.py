@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from spaseq.algebra.construct import Template
 from spaseq.algebra.late import Late
@@ -15,6 +15,8 @@ from spaseq.expr.compile import Options
 from spaseq.expr.extension import Function
 from spaseq.lang import ast
 from spaseq.rdf.batches import SolutionColumns
+
+EvaluatorName: TypeAlias = Literal["registers", "lazy", "compact", "chain", "compiled-registers"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ class QueryPlan:
     title: str = ""  # what messages call the query: the file's stem
     register: str | None = None  # IRI of REGISTER STREAM
     template: Template | None = None  # of CONSTRUCT; the projection is empty then
-    evaluator: Literal["registers", "lazy", "compact", "chain"] = "registers"
+    evaluator: EvaluatorName = "registers"
     evaluator_reason: str = ""
     evaluator_key: tuple[str, ...] = ()  # compact and chain split a partition by these
     functions: tuple[Function, ...] = ()  # extension functions that the query calls

@@ -149,7 +149,7 @@ def plan_query(
     register = query.register.value if query.register else None
     inferred = key if key is not None and not partition else ()
     facts = Candidate(
-        resolved.chain, resolved.scope, program, plans, frozenset(partition), inferred, strategy
+        resolved.chain, resolved.scope, program, plans, window, partition, inferred, strategy
     )
     choice = choose(facts, evaluator)
     text = format_query(query)

@@ -25,7 +25,13 @@ from spaseq.rdf.instants import InstantCounter
 from tests.oracle.model import Streamset
 from tests.oracle.patterns import nt
 
-EVALUATORS: tuple[EvaluatorName, ...] = ("registers", "lazy", "compact", "chain")
+EVALUATORS: tuple[EvaluatorName, ...] = (
+    "registers",
+    "lazy",
+    "compact",
+    "chain",
+    "compiled-registers",
+)
 
 
 def parsed(query: str) -> tuple[ast.Query, dict[str, QueryPlan]]:

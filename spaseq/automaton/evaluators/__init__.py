@@ -27,7 +27,7 @@ __all__ = ["Found", "PartitionEvaluator", "Rows", "partitions"]
 
 def partitions(machine: Machine) -> Callable[[], PartitionEvaluator]:
     """What makes a new, empty partition for a machine's evaluator."""
-    if machine.evaluator == "registers":
+    if machine.evaluator in ("registers", "compiled-registers"):
         return partial(Partition, machine)
     if machine.evaluator == "lazy":
         program = LazyProgram(machine)

@@ -76,25 +76,28 @@ class Emission:
                 return self._maximal.matches(window)
 
     def _founds(self, paths: Iterable[_Path]) -> Iterator[Found]:
-        for origin, trace in paths:
-            first, last = trace[0][1], trace[-1][1]
-            singles: dict[str, str] = {}
-            lists: dict[str, list[str]] = {}
-            for gpm, row in trace:
-                values = row[4]
-                for column, variable in self._singles[gpm]:
-                    value = values[column]
-                    if value is not None:
-                        singles[variable] = value
-                for column, variable in self._groups[gpm]:
-                    value = values[column]
-                    if value is not None:
-                        lists.setdefault(variable, []).append(value)
-            yield Found(
-                (first[1], first[2]),
-                (last[1], last[2]),
-                origin,
-                tuple(trace),
-                singles,
-                {variable: tuple(values) for variable, values in lists.items()},
-            )
+        return (self.found_of(origin, trace) for origin, trace in paths)
+
+    def found_of(self, origin: int, trace: list[tuple[int, Row]]) -> Found:
+        """The match that begins at a measure and takes some solutions, given with their GPMs."""
+        first, last = trace[0][1], trace[-1][1]
+        singles: dict[str, str] = {}
+        lists: dict[str, list[str]] = {}
+        for gpm, row in trace:
+            values = row[4]
+            for column, variable in self._singles[gpm]:
+                value = values[column]
+                if value is not None:
+                    singles[variable] = value
+            for column, variable in self._groups[gpm]:
+                value = values[column]
+                if value is not None:
+                    lists.setdefault(variable, []).append(value)
+        return Found(
+            (first[1], first[2]),
+            (last[1], last[2]),
+            origin,
+            tuple(trace),
+            singles,
+            {variable: tuple(values) for variable, values in lists.items()},
+        )

@@ -9,7 +9,7 @@ the first one's bindings, so they are evaluated over the kept past when the firs
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from spaseq.algebra.answers import Instant
@@ -108,6 +108,46 @@ class Partition:
         self._wait(start, self._waits)
         self._initial = self._waits.added
         self._limit = 2 * self._initial + 1024
+
+    # --- taking over from the compiled evaluator ------------------------------------------------
+
+    def begin_at(self, events: int) -> None:
+        """The partition has had so many events."""
+        self._position = events
+
+    def wait_at(self, edge: Edge, path: Sequence[tuple[Edge, Row]], origin: int) -> None:
+        """Let a run wait at an edge that has taken some rows along others; `origin` is the measure
+        of the first. Nothing is tested; what negated steps forbid has been, up to now."""
+        run = Run(self._machine.program.automaton.states[0], None, None, None, None, None, {}, None)
+        for taken, row in path:
+            run = self._taken_before(run, taken, row, origin)
+        assert run.last is not None
+        self.last_time = max(self.last_time, run.last[0])
+        groups = self._groups_after(run, edge)
+        passed = tuple(Obligation(n, run.last, None) for n in edge.negations)
+        self._add_wait(run, edge, groups, passed, self._waits)
+
+    def _taken_before(self, run: Run, edge: Edge, row: Row, origin: int) -> Run:
+        taking, label, values = self._machine.takings[edge.id], edge.label, row[4]
+        assert isinstance(label, Take)
+        groups = self._groups_after(run, edge)
+        bound = {v: x for c, v in taking.singles if (x := values[c]) is not None}
+        instant = row[1], row[2]
+        return Run(
+            self._machine.target[edge.id],
+            None,
+            run.first or instant,
+            instant,
+            origin,
+            None,
+            {**run.singles, **bound},
+            self._bind(groups, taking.groups, values),
+            self._trace.add((label.gpm, row, run.trace)),
+        )
+
+    def _groups_after(self, run: Run, edge: Edge) -> Groups | None:
+        program = self._machine.program
+        return follow(program, self._lists, edge.actions, run.groups, (), run.trace)[0]
 
     # --- one instant --------------------------------------------------------------------------
 
@@ -351,12 +391,23 @@ class Partition:
             if isinstance(edge.label, Branch):
                 self._open(run, edge, groups, obligations, passed, waits)
                 continue
-            once = edge.join is not None and edge.join.kind == ";"
-            wait = Wait(run, edge, groups, obligations + passed, once)
-            if edge.join is not None and edge.join.kind == ",":
-                waits.strict.append(wait)
-            else:
-                waits.add(wait, tuple([run.singles.get(v) for v in edge.label.key]))
+            self._add_wait(run, edge, groups, obligations + passed, waits)
+
+    def _add_wait(
+        self,
+        run: Run,
+        edge: Edge,
+        groups: Groups | None,
+        obligations: tuple[Obligation, ...],
+        waits: Waits,
+    ) -> None:
+        assert isinstance(edge.label, Take)
+        once = edge.join is not None and edge.join.kind == ";"
+        wait = Wait(run, edge, groups, obligations, once)
+        if edge.join is not None and edge.join.kind == ",":
+            waits.strict.append(wait)
+        else:
+            waits.add(wait, tuple([run.singles.get(v) for v in edge.label.key]))
 
     def _open(
         self,

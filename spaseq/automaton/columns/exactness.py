@@ -1,0 +1,66 @@
+"""Whether comparing numbers as float64 is comparing the terms they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from spaseq.automaton.columns.tests import Test
+from spaseq.rdf.kinds import DOUBLE, EXACT, FLOAT, MOMENT, OTHER, ROUNDED
+
+_NUMBERS = (EXACT, ROUNDED, DOUBLE, FLOAT)
+
+
+def decides(operator: str, one: int, other: int) -> bool:
+    """Whether float64 decides a comparison of any two bound terms of these kinds.
+
+    Where there is no number, `value` is NaN, so that everything but `!=` is false.
+    """
+    if OTHER in (one, other):
+        return one != other and operator != "!="
+    if MOMENT in (one, other):
+        return False
+    return DOUBLE in (one, other) or (one == other and one in (EXACT, FLOAT))
+
+
+class Seen:
+    """The kinds of numbers that each compared variable has had so far."""
+
+    __slots__ = ("_compared", "_kinds")
+
+    def __init__(self, compared: Sequence[Test]) -> None:
+        self._compared = compared
+        self._kinds: dict[str, set[int]] = {}
+        for test in compared:
+            self._kinds.setdefault(test.own, set())
+            self._kinds.setdefault(test.earlier, set())
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Those that are compared."""
+        return tuple(self._kinds)
+
+    def add(self, kinds: Mapping[str, npt.NDArray[np.int8]]) -> bool:
+        """Take note of the kinds of bound terms; whether float64 still decides all comparisons."""
+        news = False
+        for variable, seen in self._kinds.items():
+            found = set(np.flatnonzero(np.bincount(kinds[variable], minlength=1)).tolist())
+            news |= not found <= seen
+            seen |= found
+        return not news or all(map(self._decided, self._compared))
+
+    def _decided(self, test: Test) -> bool:
+        pairs = product(self._kinds[test.own], self._kinds[test.earlier])
+        return all(decides(test.operator, one, other) for one, other in pairs)
+
+    def state(self) -> object:
+        """What a snapshot keeps."""
+        return self._kinds
+
+    def take_up(self, state: object) -> None:
+        """Go on from what `state` gave."""
+        assert isinstance(state, dict)
+        self._kinds = state

@@ -1,0 +1,115 @@
+"""Solutions that partial matches have taken, kept as columns until no match needs them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from spaseq.automaton.machine import GpmColumns
+from spaseq.automaton.runs import Row
+from spaseq.rdf.batches import SolutionBatch, SolutionColumns
+
+Int64s: TypeAlias = npt.NDArray[np.int64]
+
+_SMALL = 1024
+"""Chunks of fewer rows are joined."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some solutions and their numbers [n], ascending."""
+
+    numbers: Int64s
+    rows: SolutionBatch
+
+    def part(self, kept: npt.NDArray[np.intp]) -> Chunk:
+        """The solutions at some positions, without terms that they do not use."""
+        return Chunk(self.numbers[kept], self.rows.take(kept).compact())
+
+
+class RowStore:
+    """Chunks of solutions in the order of their numbers."""
+
+    __slots__ = ("_chunks", "_columns", "_gpms", "_size")
+
+    def __init__(self, gpms: Sequence[GpmColumns], variables: tuple[str, ...]) -> None:
+        self._gpms = gpms
+        self._columns = SolutionColumns(variables)
+        self._chunks: list[Chunk] = []
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def add(self, chunk: Chunk) -> None:
+        """Keep solutions with numbers above all so far."""
+        if not len(chunk.numbers):
+            return
+        self._size += len(chunk.numbers)
+        self._chunks.append(chunk)
+        # Like the digits of a binary counter: each solution is copied a few times, however small
+        # the batches are that it comes in.
+        while len(self._chunks) > 1:
+            last, before = len(self._chunks[-1].numbers), len(self._chunks[-2].numbers)
+            if before > last or before + last > _SMALL:
+                break
+            self._join_last()
+
+    def _join_last(self) -> None:
+        second, first = self._chunks.pop(), self._chunks.pop()
+        self._chunks.append(
+            Chunk(
+                np.concatenate([first.numbers, second.numbers]),
+                SolutionBatch.concat([first.rows, second.rows], self._columns),
+            )
+        )
+
+    def keep(self, numbers: Int64s) -> None:
+        """Drop all solutions but those with the given numbers, ascending."""
+        chunks, self._chunks, self._size = self._chunks, [], 0
+        for chunk in chunks:
+            kept = np.flatnonzero(np.isin(chunk.numbers, numbers, assume_unique=True))
+            self.add(chunk if len(kept) == len(chunk.numbers) else chunk.part(kept))
+
+    def rows(self, numbers: Int64s, more: Chunk | None = None) -> dict[int, tuple[int, Row]]:
+        """Solutions by number, each with its GPM; `numbers` ascending.
+
+        `more` are solutions that are not kept (yet), with numbers above all that are.
+        """
+        chunks = [*self._chunks] if more is None else [*self._chunks, more]
+        begins = [int(c.numbers[0]) for c in chunks]
+        found: dict[int, tuple[int, Row]] = {}
+        at = 0
+        while at < len(numbers):
+            place = bisect_right(begins, int(numbers[at])) - 1
+            end = len(numbers)
+            if place + 1 < len(chunks):
+                end = int(np.searchsorted(numbers, begins[place + 1]))
+            self._read(chunks[place], numbers[at:end], found)
+            at = end
+        return found
+
+    def _read(self, chunk: Chunk, numbers: Int64s, found: dict[int, tuple[int, Row]]) -> None:
+        rows = chunk.rows.take(np.searchsorted(chunk.numbers, numbers))
+        place = rows.stream.tolist(), rows.time.tolist(), rows.k.tolist(), rows.event.to_pylist()
+        for gpm in np.unique(rows.gpm).tolist():
+            mine = np.flatnonzero(rows.gpm == gpm)
+            columns = [rows.texts(v, mine) for v in self._gpms[gpm].variables]
+            values = zip(*columns, strict=True) if columns else iter([()] * len(mine))
+            for i, solution in zip(mine.tolist(), values, strict=True):
+                row = place[0][i], place[1][i], place[2][i], place[3][i], solution
+                found[int(numbers[i])] = gpm, row
+
+    def state(self) -> object:
+        """What a snapshot keeps."""
+        return self._chunks, self._size
+
+    def take_up(self, state: object) -> None:
+        """Go on from what `state` gave."""
+        assert isinstance(state, tuple)
+        self._chunks, self._size = state

@@ -1,0 +1,273 @@
+"""The state of the register kernel: runs and waits in flat arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from spaseq.automaton.columns.tables import RunTables
+from spaseq.automaton.kernels import runs as kernel
+
+Int32s: TypeAlias = npt.NDArray[np.int32]
+Int64s: TypeAlias = npt.NDArray[np.int64]
+Floats: TypeAlias = npt.NDArray[np.float64]
+Arrays: TypeAlias = tuple[npt.NDArray[Any], ...]
+
+_RUNS, _POOL, _SLOTS = 256, 256, 16
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """n solutions in the order of instants, those of one instant and slot together.
+
+    `number` is that of the first of them, counted through all batches. The other fields are as
+    `kernels.runs.advance` takes them.
+    """
+
+    slot: Int32s
+    gpm: Int32s
+    time: Int64s
+    k: Int32s
+    start: Int64s  # measure of a match that begins here
+    lowest: Int64s  # least measure of a match that may end here
+    ordinal: Int64s  # [n] of the slot's instants, or empty
+    number: int = 0
+
+    def __len__(self) -> int:
+        return len(self.slot)
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """m matches as numbers of solutions, one match behind the other; `ends` [m] says where each
+    ends, `origins` [m] the measure at which it begins. `taken` [n] marks the solutions of the batch
+    that waiting runs have taken."""
+
+    rows: Int64s
+    ends: Int64s
+    origins: Int64s
+    taken: npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingPath:
+    """A wait: where it is, and what its run has taken: edges and numbers of solutions, in order."""
+
+    slot: int
+    edge: int
+    origin: int  # measure of its first event
+    path: list[tuple[int, int]]
+
+
+class RunState:
+    """All runs of a sequence, of all slots.
+
+    `counted` is n of WITHIN n EVENTS, -1 for windows of time.
+    """
+
+    __slots__ = (
+        "_arrived",
+        "_counted",
+        "_cursor",
+        "_ends",
+        "_found",
+        "_passed",
+        "_runs",
+        "_tables",
+        "_waits",
+    )
+
+    def __init__(self, tables: RunTables, counted: int = -1) -> None:
+        self._tables, self._counted = tables, counted
+        self._runs: Arrays = (
+            np.empty(_RUNS, np.int64),
+            np.empty(_RUNS, np.int32),
+            np.empty(_RUNS, np.int32),
+            np.empty(_RUNS, np.int64),
+            np.empty(_RUNS if tables.timed else 0, np.int64),
+            np.empty((_RUNS, len(tables.registers))),
+        )
+        self._waits: Arrays = (
+            np.zeros((0, kernel.BLOCK_COLUMNS), np.int32),
+            np.empty(0, np.int64),
+            np.empty(_POOL),
+            np.empty(_POOL, np.int32),
+        )
+        self._cursor = np.zeros(kernel.CURSOR, np.int64)
+        self._passed = np.zeros((0, 2), np.int64)
+        self._arrived = _arrived(64)
+        self._found, self._ends = np.empty(64, np.int64), np.empty((16, 2), np.int64)
+        self.grow(_SLOTS)
+
+    def grow(self, slots: int) -> None:
+        """Make room for slots below a number."""
+        before = len(self._passed)
+        if slots <= before:
+            return
+        slots = max(slots, 2 * before)
+        blocks, made, key, run = self._waits
+        size = slots * len(self._tables.edges)
+        more = np.zeros((size, kernel.BLOCK_COLUMNS), np.int32)
+        more[: len(blocks)] = blocks
+        more_made = np.full(size, -2, np.int64)
+        more_made[: len(made)] = made
+        self._waits = more, more_made, key, run
+        passed = np.zeros((slots, 2), np.int64)
+        passed[:before] = self._passed
+        self._passed = passed
+
+    def advance(self, rows: Rows, own: Floats) -> Matched:
+        """Work off some solutions; `own` [numbers, n] are those of `RunTables.own`."""
+        cursor, taken = self._cursor, np.zeros(len(rows), np.uint8)
+        cursor[kernel.FOUND :] = 0
+        found, ends = self._found, self._ends
+        while True:
+            full = kernel.advance(
+                rows.slot,
+                rows.gpm,
+                rows.time,
+                rows.k,
+                rows.start,
+                rows.lowest,
+                rows.ordinal,
+                own,
+                rows.number,
+                self._counted,
+                self._tables.program,
+                self._runs,
+                self._waits,
+                self._passed,
+                (*self._arrived, taken, found, ends),
+                cursor,
+            )
+            if full == kernel.DONE:
+                break
+            need = int(cursor[kernel.NEED])
+            if full == kernel.ARRIVED_FULL:
+                self._arrived = _arrived(2 * need)
+            elif full == kernel.RUNS_FULL:
+                self._make_room_for_runs(need, int(rows.lowest[cursor[kernel.ROW]]))
+            elif full == kernel.POOL_FULL:
+                self.make_room_for_waits(need)
+            elif full == kernel.FOUND_FULL:
+                found = self._found = _resized(found, 2 * (len(found) + need))
+            else:
+                ends = self._ends = _resized(ends, 2 * len(ends))
+        size, matches = cursor[kernel.FOUND], cursor[kernel.MATCHES]
+        ended, origins = ends[:matches].T.copy()
+        return Matched(found[:size].copy(), ended, origins, taken)
+
+    def _make_room_for_runs(self, need: int, lowest: int) -> None:
+        self._collect(lowest)
+        used, size = int(self._cursor[kernel.USED]), len(self._runs[0])
+        if 2 * (used + need) > size:
+            size = 2 * (used + need)
+            *most, time, register = self._runs
+            if self._tables.timed:
+                time = _resized(time, size)
+            self._runs = (*(_resized(a, size) for a in most), time, _resized(register, size))
+
+    def make_room_for_waits(self, need: int) -> None:
+        """Move the waits together, with room for as many again and `need` more."""
+        blocks, made, key, run = self._waits
+        room = 2 * (kernel.pool_size(blocks) + need + len(blocks))
+        new_key, new_run = np.empty(room), np.empty(room, np.int32)
+        self._cursor[kernel.TOP] = kernel.moved_together(blocks, key, run, new_key, new_run)
+        self._waits = blocks, made, new_key, new_run
+
+    def _collect(self, lowest: int) -> None:
+        kernel.collect(
+            self._tables.program[2],
+            self._runs,
+            self._waits,
+            self._passed,
+            self._arrived[0],
+            self._cursor,
+            self._counted,
+            lowest,
+            np.zeros(self._cursor[kernel.USED], np.uint8),
+            np.empty(self._cursor[kernel.USED], np.int32),
+        )
+
+    def collect(self, lowest: int) -> Int64s:
+        """Drop what no match can use that ends at the measure whose window begins at `lowest`.
+
+        Returns the numbers of the solutions that are still in use, ascending.
+        """
+        self._collect(lowest)
+        return np.unique(self._runs[0][: self._cursor[kernel.USED]])
+
+    def idle(self) -> npt.NDArray[np.bool_]:
+        """By slot: whether nothing waits there."""
+        counts = self._waits[0][:, kernel.COUNT].reshape(len(self._passed), -1)
+        free: npt.NDArray[np.bool_] = np.equal(counts.max(axis=1), 0)
+        return free
+
+    def release(self, slots: npt.NDArray[np.intp]) -> None:
+        """Slots at which nothing waits will stand for other keys."""
+        self._passed[slots] = 0
+
+    def waiting(self) -> int:
+        """How many waits there are, those included whose windows are over."""
+        return int(self._waits[0][:, kernel.COUNT].sum())
+
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(a.nbytes for a in (*self._runs, *self._waits, self._passed))
+
+    def registers(self, register: int) -> Floats:
+        """The numbers that runs have in a register, each once."""
+        numbers: Floats = self._runs[-1][: self._cursor[kernel.USED], register]
+        return np.unique(numbers[~np.isnan(numbers)])
+
+    @property
+    def passed(self) -> Int64s:
+        """By slot: instants and events so far, where they are counted."""
+        return self._passed
+
+    def events(self, slot: int) -> int:
+        """How many events a slot has had, where they are counted."""
+        return int(self._passed[slot, kernel.EVENTS])
+
+    def waits(self) -> Iterator[WaitingPath]:
+        """Every wait that the next instant of its slot does not end."""
+        row, before, edge, origin = (a.tolist() for a in self._runs[:4])
+        blocks, made, _, run = self._waits
+        kind, edges = self._tables.program[2][:, kernel.KIND], len(self._tables.edges)
+        latest = np.repeat(self._passed[:, kernel.ORDINAL], edges)
+        over = (np.tile(kind[:edges], len(self._passed)) == kernel.STRICT) & (made != latest)
+        for block, (place, count, *_) in enumerate(blocks.tolist()):
+            if over[block]:
+                continue
+            for node in run[place : place + count].tolist():
+                path, begin = [], origin[node]
+                while node >= 0:
+                    path.append((edge[node], row[node]))
+                    node = before[node]
+                yield WaitingPath(block // edges, block % edges, begin, path[::-1])
+
+    def state(self) -> object:
+        """What a snapshot keeps."""
+        used = self._cursor[kernel.USED]
+        runs = tuple(a[:used] if len(a) else a for a in self._runs)
+        return runs, self._waits, self._cursor, self._passed
+
+    def take_up(self, state: object) -> None:
+        """Go on from what `state` gave."""
+        assert isinstance(state, tuple)
+        self._runs, self._waits, self._cursor, self._passed = state
+
+
+def _resized(values: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
+    larger = np.empty((size, *values.shape[1:]), values.dtype)
+    larger[: len(values)] = values
+    return larger
+
+
+def _arrived(size: int) -> Arrays:
+    """Room for runs that arrive at one instant: run before, row, edge; and a stack for heaps."""
+    return tuple(np.empty(size, np.int32) for _ in range(4))

@@ -1,0 +1,7 @@
+"""Why a sequence has no compiled evaluator."""
+
+from __future__ import annotations
+
+
+class NotCompiled(Exception):
+    """Integer tables cannot express a sequence; the message says why, in words."""

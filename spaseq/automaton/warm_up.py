@@ -1,0 +1,36 @@
+"""Calls every kernel of the automaton once, so that it is compiled or loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from spaseq.automaton.columns.run_state import Rows, RunState
+from spaseq.automaton.columns.tables import run_tables
+from spaseq.automaton.kernels.measures import positions
+from spaseq.automaton.machine import GpmColumns
+from spaseq.automaton.nfa import Acceptance, Automaton, Edge, Program, State, Take
+from spaseq.automaton.window import Sliding
+
+
+def steps() -> Iterator[str]:
+    """Yields the name of each kernel when it is ready."""
+    runs = RunState(run_tables(_one_step(), [GpmColumns(())], (), Sliding(1)))
+    ones, times, none = np.zeros(1, np.int32), np.zeros(1, np.int64), np.empty(0, np.int64)
+    runs.advance(Rows(ones, ones, times, ones, times, times, none), np.empty((0, 1)))
+    yield "advance"
+    runs.collect(0)
+    yield "collect"
+    runs.make_room_for_waits(1)
+    yield "pool_size, moved_together"
+    passed = np.zeros((1, 2), np.int64)
+    positions(ones, times, ones, ones, passed, *(np.zeros(1, np.int64) for _ in range(3)))
+    yield "positions"
+
+
+def _one_step() -> Program:
+    edge = Edge(0, Take(0, "A", 0, (), {}), 1, None, (), ())
+    states = State("start", (edge,), ()), State("after A", (), (Acceptance((), ()),))
+    automaton = Automaton(0, 0, states)
+    return Program(automaton, (), {}, {}, {}, (edge,), frozenset(), False, False)

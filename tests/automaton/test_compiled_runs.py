@@ -1,0 +1,239 @@
+"""The register kernel gives what registers in Python give: on long streams, where its heaps and
+its memory come into play, and where it has to hand over to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+import pytest
+
+from spaseq.algebra.answers import Answer
+from spaseq.automaton.columns.exactness import decides
+from spaseq.automaton.columns.sequencer import RunSequencer
+from spaseq.compile import compile_query
+from spaseq.engine import SequenceStage
+from spaseq.expr.doubles import double_of
+from spaseq.plan.nodes import QueryPlan
+from spaseq.rdf.vocabulary import XSD
+from tests.automaton.cases import Event, Values, batch, query, run
+
+KEYED = {
+    "A": "?a :k ?k ; :v ?va",
+    "B": "?b :k ?k ; :v ?vb FILTER(?vb > ?va)",
+    "C": "?c :k ?k ; :v ?vc FILTER(?vc < ?va)",
+    "N": "?n :k ?k ; :v ?vn FILTER(?vn >= ?va)",
+    "R": "?r :k ?k ; :v ?vr FILTER(!BOUND(PREV(?vr)) || ?vr > PREV(?vr))",
+    "E": "?e :k ?k ; :v ?ve FILTER(?ve = ?va)",
+    "L": "?l :k ?k ; :v ?vl FILTER(?vl >= ?va && ?vl >= ?vb)",
+    "J": "?j :k ?k ; :j ?b ; :v ?vj FILTER(?vj <= ?vb)",
+}
+SEQUENCES = [
+    ("A; B; C", "40 SECONDS"),
+    ("A: B; C", "12 SECONDS"),
+    ("A; B: C", "25 SECONDS"),
+    ("A, B; C", "40 SECONDS"),
+    ("A; N!; B; C", "40 SECONDS"),
+    ("A: C!: B", "20 SECONDS"),
+    ("A; R+; C", "40 SECONDS"),
+    ("A: R{2,3}; C", "6 SECONDS"),
+    ("A;[9 SECONDS] B; C?; L", "40 SECONDS"),
+    ("A: E", "100 SECONDS"),
+    ("A; B; L", "50 SECONDS TUMBLING"),
+    ("A; B; L", "60 EVENTS"),
+    ("A, R+, B", "90 EVENTS"),
+    ("A; B; J; C", "90 SECONDS"),
+]
+
+
+def plans(text: str) -> tuple[QueryPlan, QueryPlan]:
+    """The query compiled, and in Python."""
+    return (
+        compile_query(text, evaluator="compiled-registers"),
+        compile_query(text, evaluator="registers"),
+    )
+
+
+def integer(value: int) -> str:
+    return f'"{value}"^^<{XSD}integer>'
+
+
+def solutions(random: Random, name: str, value: str, keys: int) -> list[Values]:
+    low = name.lower()
+    values = {low: f"<e{random.randrange(4)}>", "k": f"<k{random.randrange(keys)}>"}
+    if name == "J":
+        values["b"] = f"<e{random.randrange(4)}>"
+    return [{**values, f"v{low}": value}]
+
+
+def stream(
+    names: Sequence[str], size: int, keys: int, seed: int, ties: bool = False
+) -> list[Event]:
+    """Events with a solution of one GPM each, a second apart; with `ties`, some at one instant."""
+    random, events, time = Random(seed), list[Event](), 0
+    for _ in range(size):
+        name, value = random.choice(names), integer(random.randrange(100))
+        tied = ties and bool(events) and events[-1].stream == 0 and random.random() < 0.2
+        time += 0 if tied else 1000
+        events.append(Event(time, 0, int(tied), {name: solutions(random, name, value, keys)}))
+    return events
+
+
+def used(sequence: str) -> dict[str, str]:
+    return {name: p for name, p in KEYED.items() if name in sequence}
+
+
+def in_pieces(plan: QueryPlan, events: Sequence[Event], size: int) -> list[Answer]:
+    """The answers where events come so many at a time."""
+    stage, answers = SequenceStage(plan), list[Answer]()
+    for i in range(0, len(events), size):
+        some = events[i : i + size]
+        stage.push(batch(plan, some))
+        answers += stage.advance(some[-1].time - 1)
+    return answers + stage.close()
+
+
+@pytest.mark.parametrize("keys", [1, 3])
+@pytest.mark.parametrize(("sequence", "within"), SEQUENCES)
+def test_long_streams(sequence: str, within: str, keys: int) -> None:
+    partition = "PARTITION BY (?k)" if "," in sequence or "EVENTS" in within else ""
+    compiled, python = plans(query(sequence, used(sequence), within, partition=partition))
+    events = stream(sorted(used(sequence)), 500, keys, 5, ties=True)
+    expected = run(python, events)[0]
+    assert expected
+    assert run(compiled, events)[0] == expected
+    assert in_pieces(compiled, events, 37) == expected
+    assert run(compiled, events, restart_after=200)[0] == expected
+
+
+@pytest.mark.parametrize("sequence", ["A; B", "A: B", "A; N!; B"])
+def test_many_wait_for_one_key(sequence: str) -> None:
+    """Hundreds of runs wait, of which an event can satisfy a few."""
+    compiled, python = plans(query(sequence, used(sequence), "500 SECONDS"))
+    names = sorted(used(sequence))
+    random, events = Random(3), list[Event]()
+    for i in range(1200):
+        name = "A" if i % 10 else random.choice(names)
+        value = integer(random.randrange(400, 2000) if name == "A" else random.randrange(450))
+        events.append(Event(1000 * i, 0, 0, {name: solutions(random, name, value, 1)}))
+    expected = run(python, events)[0]
+    assert len(expected) > 5
+    assert run(compiled, events)[0] == expected
+
+
+def test_several_solutions_of_one_event() -> None:
+    text = query("A; B", used("AB"))
+    compiled, python = plans(text)
+    values: dict[str, list[Values]] = {
+        "A": [{"a": f"<a{i}>", "k": "<k>", "va": integer(i)} for i in range(3)],
+        "B": [{"b": f"<b{i}>", "k": "<k>", "vb": integer(i)} for i in range(4)],
+    }
+    events = [Event(0, 0, 0, values), Event(1000, 0, 0, values), Event(1000, 0, 1, values)]
+    expected = run(python, events)[0]
+    assert len(expected) == 2 * 6
+    assert run(compiled, events)[0] == expected
+
+
+ODD = {
+    "a text": '"n/a"',
+    "a dateTime": f'"2020-01-01T00:00:00Z"^^<{XSD}dateTime>',
+    "beyond 2^53": integer(2**53 + 1),
+    "a rounded decimal": f'"50.1"^^<{XSD}decimal>',
+    "a float": f'"50.1"^^<{XSD}float>',
+    "not a number": f'"NaN"^^<{XSD}double>',
+    "infinity": f'"-INF"^^<{XSD}double>',
+}
+
+
+@pytest.mark.parametrize("odd", sorted(ODD))
+@pytest.mark.parametrize(
+    ("sequence", "within"),
+    [
+        ("A; B; C", "40 SECONDS"),
+        ("A, B, C", "40 SECONDS"),
+        ("A; R+; C", "20 EVENTS"),
+        ("A; N!; B", "30 SECONDS"),
+    ],
+)
+def test_odd_values(odd: str, sequence: str, within: str) -> None:
+    """From some event on, values come that float64 may not stand for; partial matches live on."""
+    compiled, python = plans(query(sequence, used(sequence), within))
+    names, random = sorted(used(sequence)), Random(11)
+    events = stream(names, 150, 1, 2)
+    for _ in range(200):
+        name = random.choice(names)
+        value = ODD[odd] if random.random() < 0.3 else integer(random.randrange(100))
+        time = events[-1].time + 1000
+        events.append(Event(time, 0, 0, {name: solutions(random, name, value, 1)}))
+    expected = run(python, events)[0]
+    assert any(a.first[0] < 150_000 < a.end[0] for a in expected) or "," in sequence
+    assert run(compiled, events)[0] == expected
+    assert in_pieces(compiled, events, 30) == expected
+    for cut in (140, 250):
+        assert run(compiled, events, restart_after=cut)[0] == expected
+
+
+def test_a_large_integer_is_compared_as_such() -> None:
+    text = query("A; B", used("AB"))
+    compiled, _ = plans(text)
+    for size, count in ((2**53, 1), (2**53 + 1, 0)):  # equal to 2^53 + 1 as float64
+        events = [
+            Event(0, 0, 0, {"A": [{"a": "<a>", "k": "<k>", "va": integer(size)}]}),
+            Event(1000, 0, 0, {"B": [{"b": "<b>", "k": "<k>", "vb": integer(2**53 + 1)}]}),
+        ]
+        assert len(run(compiled, events)[0]) == count
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "operator", "expected"),
+    [
+        (integer(1), integer(2), "<", True),
+        (integer(1), '"x"', "<", True),
+        (integer(1), '"x"', "!=", False),
+        ('"x"', '"x"', "=", False),
+        (integer(2**53 + 1), integer(2), "<", False),
+        (integer(2**53 + 1), f'"1e0"^^<{XSD}double>', "<", True),
+        (f'"1"^^<{XSD}float>', integer(1), "=", False),
+    ],
+)
+def test_what_float64_decides(one: str, other: str, operator: str, expected: bool) -> None:
+    assert decides(operator, double_of(one)[1], double_of(other)[1]) is expected
+
+
+def test_memory_does_not_grow_with_the_keys_ever_seen() -> None:
+    plan, _ = plans(query("A; B; J; C", used("ABJC"), "50 SECONDS"))
+    stage, random, sizes = SequenceStage(plan), Random(1), []
+    sequencer = stage._sequencer
+    assert isinstance(sequencer, RunSequencer)
+    for i in range(40):
+        events = []
+        for j in range(250):
+            name = random.choice("ABJC")
+            low = name.lower()
+            values: Values = {low: f"<e{i}/{j}>", "k": f"<k{i}/{j // 10}>", f"v{low}": integer(j)}
+            if name == "J":
+                values["b"] = f"<e{i}/{random.randrange(j + 1)}>"
+            events.append(Event(250_000 * i + 1000 * j, 0, 0, {name: [values]}))
+        stage.push(batch(plan, events))
+        stage.advance(events[-1].time)
+        sizes.append(len(stage.snapshot()))
+    assert max(sizes[20:]) <= 1.5 * max(sizes[:20])
+    assert sequencer.live_runs() < 1000
+
+
+@pytest.mark.parametrize(
+    ("sequence", "gpms", "reason"),
+    [
+        ("A; B", {"B": "?b :v ?vb FILTER(?vb > ?va + 1)"}, "more than comparisons"),
+        ("A; B", {"B": "?b :v ?vb FILTER(?vb > ?va || ?vb < ?va)"}, "has alternatives"),
+        ("A; (B | C)", {"C": "?c :v ?va"}, "matched as a whole"),
+        ("A; B!", {}, "in last place"),
+        ("B!; A", {}, "in first place"),
+        ("A; (B; C)!; A", {}, "more than a single GPM"),
+        ("A; B!; C", {"B": "?b :v ?vb FILTER(?vb > ?vc)"}, "uses \\?vc, bound later"),
+    ],
+)
+def test_what_is_not_compiled(sequence: str, gpms: dict[str, str], reason: str) -> None:
+    text = query(sequence, {**used(sequence), **gpms})
+    with pytest.raises(Exception, match=reason):
+        compile_query(text, evaluator="compiled-registers")
