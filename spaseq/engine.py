@@ -115,10 +115,11 @@ class SequenceStage:
             mask = batch.time <= watermark
             if mask.all():
                 due.append(batch)
-                continue
-            if mask.any():
+            elif not mask.any():
+                later.append(batch)
+            else:
                 due.append(batch.take(np.flatnonzero(mask)))
-            later.append(batch.take(np.flatnonzero(~mask)))
+                later.append(batch.take(np.flatnonzero(~mask)))
         self._buffer = later
         rows = SolutionBatch.concat(due, self._plan.columns)
         return self._answers(self._sequencer.run(rows, watermark))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -147,16 +148,7 @@ class SolutionBatch:
     @classmethod
     def empty(cls, columns: SolutionColumns) -> SolutionBatch:
         """A batch of no rows."""
-        no_number = NumberColumn(np.empty(0), np.empty(0, np.int8))
-        return cls(
-            np.empty(0, np.int32),
-            np.empty(0, np.int64),
-            np.empty(0, np.int32),
-            np.empty(0, np.int32),
-            NO_TEXTS,
-            dict.fromkeys(columns.variables, TermColumn.unbound(0)),
-            dict.fromkeys(columns.numbers, no_number),
-        )
+        return _empty(columns)
 
     @classmethod
     def concat(cls, batches: Sequence[SolutionBatch], columns: SolutionColumns) -> SolutionBatch:
@@ -238,3 +230,17 @@ class SolutionBatch:
     def rows(self) -> Iterator[int]:
         """Row numbers in order of instant, then stream, then arrival in the batch."""
         return iter(np.lexsort((self.stream, self.k, self.time)).tolist())
+
+
+@lru_cache(64)
+def _empty(columns: SolutionColumns) -> SolutionBatch:
+    no_number = NumberColumn(np.empty(0), np.empty(0, np.int8))
+    return SolutionBatch(
+        np.empty(0, np.int32),
+        np.empty(0, np.int64),
+        np.empty(0, np.int32),
+        np.empty(0, np.int32),
+        NO_TEXTS,
+        dict.fromkeys(columns.variables, TermColumn.unbound(0)),
+        dict.fromkeys(columns.numbers, no_number),
+    )

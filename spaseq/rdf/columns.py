@@ -56,6 +56,7 @@ def distinct_codes(codes: Int32s, limit: int) -> tuple[npt.NDArray[np.intp], npt
 
 
 _SPARSE = 16  # so many times fewer rows than codes are sorted rather than marked in a table
+_FEW = 8  # so many texts are sooner made one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,10 @@ class TermColumn:
         )
 
     def texts(self, rows: Rows = slice(None)) -> list[str | None]:
-        """The texts of some rows, None where unbound; equal texts are one object."""
+        """The texts of some rows, None where unbound; of many rows, equal texts are one object."""
+        codes, terms = self.codes[rows], self.terms
+        if len(codes) <= _FEW:
+            return [None if code < 0 else terms[code].as_py() for code in codes.tolist()]
         return self.objects(rows).tolist()  # type: ignore[no-any-return]
 
     def objects(self, rows: Rows = slice(None)) -> npt.NDArray[np.object_]:
