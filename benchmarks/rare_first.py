@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""Rare-first (lazy) evaluation against arrival order (registers): work, time, and what is stored.
+"""Rare-first (lazy) evaluation against arrival order (registers): work, speed and memory.
 
-    python benchmarks/rare_first.py [--events 200000] [--seed 1] [--json FILE]
+    python benchmarks/rare_first.py [--events 100000] [--seed 1] [--only NAME] [--json FILE]
 
 The second stage alone is measured: solutions of the GPMs go in, as the first stage would give them.
 Every event is one of some types, drawn by weight, with one of 500 keys and a value; all steps join
-on the key, and values must fall, then rise far. Both evaluators must give the same answers.
+on the key, and values must fall, then rise far. Both evaluators run in this process and must give
+the same answers. A star marks the one that the planner chooses.
 
-Work is counted in a run of its own: *candidates* are the solutions looked at for a partial match (a
-register run that begins counts as one), *conditions* the FILTERs between events that are evaluated.
-*Stored* is the largest number of runs, or of stored solutions, at the end of any batch.
+Speed is in events per second of CPU time. Work and memory are taken in a run of their own:
+*candidates* are the solutions looked at beside a partial match (a register run that begins, and a
+last event that a search starts from, count as one), *conditions* the FILTERs between events that
+are evaluated; *peak* is what Python had allocated at most, the input excepted.
 """
 
 from __future__ import annotations
@@ -17,21 +19,21 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import tracemalloc
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 
-from spaseq.automaton import machine
-from spaseq.automaton.evaluators import lazy_search, registers
+from spaseq.automaton.work import Work
 from spaseq.compile import compile_query
 from spaseq.engine import SequenceStage
 from spaseq.plan.nodes import QueryPlan
 from spaseq.rdf.batches import SolutionBatch
+from spaseq.rdf.columns import NumberColumn, TermColumn, texts_array
+from spaseq.rdf.kinds import EXACT, OTHER
 
 KEYS = 500
 VALUES = 1000
@@ -59,22 +61,17 @@ class Scenario:
 
 
 SCENARIOS = (
-    Scenario("last step rare", "A : B : C", (A, B, C), ((1000, 30, 1),)),
-    Scenario("rates flip half-way", "A : B : C", (A, B, C), ((1000, 30, 1), (1, 30, 1000))),
-    Scenario("middle step rare", "A : B : C", (A, B, C), ((1000, 1, 1000),)),
-    Scenario("first step rare", "A : B : C", (A, B, C), ((1, 30, 1000),)),
+    Scenario("last step 1000x rarer", "A : B : C", (A, B, C), ((1000, 30, 1),)),
+    Scenario("first step rarest", "A : B : C", (A, B, C), ((1, 30, 1000),)),
+    Scenario("middle step rarest", "A : B : C", (A, B, C), ((1000, 1, 1000),)),
     Scenario("equal rates", "A : B : C", (A, B, C), ((1, 1, 1),)),
-    Scenario("AND, one rare", "(A AND B AND C)", (A, B, C), ((20, 5, 1),), 20),
-    Scenario("negation, last rare", "A : N! : B : C", (A, N, B, C), ((1000, 300, 30, 1),)),
+    Scenario("rates flip half-way", "A : B : C", (A, B, C), ((1000, 30, 1), (1, 30, 1000))),
+    Scenario("two steps, equal rates", "A : B", (A, B), ((1, 1),)),
+    Scenario("AND, equal rates", "(A AND B)", (A, B), ((1, 1),), 10),
+    Scenario("AND, one rarest", "(A AND B AND C)", (A, B, C), ((20, 5, 1),), 10),
+    Scenario("negation, last rarest", "A : N! : B : C", (A, N, B, C), ((1000, 300, 30, 1),)),
+    Scenario("negation, equal rates", "A : N! : B : C", (A, N, B, C), ((1, 1, 1, 1),)),
 )
-
-
-@dataclass
-class Work:
-    """What a run looked at."""
-
-    candidates: int = 0
-    conditions: int = 0
 
 
 @dataclass(frozen=True)
@@ -83,12 +80,18 @@ class Result:
 
     scenario: str
     evaluator: str
+    chosen: bool
     events: int
     answers: int
     candidates: int
     conditions: int
-    stored: int
     seconds: float
+    peak_mb: float
+
+    @property
+    def speed(self) -> float:
+        """Events per second."""
+        return self.events / self.seconds
 
 
 def batches(plan: QueryPlan, scenario: Scenario, events: int, seed: int) -> list[SolutionBatch]:
@@ -106,22 +109,28 @@ def batches(plan: QueryPlan, scenario: Scenario, events: int, seed: int) -> list
         [f'"{i}"^^<http://www.w3.org/2001/XMLSchema#integer>' for i in range(VALUES)], dtype=object
     )
     texts = {"k": keys, **{f"v{n.lower()}": values for n in names}}
-    events_iris = np.array([f"<http://e.example/e/{i}>" for i in range(total)], dtype=object)
-    columns = {}
+    iris = np.array([f"<http://e.example/e/{i}>" for i in range(total)], dtype=object)
+    terms, figures = {}, {}
     for variable in plan.variables:
-        options = texts.get(variable)
-        drawn = events_iris
-        if options is not None:
-            drawn = options[random.integers(len(options), size=total)]
         bound = [n for n, g in zip(numbers, names, strict=True) if variable in _variables(plan, g)]
-        columns[variable] = np.where(np.isin(gpm, bound), drawn, None)
+        options = texts.get(variable)
+        drawn, column = None, iris
+        if options is not None:
+            drawn = random.integers(len(options), size=total)
+            column = options[drawn]
+        terms[variable] = TermColumn.of(np.where(np.isin(gpm, bound), column, None))
+        if variable in plan.numbers and drawn is not None:
+            is_bound = np.isin(gpm, bound)
+            kinds = np.where(is_bound, EXACT, OTHER).astype(np.int8)
+            figures[variable] = NumberColumn(np.where(is_bound, drawn, np.nan), kinds)
     whole = SolutionBatch(
         np.zeros(total, np.int32),
         np.arange(total, dtype=np.int64),
         np.zeros(total, np.int32),
         gpm,
-        events_iris,
-        columns,
+        texts_array(iris),
+        terms,
+        figures,
     )
     return [whole.take(slice(i, i + BATCH)) for i in range(0, total, BATCH)]
 
@@ -130,103 +139,77 @@ def _variables(plan: QueryPlan, gpm: str) -> tuple[str, ...]:
     return next(g.variables for g in plan.gpms if g.name == gpm)
 
 
-def run(plan: QueryPlan, stream: Sequence[SolutionBatch]) -> tuple[list[Any], int, float]:
-    """The answers' places, the largest number stored, and seconds."""
+def run(plan: QueryPlan, stream: Sequence[SolutionBatch]) -> tuple[list[Any], Work, float]:
+    """The answers' traces, what was looked at, and CPU seconds."""
     stage = SequenceStage(plan)
     answers: list[Any] = []
-    stored = 0
-    start = time.perf_counter()
+    start = time.process_time()
     for batch in stream:
         stage.push(batch)
         answers += [a.trace for a in stage.advance(int(batch.time[-1]))]
-        stored = max(stored, stage.live_runs())
     answers += [a.trace for a in stage.close()]
-    return answers, stored, time.perf_counter() - start
+    return answers, stage.work, time.process_time() - start
 
 
-@contextmanager
-def counting() -> Iterator[Work]:
-    """Count what both evaluators look at."""
-    work = Work()
-
-    def candidates(method: Callable[..., Any]) -> Callable[..., Any]:
-        def counted(*args: Any) -> Any:
-            work.candidates += 1
-            return method(*args)
-
-        return counted
-
-    def conditions(compile_filter: Callable[..., Any]) -> Callable[..., Any]:
-        def compiled(*args: Any) -> Callable[[Any], bool]:
-            holds = compile_filter(*args)
-
-            def counted(env: Any) -> bool:
-                work.conditions += 1
-                return bool(holds(env))
-
-            return counted
-
-        return compiled
-
-    with (
-        patch.object(machine, "compile_filter", conditions(machine.compile_filter)),
-        patch.object(registers.Partition, "_take", candidates(registers.Partition._take)),
-        patch.object(lazy_search.Search, "_pass", candidates(lazy_search.Search._pass)),
-    ):
-        yield work
-
-
-def measure(scenario: Scenario, events: int, seed: int) -> list[Result]:
+def measure(scenario: Scenario, events: int, seed: int) -> tuple[Result, Result]:
     """Both evaluators on one scenario."""
     text = f"{HEAD} WHERE {{ SEQ({scenario.sequence}) {' '.join(scenario.gpms)} }}"
-    results, answers = [], []
+    chosen = compile_query(text).evaluator
+    results: list[Result] = []
+    answers = []
     for evaluator in ("registers", "lazy"):
         plan = compile_query(text, evaluator=evaluator)
         stream = batches(plan, scenario, events, seed)
-        found, stored, seconds = run(plan, stream)
-        with counting() as work:
-            run(plan, stream)
+        found, _, seconds = run(plan, stream)
+        tracemalloc.start()
+        _, work, _ = run(plan, stream)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
         answers.append(found)
         results.append(
             Result(
                 scenario.name,
                 evaluator,
+                evaluator == chosen,
                 events,
                 len(found),
                 work.candidates,
                 work.conditions,
-                stored,
                 round(seconds, 3),
+                round(peak / 1e6, 1),
             )
         )
     if answers[0] != answers[1]:
         raise SystemExit(f"{scenario.name}: the evaluators' answers differ")
-    return results
+    eager, lazy = results
+    return eager, lazy
 
 
-def table(results: Sequence[Result]) -> Iterator[str]:
-    """The results as lines, each pair with its ratios."""
-    yield (
-        f"{'stream':22} {'evaluator':10} {'answers':>8} {'candidates':>11} {'conditions':>11} "
-        f"{'stored':>8} {'us/event':>9}"
-    )
-    for eager, lazy in zip(results[::2], results[1::2], strict=True):
-        for r in (eager, lazy):
-            yield (
-                f"{r.scenario:22} {r.evaluator:10} {r.answers:8} {r.candidates:11} "
-                f"{r.conditions:11} {r.stored:8} {r.seconds / r.events * 1e6:9.2f}"
-            )
-        ratios = [
-            _ratio(eager.candidates, lazy.candidates, 11),
-            _ratio(eager.conditions, lazy.conditions, 11),
-            _ratio(eager.stored, lazy.stored, 8),
-            _ratio(eager.seconds, lazy.seconds, 9),
-        ]
-        yield f"{'':22} {'ratio':10} {'':8} " + " ".join(ratios)
+HEADING = (
+    f"{'stream':22} {'evaluator':10} {'answers':>8} {'candidates':>11} {'conditions':>11} "
+    f"{'events/s':>9} {'peak MB':>8}"
+)
 
 
-def _ratio(eager: float, lazy: float, width: int) -> str:
-    return f"{eager / lazy:{width - 1}.1f}x" if lazy else f"{'-':>{width}}"
+def lines(eager: Result, lazy: Result) -> Iterator[str]:
+    """The results of one scenario, and how many times better lazy is."""
+    for r in (eager, lazy):
+        name = r.evaluator + ("*" if r.chosen else "")
+        yield (
+            f"{r.scenario:22} {name:10} {r.answers:8} {r.candidates:11} "
+            f"{r.conditions:11} {r.speed:9.0f} {r.peak_mb:8.1f}"
+        )
+    ratios = [
+        _ratio(eager.candidates, lazy.candidates, 11),
+        _ratio(eager.conditions, lazy.conditions, 11),
+        _ratio(lazy.speed, eager.speed, 9),
+        _ratio(eager.peak_mb, lazy.peak_mb, 8),
+    ]
+    yield f"{'':22} {'ratio':10} {'':8} " + " ".join(ratios)
+
+
+def _ratio(better: float, base: float, width: int) -> str:
+    return f"{better / base:{width - 1}.2f}x" if base else f"{'-':>{width}}"
 
 
 def main() -> None:
@@ -234,16 +217,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--events", type=int, default=200_000)
+    parser.add_argument("--events", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path, help="write the results to a file, too")
     parser.add_argument("--only", default="", help="scenarios whose name has this in it")
     options = parser.parse_args()
     results: list[Result] = []
+    print(HEADING)
     for scenario in SCENARIOS:
         if options.only in scenario.name:
-            results += measure(scenario, options.events // scenario.divisor, options.seed)
-    print("\n".join(table(results)))
+            pair = measure(scenario, options.events // scenario.divisor, options.seed)
+            print("\n".join(lines(*pair)), flush=True)
+            results += pair
     if options.json:
         options.json.write_text(json.dumps([asdict(r) for r in results], indent=2) + "\n")
 

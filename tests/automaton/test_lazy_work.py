@@ -153,6 +153,23 @@ def test_filters_on_one_event_come_before_what_is_stored() -> None:
     assert [int((b.gpm == 1).sum()) for b in rows] == [9]
 
 
+def stored(sequence: str, gpms: dict[str, str], events: Sequence[Event]) -> int:
+    plan = compile_query(query(sequence, gpms), evaluator="lazy")
+    stage = SequenceStage(plan)
+    stage.push(batch(plan, events))
+    stage.advance(events[-1].time)
+    return stage.live_runs()
+
+
+def test_a_step_that_is_always_the_last_is_not_stored() -> None:
+    stream = [*drawn({"A": 1, "B": 1}, 40), *drawn({"C": 1}, 100, 100)]
+    gpms = {"A": gpm("A"), "B": gpm("B"), "C": gpm("C", "?vc > ?va")}
+    assert stored("A : B : C", gpms, stream) <= 40 + 40
+    assert stored("(A AND C)", gpms, stream) > 100
+    assert stored("A : C! : B", gpms, stream) > 100
+    assert stored("A : B : C!", gpms, stream) > 100
+
+
 def test_what_is_kept_is_bounded_by_what_is_stored() -> None:
     """However many partial matches there are: some 10,000 before each D."""
     gpms = {

@@ -3,7 +3,7 @@
 For sequences of `:` and AND: a match is complete when the event that is its last in time arrives,
 so nothing is done before. Then the other steps are searched for in what is stored, the rarest first
 ("Lazy Chain Automata"; `lazy_search` says how). An event of another step costs one append. Memory
-is the solutions of one window, however many partial matches they make.
+is the solutions of one window, and a few times that, however many partial matches they make.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class LazyProgram:
         self.machine = machine
         self.starts: dict[int, list[Start]] = {}  # by GPM
         self.pending: list[tuple[Absent, ...]] = []  # by pattern: negations in last place
-        self.gpms: set[int] = set()
+        self.stored: set[int] = set()  # GPMs
         self.size = 0  # slots of the largest pattern, those of negated steps included
         self.rates = Rates()
         for number, pattern in enumerate(patterns_of(machine.program)):
@@ -57,7 +57,7 @@ class LazyProgram:
         outside = Tree(pattern, self.machine, None)
         pending = tuple(outside.absent(a, everything) for a in pattern.absences if not a.before)
         self.pending.append(pending)
-        self.gpms.update(_gpms(pattern))
+        self.stored.update(_searched(pattern, pattern.last))
         self.size = max(self.size, outside.size)
         for slot in pattern.last:
             tree = Tree(pattern, self.machine, slot)
@@ -65,11 +65,13 @@ class LazyProgram:
             self.starts.setdefault(edge.gpm, []).append(Start(number, tree, edge))
 
 
-def _gpms(pattern: Pattern) -> Iterator[int]:
-    yield from (s.gpm for s in pattern.slots)
+def _searched(pattern: Pattern, last: tuple[int, ...]) -> Iterator[int]:
+    """The GPMs whose solutions searches look for; the only last step is where they start from."""
+    alone = last if len(last) == 1 else ()
+    yield from (pattern.slots[i].gpm for i in pattern.own if i not in alone)
     for absence in pattern.absences:
         for inner in absence.patterns:
-            yield from _gpms(inner)
+            yield from _searched(inner, ())
 
 
 class LazyPartition:
@@ -80,7 +82,7 @@ class LazyPartition:
     def __init__(self, lazy: LazyProgram) -> None:
         machine = lazy.machine
         clock = Clock(machine.window, machine.keep_instants)
-        self.__setstate__((lazy, clock, {gpm: Buffer() for gpm in lazy.gpms}))
+        self.__setstate__((lazy, clock, {gpm: Buffer() for gpm in lazy.stored}))
 
     def step(self, instant: Instant, rows: Rows, events: int) -> list[Found]:
         """Store the solutions of one instant, and find the matches that they complete."""
@@ -88,7 +90,9 @@ class LazyPartition:
         clock.advance(instant, events)
         self.last_time = instant[0]
         for gpm, solutions in rows.items():
-            self._buffers[gpm].add(instant, solutions, clock.expired)
+            buffer = self._buffers.get(gpm)
+            if buffer is not None:
+                buffer.add(instant, solutions, clock.expired)
         self._memory.forget(clock.expired, instant)
         if clock.floor >= instant:
             return []  # more events have this instant than the window holds
