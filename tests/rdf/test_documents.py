@@ -5,13 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pyoxigraph as ox
 import pytest
 
-from spaseq.rdf.batches import BadInput
-from spaseq.rdf.documents import document_blocks
-from spaseq.rdf.inputs import Format
-from tests.rdf.shared import SHARED, needs_w3c
 from tests.rdf.streams import XSD, read, write
 
 PREFIXES = f"""@prefix : <http://e/> .
@@ -110,50 +105,3 @@ def test_rdfxml(tmp_path: Path) -> None:
     assert [e.time for e in events] == [7]
     assert events[0].triples[0] == ("<http://e/s>", "<http://e/p>", '"x"')
     assert bad == []
-
-
-def blocks(path: Path, form: Format) -> tuple[list[ox.Quad], list[BadInput]]:
-    """The quads of a file, from our columns back to pyoxigraph's."""
-    bad: list[BadInput] = []
-    lines = []
-    with path.open("rb") as data:
-        for b in document_blocks(data, path.name, form, bad.append):
-            terms = [*b.terms, ""]
-            for row in zip(b.s, b.p, b.o, b.g, strict=True):
-                lines.append(" ".join(terms[code] for code in row) + " .")
-    return list(ox.parse("\n".join(lines), ox.RdfFormat.N_QUADS)), bad
-
-
-def canonical(quads: list[ox.Quad]) -> ox.Dataset:
-    dataset = ox.Dataset(quads)
-    dataset.canonicalize(ox.CanonicalizationAlgorithm.RDFC_1_0)
-    return dataset
-
-
-def evaluations(folder: str, extension: str) -> list[Path]:
-    """Evaluation tests of a suite: a document that has its quads beside it."""
-    files = sorted((SHARED / "w3c" / "rdf11" / folder).glob(f"*{extension}"))
-    return [f for f in files if f.with_suffix(".nq").exists() or f.with_suffix(".nt").exists()]
-
-
-def check_evaluation(path: Path, form: Format) -> None:
-    quads, bad = blocks(path, form)
-    if any("No scheme found" in b.reason for b in bad):
-        pytest.skip("the document has relative IRIs, and a stream has no base IRI to resolve them")
-    expected = path.with_suffix(".nq" if path.with_suffix(".nq").exists() else ".nt")
-    assert bad == []
-    assert canonical(quads) == canonical(
-        list(ox.parse(expected.read_bytes(), ox.RdfFormat.N_QUADS))
-    )
-
-
-@needs_w3c
-@pytest.mark.parametrize("path", evaluations("rdf-trig", ".trig"), ids=lambda p: p.name)
-def test_w3c_trig(path: Path) -> None:
-    check_evaluation(path, Format.TRIG)
-
-
-@needs_w3c
-@pytest.mark.parametrize("path", evaluations("rdf-turtle", ".ttl"), ids=lambda p: p.name)
-def test_w3c_turtle(path: Path) -> None:
-    check_evaluation(path, Format.TURTLE)

@@ -17,7 +17,6 @@ from spaseq.rdf.batches import BadInput
 from spaseq.rdf.ingest import line_statements
 from spaseq.rdf.pieces import after_sized_events, before_graphs
 from spaseq.rdf.statements import StatementReader
-from tests.rdf.shared import SHARED, needs_w3c
 from tests.rdf.streams import TIME, XSD, at, read, write
 
 Quad = tuple[str, str, str, str | None]
@@ -217,29 +216,3 @@ def test_a_damaged_gz_keeps_the_events_before_the_damage(tmp_path: Path) -> None
 def write_raw(path: Path, data: bytes) -> Path:
     path.write_bytes(data)
     return path
-
-
-def suite(name: str) -> list[Path]:
-    return sorted((SHARED / "w3c" / "rdf11" / name).glob("*.n[qt]"))
-
-
-def is_negative(path: Path) -> bool:
-    return "-bad-" in path.name
-
-
-@needs_w3c
-@pytest.mark.parametrize("path", suite("rdf-n-quads"), ids=lambda p: p.name)
-def test_w3c_nquads(path: Path) -> None:
-    quads, bad = parse(path.read_bytes())
-    assert bool(bad) == is_negative(path)
-    if not bad:
-        assert quads == theirs(path.read_bytes())
-
-
-@needs_w3c
-@pytest.mark.parametrize("path", suite("rdf-n-triples"), ids=lambda p: p.name)
-def test_w3c_ntriples(path: Path) -> None:
-    triples, bad = parse(path.read_bytes(), graphs=False)
-    assert bool(bad) == is_negative(path)
-    if not bad:
-        assert triples == theirs(path.read_bytes())

@@ -1,0 +1,166 @@
+"""Query evaluation tests as events: the default graph is one event, its named graphs the KB."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyoxigraph as ox
+import rdflib
+from rdflib.compare import isomorphic
+from rdflib.namespace import RDF
+
+import spaseq
+from spaseq.algebra.groups import translate_group
+from spaseq.expr.compile import Options
+from spaseq.expr.values import decode, encode
+from spaseq.gpm.evaluator import GpmEvaluator
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.kb.load import load_kb
+from spaseq.lang.parser import parse
+from spaseq.rdf.terms import Term
+from tests.gpm.graphs import Triple, batch_of
+from tests.w3c.manifests import Test
+from tests.w3c.queries import as_gpm, files_named
+
+RS = "<http://www.w3.org/2001/sw/DataAccess/tests/result-set#"
+NUMBER = re.compile(r'"\^\^<http://www\.w3\.org/2001/XMLSchema#(integer|decimal|float|double)>$')
+
+Solution = dict[str, str]
+Solutions = list[Solution] | bool
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """What a test's query is asked about."""
+
+    default: tuple[Triple, ...]
+    named: tuple[tuple[str, str], ...]  # (graph IRI, file)
+
+    @classmethod
+    def of(cls, test: Test) -> Dataset:
+        text = test.text()
+        files = [*test.data, *files_named(text, "FROM")]
+        default = [t for i, f in enumerate(files) for t in _data(test, f, f"_:f{i}.")]
+        named = dict.fromkeys([*test.named, *files_named(text, "FROM NAMED")])
+        return cls(tuple(default), tuple((test.base + f, str(test.folder / f)) for f in named))
+
+    def knowledge(self) -> KnowledgeBase:
+        return load_kb(list(self.named))
+
+
+def expected(test: Test) -> Solutions:
+    """The result that the suite gives."""
+    assert test.result is not None
+    return _expected(test.folder / test.result, test.base + test.result)
+
+
+def by_evaluator(test: Test) -> Solutions:
+    """What the graph-pattern evaluator says, as a multiset."""
+    data = Dataset.of(test)
+    query = parse(as_gpm(test.text(), test.base, [iri for iri, _ in data.named]))
+    base = query.prologue.base
+    evaluator = GpmEvaluator(
+        translate_group(query.gpms[0].pattern), data.knowledge(), Options(base=base)
+    )
+    found = evaluator.evaluate(batch_of([data.default]))
+    rows: list[Solution] = [{} for _ in found.event]
+    for variable, codes in found.columns.items():
+        for row in np.flatnonzero(codes >= 0).tolist():
+            rows[row][variable] = found.terms[codes[row]]
+    return rows
+
+
+def by_engine(test: Test) -> list[Solution]:
+    """What the whole engine answers in process: each solution once."""
+    data = Dataset.of(test)
+    text = as_gpm(test.text(), test.base, [iri for iri, _ in data.named])
+    engine = spaseq.Engine(text, dict(data.named))
+    engine.push("S", data.default, 1)
+    return [{v: t.n3() for v, t in match.bindings.items()} for match in engine.close()]
+
+
+def same(found: Solutions, wanted: Solutions, test: Test, *, as_sets: bool = False) -> bool:
+    """Whether two results are equal but for the labels of blank nodes, numbers by value."""
+    if isinstance(wanted, bool):
+        return bool(found) is wanted
+    assert not isinstance(found, bool)
+    if test.kind == "CSVResultFormatTest":
+        return Counter(map(_in_csv, found)) == Counter(map(_in_csv, wanted))
+    ours, theirs = (Counter(frozenset(_plain(row)) for row in rows) for rows in (found, wanted))
+    if as_sets or re.search(r"(?i)\bREDUCED\b", test.text()):
+        ours, theirs = Counter(set(ours)), Counter(set(theirs))
+    return ours == theirs or isomorphic(_as_graph(ours), _as_graph(theirs))
+
+
+def _plain(row: Solution) -> Iterator[tuple[str, str]]:
+    """The bindings, with numbers in canonical form: `1.0` and `1.00` are equally good answers."""
+    for variable, text in row.items():
+        number = NUMBER.search(text) is not None
+        try:
+            yield variable, encode(decode(text)) if number else text
+        except ValueError:
+            yield variable, text
+
+
+def _in_csv(row: Solution) -> frozenset[tuple[str, str]]:
+    """What of a solution CSV keeps: the text of its terms."""
+    cells = ((v, Term(t)) for v, t in row.items() if t)
+    plain = ((v, "_:" if t[0] == "_" else str(t.to_rdflib())) for v, t in cells)
+    return frozenset((v, text) for v, text in plain if text)
+
+
+def _as_graph(rows: Counter[frozenset[tuple[str, str]]]) -> rdflib.Graph:
+    graph = rdflib.Graph()
+    for row in rows.elements():
+        node = rdflib.BNode()
+        graph.add((node, RDF.type, rdflib.URIRef("var:solution")))
+        for variable, text in row:
+            graph.add((node, rdflib.URIRef(f"var:{variable}"), Term(text).to_rdflib()))
+    return graph
+
+
+def _expected(path: Path, iri: str) -> Solutions:
+    if path.suffix == ".csv":
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        return [{v: x if x.startswith("_:") else encode(x) for v, x in row.items()} for row in rows]
+    if path.suffix in (".srx", ".srj", ".tsv"):
+        return _result_file(path)
+    graph = _file_triples(path, iri)
+    answer = [o for s, p, o in graph if p == f"{RS}boolean>"]
+    if answer:
+        return answer[0].startswith('"true"')
+    found = []
+    for solution in (o for s, p, o in graph if p == f"{RS}solution>"):
+        row = {}
+        for binding in (o for s, p, o in graph if s == solution and p == f"{RS}binding>"):
+            pair = {p: o for s, p, o in graph if s == binding}
+            row[pair[f"{RS}variable>"].strip('"')] = pair[f"{RS}value>"]
+        found.append(row)
+    return found
+
+
+def _result_file(path: Path) -> Solutions:
+    results = ox.parse_query_results(path=str(path))
+    if isinstance(results, ox.QueryBoolean):
+        return bool(results)
+    names = [v.value for v in results.variables]
+    return [{n: str(row[n]) for n in names if row[n] is not None} for row in results]
+
+
+def _data(test: Test, file: str, blank: str) -> list[Triple]:
+    """The triples of a file, its blank nodes told apart from those of other files."""
+    triples = _file_triples(test.folder / file, test.base + file)
+    return [tuple(blank + t[2:] if t[0] == "_" else t for t in triple) for triple in triples]
+
+
+def _file_triples(path: Path, iri: str) -> list[Triple]:
+    """The triples of a file, lexical forms as they are written."""
+    quads = ox.parse(path=str(path), base_iri=iri)
+    return [(str(q.subject), str(q.predicate), str(q.object)) for q in quads]

@@ -1,0 +1,72 @@
+"""What of the suites is not run, and why: by the kind of test, by what a query is, and by name.
+
+A reason that holds for whole kinds is given once, and every test it keeps out is listed with it by
+`python -m tests.w3c`. A test excluded by NAME that is not in the suites, or passes, is a failure.
+"""
+
+from __future__ import annotations
+
+from spaseq.lang.scan import scan
+from tests.w3c.manifests import Test
+
+KINDS = {
+    "UpdateEvaluationTest": "a GPM changes nothing",
+    "PositiveUpdateSyntaxTest11": "a GPM changes nothing",
+    "NegativeUpdateSyntaxTest11": "a GPM changes nothing",
+    "ProtocolTest": "about a server",
+    "ServiceDescriptionTest": "about a server",
+    "GraphStoreProtocolTest": "about a server",
+    "PositiveEntailmentTest": "whether one graph entails another is not asked",
+    "NegativeEntailmentTest": "whether one graph entails another is not asked",
+}
+"""By the kind of test."""
+
+FORMS = {
+    "CONSTRUCT": "a GPM has solutions, not graphs",
+    "DESCRIBE": "a GPM has solutions, not graphs",
+}
+"""By the form of a query."""
+
+FROM = "a GPM's dataset is the event and the graphs of FROM NAMED, not what FROM fetches"
+"""Syntax tests whose query has FROM; evaluation tests have those files as data."""
+
+SERVICE = "asks an endpoint that only the suite's authors had"
+WITHDRAWN = "withdrawn by the working group"
+REGIME = "its data holds its own ontology; entailment is tested against owlrl instead"
+
+NAMES: dict[str, str] = {}
+"""By `suite/folder/name`."""
+
+NOT_BY_ENGINE = {
+    "sparql10/graph/graph-not-exist": "LANGUAGE refuses a graph that FROM NAMED does not name",
+}
+"""By `suite/folder/name`: run by the graph-pattern evaluator, but not by the whole engine."""
+
+
+def why_excluded(test: Test, way: str = "") -> str | None:
+    """The reason why a test is not run (in one way), if there is one."""
+    if test.id in NAMES:
+        return NAMES[test.id]
+    if way == "engine" and test.id in NOT_BY_ENGINE:
+        return NOT_BY_ENGINE[test.id]
+    if test.withdrawn:
+        return WITHDRAWN
+    if test.kind in KINDS:
+        return KINDS[test.kind]
+    if test.suite.startswith("rdf") or test.action is None:
+        return None
+    if test.regime:
+        return REGIME
+    return _about_query(test)
+
+
+def _about_query(test: Test) -> str | None:
+    words = [lexeme.keyword for lexeme in scan(test.text())]
+    if test.negative:  # what is wrong may hide what it is
+        return FORMS.get(next((w for w in words if w in (*FORMS, "SELECT", "ASK")), ""))
+    form = next((w for w in words if w in (*FORMS, "SELECT", "ASK")), "")
+    if form in FORMS:
+        return FORMS[form]
+    if not test.is_query and "FROM" in words:
+        return FROM
+    return SERVICE if test.is_query and "SERVICE" in words else None

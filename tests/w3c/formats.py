@@ -1,0 +1,116 @@
+"""Format tests: every reader that takes the format, our own N-Quads kernel among them."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pyoxigraph as ox
+
+from spaseq.errors import InputError
+from spaseq.kb.load import load_kb
+from spaseq.rdf.arenas import ArenaPool
+from spaseq.rdf.batches import BadInput
+from spaseq.rdf.documents import document_blocks
+from spaseq.rdf.ingest import line_statements
+from spaseq.rdf.inputs import Format, format_of
+from spaseq.rdf.pieces import after_sized_events, before_graphs
+from spaseq.rdf.statements import StatementReader
+from tests.w3c.manifests import Test
+
+Quads = list[ox.Quad]
+
+NO_BASE = "a stream has no base IRI for the document's relative IRIs"
+
+
+class NotForThisReader(Exception):
+    """The test asks for what a reader says it does not take."""
+
+
+def readers(test: Test) -> list[str]:
+    """The names of the readers that a test's file goes through."""
+    assert test.action is not None
+    form = format_of(test.action)
+    if form in (Format.NQUADS, Format.NTRIPLES):
+        return ["kernel", "knowledge"]
+    return ["documents", "knowledge"]
+
+
+def read(test: Test, reader: str) -> Quads | None:
+    """The quads of a test's file, or None if the reader refuses it."""
+    assert test.action is not None
+    path, form = test.folder / test.action, format_of(test.action)
+    assert form is not None
+    return _READERS[reader](path, form, test.base + test.action)
+
+
+def _by_kernel(path: Path, form: Format, base: str) -> Quads | None:
+    """The kernel for lines."""
+    bad: list[BadInput] = []
+    graphs = form == Format.NQUADS
+    reader = StatementReader(graphs, ArenaPool(2))
+    cut = before_graphs(reader) if graphs else after_sized_events(1)
+    lines = []
+    data = io.BytesIO(path.read_bytes())
+    for b, _, _ in line_statements(data, path.name, reader, cut, 1, bad.append):
+        for row in zip(b.s, b.p, b.o, b.g, strict=True):
+            if row[0] >= 0:
+                lines.append(" ".join(b.terms[code] for code in row if code >= 0))
+    return None if bad else _parsed(lines)
+
+
+def _by_documents(path: Path, form: Format, base: str) -> Quads | None:
+    """The reader of streams in formats that are no lines."""
+    bad: list[BadInput] = []
+    lines = []
+    with path.open("rb") as data:
+        for b in document_blocks(data, path.name, form, bad.append):
+            terms = [*b.terms, ""]
+            for row in zip(b.s, b.p, b.o, b.g, strict=True):
+                lines.append(" ".join(terms[code] for code in row))
+    if any("No scheme found" in b.reason for b in bad):
+        raise NotForThisReader(NO_BASE)
+    return None if bad else _parsed(lines)
+
+
+def _by_knowledge(path: Path, form: Format, base: str) -> Quads | None:
+    """The reader of knowledge bases, which puts all triples into one named graph."""
+    try:
+        knowledge = load_kb([(base, str(path))])
+    except InputError:
+        return None
+    lines = []
+    for predicate, relation in knowledge.graphs[base].items():
+        for s, o in zip(relation.s.tolist(), relation.o.tolist(), strict=True):
+            lines.append(" ".join(knowledge.terms[c] for c in (s, predicate, o)))
+    return _parsed(lines)
+
+
+def _parsed(lines: list[str]) -> Quads:
+    return list(ox.parse("".join(f"{line} .\n" for line in lines), ox.RdfFormat.N_QUADS))
+
+
+_READERS: dict[str, Callable[[Path, Format, str], Quads | None]] = {
+    "kernel": _by_kernel,
+    "documents": _by_documents,
+    "knowledge": _by_knowledge,
+}
+
+
+def wanted(test: Test, reader: str) -> Quads | None:
+    """The quads that the suite gives as the result, as the reader keeps them; None if it gives
+    none."""
+    if test.result is None:
+        return None
+    quads = list(ox.parse((test.folder / test.result).read_bytes(), ox.RdfFormat.N_QUADS))
+    if reader != "knowledge":
+        return quads
+    return list({ox.Quad(q.subject, q.predicate, q.object) for q in quads})
+
+
+def canonical(quads: Quads) -> ox.Dataset:
+    """A dataset in which blank nodes have the same labels as in any other that is the same."""
+    dataset = ox.Dataset(quads)
+    dataset.canonicalize(ox.CanonicalizationAlgorithm.RDFC_1_0)
+    return dataset

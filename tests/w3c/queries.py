@@ -1,0 +1,50 @@
+"""SELECT and ASK queries as the GPM of a SPAseq query: a SELECT is a sub-SELECT."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spaseq.lang.scan import Lexeme, scan
+
+STREAM = "http://w3c.example/stream"
+
+
+def as_gpm(text: str, base: str, named: Sequence[str] = (), select: str = "*") -> str:
+    """The query text; relative IRIs are relative to `base`, `named` are the graphs it may ask."""
+    lexemes = [lexeme for lexeme in scan(text) if lexeme.kind != "comment"]
+    form = next(item for item in lexemes if item.keyword in ("SELECT", "ASK"))
+    body = _without_from(text, lexemes, form)
+    if form.keyword == "ASK":
+        body = f"SELECT * {body[len('ASK') :]}"
+    graphs = " ".join(f"FROM NAMED <{name}>" for name in named)
+    return (
+        f"BASE <{base}> {text[: form.span.start]}\n SELECT {select} WITHIN 1 HOURS "
+        f"FROM STREAM S <{STREAM}> {graphs} SEQ(A) {{ DEFINE GPM A ON S {{ {body}\n}} }}"
+    )
+
+
+def _without_from(text: str, lexemes: Sequence[Lexeme], form: Lexeme) -> str:
+    """The query from its form on, without FROM and FROM NAMED."""
+    cut = []
+    for i, lexeme in enumerate(lexemes):
+        if lexeme.keyword == "FROM":
+            last = lexemes[i + 2 if lexemes[i + 1].keyword == "NAMED" else i + 1]
+            cut.append((lexeme.span.start, last.span.end))
+    parts, start = [], form.span.start
+    for first, end in cut:
+        parts.append(text[start:first])
+        start = end
+    return " ".join([*parts, text[start:]])
+
+
+def files_named(text: str, clause: str) -> list[str]:
+    """The IRIs, as they are written, after FROM or after FROM NAMED."""
+    lexemes = [lexeme for lexeme in scan(text) if lexeme.kind != "comment"]
+    found = []
+    for i, lexeme in enumerate(lexemes):
+        if lexeme.keyword == "FROM":
+            is_named = lexemes[i + 1].keyword == "NAMED"
+            iri = lexemes[i + 2 if is_named else i + 1]
+            if is_named == (clause == "FROM NAMED"):
+                found.append(iri.text.strip("<>"))
+    return found

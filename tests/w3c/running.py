@@ -1,0 +1,86 @@
+"""One test of the suites: run in every way it can be, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from spaseq.errors import Source
+from spaseq.lang.parser import parse_source
+from tests.w3c import evaluation, formats
+from tests.w3c.exclusions import why_excluded
+from tests.w3c.manifests import Test
+from tests.w3c.queries import as_gpm
+
+Way = Literal["evaluator", "engine", "parser", "kernel", "documents", "knowledge"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one way of running a test gave; `reason` of an exclusion or a failure."""
+
+    test: Test
+    way: str
+    verdict: Literal["passed", "excluded", "failed"]
+    reason: str = ""
+
+
+def ways(test: Test) -> list[str]:
+    """How a test is run: by the graph-pattern evaluator and the engine, the parser, or readers."""
+    if test.suite.startswith("rdf"):
+        return formats.readers(test) if test.action is not None else ["documents"]
+    return ["evaluator", "engine"] if test.is_query else ["parser"]
+
+
+def outcomes(test: Test) -> Iterator[Outcome]:
+    """What every way of running a test gives."""
+    for way in ways(test):
+        yield outcome(test, way)
+
+
+def outcome(test: Test, way: str) -> Outcome:
+    """What one way of running a test gives."""
+    if (reason := why_excluded(test, way)) is not None:
+        return Outcome(test, way, "excluded", reason)
+    try:
+        wrong = _wrong(test, way)
+    except formats.NotForThisReader as reason:
+        return Outcome(test, way, "excluded", str(reason))
+    except Exception as error:
+        wrong = f"{type(error).__name__}: {error}"
+    return Outcome(test, way, "passed" if wrong is None else "failed", wrong or "")
+
+
+def _wrong(test: Test, way: str) -> str | None:
+    match way:
+        case "parser":
+            return _parsed(test)
+        case "evaluator":
+            found, wanted = evaluation.by_evaluator(test), evaluation.expected(test)
+            right = evaluation.same(found, wanted, test)
+        case "engine":
+            found, wanted = evaluation.by_engine(test), evaluation.expected(test)
+            right = evaluation.same(found, wanted, test, as_sets=True)
+        case _:
+            return _read(test, way)
+    return None if right else f"found {found}, expected {wanted}"
+
+
+def _parsed(test: Test) -> str | None:
+    errors = parse_source(Source(as_gpm(test.text(), test.base), test.name)).errors
+    if test.negative:
+        return None if errors else "accepted"
+    return "\n".join(d.render() for d in errors) or None
+
+
+def _read(test: Test, reader: str) -> str | None:
+    found = formats.read(test, reader)
+    if test.negative:
+        return None if found is None else "accepted"
+    if found is None:
+        return "refused"
+    wanted = formats.wanted(test, reader)
+    if wanted is None or formats.canonical(found) == formats.canonical(wanted):
+        return None
+    return f"found {found}, expected {wanted}"

@@ -1,0 +1,41 @@
+"""The W3C suites: every test of every folder that is there passes, or is excluded with a reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rdf.shared import needs_w3c
+from tests.w3c.exclusions import NAMES, NOT_BY_ENGINE, why_excluded
+from tests.w3c.manifests import SUITES, Test, suite_tests
+from tests.w3c.running import outcome, ways
+
+pytestmark = needs_w3c
+
+
+def _all() -> list[object]:
+    if not SUITES.is_dir():
+        return []
+    return [pytest.param(t, way, id=f"{t.id}-{way}") for t in suite_tests() for way in ways(t)]
+
+
+@pytest.mark.parametrize(("test", "way"), _all())
+def test_suite(test: Test, way: str) -> None:
+    found = outcome(test, way)
+    if found.verdict == "excluded":
+        pytest.skip(found.reason)
+    assert found.verdict == "passed", f"{found.reason}\n{test.action and test.text()}"
+
+
+def test_every_exclusion_by_name_names_a_test() -> None:
+    folders = {t.id.rpartition("/")[0] for t in suite_tests()}
+    known = {t.id for t in suite_tests()}
+    named = {**NAMES, **NOT_BY_ENGINE}
+    assert all(named.values())
+    assert {name for name in named if name.rpartition("/")[0] in folders} <= known
+
+
+def test_at_least_98_percent_of_what_a_gpm_can_express_is_evaluated() -> None:
+    queries = [t for t in suite_tests() if t.is_query]
+    by_name = [t for t in queries if t.id in NAMES]
+    expressible = [t for t in queries if why_excluded(t) is None] + by_name
+    assert len(by_name) <= 0.02 * len(expressible)
