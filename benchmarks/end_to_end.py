@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+"""From N-Quads text to alerts: the three-step correlated query by key over five-triple events.
+
+    python benchmarks/end_to_end.py [--events 1000000] [--runs 3] [--spark] [--selectivity 0.1]
+                                    [--json FILE]
+
+The stream is `generate.py synthetic`, the query `queries/synthetic/sequence.rq`, the output jsonl.
+Each way runs in a process of its own, from the page cache, with compiled kernels; with Spark, after
+the session has started and has run once over a small stream. Every run must give the same answers.
+
+pyoxigraph      only parses the file, the reference of the ratios
+local           `--runtime local` with one or two threads that read
+spark[n] batch  `spaseq run` on `local[n]`
+spark[n] follow Structured Streaming over the same events in files that are there already
+
+Seconds are of the wall clock, *CPU* those of the process and its children: on a machine that others
+use, too, compare CPU times. Medians of the runs; *memory* is the most that the process held. With
+`--selectivity 0.333` every event has a type that some step asks for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+HERE = Path(__file__).parent
+QUERY = HERE / "queries" / "synthetic" / "sequence.rq"
+PARTS = 8
+"""Files that the stream is cut into for `follow`."""
+REFERENCE = "pyoxigraph"
+LOCAL = ("local, 1 thread", "local, 2 threads")
+SPARK = ("spark[1] batch", "spark[2] batch", "spark[1] follow", "spark[2] follow")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One way."""
+
+    way: str
+    events: int
+    seconds: float
+    cpu: float
+    answers: int
+    memory_mb: float
+    stages: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def rate(self) -> float:
+        """Events per second."""
+        return self.events / self.seconds
+
+
+def generate(directory: Path, events: int, selectivity: float) -> Path:
+    """The stream as one file."""
+    command = [sys.executable, str(HERE / "generate.py"), "synthetic", "--seed", "1"]
+    command += ["--events", str(events), "--selectivity", str(selectivity)]
+    subprocess.run([*command, "--out", str(directory)], check=True)
+    return directory / "s1.nq"
+
+
+def split(file: Path, directory: Path, events: int) -> None:
+    """The stream as several files, six lines to the event."""
+    directory.mkdir(exist_ok=True)
+    lines = 6 * -(-events // PARTS)
+    subprocess.run(
+        ["split", "-d", "-a", "3", "-l", str(lines), "--additional-suffix=.nq", str(file), "part-"],
+        cwd=directory,
+        check=True,
+    )
+
+
+# --- the ways: each gives the number of answers and seconds by stage ------------------------------
+
+Outcome = tuple[int, dict[str, float]]
+
+
+def by_pyoxigraph(file: Path) -> Outcome:
+    import pyoxigraph
+
+    for _ in pyoxigraph.parse(path=str(file)):
+        pass
+    return 0, {}
+
+
+def by_command(file: Path, *options: str) -> Outcome:
+    from spaseq.cli.run import run
+
+    with TemporaryDirectory() as directory:
+        out, stats = Path(directory, "answers.jsonl"), Path(directory, "stats.json")
+        arguments = [str(QUERY), "--stream", f"S1={file}", "--out", str(out)]
+        run.main([*arguments, "--stats", str(stats), *options], standalone_mode=False)
+        found = json.loads(stats.read_text())
+        return out.read_bytes().count(b"\n"), found["stages"]
+
+
+def by_following(file: Path) -> Outcome:
+    from spaseq.compile import compile_query
+    from spaseq.kb.knowledge import KnowledgeBase
+    from spaseq.rdf.readers import StreamOptions
+    from spaseq.runtime.job import Job
+    from spaseq.runtime.spark_follow import FollowOptions, follow
+
+    plan = compile_query(QUERY.read_text(), "sequence")
+    streams = (StreamOptions(plan.streams[0], (str(file.parent / "parts"),)),)
+    job = Job((plan,), streams, KnowledgeBase.empty())
+    with TemporaryDirectory() as directory:
+        options = FollowOptions(Path(directory, "state"), until_done=True)
+        answers = sum(1 for _ in follow(job, options))
+    return answers, job.stats.stages
+
+
+def way(name: str) -> Callable[[Path], Outcome]:
+    """What a way does with a file; starts Spark if it needs it."""
+    if name == REFERENCE:
+        return by_pyoxigraph
+    from spaseq.kernels_cache import warm
+
+    warm()
+    if name in LOCAL:
+        threads = str(1 + LOCAL.index(name))
+        return lambda file: by_command(file, "--runtime", "local", "--threads", threads)
+    from spaseq.runtime.spark_session import session
+
+    session(int(name[len("spark[")]))
+    return by_following if name.endswith("follow") else by_command
+
+
+# --- measuring ---------------------------------------------------------------------------------
+
+
+def cpu_seconds() -> float:
+    """Of this process and of all that it has started and that have ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def measure(name: str, file: Path, small: Path, events: int, runs: int) -> Line:
+    """Runs one way in this process."""
+    run = way(name)
+    if name != REFERENCE:
+        run(small)
+    seconds, cpu, answers = [], [], 0
+    stages: dict[str, float] = {}
+    for _ in range(runs):
+        started, used = time.perf_counter(), cpu_seconds()
+        answers, stages = run(file)
+        seconds.append(time.perf_counter() - started)
+        cpu.append(cpu_seconds() - used)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return Line(name, events, median(seconds), median(cpu), answers, memory, stages)
+
+
+def measured(name: str, options: argparse.Namespace, directory: Path) -> Line:
+    """The same in a process of its own."""
+    command = [sys.executable, __file__, "--way", name, "--events", str(options.events)]
+    command += ["--runs", str(options.runs), "--directory", str(directory)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(done.stderr)
+    return Line(**json.loads(done.stdout))
+
+
+def ways(options: argparse.Namespace) -> Iterator[str]:
+    yield REFERENCE
+    yield from LOCAL
+    if options.spark:
+        yield from SPARK
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--events", type=int, default=1_000_000)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--selectivity", type=float, default=0.1, help="of each of three types")
+    parser.add_argument("--spark", action="store_true", help="on Spark, too")
+    parser.add_argument("--json", type=Path, help="write the measurements to a file")
+    for hidden in ("--way", "--directory"):
+        parser.add_argument(hidden, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.way:
+        place = Path(options.directory)
+        files = place / "s1.nq", place / "small" / "s1.nq"
+        print(json.dumps(asdict(measure(options.way, *files, options.events, options.runs))))
+        return
+    with TemporaryDirectory(prefix="spaseq-end-to-end-") as directory:
+        place = Path(directory)
+        for where, events in ((place, options.events), (place / "small", 20_000)):
+            where.mkdir(exist_ok=True)
+            split(generate(where, events, options.selectivity), where / "parts", events)
+        lines = []
+        print(f"{'way':17} {'seconds':>8} {'CPU':>7} {'events/s':>11} {'ratio':>6} {'CPU ratio':>9}"
+              f" {'memory':>8} {'answers':>8}")  # fmt: skip
+        for name in ways(options):
+            lines.append(measured(name, options, place))
+            show(lines[-1], lines[0])
+    if options.json:
+        options.json.write_text(json.dumps([asdict(line) for line in lines], indent=1) + "\n")
+
+
+def show(line: Line, reference: Line) -> None:
+    """One line of the table."""
+    stages = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in line.stages.items())
+    print(
+        f"{line.way:17} {line.seconds:8.2f} {line.cpu:7.2f} {line.rate:11,.0f} "
+        f"{reference.seconds / line.seconds:6.2f} {reference.cpu / line.cpu:9.2f} "
+        f"{line.memory_mb:5.0f} MB {line.answers:8}  {stages}",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    main()
