@@ -26,7 +26,7 @@ from typing import Any, TypeVar, cast
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-WARM_UPS = ("spaseq.rdf.warm_up", "spaseq.automaton.warm_up")
+WARM_UPS = ("spaseq.rdf.warm_up", "spaseq.gpm.warm_up", "spaseq.automaton.warm_up")
 """Modules whose `steps()` call every kernel of a package once, yielding its name after each."""
 
 KERNELS: list[Any] = []

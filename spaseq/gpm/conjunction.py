@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from spaseq.algebra import nodes as n
 from spaseq.algebra.groups import conjoined, conjuncts
 from spaseq.algebra.scope import certain
+from spaseq.gpm.bgp import EventBgp
 from spaseq.gpm.components import components, joined
 from spaseq.gpm.joins import join
 from spaseq.gpm.solutions import Bools, Solutions
@@ -26,9 +27,13 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Conjunction:
-    """The join of triple patterns and other patterns, of which all conditions must hold."""
+    """The join of triple patterns and other patterns, of which all conditions must hold.
+
+    `bgp` are the triple patterns, ready to be looked for in events.
+    """
 
     triples: tuple[n.TriplePattern, ...]
+    bgp: EventBgp | None
     operands: tuple[n.Pattern, ...]
     conditions: tuple[Condition, ...]
 
@@ -43,7 +48,8 @@ def conjunction(pattern: n.Pattern) -> Conjunction:
     triples, operands, floated = _parts(inner)
     sure = certain(inner)
     own = [_condition(e, sure) for e in conjuncts([expr])] if expr is not None else []
-    return Conjunction(tuple(triples), tuple(operands), (*floated, *own))
+    bgp = EventBgp(triples) if triples else None
+    return Conjunction(tuple(triples), bgp, tuple(operands), (*floated, *own))
 
 
 Parts = tuple[list[n.TriplePattern], list[n.Pattern], list[Condition]]

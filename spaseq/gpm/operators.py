@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from functools import reduce
 
 import numpy as np
@@ -19,10 +19,11 @@ from spaseq.gpm.conjunction import Conjunction, Work, conjunction
 from spaseq.gpm.exists import ExistsTests
 from spaseq.gpm.graphs import GraphSource
 from spaseq.gpm.lexicon import KbLexicon
+from spaseq.gpm.partitions import VerticalPartition
 from spaseq.gpm.paths import path_solutions
 from spaseq.gpm.services import Services
 from spaseq.gpm.solutions import Bools, Solutions, none, unit
-from spaseq.gpm.triples import triple_solutions
+from spaseq.gpm.triples import TripleSource, triple_solutions
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses
@@ -179,13 +180,9 @@ class PatternOperators:
     # --- conjunctions and filters ---------------------------------------------------------------
 
     def _conjunction(self, pattern: n.Pattern, active: Active) -> Solutions:
-        known = self._conjunctions.get(id(pattern))
-        if known is None:
-            known = self._conjunctions[id(pattern)] = pattern, conjunction(pattern)
-        parts = known[1]
+        parts = self._parts(pattern)
         pool = []
-        for triple in parts.triples:
-            found = triple_solutions(active.source, triple)
+        for found in _basic(parts, active.source):
             if not found.size:
                 return none(active.source.lexicon, of_events=active.of_events)
             pool.append(found)
@@ -205,6 +202,12 @@ class PatternOperators:
             result = self._prepared(result, condition.expr, active)
             result = result.take(self._test(condition.expr, result, active))
         return result
+
+    def _parts(self, pattern: n.Pattern) -> Conjunction:
+        known = self._conjunctions.get(id(pattern))
+        if known is None:
+            known = self._conjunctions[id(pattern)] = pattern, conjunction(pattern)
+        return known[1]
 
     def _test(self, expr: ast.Expr, found: Solutions, active: Active) -> Bools:
         if not found.size:
@@ -258,6 +261,15 @@ def asks_endpoints(pattern: n.Pattern, endpoints: Collection[str]) -> bool:
             if any(asks_endpoints(inner, endpoints) for inner in tests):
                 return True
     return any(asks_endpoints(inner, endpoints) for inner in n.children(pattern))
+
+
+def _basic(parts: Conjunction, source: TripleSource) -> Iterator[Solutions]:
+    """The solutions of the triple patterns: together, over events, or one by one, over a graph."""
+    if isinstance(source, VerticalPartition):
+        if parts.bgp is not None:
+            yield parts.bgp.solutions(source)
+    else:
+        yield from (triple_solutions(source, triple) for triple in parts.triples)
 
 
 def is_constant(pattern: n.Pattern) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -10,6 +12,8 @@ from spaseq.gpm.lexicon import BatchLexicon
 from spaseq.gpm.solutions import Rows
 from spaseq.gpm.triples import TripleTable
 from spaseq.rdf.batches import EventBatch, Int32s, Int64s
+
+T = TypeVar("T")
 
 
 class VerticalPartition:
@@ -24,6 +28,14 @@ class VerticalPartition:
         self.batch = batch
         self.lexicon = BatchLexicon(batch)
         self._tables: dict[str | None, TripleTable] = {}
+        self._memory: dict[object, Any] = {}
+
+    def remembered(self, key: object, make: Callable[[], T]) -> T:
+        """What `make` gave when it was first asked for under this key."""
+        if key not in self._memory:
+            self._memory[key] = make()
+        found: T = self._memory[key]
+        return found
 
     @cached_property
     def event_of(self) -> Int64s:

@@ -1,0 +1,149 @@
+"""Basic graph patterns over the events of a batch: their order of evaluation, and their solutions.
+
+The triple pattern that fits least is looked for first, so that most events are done with after
+one search; statistics are taken from the stream itself as it goes by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from spaseq.algebra.nodes import PatternTerm, TriplePattern
+from spaseq.gpm.kernels import bgp as kernels
+from spaseq.gpm.kernels.bgp import AGAIN, BOUND, CONSTANT, FREE, Int8s, O, P, S
+from spaseq.gpm.partitions import VerticalPartition
+from spaseq.gpm.solutions import Solutions
+from spaseq.rdf.batches import EventBatch, Int32s, Int64s
+
+SAMPLE = 2048
+"""So many triples of each batch are counted."""
+ROOM = 64
+"""For so many more solutions than events there is room at first."""
+MEMORY = 0.75
+"""What counts of earlier batches weigh after one more."""
+
+
+class EventBgp:
+    """One basic graph pattern, ready for many batches."""
+
+    def __init__(self, triples: Sequence[TriplePattern], rare_first: bool = True) -> None:
+        """At least one triple pattern; without `rare_first` they are taken as they come."""
+        self._triples = tuple(triples)
+        terms = [term for triple in self._triples for term in triple.terms]
+        self._constants = list(dict.fromkeys(t for t in terms if isinstance(t, str)))
+        self.variables = tuple(dict.fromkeys(t.name for t in terms if not isinstance(t, str)))
+        self._numbers = {v: i for i, v in enumerate(self.variables)}
+        self._rare_first = rare_first and len(self._triples) > 1
+        self._weights = np.zeros(len(self._triples))
+        self._take_order(tuple(range(len(self._triples))))
+
+    @property
+    def shape(self) -> object:
+        """Equal for patterns that differ in nothing but the names of variables."""
+        return tuple(self._named(term) for triple in self._triples for term in triple.terms)
+
+    def _named(self, term: PatternTerm) -> str | int:
+        return term if isinstance(term, str) else self._numbers[term.name]
+
+    def solutions(self, index: VerticalPartition) -> Solutions:
+        """The solutions on each event; patterns of one `shape` are evaluated once in a batch."""
+        event, rows = index.remembered(self.shape, lambda: self._evaluate(index))
+        columns = dict(zip(self.variables, rows, strict=True))
+        return Solutions(len(event), event, columns, index.lexicon)
+
+    def _evaluate(self, index: VerticalPartition) -> tuple[Int64s, Int32s]:
+        batch = index.batch
+        codes = index.lexicon.find(self._constants)
+        if (codes < 0).any():
+            return np.empty(0, np.int64), np.empty((len(self.variables), 0), np.int32)
+        if self._rare_first:
+            self._count(batch.s[:SAMPLE], batch.p[:SAMPLE], batch.o[:SAMPLE], codes)
+        terms = self._terms(codes)
+        return self._search(index.batch, terms)
+
+    def _search(self, batch: EventBatch, terms: Int32s) -> tuple[Int64s, Int32s]:
+        room = len(batch) + ROOM
+        event, rows = np.empty(room, np.int64), np.empty((len(self.variables), room), np.int32)
+        found, at, any_repeats = 0, 0, False
+        while True:
+            found, at, repeats = kernels.solutions(
+                batch.start, batch.s, batch.p, batch.o, terms, self._modes, at, found, event, rows
+            )
+            any_repeats |= repeats
+            if at == len(batch):
+                break
+            event = np.concatenate([event, np.empty_like(event)])
+            rows = np.concatenate([rows, np.empty_like(rows)], axis=1)
+        event, rows = event[:found], rows[:, :found]
+        return _distinct(event, rows) if any_repeats else (event, rows)
+
+    def _terms(self, codes: Int32s) -> Int32s:
+        """Constants' codes and variables' numbers [steps, 3]."""
+        terms = self._places.copy()
+        fixed = self._modes == CONSTANT
+        terms[fixed] = codes[terms[fixed]]
+        return terms
+
+    def _count(self, s: Int32s, p: Int32s, o: Int32s, codes: Int32s) -> None:
+        """Take note of a sample, and evaluate in another order if that is better now."""
+        terms = self._terms(codes)
+        counts = kernels.frequencies(s, p, o, terms, self._modes)
+        self._weights[list(self._order)] = self._weights[list(self._order)] * MEMORY + counts
+        order = rarest_first(self._triples, self._weights)
+        if order != self._order:
+            self._take_order(order)
+
+    def _take_order(self, order: tuple[int, ...]) -> None:
+        """`_places` [steps, 3] are the numbers of constants and variables."""
+        self._order = order
+        steps = len(order)
+        self._places = np.zeros((steps, 3), np.int32)
+        self._modes: Int8s = np.zeros((steps, 3), np.int8)
+        bound: set[str] = set()
+        for step, number in enumerate(order):
+            here: set[str] = set()
+            for position in (P, S, O):
+                term = self._triples[number].terms[position]
+                if isinstance(term, str):
+                    place, mode = self._constants.index(term), CONSTANT
+                else:
+                    again = AGAIN if term.name in here else FREE
+                    place, mode = self._numbers[term.name], BOUND if term.name in bound else again
+                    here.add(term.name)
+                self._places[step, position], self._modes[step, position] = place, mode
+            bound |= here
+
+
+def rarest_first(
+    triples: Sequence[TriplePattern], weights: npt.NDArray[np.float64]
+) -> tuple[int, ...]:
+    """The patterns' numbers, the one that fits least first, then those that hang together.
+
+    Of those that share a variable with the ones before, the one comes next that fits least.
+    """
+    left = list(range(len(triples)))
+    order: list[int] = []
+    bound: set[str] = set()
+    while left:
+        connected = [i for i in left if bound & _variables(triples[i])] or left
+        best = min(connected, key=lambda i: (weights[i], i))
+        left.remove(best)
+        order.append(best)
+        bound |= _variables(triples[best])
+    return tuple(order)
+
+
+def _variables(triple: TriplePattern) -> set[str]:
+    return {term.name for term in triple.terms if not isinstance(term, str)}
+
+
+def _distinct(event: Int64s, rows: Int32s) -> tuple[Int64s, Int32s]:
+    """Each solution of each event once, in the order of events."""
+    order = np.lexsort((*rows, event))
+    event, rows = event[order], rows[:, order]
+    new = np.ones(len(event), np.bool_)
+    new[1:] = (event[1:] != event[:-1]) | (rows[:, 1:] != rows[:, :-1]).any(axis=0)
+    return event[new], rows[:, new]

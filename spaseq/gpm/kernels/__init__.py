@@ -1,0 +1,1 @@
+"""Compiled code that matches graph patterns against the events of a batch."""

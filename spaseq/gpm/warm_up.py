@@ -1,0 +1,20 @@
+"""Calls every kernel that matches graph patterns once, so that it is compiled or loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from spaseq.gpm.kernels.bgp import frequencies, solutions
+
+
+def steps() -> Iterator[str]:
+    """Yields the name of each kernel when it is ready."""
+    column = np.zeros(1, np.int32)
+    terms, modes = np.zeros((1, 3), np.int32), np.zeros((1, 3), np.int8)
+    start, event, rows = np.array([0, 1]), np.zeros(1, np.int64), np.zeros((1, 1), np.int32)
+    solutions(start, column, column, column, terms, modes, 0, 0, event, rows)
+    yield "solutions"
+    frequencies(column, column, column, terms, modes)
+    yield "frequencies"
