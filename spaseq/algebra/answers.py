@@ -32,7 +32,8 @@ class Answer:
     `bindings` are the projected variables that are bound, in order of projection, as N-Triples
     texts. `first` is the first event's instant; `end` the answer's end (the last event's instant,
     or the close of the window with k = `AFTER_ALL`). `singles` are the match's single variables
-    with their values, by name; `lists` its group variables with their values in order, by name.
+    with their values, by name; `lists` its group variables with their values in order, by name;
+    both without what nothing asks for and the trace determines.
     An answer of a CONSTRUCT query has no bindings but a `graph` event: its triples, each once, and
     its IRI, `event`; the event's time is that of `end`.
     """

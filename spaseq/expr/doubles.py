@@ -68,9 +68,7 @@ class Doubles:
     @classmethod
     def column(cls, codes: Int32s, terms: Sequence[str]) -> Doubles:
         """The terms of codes [n] into `terms`, -1 for unbound; each distinct one decoded once."""
-        used, which = distinct_codes(codes, len(terms))
-        value, kind = _doubles_of(used.astype(np.int32), terms)
-        return cls(value[which], kind[which])
+        return cls(*_doubles_of(codes, terms))
 
     def decides(self, other: Doubles) -> npt.NDArray[np.bool_]:
         """The rows in which comparing `value` with the other's is comparing the terms."""
@@ -91,8 +89,11 @@ def _doubles_of(
     else:
         value, kind = np.full(len(codes), np.nan), np.full(len(codes), OTHER, np.int8)
         rest = np.flatnonzero(codes >= 0)
-    for i in rest.tolist():
-        value[i], kind[i] = double_of(terms[codes[i]])
+    if len(rest):
+        used, which = distinct_codes(codes[rest], len(terms))
+        found = [double_of(terms[code]) for code in used.tolist()]
+        value[rest] = np.array([v for v, _ in found], np.float64)[which]
+        kind[rest] = np.array([k for _, k in found], np.int8)[which]
     return value, kind
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -59,7 +59,7 @@ class EventMatcher:
                 found = pattern.solutions(graph)
                 if found and (gpm.late is not None or not pattern.is_whole):
                     return None
-                rows += [(number, solution) for solution in found]
+                rows += [(number, solution) for solution in _without(found, gpm.private)]
         return rows
 
     def _batch(
@@ -86,3 +86,11 @@ class EventMatcher:
             {v: TermColumn(np.array(c, np.int32), terms) for v, c in values.items()},
             numbers,
         )
+
+
+def _without(found: Iterable[Solution], private: frozenset[str]) -> Iterable[Solution]:
+    """Solutions without the values of private variables, but if there are several."""
+    rows = list(found)
+    if len(rows) > 1:
+        return rows
+    return [{v: text for v, text in row.items() if v not in private} for row in rows]

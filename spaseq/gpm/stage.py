@@ -16,6 +16,7 @@ from spaseq.plan.nodes import QueryPlan
 from spaseq.rdf.batches import BARE, BadInput, EventBatch, Int32s, Int64s, SolutionBatch
 from spaseq.rdf.blocks import OnBad, warn
 from spaseq.rdf.columns import UNBOUND, NumberColumn, Rows, TermColumn
+from spaseq.rdf.kernels.compact import compacted
 from spaseq.rdf.terms import scoped_blank
 
 
@@ -59,7 +60,7 @@ class Matcher:
                     found = with_events(found, index)
                 if not set(self._plan.partition) <= gpm.certain:
                     found = self._spread(found, index, stream)
-                rows.add(number, found)
+                rows.add(number, _without(found, gpm.private))
         if self._plan.needs_instants:
             self._add_bare(rows, index, stream)
         self._report(batch)
@@ -150,31 +151,35 @@ class _Rows:
         if len(self._parts) > 1:
             order = np.argsort(event, kind="stable")
             event, gpm = event[order], gpm[order]
-        codes = {v: self._codes(v)[order] for v in columns.variables}
+        bound = {v for _, b in self._parts for v in b.columns}
+        codes = {v: self._codes(v, order) for v in bound}
         return SolutionBatch(
             np.full(len(event), self._stream, dtype=np.int32),
             events.time[event],
             events.k[event],
             gpm,
             events.names(event),
-            {v: self._column(c, event) for v, c in codes.items()},
-            {v: self._numbers(codes[v]) for v in columns.numbers},
+            {v: self._column(codes.get(v), event) for v in columns.variables},
+            {v: self._numbers(codes.get(v), len(event)) for v in columns.numbers},
         )
 
-    def _codes(self, variable: str) -> Int32s:
+    def _codes(self, variable: str, order: Rows) -> Int32s:
         parts = []
         for _, bindings in self._parts:
             codes = bindings.columns.get(variable)
             size = len(bindings.event)
             parts.append(np.full(size, UNBOUND, np.int32) if codes is None else codes)
-        return np.concatenate(parts)
+        return np.concatenate(parts)[order]
 
-    def _column(self, codes: Int32s, event: Int64s) -> TermColumn:
-        column = TermColumn.of_codes(codes, len(self._terms), self._terms.strings)
+    def _column(self, codes: Int32s | None, event: Int64s) -> TermColumn:
+        if codes is None:
+            return TermColumn.unbound(len(event))
+        used, places = compacted(codes, len(self._terms))
+        column = TermColumn(places, self._terms.strings(used))
         return self._scoped(column, codes, event) if self._terms.base.has_blank else column
 
-    def _numbers(self, codes: Int32s) -> NumberColumn:
-        found = Doubles.column(codes, self._terms)
+    def _numbers(self, codes: Int32s | None, size: int) -> NumberColumn:
+        found = Doubles.unknown(size) if codes is None else Doubles.column(codes, self._terms)
         return NumberColumn(found.value, found.kind)
 
     def _scoped(self, column: TermColumn, codes: Int32s, event: Int64s) -> TermColumn:
@@ -190,6 +195,21 @@ class _Rows:
             time, k = int(events.time[e]), int(events.k[e])
             texts[row] = scoped_blank(events.stream, time, k, texts[row][2:])
         return TermColumn.of(texts.tolist())
+
+
+def _without(bindings: Bindings, private: frozenset[str]) -> Bindings:
+    """Solutions without the values of private variables, but for events that have several."""
+    event = bindings.event
+    if not private or not len(event):
+        return bindings
+    new = np.ones(len(event) + 1, np.bool_)
+    new[1:-1] = event[1:] != event[:-1]
+    several = ~(new[1:] & new[:-1])
+    columns = {v: c for v, c in bindings.columns.items() if v not in private}
+    if several.any():
+        given = ((v, bindings.columns[v]) for v in private & bindings.columns.keys())
+        columns.update((v, np.where(several, c, UNBOUND).astype(np.int32)) for v, c in given)
+    return Bindings(event, columns, bindings.terms)
 
 
 def _distinct(bindings: Bindings) -> Bindings:

@@ -26,7 +26,8 @@ class GpmPlan:
     `pattern` holds the FILTERs that concern one event only; `conditions` those that look back at
     earlier steps, which become conditions on the automaton's edges. `membership` is the pattern
     with every FILTER left out, which decides an event's partitions (None: not needed). Of a `late`
-    GPM stage 1 evaluates the core, and the automaton the pattern.
+    GPM stage 1 evaluates the core, and the automaton the pattern. The values of `private` variables
+    are handed on only where they tell solutions of one event apart.
     """
 
     name: str
@@ -38,6 +39,7 @@ class GpmPlan:
     membership: Pattern | None = None
     negated: bool = False  # used in negated steps only
     late: Late | None = None  # evaluated where the sequence takes the event
+    private: frozenset[str] = frozenset()  # variables that nothing outside the pattern looks at
 
 
 @dataclass(frozen=True, slots=True)

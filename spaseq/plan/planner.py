@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import replace
 
 from spaseq.algebra.construct import Template, template_of
-from spaseq.algebra.late import EVENT
+from spaseq.algebra.late import EVENT, Late
 from spaseq.algebra.nodes import is_reserved
 from spaseq.algebra.schema import Schema
 from spaseq.algebra.translate import GpmAlgebra, split_gpm
@@ -17,13 +17,12 @@ from spaseq.automaton.window import Counted, Sliding, Tumbling, Window
 from spaseq.errors import NOWHERE, Diagnostic
 from spaseq.expr.compile import Options, problems
 from spaseq.expr.extension import Function, registered
-from spaseq.expr.uses import walk
 from spaseq.lang import ast
 from spaseq.lang.format import format_query
 from spaseq.lang.resolve import Resolved
 from spaseq.lang.rewriting import without_services
 from spaseq.lang.sequence import occurrences
-from spaseq.lang.variables import expression_variables, filters_of, service_names
+from spaseq.lang.variables import filters_of, service_names, walk
 from spaseq.lang.visibility import seen_before
 from spaseq.plan.evaluators import Candidate, choose
 from spaseq.plan.nodes import AfterMatch, GpmPlan, Projection, QueryPlan
@@ -31,7 +30,7 @@ from spaseq.rdf.terms import literal_text
 from spaseq.rdf.times import parse_time
 from spaseq.rdf.vocabulary import RDF, XSD_DATE_TIME
 
-STATE_FORMAT = 1
+STATE_FORMAT = 2
 """Part of every plan's fingerprint: state of another format does not fit."""
 
 
@@ -143,7 +142,7 @@ def plan_query(
     membership = bool(partition) and (needs_instants or spread)
     plans = tuple(_gpm_plan(g, algebra[g.name], streams, membership, positive) for g in gpms)
     variables = tuple(sorted({v for g in plans for v in g.variables}))
-    looked_at = {v for g in plans for c in g.conditions for v in expression_variables(c)}
+    looked_at = {v for g in plans for c in g.conditions for v in _mentioned(c)}
     after_match = _after_match(query)
     key, reason = _key(resolved, plans, partition, needs_instants, strategy, after_match)
     register = query.register.value if query.register else None
@@ -157,6 +156,11 @@ def plan_query(
     if schema is not None:
         state += f"\n{schema.fingerprint}"
     fingerprint = hashlib.sha256(state.encode()).hexdigest()
+    projection, template = _projection(query, plans, positive), _template(query)
+    public = set(choice.key).union(partition, key or (), _shared(resolved, plans), looked_at)
+    public |= _shown(projection, template, query.having)
+    public |= {v for g in plans if g.late is not None for v in _read_late(g.late)}
+    plans = tuple(g if g.late else _with_private(g, public) for g in plans)
     return QueryPlan(
         name=register or name,
         streams=tuple(s.iri.value for s in query.streams),
@@ -171,7 +175,7 @@ def plan_query(
         needs_instants=needs_instants,
         program=program,
         window=window,
-        projection=_projection(query, plans, positive),
+        projection=projection,
         distinct=isinstance(query.form, ast.Select) and query.form.distinct,
         strategy=strategy,
         after_match=after_match,
@@ -181,7 +185,7 @@ def plan_query(
         fingerprint=fingerprint,
         title=name,
         register=register,
-        template=_template(query),
+        template=template,
         evaluator=choice.evaluator,
         evaluator_reason=choice.reason,
         evaluator_key=choice.key,
@@ -262,6 +266,38 @@ def _projection(
         if gpm.name in positive:
             names.update(dict.fromkeys(gpm.variables))
     return tuple(Projection(n) for n in names if not is_reserved(n))
+
+
+def _shared(resolved: Resolved, gpms: tuple[GpmPlan, ...]) -> set[str]:
+    """The variables that more than one place in the sequence binds."""
+    variables = {g.name: g.variables for g in gpms}
+    bound = Counter(v for o in resolved.scope.occurrences for v in variables[o.gpm])
+    return {v for v, count in bound.items() if count > 1}
+
+
+def _read_late(late: Late) -> set[str]:
+    """The variables of earlier steps that a late GPM reads."""
+    return set(late.reads).union(*(_mentioned(expr) for _, expr in late.parameters))
+
+
+def _with_private(gpm: GpmPlan, public: set[str]) -> GpmPlan:
+    return replace(gpm, private=frozenset(gpm.variables) - public)
+
+
+def _shown(
+    projection: tuple[Projection, ...], template: Template | None, having: ast.Expr | None
+) -> set[str]:
+    """The variables that answers are made of."""
+    exprs = [p.expr for p in projection if p.expr is not None]
+    found = {p.name for p in projection if p.expr is None}
+    found.update(*(_mentioned(e) for e in exprs), _mentioned(having) if having else ())
+    terms = [t for triple in template.triples for t in triple.terms] if template else []
+    return found.union(t.name for t in terms if isinstance(t, ast.Var))
+
+
+def _mentioned(expr: ast.Expr) -> set[str]:
+    """All variables in an expression, in EXISTS too."""
+    return {node.name for node in walk(expr) if isinstance(node, ast.Var)}
 
 
 def _key(

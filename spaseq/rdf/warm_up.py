@@ -8,6 +8,7 @@ import numpy as np
 
 from spaseq.rdf.arenas import Arena, ArenaPool
 from spaseq.rdf.kernels import PAD
+from spaseq.rdf.kernels.compact import compacted
 from spaseq.rdf.kernels.events import event_rows, named_events, sized_events
 from spaseq.rdf.kernels.lines import last_event_end, last_line_end
 from spaseq.rdf.line_batches import times_of
@@ -47,5 +48,7 @@ def steps() -> Iterator[str]:
     yield "find_texts"
     statements.terms.strings(codes)
     yield "gather"
+    compacted(codes, len(statements.terms))
+    yield "compacted"
     statements.terms.numbers(codes)
     yield "numbers"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from spaseq.algebra.nodes import PatternTerm, is_reserved
 from spaseq.compile import Checked, check_query
@@ -92,8 +92,15 @@ def _term(term: PatternTerm) -> str:
 
 def _gpm(plan: QueryPlan, gpm: GpmPlan) -> str:
     streams = ", ".join(plan.stream_names[s] for s in gpm.streams)
-    binds = ", ".join(f"?{v}" for v in gpm.variables if not is_reserved(v))
-    line = f"{gpm.name} on {streams} binds {binds or 'nothing'}"
+    binds = _names(v for v in gpm.variables if not is_reserved(v))
+    on = _names(v for v in gpm.variables if v not in gpm.private and not is_reserved(v))
+    line = f"{gpm.name} on {streams} binds {binds or 'nothing'}; hands on {on or 'no values'}"
+    if gpm.private:
+        line += f" ({_names(sorted(gpm.private))} only where one event has several solutions)"
     if gpm.late is None:
         return line
     return f"{line}; its core only, the rest in stage 2: {gpm.late.reason}"
+
+
+def _names(variables: Iterable[str]) -> str:
+    return ", ".join(f"?{v}" for v in variables)

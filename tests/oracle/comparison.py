@@ -31,11 +31,16 @@ def by_value(text: str) -> str:
 
 
 def comparable(answer: Answer | EngineAnswer) -> tuple[object, ...]:
-    """All that must be equal, apart from the order of projection."""
+    """All that must be equal, apart from the order of projection.
+
+    What is not projected need not be in an answer.
+    """
     if isinstance(answer, Answer):
         trace = [(i.instant[0], i.instant[1], i.gpm, i.stream, i.event) for i in answer.trace]
     else:
         trace = [(i.time, i.k, i.gpm, i.stream, i.event) for i in answer.trace]
     bindings = sorted((v, by_value(x) if v.startswith("e") else x) for v, x in answer.bindings)
-    rest = (tuple(answer.singles), tuple(answer.lists))
+    shown = {v for v, _ in answer.bindings}
+    values = answer.singles, answer.lists
+    rest = (tuple(item for item in part if item[0] in shown) for part in values)
     return (tuple(answer.first), tuple(answer.end), tuple(trace), tuple(bindings), *rest)
