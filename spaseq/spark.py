@@ -18,62 +18,37 @@ import pyarrow as pa
 
 from spaseq.algebra.schema import Schema
 from spaseq.compile import compile_query
-from spaseq.errors import InputError, SpaseqError
+from spaseq.errors import InputError, SpaseqError, UsageError
 from spaseq.kb.endpoint import ServiceOptions
 from spaseq.kb.load import KbInput, load_kb
 from spaseq.kb.ontology import OntologyInput, entailing_schema
 from spaseq.plan.nodes import QueryPlan
 from spaseq.rdf.batches import BadInput
-from spaseq.rdf.events import Triple
 from spaseq.rdf.readers import StreamOptions
 from spaseq.rdf.vocabulary import GENERATED_AT_TIME
+from spaseq.runtime.answer_rows import ANSWER_DDL, ANSWER_SCHEMA, row_of
+from spaseq.runtime.arrivals import ArrivalSettings
 from spaseq.runtime.binding import bind_streams, check_kbs
 from spaseq.runtime.chaining import reading_order, refuse_chains
 from spaseq.runtime.checkpoint import Checkpoint
 from spaseq.runtime.job import Job, LateEvent
 from spaseq.runtime.spark import bounded_output, bounded_solve
-from spaseq.runtime.spark_follow import BUCKETS, following_output
+from spaseq.runtime.spark_follow import BUCKETS, following_output, sequenced
+from spaseq.runtime.spark_frames import frame_packs, frame_solutions
 from spaseq.runtime.spark_rows import SIDE, answer_of, payload_of
+from spaseq.runtime.spark_sink import AnswerDataSink
 from spaseq.runtime.spark_source import RdfDataSource
 
-__all__ = ["RdfDataSource", "answers"]
+__all__ = ["AnswerDataSink", "RdfDataSource", "answers"]
 
 QueryInput: TypeAlias = str | Path
-
-ANSWER_DDL = (
-    "query string, start timestamp, `end` timestamp, bindings map<string, string>, "
-    "trace array<struct<gpm: string, stream: string, event: string, time: timestamp, k: int>>, "
-    "event string, graph array<struct<subject: string, predicate: string, object: string>>"
-)
-_TIME = pa.timestamp("us", "UTC")
-_ITEM = pa.struct(
-    [
-        ("gpm", pa.string()),
-        ("stream", pa.string()),
-        ("event", pa.string()),
-        ("time", _TIME),
-        ("k", pa.int32()),
-    ]
-)
-_PLACES = ("subject", "predicate", "object")
-_TRIPLE = pa.struct([(place, pa.string()) for place in _PLACES])
-_ANSWER = pa.schema(
-    [
-        ("query", pa.string()),
-        ("start", _TIME),
-        ("end", _TIME),
-        ("bindings", pa.map_(pa.string(), pa.string())),
-        ("trace", pa.list_(_ITEM)),
-        ("event", pa.string()),
-        ("graph", pa.list_(_TRIPLE)),
-    ]
-)
+DataFrame: TypeAlias = Any
 
 
 def answers(
     spark: Any,
     query: QueryInput | Sequence[QueryInput],
-    streams: Mapping[str, str | PathLike[str] | Sequence[str | PathLike[str]]],
+    streams: Mapping[str, str | PathLike[str] | Sequence[str | PathLike[str]]] | DataFrame,
     kb: Mapping[str, KbInput] | None = None,
     *,
     checkpoint: str | PathLike[str] | None = None,
@@ -96,7 +71,12 @@ def answers(
         query: query text, or the path of a query file; several in a list. A stream that one of
             them registers can be read by the others (not yet if streaming).
         streams: by the query's name for a stream, or its IRI: a path (file, directory, glob), or
-            several. Workers open these paths themselves.
+            several. Workers open these paths themselves. Or any DataFrame of events, a row each,
+            with columns `stream` (name or IRI; rows of other streams are passed over), `time`
+            (timestamp, or integer milliseconds) and `graph` (N-Triples text); `event` (the graph's
+            IRI) and `k` (the event's number among those of its stream and time) may be there. If
+            not, events of equal time are numbered in the order of their texts. A streaming
+            DataFrame needs `checkpoint`; its streams all have to go on, for time to pass.
         kb: by graph IRI: a path, an rdflib.Graph, or the URL of a SPARQL endpoint.
         watermark_ms: how late an event may be, if streaming.
         strict: fail at malformed input and late events, which are otherwise left out with a warning
@@ -113,21 +93,30 @@ def answers(
         QueryError, InputError, UsageError: as `spaseq.run`.
     """
     schema = entailing_schema(ontology, entailment)
-    job = _job(query, streams, kb, time_predicate, triples_per_event, services, schema)
-    if checkpoint is not None:
-        refuse_chains(job.plans)
+    paths, frame = (streams, None) if isinstance(streams, Mapping) else (None, streams)
+    job = _job(query, paths, kb, time_predicate, triples_per_event, services, schema)
+    if frame is not None and frame.isStreaming and checkpoint is None:
+        raise UsageError("a streaming DataFrame of events needs a checkpoint directory")
     if checkpoint is None:
-        output = bounded_output(spark, bounded_solve(spark, job, _process_directory()))
+        solve = bounded_solve(spark, job, _process_directory())
+        given = None if frame is None else frame_solutions(frame, solve)
+        output = bounded_output(spark, solve, solutions=given)
     else:
+        refuse_chains(job.plans)
         state = Checkpoint.open(Path(checkpoint).absolute(), job, watermark_ms, BUCKETS)
-        output = following_output(spark, job, state, watermark_ms)
+        if frame is not None:
+            packed = frame_packs(spark, frame, job, state, watermark_ms)
+            output = sequenced(spark, job, state, packed)
+        else:
+            settings = ArrivalSettings(delay_ms=watermark_ms)
+            output = following_output(spark, job, state, settings)
     names = tuple(plan.name for plan in job.plans)
     return output.mapInArrow(lambda batches: _decoded(batches, names, strict), ANSWER_DDL)
 
 
 def _job(
     query: QueryInput | Sequence[QueryInput],
-    streams: Mapping[str, Any],
+    streams: Mapping[str, Any] | None,
     kb: Mapping[str, KbInput] | None,
     time_predicate: str,
     triples_per_event: int | None,
@@ -140,6 +129,8 @@ def _job(
     )
     knowledge = load_kb(list((kb or {}).items()), services)
     check_kbs(plans, knowledge)
+    if streams is None:
+        return Job(plans, (), knowledge)  # they come in a DataFrame
     options = [
         StreamOptions(
             iri,
@@ -188,9 +179,9 @@ def _decoded(
             if query == SIDE:
                 _note(payload_of(query, payload), strict)
             else:
-                rows.append(_row(names[query], payload))
+                rows.append(row_of(names[query], answer_of(payload)))
         if rows:
-            yield pa.RecordBatch.from_pylist(rows, _ANSWER)
+            yield pa.RecordBatch.from_pylist(rows, ANSWER_SCHEMA)
 
 
 def _note(message: object, strict: bool) -> None:
@@ -201,24 +192,3 @@ def _note(message: object, strict: bool) -> None:
             raise InputError(str(message))
         case BadInput() | LateEvent():
             logging.getLogger("spaseq").warning("%s", message)
-
-
-def _row(name: str, payload: bytes) -> dict[str, Any]:
-    answer = answer_of(payload)
-    trace = [
-        {"gpm": t.gpm, "stream": t.stream, "event": t.event, "time": t.time * 1000, "k": t.k}
-        for t in answer.trace
-    ]
-    return {
-        "query": name,
-        "start": answer.first[0] * 1000,
-        "end": answer.end[0] * 1000,
-        "bindings": list(answer.bindings),
-        "trace": trace,
-        "event": answer.event,
-        "graph": None if answer.graph is None else [_triple(t) for t in answer.graph],
-    }
-
-
-def _triple(triple: Triple) -> dict[str, str]:
-    return dict(zip(_PLACES, triple, strict=True))

@@ -31,6 +31,7 @@ from spaseq.kb.ontology import entailing_schema
 from spaseq.plan.nodes import QueryPlan
 from spaseq.rdf.readers import StreamOptions, reading_threads, resolve_paths
 from spaseq.rdf.vocabulary import GENERATED_AT_TIME
+from spaseq.runtime.arrivals import MAX_BATCH_BYTES, ArrivalSettings
 from spaseq.runtime.binding import bind_streams, check_kbs, split_assignment, stream_names
 from spaseq.runtime.chaining import reading_order, refuse_chains
 from spaseq.runtime.job import Job
@@ -43,6 +44,9 @@ class Follow:
 
     checkpoint: str
     watermark_ms: int
+    idle_ms: int | None
+    growing: bool
+    max_bytes: int
 
 
 @click.command(context_settings={"max_content_width": 100})
@@ -73,6 +77,12 @@ class Follow:
     default="spark",
     show_default=True,
     help="spark: PySpark, no Java needed; local: in this process.",
+)
+@click.option(
+    "--master",
+    metavar="URL",
+    help="The Spark cluster to run on, such as spark://host:7077; this package travels with the "
+    "run. A local session if not given.",
 )
 @click.option("--out", default="-", show_default=True, metavar="FILE|-", help="Where answers go.")
 @click.option(
@@ -112,6 +122,26 @@ class Follow:
     help="How late an event may be with --follow, for example '5 SECONDS'.",
 )
 @click.option(
+    "--idle",
+    type=DURATION,
+    help="With --follow: a stream without new input for so long no longer holds the others back; "
+    "what it brings later counts as late behind them. Off by default.",
+)
+@click.option(
+    "--growing",
+    is_flag=True,
+    help="With --follow: files may be appended to. The last event of a file is taken when "
+    "something follows it, or after 10 seconds without a change.",
+)
+@click.option(
+    "--max-bytes-per-batch",
+    type=click.IntRange(1),
+    default=MAX_BATCH_BYTES,
+    show_default=True,
+    metavar="N",
+    help="With --follow: about how many bytes of each stream a batch takes.",
+)
+@click.option(
     "--time-predicate",
     default=GENERATED_AT_TIME,
     show_default=True,
@@ -148,6 +178,7 @@ def run(
     ontologies: tuple[str, ...],
     entailment: str | None,
     runtime: str,
+    master: str | None,
     out: str,
     form: str,
     bad: str | None,
@@ -156,6 +187,9 @@ def run(
     follow: bool,
     checkpoint: str | None,
     watermark: int,
+    idle: int | None,
+    growing: bool,
+    max_bytes_per_batch: int,
     time_predicate: str,
     triples_per_event: int | None,
     limit_per_event: int | None,
@@ -181,7 +215,11 @@ def run(
         keep_arrow_from_pandas()
     plans = reading_order(plan_files(queries, entailing_schema(ontologies, entailment)))
     check_format(form, plans)
-    following = _following(follow, checkpoint, watermark, runtime, out)
+    if master is not None and runtime == "local":
+        raise UsageError("--master goes with --runtime spark")
+    following = _following(
+        follow, checkpoint, watermark, idle, growing, max_bytes_per_batch, runtime
+    )
     if following is not None:
         refuse_chains(plans)
     with ExitStack() as stack:
@@ -201,9 +239,9 @@ def run(
         check_kbs(plans, job.knowledge)
         try:
             if following is not None:
-                _follow(job, following, sides, out, form, verbose)
+                _follow(job, following, sides, out, form, master, verbose)
             else:
-                with closing(_answers(job, runtime, verbose)) as answers:
+                with closing(_answers(job, runtime, master, verbose)) as answers:
                     _write(job, answers, stack.enter_context(_output(out)), form)
         finally:
             progress.clear()
@@ -213,44 +251,62 @@ def run(
         sides.report()
 
 
-def _answers(job: Job, runtime: str, verbose: bool) -> Any:
+def _answers(job: Job, runtime: str, master: str | None, verbose: bool) -> Any:
     if runtime == "local":
         from spaseq.runtime import local
 
         return local.run(job)
     from spaseq.runtime import spark
 
-    return spark.run(job, verbose=verbose)
+    return spark.run(job, master=master, verbose=verbose)
 
 
 def _follow(
-    job: Job, follow: Follow, sides: SideOutputs, out: str, form: str, verbose: bool
+    job: Job,
+    follow: Follow,
+    sides: SideOutputs,
+    out: str,
+    form: str,
+    master: str | None,
+    verbose: bool,
 ) -> None:
     from spaseq.runtime import spark_follow
 
+    settings = ArrivalSettings(
+        max_bytes=follow.max_bytes,
+        delay_ms=follow.watermark_ms,
+        idle_ms=follow.idle_ms,
+        growing=follow.growing,
+    )
+    options = spark_follow.FollowOptions(Path(follow.checkpoint), settings)
     spark_follow.run(
-        job,
-        checkpoint=follow.checkpoint,
-        watermark_ms=follow.watermark_ms,
-        out=out,
-        form=form,
-        verbose=verbose,
-        sides=sides.files(),
+        job, options, out=out, form=form, master=master, verbose=verbose, sides=sides.files()
     )
 
 
 def _following(
-    follow: bool, checkpoint: str | None, watermark: int, runtime: str, out: str
+    follow: bool,
+    checkpoint: str | None,
+    watermark: int,
+    idle: int | None,
+    growing: bool,
+    max_bytes: int,
+    runtime: str,
 ) -> Follow | None:
     if not follow:
-        if checkpoint:
-            raise UsageError("--checkpoint goes with --follow")
+        for given, option in (
+            (checkpoint, "--checkpoint"),
+            (idle, "--idle"),
+            (growing, "--growing"),
+        ):
+            if given:
+                raise UsageError(f"{option} goes with --follow")
         return None
     if runtime == "local":
         raise UsageError("--follow runs on Spark; leave --runtime local out")
     if not checkpoint:
         raise UsageError("--follow needs --checkpoint DIR, where it keeps its state")
-    return Follow(checkpoint, watermark)
+    return Follow(checkpoint, watermark, idle, growing, max_bytes)
 
 
 def _streams(

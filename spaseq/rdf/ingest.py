@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import IO, Protocol
 
 from spaseq.rdf.arenas import ArenaPool
@@ -26,6 +27,13 @@ from spaseq.rdf.terms import iri_text
 _POOL = ArenaPool(most=4)
 
 
+@dataclass(slots=True)
+class Lines:
+    """Counts the lines of a file: the number of the one that follows."""
+
+    following: int = 1
+
+
 class _Events(Protocol):
     """Makes events of the statements of one file."""
 
@@ -40,8 +48,13 @@ def line_events(
     counter: InstantCounter,
     arrival: Callable[[], int],
     on_bad: OnBad,
+    lines: Lines | None = None,
 ) -> Iterator[EventBatch]:
-    """The events of an N-Quads or N-Triples file, as `read_file` gives them."""
+    """The events of an N-Quads or N-Triples file, as `read_file` gives them.
+
+    `lines` is given where `data` begins amid the file, and counts on.
+    """
+    lines = lines or Lines()
     asked = options.predicates
     time = iri_text(options.time_predicate)
     rest = [] if asked is None else [p for p in map(iri_text, asked) if p != time]
@@ -61,27 +74,34 @@ def line_events(
         events = SizedEvents(batches, file.path, size, clock, on_bad)
         cut = after_sized_events(size)
     is_cut = False
-    for statements, line, is_cut in line_statements(data, file.path, reader, cut, threads, on_bad):
+    read = line_statements(data, file.path, reader, cut, threads, on_bad, lines)
+    for statements, line, is_cut in read:
         yield from events.add(statements, line, is_cut)
         del statements  # so that its memory can be used again
     yield from events.finish(is_cut)
 
 
 def line_statements(
-    data: IO[bytes], file: str, reader: StatementReader, cut: Cut, threads: int, on_bad: OnBad
+    data: IO[bytes],
+    file: str,
+    reader: StatementReader,
+    cut: Cut,
+    threads: int,
+    on_bad: OnBad,
+    lines: Lines | None = None,
 ) -> Iterator[tuple[Statements, int, bool]]:
     """(the statements of a piece, the number of its first line, whether the file cannot be read
     beyond it) for each piece of a file, whose malformed lines are reported before."""
-    line = 1
+    lines = lines or Lines()
     for piece, statements in _in_order(reader.read, pieces(data, file, reader.pool, cut), threads):
+        line = lines.following
+        lines.following = line + statements.lines
         if piece.fault is not None:
             reason = f"the rest of the file cannot be read: {piece.fault}"
-            on_bad(BadInput(file, line + statements.lines, reason))
+            on_bad(BadInput(file, lines.following, reason))
         for bad in statements.bad:
             on_bad(BadInput(file, line + bad.line, bad.reason, bad.text))
-        following = line + statements.lines
         yield statements, line, piece.fault is not None
-        line = following
         del statements
 
 

@@ -56,6 +56,27 @@ class InstantCounter:
         self._add(distinct, counts.astype(np.int64))
         return (before[inverse] + rank).astype(np.int32)
 
+    def skip(self, times: Int64s) -> tuple[Int64s, Int64s]:
+        """Pass over n more events: those of their times that came before, and how often they did.
+
+        `InstantCounter.after` of the two numbers these n events as this counter would have.
+        """
+        if not len(times):
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        distinct, counts = np.unique(times, return_counts=True)
+        before = self._seen(distinct)
+        self._add(distinct, counts.astype(np.int64))
+        known = before > 0
+        return distinct[known], before[known]
+
+    @classmethod
+    def after(cls, times: Int64s, counts: Int64s) -> InstantCounter:
+        """A counter that has had so many events at these ascending times."""
+        counter = cls()
+        if len(times):
+            counter._add(times, counts.copy())
+        return counter
+
     def _seen(self, distinct: Int64s) -> Int64s:
         """How many events there were at each of these ascending times."""
         before = np.zeros(len(distinct), np.int64)

@@ -1,7 +1,9 @@
-"""Which files of which stream have been taken in which batch, written down before they are read.
+"""What of which stream has been taken in which batch, written down before it is read.
 
-A batch, once written, never changes, so that a batch that is run again reads the same files in the
-same order. Files are taken once, by name; those found together come in order of modification time.
+A batch, once written, never changes, so that a batch that is run again reads the same bytes in the
+same order, with the same judgement on lateness. Files found together come in order of modification
+time. A file is taken once, by name; if files are said to grow, what has been added since is taken,
+but for the last event, to which more may belong.
 """
 
 from __future__ import annotations
@@ -9,32 +11,95 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from glob import glob, has_magic
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
+from spaseq.errors import InputError, RunError
+from spaseq.rdf.inputs import Format
+from spaseq.rdf.ranges import FileRange, divide, is_divisible, last_place, places, survey
 from spaseq.rdf.readers import InputFile, StreamOptions, resolve_paths
+from spaseq.runtime.stream_clock import StreamClock
+from spaseq.runtime.works import RANGE_BYTES
 
 COMPACT_EVERY = 50
 """Batches between two lists of everything that has been taken."""
 
+MAX_BATCH_BYTES = 64 * 2**20
+SETTLE_MS = 10_000
+
+WHOLE = -1
+"""How far a file that cannot be divided has been taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArrivalSettings:
+    """How input is taken.
+
+    `max_bytes` bounds a batch, per stream; a file that cannot be divided is still taken whole.
+    `delay_ms` is how far an event may be behind the greatest time of its stream. A stream without
+    new input for `idle_ms` no longer holds the others back. With `growing`, files may be appended
+    to; their last event is taken when something follows it, or after `settle_ms` without a change.
+    """
+
+    max_bytes: int = MAX_BATCH_BYTES
+    range_bytes: int = RANGE_BYTES
+    delay_ms: int = 0
+    idle_ms: int | None = None
+    growing: bool = False
+    settle_ms: int = SETTLE_MS
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A range taken in a batch; where the stream stood before it; how many lines it has.
+
+    `size` is the file's when it was found, all of which is to be taken.
+    """
+
+    part: FileRange
+    clock: StreamClock
+    lines: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class StreamArrivals:
+    """What a batch has of one stream.
+
+    `clock` is where the stream stands after it; `since` when (ms) it last had new input.
+    """
+
+    taken: tuple[Taken, ...]
+    clock: StreamClock
+    since: int
+
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """The files of one batch, by stream, and the time (ms) at which they were found."""
+    """A batch, by stream, and the time (ms) at which it was found."""
 
     at: int
-    files: tuple[tuple[str, ...], ...]
+    streams: tuple[StreamArrivals, ...]
 
 
 class Found(NamedTuple):
-    """A file that waits to be taken, ordered as files are taken."""
+    """Bytes begin:end of a file that wait to be taken, ordered as they are taken."""
 
     modified_ns: int
     path: str
+    file: InputFile
+    begin: int
+    end: int
+    line: int
     size: int
+
+
+Bounds: TypeAlias = Sequence[Mapping[str, int]]
+"""By stream and path: how far a file may be taken."""
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -61,42 +126,75 @@ class ArrivalLog:
     """The batches so far, numbered from 1, in files of a directory of their own."""
 
     def __init__(
-        self, directory: Path, streams: Sequence[StreamOptions], max_bytes: int = 64 * 2**20
+        self,
+        directory: Path,
+        streams: Sequence[StreamOptions],
+        settings: ArrivalSettings | None = None,
+        wall: Callable[[], float] = time.time,
     ) -> None:
-        """`max_bytes` bounds a batch, per stream; a single larger file is still taken."""
-        self._directory, self._streams, self._max_bytes = directory, tuple(streams), max_bytes
-        self._taken: list[set[str]] = []
+        self._directory, self._streams = directory, tuple(streams)
+        self._settings = settings or ArrivalSettings()
+        self._wall = wall
+        self._started = int(wall() * 1000)
+        self._taken: list[
+            dict[str, list[int]]
+        ] = []  # path -> [bytes or WHOLE, following line, size]
         self._upto = -1  # the batch that `_taken` stands at; -1: not read yet
         directory.mkdir(parents=True, exist_ok=True)
 
     def batch(self, number: int) -> Arrivals:
-        """What a batch holds."""
-        at, files = json.loads(self._path(number).read_text("utf-8"))
-        return Arrivals(at, tuple(tuple(f) for f in files))
+        """What a batch holds.
+
+        Raises:
+            RunError: the log is damaged.
+        """
+        path = self._path(number)
+        try:
+            at, streams = json.loads(path.read_text("utf-8"))
+            return Arrivals(at, tuple(_stream_of(s) for s in streams))
+        except (OSError, ValueError) as error:
+            raise RunError(f"the checkpoint is damaged: {path}: {error}") from error
+
+    def clocks(self, number: int) -> list[StreamClock]:
+        """Where the streams stand after a batch."""
+        return [s.clock for s in self._standing(number).streams]
 
     def waiting(self, after: int) -> list[list[Found]]:
-        """The files, by stream, that are there and not taken up to batch `after`."""
+        """What is there, by stream, and not taken up to batch `after`."""
         self._load(after)
-        return [
-            _found([f.path for f in present_files(options) if f.path not in taken])
-            for options, taken in zip(self._streams, self._taken, strict=True)
-        ]
+        pairs = zip(self._streams, self._taken, strict=True)
+        return [self._found(options, taken) for options, taken in pairs]
 
-    def take(self, after: int, among: Sequence[frozenset[str]] | None = None) -> int:
-        """The number of the batch that follows `after`: one with new files, or `after` if none.
+    def bounds(self, after: int) -> Bounds:
+        """How far what is there now goes, for `take`."""
+        return [{f.path: f.end for f in files} for files in self.waiting(after)]
 
-        `among` restricts what may be taken, by stream.
+    def take(self, after: int, among: Bounds | None = None, max_bytes: float | None = None) -> int:
+        """The number of the batch that follows `after`, or `after` if there is nothing new.
+
+        `among` restricts what may be taken; `max_bytes` overrides the setting.
         """
         if self._path(after + 1).exists():
             return after + 1  # written by a run that ended before it could use it
         waiting = self.waiting(after)
         if among is not None:
             pairs = zip(waiting, among, strict=True)
-            waiting = [[f for f in files if f.path in allowed] for files, allowed in pairs]
-        chosen = [self._bounded(w) for w in waiting]
-        if not any(chosen):
+            waiting = [[_within(f, b[f.path]) for f in w if f.path in b] for w, b in pairs]
+        limit = self._settings.max_bytes if max_bytes is None else max_bytes
+        before = self._standing(after)
+        at = int(self._wall() * 1000)
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            streams = [
+                self._stream(options, found, limit, stood, at, pool)
+                for options, found, stood in zip(
+                    self._streams, waiting, before.streams, strict=True
+                )
+            ]
+        raised = self._raise_idle(streams, at)
+        if not raised and not any(s.taken for s in streams):
             return after
-        write_atomically(self._path(after + 1), json.dumps([int(time.time() * 1000), chosen]))
+        entry = [at, [_stream_json(s) for s in streams]]
+        write_atomically(self._path(after + 1), json.dumps(entry))
         return after + 1
 
     def forget(self, before: int) -> None:
@@ -107,36 +205,129 @@ class ArrivalLog:
             if number < min(before, compacted):
                 path.unlink(missing_ok=True)
 
-    def _bounded(self, files: list[Found]) -> list[str]:
-        total, chosen = 0, list[str]()
-        for file in files:
-            total += file.size
-            if chosen and total > self._max_bytes:
-                break
-            chosen.append(file.path)
+    def _standing(self, number: int) -> Arrivals:
+        """A batch, or what stands before the first."""
+        if number:
+            return self.batch(number)
+        fresh = [
+            StreamArrivals((), StreamClock(self._settings.delay_ms), self._started)
+            for _ in self._streams
+        ]
+        return Arrivals(self._started, tuple(fresh))
+
+    # --- what is there ----------------------------------------------------------------------------
+
+    def _found(self, options: StreamOptions, taken: Mapping[str, list[int]]) -> list[Found]:
+        """What waits in files that are still there, by modification time, then name."""
+        found = []
+        for file in present_files(options):
+            known = taken.get(file.path)
+            grows = self._settings.growing and is_divisible(file)
+            begin, line, size = known or (0, 1, 0)
+            if known is not None and (begin == WHOLE or (begin >= size and not grows)):
+                continue
+            try:
+                status = os.stat(file.path)
+            except FileNotFoundError:
+                continue
+            end = size if known is not None and not grows else status.st_size
+            if grows and begin < end and not self._is_settled(status):
+                end = last_place(file, options, begin, end)
+            if begin < end or not (grows or known):
+                found.append(Found(status.st_mtime_ns, file.path, file, begin, end, line, end))
+        return sorted(found, key=lambda f: f[:2])
+
+    def _is_settled(self, status: os.stat_result) -> bool:
+        return self._wall() * 1000 - status.st_mtime_ns / 1e6 >= self._settings.settle_ms
+
+    # --- what is taken ----------------------------------------------------------------------------
+
+    def _stream(
+        self,
+        options: StreamOptions,
+        waiting: list[Found],
+        limit: float,
+        stood: StreamArrivals,
+        at: int,
+        pool: ThreadPoolExecutor,
+    ) -> StreamArrivals:
+        chosen = self._bounded(options, waiting, limit)
+        clock = StreamClock.of_json(stood.clock.as_json())
+        ranges = [part for found in chosen for part in self._ranges(options, found)]
+        taken = []
+        surveys = pool.map(survey, ranges, [options] * len(ranges))
+        following = {f.path: f.line for f in chosen}
+        sizes = {f.path: f.size for f in chosen}
+        for part, known in zip(ranges, surveys, strict=True):
+            line = following[part.file.path]
+            following[part.file.path] = line + known.lines
+            before, size = clock.before(known.times), sizes[part.file.path]
+            taken.append(Taken(replace(part, line=line), before, known.lines, size))
+            clock.pass_over(known.times)
+        return StreamArrivals(tuple(taken), clock, at if taken else stood.since)
+
+    def _bounded(self, options: StreamOptions, waiting: list[Found], limit: float) -> list[Found]:
+        total, chosen = 0, list[Found]()
+        for found in waiting:
+            left, size = limit - total, found.end - found.begin
+            if size > left:
+                if chosen:
+                    break
+                found = _first_bytes(found, options, int(left))
+            total += size
+            chosen.append(found)
         return chosen
+
+    def _ranges(self, options: StreamOptions, found: Found) -> list[FileRange]:
+        if not is_divisible(found.file):
+            return [FileRange(found.file)]
+        step = self._settings.range_bytes
+        try:
+            return divide(found.file, options, found.begin, found.end, step)
+        except InputError:  # it is gone; whoever reads it will say so
+            return [FileRange(found.file, found.begin, found.end)]
+
+    def _raise_idle(self, streams: Sequence[StreamArrivals], at: int) -> bool:
+        """Let the watermarks of idle streams follow those of the others; whether one has risen."""
+        idle_ms = self._settings.idle_ms
+        if idle_ms is None:
+            return False
+        idle = [s for s in streams if at - s.since >= idle_ms]
+        busy = [s.clock.watermark for s in streams if at - s.since < idle_ms]
+        if not idle or None in busy:
+            return False
+        known = [m for m in (busy or [s.clock.watermark for s in idle]) if m is not None]
+        if not known:
+            return False
+        to = min(known) if busy else max(known)  # nobody is left to wait for if all are idle
+        risen = [s for s in idle if s.clock.watermark is None or s.clock.watermark < to]
+        for stream in risen:
+            stream.clock.raise_to(to)
+        return bool(risen)
+
+    # --- what has been taken ----------------------------------------------------------------------
 
     def _load(self, upto: int) -> None:
         if self._upto == -1 or self._upto > upto:
             self._upto = max((c for c in self._compacted() if c <= upto), default=0)
-            self._taken = [set() for _ in self._streams]
+            self._taken = [{} for _ in self._streams]
             if self._upto:
-                lists = json.loads(self._path(self._upto, ".taken").read_text("utf-8"))
-                self._taken = [set(names) for names in lists]
+                self._taken = json.loads(self._path(self._upto, ".taken").read_text("utf-8"))
         for number in range(self._upto + 1, upto + 1):
-            for taken, files in zip(self._taken, self.batch(number).files, strict=True):
-                taken.update(files)
+            for taken, stream in zip(self._taken, self.batch(number).streams, strict=True):
+                for t in stream.taken:
+                    end = WHOLE if t.part.end is None else t.part.end
+                    taken[t.part.file.path] = [end, t.part.line + t.lines, t.size]
             self._upto = number
             if number % COMPACT_EVERY == 0:
                 self._compact(number)
 
     def _compact(self, number: int) -> None:
         """List everything taken. A file that is gone cannot be found again, so it is left out."""
-        for options, taken in zip(self._streams, self._taken, strict=True):
-            taken &= {f.path for f in present_files(options)}
-        write_atomically(
-            self._path(number, ".taken"), json.dumps([sorted(names) for names in self._taken])
-        )
+        for i, options in enumerate(self._streams):
+            present = {f.path for f in present_files(options)}
+            self._taken[i] = {p: t for p, t in self._taken[i].items() if p in present}
+        write_atomically(self._path(number, ".taken"), json.dumps(self._taken))
 
     def _compacted(self) -> list[int]:
         return [int(p.name.split(".")[0]) for p in self._directory.glob("[0-9]*.taken.json")]
@@ -145,13 +336,44 @@ class ArrivalLog:
         return self._directory / f"{number}{kind}.json"
 
 
-def _found(paths: Sequence[str]) -> list[Found]:
-    """The files that are still there, in order of modification time, then name."""
-    found = []
-    for path in paths:
-        try:
-            status = os.stat(path)
-        except FileNotFoundError:
-            continue
-        found.append(Found(status.st_mtime_ns, path, status.st_size))
-    return sorted(found)
+def _within(found: Found, end: int) -> Found:
+    return found._replace(end=min(found.end, end))
+
+
+def _first_bytes(found: Found, options: StreamOptions, size: int) -> Found:
+    """The first events of a file, about so many bytes; all of it if it cannot be divided."""
+    if not is_divisible(found.file):
+        return found
+    try:
+        cut = next(places(found.file, options, found.begin, found.end, max(size, 1)), None)
+    except InputError:  # it is gone; whoever reads it will say so
+        cut = None
+    return found if cut is None else found._replace(end=cut)
+
+
+def _stream_json(stream: StreamArrivals) -> list[Any]:
+    taken = [
+        [
+            t.part.file.path,
+            t.part.file.format.value,
+            t.part.begin,
+            t.part.end,
+            t.part.line,
+            t.lines,
+            t.size,
+            t.clock.as_json(),
+        ]
+        for t in stream.taken
+    ]
+    return [taken, stream.clock.as_json(), stream.since]
+
+
+def _stream_of(value: list[Any]) -> StreamArrivals:
+    taken, clock, since = value
+    return StreamArrivals(tuple(_taken_of(t) for t in taken), StreamClock.of_json(clock), since)
+
+
+def _taken_of(value: list[Any]) -> Taken:
+    path, form, begin, end, line, lines, size, clock = value
+    part = FileRange(InputFile(path, Format(form)), begin, end, line)
+    return Taken(part, StreamClock.of_json(clock), lines, size)

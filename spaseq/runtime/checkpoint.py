@@ -1,8 +1,8 @@
 """The directory in which a followed run keeps what it needs to go on where it ended.
 
 `spaseq.json` says what the state belongs to; `spark/` is Structured Streaming's own checkpoint;
-`arrivals/` the files that were taken; `clocks/` where each stream's time stands; `output.json` how
-far output files had come at the start of the last batch.
+`arrivals/` what was taken of which file and where each stream's time stood; `output.json` how far
+output files had come at the start of the last batch.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ from spaseq.errors import RunError, UsageError
 from spaseq.runtime.arrivals import write_atomically
 from spaseq.runtime.job import Job
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Version of everything in the directory but Spark's own part."""
 
 
@@ -28,6 +29,7 @@ class Checkpoint:
     """The directory, and what is fixed for as long as it is used."""
 
     directory: Path
+    id: str  # no other checkpoint has it
     buckets: int
     resumed: bool
 
@@ -50,22 +52,19 @@ class Checkpoint:
             if manifest.exists():
                 found = json.loads(manifest.read_text("utf-8"))
                 _check(directory, found, wanted)
-                return cls(directory, found["buckets"], resumed=True)
+                return cls(directory, found["id"], found["buckets"], resumed=True)
             if any(p.name[0] != "." for p in directory.iterdir()):
                 raise UsageError(f"{directory} is not empty and not a checkpoint of spaseq")
-            text = json.dumps({**wanted, "buckets": buckets}, indent=2)
+            name = uuid.uuid4().hex
+            text = json.dumps({**wanted, "id": name, "buckets": buckets}, indent=2)
             write_atomically(manifest, text + "\n")
         except (OSError, ValueError) as error:
             raise RunError(f"checkpoint {directory}: {error}") from error
-        return cls(directory, buckets, resumed=False)
+        return cls(directory, name, buckets, resumed=False)
 
     @property
     def arrivals(self) -> Path:
         return self.directory / "arrivals"
-
-    @property
-    def clocks(self) -> Path:
-        return self.directory / "clocks"
 
     @property
     def spark(self) -> Path:

@@ -38,8 +38,11 @@ class Stats:
     bad: int = 0
     late: int = 0
     seconds: float = 0.0
-    watermark: int | None = None  # ms
+    watermark: int | None = None  # ms, the least of all streams'
+    watermarks: dict[str, int | None] = field(default_factory=dict)  # by stream that is followed
     stages: dict[str, float] = field(default_factory=dict)
+    live_runs: dict[str, int] = field(default_factory=dict)  # by query that is followed
+    state_bytes: dict[str, int] = field(default_factory=dict)  # likewise
 
     def add(self, stage: str, seconds: float) -> None:
         """Add work done in a stage."""

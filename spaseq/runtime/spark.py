@@ -30,10 +30,11 @@ from spaseq.rdf.batches import BadInput
 from spaseq.runtime.chaining import sources
 from spaseq.runtime.job import Job, LateEvent, Stats
 from spaseq.runtime.spark_chain import chained_output
-from spaseq.runtime.spark_rows import OUTPUT_DDL, Message, payload_of, solution_ddl, widest
+from spaseq.runtime.spark_rows import OUTPUT_DDL, Message, payload_of, solution_ddl
 from spaseq.runtime.spark_sequence import run_sequences
 from spaseq.runtime.spark_session import session
 from spaseq.runtime.spark_solve import BoundedSolve, ProgressFile, StoredKnowledge
+from spaseq.runtime.spark_source import RdfDataSource, source_options
 
 PIECE_BYTES = 64 * 2**20
 """Answers come to the driver in sorted pieces of about this size."""
@@ -45,13 +46,19 @@ T = TypeVar("T")
 
 
 def run(
-    job: Job, *, spark: Any = None, partitions: int | None = None, verbose: bool = False
+    job: Job,
+    *,
+    spark: Any = None,
+    master: str | None = None,
+    partitions: int | None = None,
+    verbose: bool = False,
 ) -> Generator[tuple[int, Answer]]:
     """Evaluate a job whose streams end, on Spark.
 
     Args:
         job: what to run; its `stats` are filled as the run goes, its functions called from here.
         spark: the session; the process's own (see `spark_session.session`) if not given.
+        master: a cluster's URL, if the session is started here.
         partitions: parallel tasks of stage 2; the session's parallelism if not given.
         verbose: show Spark's own messages, if the session is started here.
 
@@ -65,7 +72,7 @@ def run(
     with ExitStack() as stack:
         workplace = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="spaseq-")))
         with spark_errors():
-            spark = spark or session(verbose=verbose)
+            spark = spark or session(master=master, verbose=verbose)
             solve = bounded_solve(spark, job, workplace, partitions)
 
             def keep(frame: Any) -> Any:
@@ -101,17 +108,22 @@ def bounded_solve(
 
 
 def bounded_output(
-    spark: Any, solve: BoundedSolve, keep: Callable[[Any], Any] = lambda frame: frame
+    spark: Any,
+    solve: BoundedSolve,
+    keep: Callable[[Any], Any] = lambda frame: frame,
+    solutions: Any = None,
 ) -> Any:
     """The DataFrame of `OUTPUT` rows of both stages; each (query, bucket) has its own in order.
 
-    `keep` is called for DataFrames that are used more than once, and may persist them.
+    `keep` is called for DataFrames that are used more than once, and may persist them. `solutions`
+    is stage 1's DataFrame; over the files of `solve.streams` if not given.
     """
-    plans, count = solve.plans, len(solve.streams)
-    width = widest(plan.columns for plan in plans)
-    solutions = spark.range(0, count, 1, max(1, count)).mapInArrow(
-        lambda batches: solve.run(batches), solution_ddl(width)
-    )
+    plans = solve.plans
+    if solutions is None:
+        spark.dataSource.register(RdfDataSource)
+        works = spark.read.format("rdf").options(**source_options(solve.streams, solve.directory))
+        ddl = solution_ddl(solve.width)
+        solutions = works.load().mapInArrow(lambda batches: solve.run(batches), ddl)
 
     limit, knowledge = solve.limit_per_event, solve.knowledge
 
@@ -259,7 +271,7 @@ def _finished(future: Future[Any]) -> bool:
 
 
 def _progress(job: Job, directory: str | None, started: float) -> None:
-    files = Path(directory).glob("stream-*[0-9]") if directory is not None else ()
+    files = Path(directory).glob("work-*[0-9]") if directory is not None else ()
     known = [ProgressFile(path).read() for path in files]
     job.stats.events = sum(s.events for s in known)
     job.stats.triples = sum(s.triples for s in known)

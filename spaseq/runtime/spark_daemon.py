@@ -1,15 +1,49 @@
 """The process from which Spark forks its Python workers, with the package already imported.
 
 Without it every worker imports numpy, pandas, Arrow and this package anew, half a second each.
+
+On a cluster the package may have been shipped with the application, into a directory that lasts as
+long as an executor. It is then moved to one that stays, because that is where the compiled kernels
+are found again by the next executor, and started from there.
 """
 
 from __future__ import annotations
 
-from pyspark.daemon import manager
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
 
-import spaseq.runtime.spark_follow_stages
-import spaseq.runtime.spark_sequence
-import spaseq.runtime.spark_solve  # noqa: F401
+SHIPPED = "SPASEQ_SHIPPED"  # as in `shipping`, which need not be importable here
+
+
+def _settle(digest: str) -> None:
+    """Go on from the lasting copy of the package, which is made if need be."""
+    del os.environ[SHIPPED]
+    source = Path(__file__).absolute().parents[2]
+    place = Path(tempfile.gettempdir(), f"spaseq-{os.getuid()}", digest)
+    if not place.is_dir():
+        place.parent.mkdir(mode=0o700, exist_ok=True)
+        copy = Path(tempfile.mkdtemp(dir=place.parent))
+        shutil.copytree(source / "spaseq", copy / "spaseq", ignore=shutil.ignore_patterns("__py*"))
+        try:
+            copy.rename(place)
+        except OSError:  # another executor was faster
+            shutil.rmtree(copy)
+    others = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(place), *others])
+    os.execv(sys.executable, [sys.executable, "-m", "spaseq.runtime.spark_daemon", *sys.argv[1:]])
+
 
 if __name__ == "__main__":
+    if SHIPPED in os.environ:
+        _settle(os.environ[SHIPPED])
+
+    from pyspark.daemon import manager
+
+    import spaseq.runtime.spark_sequence
+    import spaseq.runtime.spark_solve
+    import spaseq.runtime.spark_state  # noqa: F401
+
     manager()

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import os
 import queue
+import signal
 import sys
 import threading
 import time
 from collections.abc import Generator, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, TextIO
@@ -22,15 +23,16 @@ from typing import Any, Protocol, TextIO
 from spaseq.algebra.answers import Answer
 from spaseq.errors import InputError, UsageError
 from spaseq.rdf.readers import StreamOptions
-from spaseq.runtime.arrivals import present_files
+from spaseq.runtime.arrivals import ArrivalSettings, present_files
 from spaseq.runtime.chaining import refuse_chains
 from spaseq.runtime.checkpoint import Checkpoint, OutputPositions
 from spaseq.runtime.job import Job, Stats
 from spaseq.runtime.spark import ship_functions, spark_errors, store_knowledge, take_message
-from spaseq.runtime.spark_follow_stages import PACKED_DDL, STATE_DDL, FollowSequence, FollowSolve
+from spaseq.runtime.spark_follow_stages import PACKED_DDL, FollowSolve
 from spaseq.runtime.spark_rows import OUTPUT_DDL, Message, payload_of
 from spaseq.runtime.spark_session import session
 from spaseq.runtime.spark_source import RdfDataSource, source_options
+from spaseq.runtime.spark_state import FollowSequence
 from spaseq.sinks import open_sink
 
 TRIGGER_MS = 200
@@ -39,7 +41,16 @@ TRIGGER_MS = 200
 BUCKETS = 8
 """Into how many buckets stage 2 of a query with a key is split; fixed when a checkpoint is made."""
 
+STATE_SETTINGS = {
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+}
+"""What the state store has to be, so that a batch writes no more than what it changed."""
+
 _POLL_SECONDS = 0.2
+_SETTLE_POLLS = 200
 
 
 class BatchOutput(Protocol):
@@ -54,18 +65,22 @@ class BatchOutput(Protocol):
 class FollowOptions:
     """How a job is followed.
 
-    `watermark_ms` is how far an event may be behind the greatest time of its stream; `until_done`
-    ends the run when all that was there at its start has been worked off.
+    `until_done` ends the run when all that was there at its start has been worked off.
     """
 
     checkpoint: Path
-    watermark_ms: int = 0
+    arrivals: ArrivalSettings = field(default_factory=ArrivalSettings)
     until_done: bool = False
     trigger_ms: int = TRIGGER_MS
 
 
 def follow(
-    job: Job, options: FollowOptions, *, output: BatchOutput | None = None, spark: Any = None
+    job: Job,
+    options: FollowOptions,
+    *,
+    output: BatchOutput | None = None,
+    spark: Any = None,
+    stop: threading.Event | None = None,
 ) -> Generator[tuple[int, Answer]]:
     """Evaluate a job over files that keep arriving in its streams' directories.
 
@@ -77,6 +92,7 @@ def follow(
         job: what to run; `on_bad` and `on_late` are called between `output.begin` and `output.end`.
         output: told of the batches' boundaries.
         spark: the session; the process's own if not given.
+        stop: once set, the run ends when the batch in hand is done.
 
     Yields:
         (number of the query, answer), each query's in the order of LANGUAGE section 3.
@@ -91,12 +107,14 @@ def follow(
     job = replace(job, streams=tuple(_absolute(s) for s in job.streams))
     for stream in job.streams:
         present_files(stream)
-    checkpoint = Checkpoint.open(options.checkpoint, job, options.watermark_ms, BUCKETS)
+    checkpoint = Checkpoint.open(options.checkpoint, job, options.arrivals.delay_ms, BUCKETS)
     with spark_errors():
         handover = _Handover()
         query = _start(spark or session(), job, options, checkpoint, handover)
         try:
-            yield from _Delivery(job, output).all(_batches(query, handover))
+            yield from _Delivery(job, output).all(
+                _batches(query, handover, stop or threading.Event())
+            )
         finally:
             handover.stop()
             query.stop()
@@ -104,25 +122,24 @@ def follow(
 
 def run(
     job: Job,
+    options: FollowOptions,
     *,
-    checkpoint: str,
-    watermark_ms: int,
     out: str,
     form: str,
     verbose: bool = False,
     sides: dict[str, TextIO] | None = None,
-    until_done: bool = False,
+    master: str | None = None,
 ) -> None:
     """`follow`, with the answers written to a file or `-`; a resumed run goes on with the file.
 
     `sides` are further output files, open for appending, that go back with `out` when a batch is
-    run again.
+    run again. `master` is a cluster's URL. An interrupt (SIGINT) ends the run after the batch.
     """
     if form == "json":
         raise UsageError("--format json has an end, which --follow has not; use jsonl, csv or tsv")
-    options = FollowOptions(Path(checkpoint), watermark_ms, until_done)
-    resumed = Checkpoint.open(options.checkpoint, job, watermark_ms, BUCKETS).resumed
-    spark = session(verbose=verbose)
+    delay_ms = options.arrivals.delay_ms
+    resumed = Checkpoint.open(options.checkpoint, job, delay_ms, BUCKETS).resumed
+    spark = session(master=master, verbose=verbose)
     with ExitStack() as stack:
         file = sys.stdout if out == "-" else stack.enter_context(_opened(out, resumed))
         for side in () if resumed else (sides or {}).values():
@@ -132,7 +149,8 @@ def run(
         if out == "-" or not os.stat(out).st_size:
             sink.open()
         output = OutputPositions(options.checkpoint, files)
-        for query, answer in follow(job, options, output=output, spark=spark):
+        stop = stack.enter_context(_until_interrupted())
+        for query, answer in follow(job, options, output=output, spark=spark, stop=stop):
             sink.write(job.plans[query].name, answer)
 
 
@@ -159,7 +177,7 @@ def _start(
 ) -> Any:
     """The running StreamingQuery."""
     writer = (
-        following_output(spark, job, checkpoint, options.watermark_ms)
+        following_output(spark, job, checkpoint, options.arrivals)
         .writeStream.foreachBatch(handover.take)
         .option("checkpointLocation", str(checkpoint.spark))
         .outputMode("append")
@@ -169,26 +187,29 @@ def _start(
     return writer.trigger(processingTime=f"{options.trigger_ms} milliseconds").start()
 
 
-def following_output(spark: Any, job: Job, checkpoint: Checkpoint, watermark_ms: int) -> Any:
+def following_output(
+    spark: Any, job: Job, checkpoint: Checkpoint, settings: ArrivalSettings
+) -> Any:
     """The streaming DataFrame of `OUTPUT` rows: messages, and answers that have become final."""
     ship_functions()
-    checkpoint.clocks.mkdir(exist_ok=True)
     knowledge = store_knowledge(spark, job.knowledge, checkpoint.directory)
-    solve = FollowSolve(
-        job.plans, job.streams, knowledge, checkpoint.buckets, watermark_ms, str(checkpoint.clocks)
-    )
-    sequence = FollowSequence(job.plans, job.limit_per_event, knowledge)
+    solve = FollowSolve(job.plans, job.streams, knowledge, checkpoint.buckets)
     spark.dataSource.register(RdfDataSource)
     work = spark.readStream.format("rdf").options(
-        **source_options(checkpoint.arrivals, job.streams)
+        **source_options(job.streams, os.getcwd(), checkpoint.arrivals, settings)
     )
     packed = work.load().mapInArrow(lambda batches: solve.run(batches), PACKED_DDL)
-    return packed.groupBy("query", "bucket").applyInPandasWithState(
-        lambda key, frames, state: sequence.step(key, frames, state),
-        OUTPUT_DDL,
-        STATE_DDL,
-        "append",
-        "NoTimeout",
+    return sequenced(spark, job, checkpoint, packed)
+
+
+def sequenced(spark: Any, job: Job, checkpoint: Checkpoint, packed: Any) -> Any:
+    """Stage 2: the streaming DataFrame of `OUTPUT` rows for one of `PACKED` rows."""
+    knowledge = store_knowledge(spark, job.knowledge, checkpoint.directory)
+    sequence = FollowSequence(job.plans, checkpoint.id, knowledge, job.limit_per_event)
+    for name, value in STATE_SETTINGS.items():
+        spark.conf.set(name, value)
+    return packed.groupBy("query", "bucket").transformWithStateInPandas(
+        sequence, OUTPUT_DDL, "append", "none"
     )
 
 
@@ -227,9 +248,9 @@ class _Handover:
         self._stopped.set()
 
 
-def _batches(query: Any, handover: _Handover) -> Iterator[_Batch | None]:
+def _batches(query: Any, handover: _Handover, stop: threading.Event) -> Iterator[_Batch | None]:
     """Batches as they come, each committed when the next one is asked for; None while waiting."""
-    while True:
+    while not stop.is_set():
         try:
             batch = handover.waiting.get(timeout=_POLL_SECONDS)
         except queue.Empty:
@@ -239,9 +260,44 @@ def _batches(query: Any, handover: _Handover) -> Iterator[_Batch | None]:
             continue
         yield batch
         batch.done.set()
+    _settle(query)
     error = query.exception()
     if error is not None:
         raise error
+
+
+def _settle(query: Any) -> None:
+    """Give a batch that is done the time to be committed."""
+    for _ in range(_SETTLE_POLLS):
+        if not query.isActive or not query.status["isTriggerActive"]:
+            return
+        time.sleep(_POLL_SECONDS / 4)
+
+
+@contextmanager
+def _until_interrupted() -> Iterator[threading.Event]:
+    """An event that the first interrupt (Ctrl-C) sets; the second one interrupts at once.
+
+    Raises:
+        KeyboardInterrupt: at the end, if there was one.
+    """
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked  # signals go to the main thread, which has its own way to stop this one
+        return
+
+    def interrupted(_number: int, _frame: object) -> None:
+        if asked.is_set():
+            raise KeyboardInterrupt
+        asked.set()
+
+    before = signal.signal(signal.SIGINT, interrupted)
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if asked.is_set():
+        raise KeyboardInterrupt
 
 
 @dataclass(slots=True)
@@ -262,15 +318,15 @@ class _Delivery:
     def _one(self, batch: _Batch) -> Iterator[tuple[int, Answer]]:
         if self.output is not None:
             self.output.begin(batch.number)
-        marks: list[int] = []
         for query, item in batch.items:
             if isinstance(item, Answer):
                 yield query, item
                 continue
-            if isinstance(item, Stats) and item.watermark is not None:
-                marks.append(item.watermark)
+            if isinstance(item, Stats):
+                self.job.stats.watermarks.update(item.watermarks)
             take_message(self.job, item)
-        known = len(marks) == len(self.job.streams)
-        self.job.stats.watermark = min(marks) if known else None
+        marks = self.job.stats.watermarks.values()
+        known = [mark for mark in marks if mark is not None]
+        self.job.stats.watermark = min(known) if len(known) == len(self.job.streams) else None
         if self.output is not None:
             self.output.end(batch.number)

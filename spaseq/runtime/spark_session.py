@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import importlib.util
 import os
+import re
+import shutil
 import site
 import sys
 import tempfile
@@ -16,6 +19,7 @@ from typing import IO, Any
 
 from spaseq.errors import RunError
 from spaseq.runtime.jvm import find_java, java_home
+from spaseq.runtime.shipping import ARCHIVE_NAME, SHIPPED, package_archive
 
 _TAIL = 2000  # characters of Spark's log that go into an error message
 
@@ -23,13 +27,16 @@ _TAIL = 2000  # characters of Spark's log that go into an error message
 def session(
     cores: int | None = None,
     *,
+    master: str | None = None,
     config: Mapping[str, str] | None = None,
     verbose: bool = False,
 ) -> Any:
-    """The process's Spark session: the running one, else a new local one.
+    """The process's Spark session: the running one, else a new one.
 
     Args:
-        cores: threads of the local session; the machine's cores if not given.
+        cores: threads of a local session; the machine's cores if not given.
+        master: a cluster's URL; its executors get this package with the application. A local
+            session if not given.
         config: Spark settings on top of (and instead of) the ones chosen here.
         verbose: let Spark and its workers write to stderr; otherwise that text is kept in a
             temporary file and shown only if Spark fails to start.
@@ -45,31 +52,53 @@ def session(
     if running is not None and SparkContext._active_spark_context is not None:
         return running
     _warm_kernels()
-    settings = {**_settings(cores or os.cpu_count() or 1), **(config or {})}
-    spark = _start(settings, verbose)
+    place = _local(cores or os.cpu_count() or 1) if master is None else _cluster(master)
+    spark = _start({**_SETTINGS, **place, **(config or {})}, verbose)
+    if master is not None and "spark.sql.shuffle.partitions" not in (config or {}):
+        spark.conf.set("spark.sql.shuffle.partitions", spark.sparkContext.defaultParallelism)
     spark.sparkContext.setLogLevel("WARN" if verbose else "OFF")
     return spark
 
 
-def _settings(cores: int) -> dict[str, str]:
+_SETTINGS = {
+    "spark.app.name": "spaseq",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "2g",
+    "spark.python.daemon.module": "spaseq.runtime.spark_daemon",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.streaming.minBatchesToRetain": "10",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir(), "spaseq-warehouse")),
+}
+_LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+
+
+def _local(cores: int) -> dict[str, str]:
     return {
         # Without a retry count, a local session gives up at the first failed task.
         "spark.master": f"local[{cores},4]",
-        "spark.app.name": "spaseq",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.memory": "2g",
-        "spark.python.daemon.module": "spaseq.runtime.spark_daemon",
-        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
-        "spark.sql.adaptive.enabled": "false",
         "spark.sql.shuffle.partitions": str(cores),
-        "spark.sql.streaming.minBatchesToRetain": "10",
-        "spark.sql.execution.arrow.pyspark.enabled": "true",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir(), "spaseq-warehouse")),
+        **_LOOPBACK,
+    }
+
+
+def _cluster(master: str) -> dict[str, str]:
+    if master.startswith("local"):
+        return {"spark.master": master, **_LOOPBACK}
+    directory = Path(tempfile.mkdtemp(prefix="spaseq-package-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    archive, digest = package_archive(directory)
+    at_home = re.match(r"\w+://(localhost|127\.[\d.]+)[:/]", master) is not None
+    return {
+        "spark.master": master,
+        "spark.archives": f"{archive.as_uri()}#{ARCHIVE_NAME}",
+        "spark.executorEnv.PYTHONPATH": f"./{ARCHIVE_NAME}",
+        f"spark.executorEnv.{SHIPPED}": digest,
+        **(_LOOPBACK if at_home else {}),
     }
 
 
@@ -79,7 +108,10 @@ def _start(settings: Mapping[str, str], verbose: bool) -> Any:
     from pyspark.sql import SparkSession
 
     with ExitStack() as stack:
-        changes = {"PYSPARK_PYTHON": sys.executable, **_python_path()}
+        changes = {
+            "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),
+            **_python_path(),
+        }
         if SparkContext._gateway is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
             changes |= stack.enter_context(java_home(find_java()))
         stack.enter_context(_environment(changes))

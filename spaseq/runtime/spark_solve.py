@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -16,9 +17,9 @@ from spaseq.errors import SpaseqError
 from spaseq.kb.endpoint import ServiceOptions
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.nodes import QueryPlan
-from spaseq.rdf.batches import BadInput, EventBatch, SolutionBatch
+from spaseq.rdf.batches import BadInput, EventBatch, SolutionBatch, SolutionColumns
 from spaseq.rdf.blocks import OnBad
-from spaseq.rdf.readers import StreamOptions, read_stream
+from spaseq.rdf.readers import StreamOptions
 from spaseq.runtime.job import Stats
 from spaseq.runtime.spark_rows import (
     SideRows,
@@ -27,6 +28,7 @@ from spaseq.runtime.spark_rows import (
     solution_schema,
     widest,
 )
+from spaseq.runtime.works import Work, read_work
 
 _PROGRESS_SECONDS = 0.5
 
@@ -101,7 +103,7 @@ class Solver:
 
 @dataclass(frozen=True, slots=True)
 class BoundedSolve:
-    """Stage 1 of a bounded run: each row of its input is the number of a stream to read whole."""
+    """Stage 1 of a bounded run: each row of its input is a `Work`, pickled."""
 
     plans: tuple[QueryPlan, ...]
     streams: tuple[StreamOptions, ...]
@@ -113,37 +115,43 @@ class BoundedSolve:
     limit_per_event: int | None = None  # of stage 2
 
     @property
+    def width(self) -> SolutionColumns:
+        """The most columns that any plan has."""
+        return widest(p.columns for p in self.plans)
+
+    @property
     def schema(self) -> pa.Schema:
-        return solution_schema(widest(p.columns for p in self.plans))
+        return solution_schema(self.width)
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """For `mapInArrow`: one int64 column of stream numbers to rows of `schema`."""
+        """For `mapInArrow`: rows of `WORK_DDL` to rows of `schema`."""
         if os.path.isdir(self.directory):
             os.chdir(self.directory)
         for batch in batches:
-            for number in batch.column(0).to_pylist():
-                yield from self._stream(number)
+            for work in batch.column("work").to_pylist():
+                yield from self._work(pickle.loads(work))
 
-    def _stream(self, number: int) -> Iterator[pa.RecordBatch]:
-        side = SideRows(self.schema, number)
+    def _work(self, work: Work) -> Iterator[pa.RecordBatch]:
+        side = SideRows(self.schema, work.number)
         stats, bad = Stats(), list[BadInput]()
         try:
-            for rows in self._rows(self.streams[number], stats, bad.append):
+            for rows in self._rows(work, stats, bad.append):
                 if bad:
                     yield side.batch(bad)
                     stats.bad += len(bad)
                     bad.clear()
                 yield rows
-                self._report(number, stats)
+                self._report(work.number, stats)
         except SpaseqError as error:
             yield side.batch([error])
         stats.bad += len(bad)
         yield side.batch([*bad, stats])
 
     def _rows(
-        self, options: StreamOptions, stats: Stats, on_bad: Callable[[BadInput], None]
+        self, work: Work, stats: Stats, on_bad: Callable[[BadInput], None]
     ) -> Iterator[pa.RecordBatch]:
-        events = _watched(read_stream(options, on_bad), stats)
+        options = self.streams[work.stream]
+        events = _watched(read_work(work, options, on_bad), stats)
         return self.solved(options.iri, events, stats, on_bad)
 
     def solved(
@@ -160,7 +168,7 @@ class BoundedSolve:
 
     def _report(self, number: int, stats: Stats) -> None:
         if self.progress is not None:
-            ProgressFile(Path(self.progress, f"stream-{number}")).write(stats)
+            ProgressFile(Path(self.progress, f"work-{number}")).write(stats)
 
 
 def _watched(events: Iterator[EventBatch], stats: Stats) -> Iterator[EventBatch]:

@@ -7,8 +7,8 @@ batches.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,34 +21,63 @@ _BEFORE_ALL = -(2**62)  # before every time, and far enough from the least int64
 
 @dataclass(slots=True)
 class StreamClock:
-    """Where a stream stands. `counts` is how many events had each time not behind the watermark."""
+    """Where a stream stands. `counts` is how many events had each time not behind the watermark.
+
+    `floor` is a time that the watermark has been raised to because the stream was idle.
+    """
 
     delay_ms: int
     latest: int | None = None  # the greatest time so far, ms
     counts: dict[int, int] = field(default_factory=dict)
+    floor: int | None = None
 
     @property
     def watermark(self) -> int | None:
         """No event before this time (ms) will be let through; None before the first event."""
-        return None if self.latest is None else self.latest - self.delay_ms
+        own = None if self.latest is None else self.latest - self.delay_ms
+        return max((t for t in (own, self.floor) if t is not None), default=None)
+
+    def raise_to(self, time: int) -> None:
+        """Let no more events before a time (ms) through."""
+        self.floor = time if self.floor is None else max(self.floor, time)
+        self._forget()
+
+    def before(self, times: Int64s) -> StreamClock:
+        """What this clock has to know to judge and number events with these times."""
+        known = {t: self.counts[t] for t in np.unique(times).tolist() if t in self.counts}
+        return replace(self, counts=known)
+
+    def pass_over(self, times: Int64s) -> None:
+        """Go on as if events with these times had been admitted or refused."""
+        if len(times):
+            limit, latest = self._limits(times)
+            self.latest = latest
+            self._count(times[times >= limit])
+
+    def judge(self, batch: EventBatch) -> tuple[EventBatch, Int64s]:
+        """All events, k = -1 where late, and by how much (ms, int64[n]) each is late; 0 if not."""
+        if not len(batch):
+            return batch, np.empty(0, np.int64)
+        limit, self.latest = self._limits(batch.time)
+        lateness = np.maximum(limit - batch.time, 0)
+        k = np.full(len(batch), -1, np.int32)
+        k[lateness == 0] = self._count(batch.time[lateness == 0])
+        return replace(batch, k=k), lateness
 
     def admit(self, batch: EventBatch) -> tuple[EventBatch, list[LateEvent]]:
         """The events that are not late, with their k, and the late ones."""
-        if not len(batch):
-            return batch, []
+        judged, lateness = self.judge(batch)
+        late = late_events(batch, lateness)
+        return (select_events(judged, lateness == 0) if late else judged), late
+
+    def _limits(self, times: Int64s) -> tuple[Int64s, int]:
+        """(the time that each event must not be before, the greatest time after them)."""
         latest = _BEFORE_ALL if self.latest is None else self.latest
-        greatest = np.maximum.accumulate(np.concatenate([[latest], batch.time]))
+        greatest = np.maximum.accumulate(np.concatenate([[latest], times]))
         limit = greatest[:-1] - self.delay_ms
-        behind = batch.time < limit
-        late = [
-            LateEvent(
-                batch.stream, batch.graph[i], int(batch.time[i]), int(limit[i] - batch.time[i])
-            )
-            for i in np.flatnonzero(behind).tolist()
-        ]
-        kept = select_events(batch, ~behind) if late else batch
-        self.latest = int(greatest[-1])
-        return replace(kept, k=self._count(kept.time)), late
+        if self.floor is not None:
+            limit = np.maximum(limit, self.floor)
+        return limit, int(greatest[-1])
 
     def _count(self, times: Int64s) -> Int32s:
         """k of each event, and the counts moved on."""
@@ -59,20 +88,33 @@ class StreamClock:
         before = np.array([self.counts.get(t, 0) for t in distinct.tolist()], np.int64)
         for time, size in zip(distinct.tolist(), sizes.tolist(), strict=True):
             self.counts[time] = self.counts.get(time, 0) + size
+        self._forget()
+        return (before[inverse] + rank).astype(np.int32) if len(times) else np.empty(0, np.int32)
+
+    def _forget(self) -> None:
         watermark = self.watermark
         assert watermark is not None
         self.counts = {t: n for t, n in self.counts.items() if t >= watermark}
-        return (before[inverse] + rank).astype(np.int32) if len(times) else np.empty(0, np.int32)
 
-    def to_json(self) -> str:
-        """The clock as text; `from_json` takes it up again."""
-        return json.dumps([self.delay_ms, self.latest, list(self.counts.items())])
+    def as_json(self) -> list[Any]:
+        """The clock as a value that JSON can hold; `of_json` takes it up again."""
+        return [self.delay_ms, self.latest, self.floor, list(self.counts.items())]
 
     @classmethod
-    def from_json(cls, text: str) -> StreamClock:
-        """The inverse of `to_json`."""
-        delay_ms, latest, counts = json.loads(text)
-        return cls(delay_ms, latest, dict(counts))
+    def of_json(cls, value: list[Any]) -> StreamClock:
+        """The inverse of `as_json`."""
+        delay_ms, latest, floor, counts = value
+        return cls(delay_ms, latest, dict(counts), floor)
+
+
+def late_events(batch: EventBatch, lateness: Int64s) -> list[LateEvent]:
+    """The events of a batch that are late; `lateness` is int64[n], ms, 0 where not."""
+    behind = np.flatnonzero(lateness)
+    names, times = batch.names(behind).to_pylist(), batch.time[behind].tolist()
+    return [
+        LateEvent(batch.stream, name, time, by)
+        for name, time, by in zip(names, times, lateness[behind].tolist(), strict=True)
+    ]
 
 
 def select_events(batch: EventBatch, mask: npt.NDArray[np.bool_]) -> EventBatch:

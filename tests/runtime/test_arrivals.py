@@ -10,7 +10,7 @@ import pytest
 from spaseq.errors import InputError
 from spaseq.rdf.readers import StreamOptions
 from spaseq.runtime import arrivals
-from spaseq.runtime.arrivals import ArrivalLog
+from spaseq.runtime.arrivals import ArrivalLog, ArrivalSettings
 
 
 @pytest.fixture
@@ -29,7 +29,12 @@ def put(directory: Path, name: str, modified: int = 0, size: int = 1) -> str:
 
 def log_of(tmp_path: Path, *paths: object, max_bytes: int = 1000) -> ArrivalLog:
     streams = [StreamOptions(f"http://s/{i}", (str(p),)) for i, p in enumerate(paths)]
-    return ArrivalLog(tmp_path / "log", streams, max_bytes)
+    return ArrivalLog(tmp_path / "log", streams, ArrivalSettings(max_bytes=max_bytes))
+
+
+def files(log: ArrivalLog, number: int) -> list[list[str]]:
+    """The files of a batch, by stream."""
+    return [[t.part.file.path for t in s.taken] for s in log.batch(number).streams]
 
 
 def test_files_found_together_come_in_order_of_time_then_name(
@@ -38,7 +43,7 @@ def test_files_found_together_come_in_order_of_time_then_name(
     c, b, a = put(incoming, "c.nq", 1), put(incoming, "b.nq", 1), put(incoming, "a.nq", 2)
     log = log_of(tmp_path, incoming)
     assert log.take(0) == 1
-    assert log.batch(1).files == ((b, c, a),)
+    assert files(log, 1) == [[b, c, a]]
 
 
 def test_unfinished_and_foreign_files_are_left_alone(tmp_path: Path, incoming: Path) -> None:
@@ -61,7 +66,7 @@ def test_a_file_is_taken_once(tmp_path: Path, incoming: Path) -> None:
     assert log.take(1) == 1
     later = put(incoming, "b.nq")
     assert log.take(1) == 2
-    assert log.batch(2).files == ((later,),)
+    assert files(log, 2) == [[later]]
 
 
 def test_a_batch_that_was_planned_stays_as_it_was(tmp_path: Path, incoming: Path) -> None:
@@ -70,14 +75,14 @@ def test_a_batch_that_was_planned_stays_as_it_was(tmp_path: Path, incoming: Path
     put(incoming, "b.nq")
     resumed = log_of(tmp_path, incoming)
     assert resumed.take(0) == 1
-    assert resumed.batch(1).files == ((first,),)
+    assert files(resumed, 1) == [[first]]
 
 
 def test_a_batch_is_bounded_but_takes_a_larger_file(tmp_path: Path, incoming: Path) -> None:
     a, b, c = (put(incoming, f"{n}.nq", i, size=60) for i, n in enumerate("abc"))
     log = log_of(tmp_path, incoming, max_bytes=120)
     assert [log.take(0), log.take(1), log.take(2)] == [1, 2, 2]
-    assert (log.batch(1).files, log.batch(2).files) == (((a, b),), ((c,),))
+    assert (files(log, 1), files(log, 2)) == ([[a, b]], [[c]])
     assert log_of(tmp_path / "small", incoming, max_bytes=10).take(0) == 1
 
 
@@ -100,4 +105,129 @@ def test_streams_of_one_log_are_told_apart(tmp_path: Path, incoming: Path) -> No
     a, b = put(incoming, "a.nq"), put(other, "b.nq")
     log = log_of(tmp_path, incoming, other)
     log.take(0)
-    assert log.batch(1).files == ((a,), (b,))
+    assert files(log, 1) == [[a], [b]]
+
+
+def event(number: int, seconds: int) -> str:
+    graph = f"<http://e/{number}>"
+    return (
+        f'{graph} <http://www.w3.org/ns/prov#generatedAtTime> "{seconds * 1000}"^^'
+        "<http://www.w3.org/2001/XMLSchema#long> .\n"
+        f'<http://e/s> <http://e/p> "{number}" {graph} .\n'
+    )
+
+
+def write(directory: Path, name: str, *seconds: int) -> None:
+    (directory / name).write_text("".join(event(n, s) for n, s in enumerate(seconds)))
+
+
+class Wall:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.seconds = 1000.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> tuple[Path, Path]:
+    places = tmp_path / "one", tmp_path / "two"
+    for place in places:
+        place.mkdir()
+    return places
+
+
+def idle_log(tmp_path: Path, two: tuple[Path, Path], wall: Wall) -> ArrivalLog:
+    streams = [StreamOptions(f"http://s/{i}", (str(p),)) for i, p in enumerate(two)]
+    return ArrivalLog(tmp_path / "log", streams, ArrivalSettings(idle_ms=10_000), wall)
+
+
+def watermarks(log: ArrivalLog, number: int) -> list[int | None]:
+    return [clock.watermark for clock in log.clocks(number)]
+
+
+def test_a_silent_stream_follows_the_others_after_a_while(
+    tmp_path: Path, two: tuple[Path, Path]
+) -> None:
+    wall = Wall()
+    log = idle_log(tmp_path, two, wall)
+    write(two[0], "1.nq", 5)
+    write(two[1], "1.nq", 1)
+    assert log.take(0) == 1
+    assert watermarks(log, 1) == [5000, 1000]
+    wall.seconds += 9
+    write(two[0], "2.nq", 60)
+    assert log.take(1) == 2
+    assert watermarks(log, 2) == [60_000, 1000]
+    wall.seconds += 1  # nothing new, but the second stream has been silent for ten seconds
+    assert log.take(2) == 3
+    assert watermarks(log, 3) == [60_000, 60_000]
+    assert log.take(3) == 3
+    assert idle_log(tmp_path, two, wall).take(3) == 3
+
+
+def test_a_stream_that_comes_back_is_late_behind_what_was_answered(
+    tmp_path: Path, two: tuple[Path, Path]
+) -> None:
+    wall = Wall()
+    log = idle_log(tmp_path, two, wall)
+    wall.seconds += 10
+    write(two[0], "1.nq", 60)
+    assert log.take(0) == 1
+    assert watermarks(log, 1) == [60_000, 60_000]
+    write(two[1], "1.nq", 59, 60, 61)
+    assert log.take(1) == 2
+    [taken] = log.batch(2).streams[1].taken
+    assert taken.clock.floor == 60_000
+    assert watermarks(log, 2) == [60_000, 61_000]
+
+
+def test_without_a_setting_a_silent_stream_is_waited_for(
+    tmp_path: Path, two: tuple[Path, Path]
+) -> None:
+    log = log_of(tmp_path, *two)
+    write(two[0], "1.nq", 60)
+    assert log.take(0) == 1
+    assert watermarks(log, 1) == [60_000, None]
+
+
+def test_a_file_that_grows_is_taken_on_from_where_it_was(tmp_path: Path, incoming: Path) -> None:
+    streams = [StreamOptions("http://s", (str(incoming),))]
+    wall = Wall()
+    log = ArrivalLog(tmp_path / "log", streams, ArrivalSettings(growing=True), wall)
+    one, two, three = (event(n, n) for n in (1, 2, 3))
+    taken = []
+    for number, text in enumerate((one, one + two, one + two + three, one + two + three)):
+        (incoming / "a.nq").write_text(text)
+        os.utime(incoming / "a.nq", (wall.seconds, wall.seconds))
+        wall.seconds += 1
+        if log.take(len(taken)) > len(taken):
+            [part] = log.batch(len(taken) + 1).streams[0].taken
+            taken.append((number, part.part.begin, part.part.end, part.part.line))
+    ends = [0, len(one), len(one + two), len(one + two + three)]
+    assert taken == [(1, 0, ends[1], 1), (2, ends[1], ends[2], 3)]
+    wall.seconds += 60
+    assert log.take(2) == 3
+    [part] = log.batch(3).streams[0].taken
+    assert (part.part.begin, part.part.end, part.part.line) == (ends[2], ends[3], 5)
+
+
+@pytest.mark.parametrize("growing", [True, False])
+def test_a_large_file_is_taken_in_several_batches(
+    tmp_path: Path, incoming: Path, growing: bool
+) -> None:
+    write(incoming, "a.nq", *range(20))
+    size = (incoming / "a.nq").stat().st_size
+    log = ArrivalLog(
+        tmp_path / "log",
+        [StreamOptions("http://s/0", (str(incoming),))],
+        ArrivalSettings(max_bytes=size // 4, growing=growing, settle_ms=0),
+    )
+    ends = []
+    while log.take(len(ends)) > len(ends):
+        [part] = log.batch(len(ends) + 1).streams[0].taken
+        ends.append(part.part.end)
+    assert ends[-1] == size
+    assert 4 <= len(ends) <= 6

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from spaseq.spark import answers
+from spaseq.errors import UsageError
+from spaseq.spark import AnswerDataSink, RdfDataSource, answers
 from tests.runtime.machines import KEYED, NORTH, SOUTH, nquads
 
 pytestmark = pytest.mark.spark
@@ -59,3 +61,85 @@ def test_a_streaming_frame_gives_the_same_answers(
     )
     query.awaitTermination()
     assert codes(spark.table("streamed")) == codes(answers(spark, KEYED, streams))
+
+
+@pytest.fixture
+def frame(spark: Any, streams: dict[str, Path]) -> Any:
+    """The events of both streams as a DataFrame, without k."""
+    spark.dataSource.register(RdfDataSource)
+    frames = [
+        spark.read.format("rdf").option("stream", name).load(str(path))
+        for name, path in streams.items()
+    ]
+    return frames[0].unionAll(frames[1]).select("stream", "time", "event", "graph")
+
+
+def test_a_frame_of_events_answers_as_the_files_do(
+    spark: Any, streams: dict[str, Path], frame: Any
+) -> None:
+    assert codes(answers(spark, KEYED, frame)) == codes(answers(spark, KEYED, streams))
+
+
+def test_rows_that_are_no_events_are_left_out(spark: Any, frame: Any) -> None:
+    broken = frame.limit(1).selectExpr("stream", "time", "event", "'no triple' AS graph")
+    other = frame.limit(1).selectExpr("'http://other' AS stream", "time", "event", "graph")
+    found = answers(spark, KEYED, frame.unionAll(broken).unionAll(other))
+    assert codes(found) == codes(answers(spark, KEYED, frame))
+    with pytest.raises(UsageError, match="a column graph"):
+        answers(spark, KEYED, frame.drop("graph"))
+
+
+def test_a_streaming_frame_of_events_gives_the_same_answers(
+    spark: Any, frame: Any, tmp_path: Path
+) -> None:
+    rows = sorted(frame.collect(), key=lambda row: row.time)
+    for number in range(0, len(rows), 4):
+        part = spark.createDataFrame(rows[number : number + 4], frame.schema)
+        part.coalesce(1).write.mode("append").parquet(str(tmp_path / "events"))
+    events = spark.readStream.schema(frame.schema).option("maxFilesPerTrigger", 1)
+    found = answers(
+        spark, KEYED, events.parquet(str(tmp_path / "events")), checkpoint=tmp_path / "state"
+    )
+    query = (
+        found.writeStream.format("memory")
+        .queryName("from_frame")
+        .option("checkpointLocation", str(tmp_path / "spark"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    assert codes(spark.table("from_frame")) == codes(answers(spark, KEYED, frame))
+
+
+def test_answers_are_written_as_a_frame_is(
+    spark: Any, streams: dict[str, Path], tmp_path: Path
+) -> None:
+    spark.dataSource.register(AnswerDataSink)
+    found = answers(spark, KEYED, streams)
+    for mode in ("append", "overwrite"):
+        found.write.format("spaseq").mode(mode).save(str(tmp_path / "out"))
+        lines = [
+            line
+            for path in (tmp_path / "out").glob("[!_]*")
+            for line in path.open(encoding="utf-8")
+        ]
+        assert sorted(json.loads(line)["bindings"]["code"]["value"] for line in lines) == [
+            "1", "3", "3", "4", "5"
+        ]  # fmt: skip
+
+
+def test_a_streaming_frame_is_written_in_batches(
+    spark: Any, streams: dict[str, Path], tmp_path: Path
+) -> None:
+    spark.dataSource.register(AnswerDataSink)
+    for _ in range(2):
+        frame = answers(spark, KEYED, streams, checkpoint=tmp_path / "state")
+        query = (
+            frame.writeStream.format("spaseq")
+            .option("checkpointLocation", str(tmp_path / "spark"))
+            .trigger(availableNow=True)
+            .start(str(tmp_path / "out"))
+        )
+        query.awaitTermination()
+        lines = [line for path in (tmp_path / "out").glob("[!_]*") for line in path.open()]
+        assert len(lines) == 5

@@ -10,6 +10,7 @@ import pytest
 
 from spaseq.errors import UsageError
 from spaseq.rdf.batches import BadInput
+from spaseq.runtime.arrivals import ArrivalSettings
 from spaseq.runtime.job import Job, LateEvent, Stats
 from spaseq.runtime.spark_follow import FollowOptions, follow, run
 from tests.runtime.machines import NORTH, SOUTH, Row, answers_in_process, job_of, nquads, put
@@ -28,7 +29,7 @@ def incoming(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def followed(spark: Any, job: Job, checkpoint: Path, watermark_ms: int = 0) -> list[Any]:
-    options = FollowOptions(checkpoint, watermark_ms, until_done=True)
+    options = FollowOptions(checkpoint, ArrivalSettings(delay_ms=watermark_ms), until_done=True)
     return list(follow(job, options, spark=spark))
 
 
@@ -98,14 +99,7 @@ def test_a_batch_that_was_not_finished_is_written_once(
             raise Interrupted
 
     def write(job: Job) -> None:
-        run(
-            job,
-            checkpoint=str(checkpoint),
-            watermark_ms=0,
-            out=str(out),
-            form="jsonl",
-            until_done=True,
-        )
+        run(job, FollowOptions(checkpoint, until_done=True), out=str(out), form="jsonl")
 
     with pytest.raises(Interrupted):  # after the answers of the batch, before it is committed
         write(job_of(incoming, on_progress=interrupt_after_answers))
@@ -121,4 +115,4 @@ def test_a_batch_that_was_not_finished_is_written_once(
 
 def test_the_end_of_a_json_document_never_comes(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="json"):
-        run(job_of([tmp_path] * 2), checkpoint="c", watermark_ms=0, out="-", form="json")
+        run(job_of([tmp_path] * 2), FollowOptions(Path("c")), out="-", form="json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 
 import numpy as np
@@ -77,5 +78,36 @@ def test_where_batches_are_cut_makes_no_difference(
         part = admitted(clock, events(*times[start:end], first=start))
         rows += part[0]
         late += part[1]
-        clock = StreamClock.from_json(clock.to_json())
+        clock = StreamClock.of_json(json.loads(json.dumps(clock.as_json())))
     assert (rows, late) == whole
+
+
+@given(
+    st.lists(st.integers(0, 12), max_size=30),
+    st.integers(0, 5),
+    st.integers(0, 30),
+    st.none() | st.integers(0, 8),
+)
+def test_a_part_needs_no_more_of_the_clock_than_is_handed_to_it(
+    times: list[int], delay: int, cut: int, floor: int | None
+) -> None:
+    clock = StreamClock(delay)
+    if floor is not None:
+        clock.raise_to(floor)
+    whole = admitted(StreamClock.of_json(clock.as_json()), events(*times))
+    first, rest = np.array(times[:cut], np.int64), np.array(times[cut:], np.int64)
+    one = admitted(clock.before(first), events(*first.tolist()))
+    clock.pass_over(first)
+    two = admitted(clock.before(rest), events(*rest.tolist(), first=len(first)))
+    assert (one[0] + two[0], one[1] + two[1]) == whole
+
+
+def test_a_stream_that_was_idle_is_late_behind_the_time_that_the_others_had_reached() -> None:
+    clock = StreamClock(delay_ms=10)
+    assert admitted(clock, events(100))[1] == []
+    clock.raise_to(500)
+    assert clock.watermark == 500
+    rows, late = admitted(clock, events(499, 500, 505))
+    assert late == ["http://e/0"]
+    assert [r[1] for r in rows] == [500, 505]
+    assert clock.watermark == 500

@@ -1,0 +1,283 @@
+"""Parts of a stream's files that can be read each by itself, by any process: ranges of bytes.
+
+A range begins and ends between two events. Reading it gives the events that reading the whole file
+gives for these bytes, if the reader is told what came before: the number of the first line, and how
+many events of the stream had the times that occur in the range (see `Survey`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import IO, Any, cast
+
+import numpy as np
+
+from spaseq.errors import InputError
+from spaseq.rdf.arenas import ArenaPool
+from spaseq.rdf.batches import BadInput, EventBatch, Int32s, Int64s
+from spaseq.rdf.blocks import OnBad
+from spaseq.rdf.ingest import Lines, line_events
+from spaseq.rdf.inputs import STDIN, Format, InputFile, StreamOptions
+from spaseq.rdf.instants import InstantCounter
+from spaseq.rdf.kernels.events import TIME_PREDICATE
+from spaseq.rdf.pieces import after_sized_events, copied, pieces
+from spaseq.rdf.readers import ArrivalClock, read_file
+from spaseq.rdf.statements import StatementReader, Statements
+from spaseq.rdf.terms import iri_text
+
+_WINDOW = 1 << 16
+_GROWTH = 4  # of the window, as long as no place between events is in it
+_WHOLE_BATCH = 1 << 40
+
+
+@dataclass(frozen=True, slots=True)
+class FileRange:
+    """Bytes begin:end of a file (to its end if None), whose first line has the number `line`."""
+
+    file: InputFile
+    begin: int = 0
+    end: int | None = None
+    line: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What a range holds: the times (ms) of its events, in order, and how many lines it has."""
+
+    times: Int64s
+    lines: int
+
+
+def is_line_format(file: InputFile) -> bool:
+    """Whether the file is N-Quads or N-Triples, whose events are found at little cost."""
+    return file.format in (Format.NQUADS, Format.NTRIPLES)
+
+
+def is_divisible(file: InputFile) -> bool:
+    """Whether reading can begin amid the file."""
+    return is_line_format(file) and file.path != STDIN and not file.path.endswith(".gz")
+
+
+def places(
+    file: InputFile, options: StreamOptions, begin: int, end: int, step: int
+) -> Iterator[int]:
+    """Places between two events, at least `step` bytes apart, within begin:end of a divisible file.
+
+    `begin` is such a place itself.
+    """
+    with file.open() as data:
+        if file.format.has_graphs:
+            reader = _reader(options)
+            at = begin
+            while at + step < end:
+                place = _next_place(data, at + step, end, reader)
+                if place is None:
+                    return
+                yield place
+                at = place
+        else:
+            yield from _sized_places(data, file, options, begin, end, step)
+
+
+def last_place(file: InputFile, options: StreamOptions, begin: int, end: int) -> int:
+    """The last place in begin:end at which an event has ended and nothing more can belong to it.
+
+    `begin` if there is none. In N-Quads that is before the last event that begins.
+    """
+    with file.open() as data:
+        end = _line_end(data, begin, end)
+        if not file.format.has_graphs:
+            return max(_sized_places(data, file, options, begin, end, 0), default=begin)
+        reader = _reader(options)
+        window = _WINDOW
+        while True:
+            start = max(begin, end - window)
+            place = _place_in(data, start, end, reader, last=True, whole=start == begin)
+            if place is not None or start == begin:
+                return begin if place is None else place
+            window *= _GROWTH
+
+
+def divide(
+    file: InputFile, options: StreamOptions, begin: int, end: int, step: int
+) -> list[FileRange]:
+    """Ranges of about `step` bytes that make up begin:end of a divisible file, lines uncounted."""
+    edges = [begin, *places(file, options, begin, end, step), end]
+    return [FileRange(file, a, b) for a, b in pairwise(edges) if b > a]
+
+
+def read_range(
+    part: FileRange,
+    options: StreamOptions,
+    on_bad: OnBad,
+    counter: InstantCounter,
+    arrival: ArrivalClock,
+    lines: Lines | None = None,
+) -> Iterator[EventBatch]:
+    """The events of a range. `lines` counts on while they are read.
+
+    InputError if the file cannot be opened.
+    """
+    if not is_line_format(part.file):
+        yield from read_file(part.file, options, on_bad, counter, arrival)
+        return
+    lines = lines or Lines(part.line)
+    with part.file.open() as data:
+        section = data
+        if part.begin or part.end is not None:
+            data.seek(part.begin)
+            left = None if part.end is None else part.end - part.begin
+            section = cast("IO[bytes]", _Section(data, left))
+        yield from line_events(section, part.file, options, counter, arrival, on_bad, lines)
+
+
+def survey(part: FileRange, options: StreamOptions) -> Survey:
+    """Read a range for its times alone. A file that cannot be read has no events."""
+    lines = Lines()
+    quick = replace(options, predicates=(), batch_events=_WHOLE_BATCH)
+    times = []
+    try:
+        for batch in read_range(part, quick, _ignore, _Uncounted(), ArrivalClock(), lines):
+            times.append(batch.time)
+    except InputError:
+        pass
+    return Survey(np.concatenate([np.empty(0, np.int64), *times]), lines.following - 1)
+
+
+def size_of(file: InputFile) -> int:
+    """Bytes of the file now; InputError if it is not there."""
+    try:
+        return Path(file.path).stat().st_size
+    except OSError as error:
+        raise InputError(f"cannot read {file.path}: {error.strerror}") from error
+
+
+def _ignore(_: BadInput) -> None:
+    """What is wrong is reported by whoever reads the range for its events."""
+
+
+class _Uncounted(InstantCounter):
+    """For readers who do not look at k."""
+
+    def assign(self, times: Int64s) -> Int32s:
+        return np.zeros(len(times), np.int32)
+
+
+@dataclass(slots=True)
+class _Section:
+    """The next `left` bytes of a file, or all of them."""
+
+    data: IO[bytes]
+    left: int | None
+
+    def readinto(self, room: memoryview) -> int:
+        wanted = len(room) if self.left is None else min(len(room), self.left)
+        count: int = cast("Any", self.data).readinto(room[:wanted])
+        if self.left is not None:
+            self.left -= count
+        return count
+
+
+def _reader(options: StreamOptions) -> StatementReader:
+    return StatementReader(True, ArenaPool(1), (iri_text(options.time_predicate),), True, True)
+
+
+def _next_place(data: IO[bytes], at: int, end: int, reader: StatementReader) -> int | None:
+    """The first place between two events after `at`."""
+    window = _WINDOW
+    while True:
+        stop = min(at + window, end)
+        place = _place_in(data, at, stop, reader)
+        if place is not None or stop == end:
+            return place
+        window *= _GROWTH
+
+
+def _place_in(
+    data: IO[bytes],
+    start: int,
+    stop: int,
+    reader: StatementReader,
+    last: bool = False,
+    whole: bool = False,
+) -> int | None:
+    """The first or last place between two events in start:stop.
+
+    Only whole lines are looked at; `whole` says that a line begins at `start`.
+    """
+    data.seek(start)
+    text = data.read(stop - start)
+    first = 0 if whole else text.find(b"\n") + 1
+    text = text[first : text.rfind(b"\n") + 1]
+    if not text or (first == 0 and not whole):
+        return None
+    place = _between_graphs(reader.read(copied(np.frombuffer(text, np.uint8), reader.pool)), last)
+    return None if place is None else start + first + place
+
+
+def _line_end(data: IO[bytes], begin: int, end: int) -> int:
+    """The place after the last line of begin:end that has ended; `begin` if there is none."""
+    window = _WINDOW
+    while True:
+        start = max(begin, end - window)
+        data.seek(start)
+        found = data.read(end - start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        if start == begin:
+            return begin
+        window *= _GROWTH
+
+
+def _between_graphs(statements: Statements, last: bool) -> int | None:
+    """The place of the first or last line, but for the first, that belongs to a new event."""
+    named = np.flatnonzero(statements.g >= 0)
+    graphs = statements.g[named]
+    changes = np.flatnonzero(graphs[1:] != graphs[:-1])
+    for i in (changes[::-1] if last else changes).tolist():
+        row = _first_row(statements, int(named[i]), int(named[i + 1]))
+        if row is not None:
+            return int(statements.at[row])
+    return None
+
+
+def _first_row(statements: Statements, before: int, after: int) -> int | None:
+    """Where the event of the graph in row `after` begins; `before` is the last row of another.
+
+    Between them is the default graph. Its times may be of the graph before, then of the one after;
+    None where anything else stands there.
+    """
+    terms = statements.terms
+    graphs = terms[int(statements.g[before])], terms[int(statements.g[after])]
+    found = after
+    for row in range(before + 1, after):
+        if statements.p[row] != TIME_PREDICATE:
+            return None
+        subject = terms[int(statements.s[row])]
+        if subject == graphs[1]:
+            found = min(found, row)
+        elif subject != graphs[0] or found < after:
+            return None
+    return found
+
+
+def _sized_places(
+    data: IO[bytes], file: InputFile, options: StreamOptions, begin: int, end: int, step: int
+) -> Iterator[int]:
+    """Ends of events of n statements, from `begin` on, before `end` (or there, if step is 0)."""
+    assert options.triples_per_event is not None, "resolve_paths sees to it"
+    data.seek(begin)
+    section = cast("IO[bytes]", _Section(data, end - begin))
+    pool = ArenaPool(1)
+    cut = after_sized_events(options.triples_per_event)
+    at = given = begin
+    for piece in pieces(section, file.path, pool, cut):
+        # The last piece may end amid an event.
+        at += cut(piece.arena.buffer, piece.begin, piece.end)
+        pool.give_back(piece.arena)
+        if at - given >= step and given < at and (at < end or not step):
+            yield at
+            given = at

@@ -1,0 +1,18 @@
+"""Durations as options give them."""
+
+from __future__ import annotations
+
+import re
+
+from spaseq.errors import UsageError
+
+_UNITS = {"MILLISECOND": 1, "SECOND": 1000, "MINUTE": 60_000, "HOUR": 3_600_000, "DAY": 86_400_000}
+
+
+def milliseconds(text: str) -> int:
+    """`5 SECONDS` in ms; UsageError if it is no duration."""
+    found = re.fullmatch(r"\s*(\d+)\s*([A-Za-z]+?)[sS]?\s*", text)
+    unit = _UNITS.get(found[2].upper()) if found else None
+    if found is None or unit is None:
+        raise UsageError(f"{text!r}: expected a duration such as '5 SECONDS'")
+    return int(found[1]) * unit

@@ -1,0 +1,130 @@
+"""What one task of stage 1 reads of a stream: ranges of its files, and what came before them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+import numpy as np
+
+from spaseq.rdf.batches import EventBatch, Int64s
+from spaseq.rdf.blocks import OnBad
+from spaseq.rdf.inputs import STDIN, InputFile, StreamOptions, resolve_paths
+from spaseq.rdf.instants import InstantCounter
+from spaseq.rdf.ranges import (
+    FileRange,
+    divide,
+    is_divisible,
+    is_line_format,
+    read_range,
+    size_of,
+    survey,
+)
+from spaseq.rdf.readers import ArrivalClock
+
+RANGE_BYTES = 32 * 2**20
+"""About how many bytes one task reads."""
+
+_AHEAD = 4  # ranges that are surveyed at a time, per thread
+
+
+@dataclass(frozen=True, slots=True)
+class Ties:
+    """Earlier events of the stream at the times (ms, ascending) of some later ones."""
+
+    times: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
+    counts: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Ranges of one stream, in order. `number` is the work's place among those of a run."""
+
+    number: int
+    stream: int
+    parts: tuple[FileRange, ...]
+    ties: Ties = field(default_factory=Ties)
+
+
+def bounded_works(streams: Sequence[StreamOptions], range_bytes: int) -> list[Work]:
+    """All that there is to read, in pieces of about `range_bytes`.
+
+    N-Quads and N-Triples are divided. To number events of equal time, and lines, their ranges are
+    read once for times alone; where a stream is small, or has a file in another format, one task
+    reads all of it.
+    """
+    works: list[Work] = []
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for number, options in enumerate(streams):
+            for parts, ties in _of_stream(options, range_bytes, pool):
+                works.append(Work(len(works), number, parts, ties))
+    return works
+
+
+def read_work(work: Work, options: StreamOptions, on_bad: OnBad) -> Iterator[EventBatch]:
+    """The events of a work, numbered as those of the whole stream."""
+    counter = InstantCounter.after(work.ties.times, work.ties.counts)
+    arrival = ArrivalClock()
+    for part in work.parts:
+        yield from read_range(part, options, on_bad, counter, arrival)
+
+
+def _of_stream(
+    options: StreamOptions, range_bytes: int, pool: Executor
+) -> Iterator[tuple[tuple[FileRange, ...], Ties]]:
+    files = resolve_paths(options)
+    whole = tuple(FileRange(file) for file in files)
+    if options.arrival_time or not all(is_line_format(f) and f.path != STDIN for f in files):
+        yield whole, Ties()
+        return
+    sizes = [size_of(file) for file in files]
+    if sum(sizes) <= range_bytes:
+        yield whole, Ties()
+        return
+    counter = InstantCounter()
+    for group in _surveyed(_ranges(files, sizes, options, range_bytes), options, pool):
+        parts = tuple(part for part, _ in group)
+        yield parts, Ties(*counter.skip(np.concatenate([times for _, times in group])))
+
+
+def _ranges(
+    files: Iterable[InputFile], sizes: Iterable[int], options: StreamOptions, range_bytes: int
+) -> Iterator[list[FileRange]]:
+    """The ranges of all files, small ones together."""
+    group: list[FileRange] = []
+    room = range_bytes
+    for file, size in zip(files, sizes, strict=True):
+        parts = [FileRange(file)]
+        if is_divisible(file) and size > range_bytes:
+            parts = divide(file, options, 0, size, range_bytes)
+        for part in parts:
+            length = (size if part.end is None else part.end) - part.begin
+            if group and length > room:
+                yield group
+                group, room = [], range_bytes
+            group.append(part)
+            room -= length
+    if group:
+        yield group
+
+
+def _surveyed(
+    groups: Iterable[list[FileRange]], options: StreamOptions, pool: Executor
+) -> Iterator[list[tuple[FileRange, Int64s]]]:
+    """Ranges with the number of their first line, and the times of their events."""
+    waiting = iter(groups)
+    line = 1
+    ahead = _AHEAD * (os.cpu_count() or 1)
+    while some := list(islice(waiting, ahead)):
+        found = pool.map(survey, *zip(*((p, options) for g in some for p in g), strict=True))
+        for group in some:
+            placed = []
+            for part in group:
+                known = next(found)
+                line = line if part.begin else 1
+                placed.append((replace(part, line=line), known.times))
+                line += known.lines
+            yield placed

@@ -1,0 +1,210 @@
+"""A soak: files keep arriving for a followed run on a cluster, and processes are killed meanwhile.
+
+Four streams, whose events are out of order within the watermark; three queries: by key, without a
+key under strict contiguity, and with a negation in last place. At random moments, drawn from a
+seed, a Python worker, an executor or the driver gets SIGKILL. In the end the answers in the output
+file are those of the local runtime over all files.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from tests.runtime.cluster import Cluster
+from tests.runtime.machines import Row, nquads, put
+
+STREAMS = "ABCD"
+TARGETS = ("worker", "executor", "driver")
+
+_HEAD = (
+    "PREFIX : <http://m.example/>\nPREFIX xsd: <http://www.w3.org/2001/XMLSchema#>\n"
+    "SELECT * WITHIN 8 SECONDS\n"
+    + "".join(f"FROM STREAM {name} <http://m.example/{name}>\n" for name in STREAMS)
+)
+QUERIES = {
+    "keyed": _HEAD
+    + """SEQ (A; B; C) {
+  DEFINE GPM A ON A, B { ?machine :starts ?load FILTER (xsd:integer(?load) > 60) }
+  DEFINE GPM B ON C { ?machine :starts ?more FILTER (xsd:integer(?more) < xsd:integer(?load)) }
+  DEFINE GPM C ON A, B, C, D { ?machine :stops ?code }
+}""",
+    "contiguous": _HEAD
+    + """SEQ (A, B) {
+  DEFINE GPM A ON A, B, C, D { ?machine :starts ?load }
+  DEFINE GPM B ON A, B, C, D { ?other :stops ?code FILTER (xsd:integer(?code) < 30) }
+}""",
+    "negated": _HEAD
+    + """SEQ (A; B; C!) {
+  DEFINE GPM A ON A { ?machine :starts ?load FILTER (xsd:integer(?load) > 30) }
+  DEFINE GPM B ON B, C { ?machine :starts ?more }
+  DEFINE GPM C ON D { ?machine :stops ?code }
+}""",
+}
+
+DISORDER_MS, WATERMARK = 2000, "3 SECONDS"
+AN_HOUR = 3_600_000
+
+
+def rows(random: Random, second: int, count: int) -> list[Row]:
+    """Events of one stream in one second, several of them at the same time."""
+    return [
+        (
+            1000 * second + random.randrange(0, 1000, 20),
+            f"m{random.randrange(12)}",
+            random.choice(("starts", "stops")),
+            random.randrange(100),
+        )
+        for _ in range(count)
+    ]
+
+
+def files(random: Random, seconds: int, per_second: int) -> Iterator[list[str]]:
+    """For each second of arrival, what each stream's file holds; the last one ends every window."""
+    arrivals: list[list[tuple[int, Row]]] = []
+    for _ in STREAMS:
+        events = [row for s in range(seconds) for row in rows(random, s, per_second)]
+        arrivals.append([(row[0] + random.randrange(DISORDER_MS), row) for row in events])
+    for second in range(seconds + DISORDER_MS // 1000):
+        texts = []
+        for name, events in zip(STREAMS, arrivals, strict=True):
+            due = sorted((e for e in events if e[0] // 1000 == second), key=lambda e: e[0])
+            texts.append(nquads([row for _, row in due], f"{name}{second}"))
+        yield texts
+    last = (1000 * seconds + AN_HOUR, "m", "ends", 0)
+    yield [nquads([last], f"{name}end") for name in STREAMS]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long files arrive, how many events a stream has per second, and what is killed when."""
+
+    seconds: int
+    per_second: int
+    kills: Sequence[tuple[int, str]]  # (second, one of TARGETS)
+
+    @classmethod
+    def drawn(cls, random: Random, seconds: int, per_second: int, each: int) -> Plan:
+        """Every target so many times, at random moments of the middle."""
+        kills = [(random.randrange(seconds // 5, seconds), target) for target in TARGETS * each]
+        return cls(seconds, per_second, sorted(kills))
+
+
+class Driver:
+    """The followed run, as a process that is started again when it has been killed."""
+
+    def __init__(self, directory: Path, master: str) -> None:
+        self.out = directory / "alerts.jsonl"
+        self._directory = directory
+        queries = []
+        for name, text in QUERIES.items():
+            (directory / f"{name}.rq").write_text(text)
+            queries.append(str(directory / f"{name}.rq"))
+        self._queries = queries
+        self._command = [
+            sys.executable, "-m", "spaseq", "run", *queries, *self._inputs(),
+            "--master", master, "--out", str(self.out), "--follow",
+            "--checkpoint", str(directory / "checkpoint"), "--watermark", WATERMARK,
+            "--late", str(directory / "late.jsonl"),
+        ]  # fmt: skip
+        self.starts = 0
+        self.process = self._start()
+
+    def _inputs(self) -> list[str]:
+        return [a for n in STREAMS for a in ("--stream", f"{n}={self._directory / n}")]
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        self.starts += 1
+        with (self._directory / f"driver-{self.starts}.log").open("wb") as log:
+            return subprocess.Popen(self._command, stderr=log, start_new_session=True)
+
+    def check(self) -> None:
+        """It runs; if not, its last words are the failure."""
+        status = self.process.poll()
+        assert status is None, f"exit status {status}: {self._last_words()}"
+
+    def _last_words(self) -> str:
+        log = self._directory / f"driver-{self.starts}.log"
+        return log.read_text(errors="replace")[-3000:]
+
+    def kill(self) -> None:
+        """SIGKILL, and another one takes over."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self.process = self._start()
+
+    def interrupt(self) -> int:
+        """Ctrl-C; the exit status."""
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(120)
+
+    def expected(self) -> Counter[str]:
+        """The answers of the local runtime, to all that has arrived."""
+        command = [
+            sys.executable, "-m", "spaseq", "run", *self._queries, *self._inputs(),
+            "--runtime", "local",
+        ]  # fmt: skip
+        done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+        return Counter(done.stdout.decode().splitlines())
+
+    def found(self) -> Counter[str]:
+        """The answers in the output file."""
+        return Counter(self.out.read_text("utf-8").splitlines() if self.out.exists() else ())
+
+
+def soak(directory: Path, cluster: Cluster, seed: int, plan: Plan) -> None:
+    """Run a soak to its end, and check its answers.
+
+    Raises:
+        AssertionError: they are not those of the local runtime, or the run ended by itself.
+    """
+    random = Random(seed)
+    for name in STREAMS:
+        (directory / name).mkdir()
+    driver = Driver(directory, cluster.url)
+    try:
+        kills = list(plan.kills)
+        started = time.monotonic()
+        for second, texts in enumerate(files(random, plan.seconds, plan.per_second)):
+            time.sleep(max(0.0, started + second - time.monotonic()))
+            for name, text in zip(STREAMS, texts, strict=True):
+                put(directory / name / f"{second:05}.nq", text)
+            while kills and kills[0][0] <= second:
+                _kill(random, cluster, driver, kills.pop(0)[1])
+            driver.check()
+        expected = driver.expected()
+        assert {text.split('"')[3] for text in expected} == set(QUERIES)
+        _wait(driver, sum(expected.values()))
+        assert driver.interrupt() == 130
+        found = driver.found()
+        assert found == expected, f"missing {expected - found}, too much {found - expected}"
+        assert (directory / "late.jsonl").read_text() == ""
+    finally:
+        if driver.process.poll() is None:
+            os.killpg(driver.process.pid, signal.SIGKILL)
+
+
+def _kill(random: Random, cluster: Cluster, driver: Driver, target: str) -> None:
+    if target == "driver":
+        driver.kill()
+        return
+    found = cluster.executors() if target == "executor" else cluster.python_workers()
+    if found:  # there is none while a driver is starting
+        os.kill(random.choice(sorted(found)), signal.SIGKILL)
+
+
+def _wait(driver: Driver, count: int, patience: float = 180) -> None:
+    """Until so many answers are there, and a little longer, for those that are too many."""
+    end = time.monotonic() + patience
+    while sum(driver.found().values()) < count and time.monotonic() < end:
+        driver.check()
+        time.sleep(0.5)
+    time.sleep(5)

@@ -1,0 +1,106 @@
+"""The data sink `spaseq`: each batch's answers once, whatever was interrupted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from spaseq.algebra.answers import Answer, TraceItem
+from spaseq.errors import RunError
+from spaseq.runtime.answer_rows import ANSWER_SCHEMA, answer_of_row, row_of
+from spaseq.runtime.spark_sink import AnswerFiles, AnswerStreamWriter
+
+SELECTED = Answer(
+    (1000, 0), (3000, 0), (TraceItem(1000, 2, "A", "http://s", "http://e/1"),), (("x", '"1"'),)
+)
+CONSTRUCTED = Answer(
+    (1000, 0),
+    (2000, 0),
+    (),
+    (),
+    graph=(("<http://s>", "<http://p>", '"o"'),),
+    event="http://e/made",
+)
+
+
+def rows(*answers: Answer) -> Any:
+    listed = [row_of("q", answer) for answer in answers]
+    return iter([pa.RecordBatch.from_pylist(listed, ANSWER_SCHEMA)])
+
+
+def test_a_row_says_what_the_answer_says() -> None:
+    for answer in (SELECTED, CONSTRUCTED):
+        [batch] = rows(answer)
+        assert answer_of_row(batch.to_pylist()[0]) == answer
+
+
+def lines(directory: Path, suffix: str = "jsonl") -> list[str]:
+    """What a reader of the directory finds."""
+    found = sorted(p for p in directory.glob(f"*.{suffix}") if p.name[0] != "_")
+    return [line for path in found for line in path.read_text().splitlines()]
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> AnswerStreamWriter:
+    return AnswerStreamWriter(AnswerFiles(tmp_path / "out", "jsonl"))
+
+
+def test_nothing_is_seen_before_it_is_committed(writer: AnswerStreamWriter, tmp_path: Path) -> None:
+    written = writer.write(rows(SELECTED))
+    assert lines(tmp_path / "out") == []
+    writer.commit([written, None, writer.write(rows())], 0)
+    [line] = lines(tmp_path / "out")
+    assert json.loads(line)["bindings"] == {"x": {"type": "literal", "value": "1"}}
+
+
+def test_a_batch_that_was_committed_stays_as_it_is(
+    writer: AnswerStreamWriter, tmp_path: Path
+) -> None:
+    writer.commit([writer.write(rows(SELECTED))], 0)
+    before = lines(tmp_path / "out")
+    writer.commit([writer.write(rows(SELECTED, SELECTED))], 0)
+    assert lines(tmp_path / "out") == before
+    writer.commit([writer.write(rows(SELECTED))], 1)
+    assert len(lines(tmp_path / "out")) == 2
+
+
+def test_what_an_interrupted_commit_left_is_replaced(
+    writer: AnswerStreamWriter, tmp_path: Path
+) -> None:
+    writer.commit([writer.write(rows(SELECTED))], 0)
+    writer.commit([writer.write(rows(SELECTED)), writer.write(rows(SELECTED))], 1)
+    (tmp_path / "out" / "_committed.json").write_text('{"batch": 0}')  # killed before the mark
+    writer.commit([writer.write(rows(SELECTED))], 1)
+    assert len(lines(tmp_path / "out")) == 2
+
+
+def test_the_output_of_another_run_is_not_mixed_with(
+    writer: AnswerStreamWriter, tmp_path: Path
+) -> None:
+    writer.commit([writer.write(rows(SELECTED))], 7)
+    with pytest.raises(RunError, match="another checkpoint"):
+        writer.commit([writer.write(rows(SELECTED))], 0)
+    assert len(lines(tmp_path / "out")) == 1
+
+
+def test_graphs_can_be_read_as_a_stream_again(tmp_path: Path) -> None:
+    writer = AnswerStreamWriter(AnswerFiles(tmp_path, "nquads"))
+    writer.commit([writer.write(rows(CONSTRUCTED))], 0)
+    assert lines(tmp_path, "nq") == [
+        '<http://s> <http://p> "o" <http://e/made> .',
+        "<http://e/made> <http://www.w3.org/ns/prov#generatedAtTime> "
+        '"1970-01-01T00:00:02Z"^^<http://www.w3.org/2001/XMLSchema#dateTime> .',
+    ]
+
+
+def test_parquet_keeps_the_columns(tmp_path: Path) -> None:
+    writer = AnswerStreamWriter(AnswerFiles(tmp_path, "parquet"))
+    writer.commit([writer.write(rows(SELECTED, CONSTRUCTED))], 0)
+    assert pq.read_table(tmp_path / "batch-000000000-00000.parquet").to_pylist() == [
+        row for batch in rows(SELECTED, CONSTRUCTED) for row in batch.to_pylist()
+    ]

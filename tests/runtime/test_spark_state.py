@@ -1,0 +1,189 @@
+"""The state of a bucket: a log and snapshots, whatever the worker that goes on with it has seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spaseq.algebra.answers import Answer
+from spaseq.compile import compile_query
+from spaseq.engine import Matcher, SequenceStage
+from spaseq.errors import RunError
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.plan.nodes import QueryPlan
+from spaseq.rdf.events import batch_from_events
+from spaseq.rdf.instants import InstantCounter
+from spaseq.runtime import spark_state
+from spaseq.runtime.spark_follow_stages import pack
+from spaseq.runtime.spark_state import BucketState, Entry, Warm
+from tests.runtime.machines import IRIS, KEYED, UNKEYED
+
+
+class FakeValue:
+    """A value state that holds what was put into it, and counts."""
+
+    def __init__(self) -> None:
+        self.value: tuple[Any, ...] | None = None
+
+    def exists(self) -> bool:
+        return self.value is not None
+
+    def get(self) -> tuple[Any, ...] | None:
+        return self.value
+
+    def update(self, value: tuple[Any, ...]) -> None:
+        self.value = value
+
+
+class FakeMap:
+    """A map state; `written` is how many bytes were put into it."""
+
+    def __init__(self) -> None:
+        self.values: dict[tuple[int, int], tuple[bytes]] = {}
+        self.written = self.read = 0
+
+    def getValue(self, key: tuple[int, int]) -> tuple[bytes] | None:
+        found = self.values.get(key)
+        self.read += 0 if found is None else len(found[0])
+        return found
+
+    def updateValue(self, key: tuple[int, int], value: tuple[bytes]) -> None:
+        self.values[key] = value
+        self.written += len(value[0])
+
+    def removeKey(self, key: tuple[int, int]) -> None:
+        self.values.pop(key, None)
+
+
+EVENTS = [(1000 * n, f"m{n * 7 % 5}", "starts" if n % 3 else "stops", n) for n in range(60)]
+
+
+def entries(plan: QueryPlan, sizes: Sequence[int], later_ms: int = 0) -> Iterator[Entry]:
+    """The events in batches of so many, all of them so much later."""
+    matcher, counter, at = Matcher(plan, KnowledgeBase.empty()), InstantCounter(), 0
+    for size in sizes:
+        some, at = EVENTS[at : at + size], at + size
+        events = [
+            (
+                t + later_ms,
+                None,
+                [(f"<http://m.example/{m}>", f"<http://m.example/{p}>", f'"{v}"')],
+            )
+            for t, m, p, v in some
+        ]
+        solutions = matcher.match(batch_from_events(IRIS[0], events, counter))
+        halves = np.array_split(np.arange(len(solutions)), 2)
+        packs = tuple(pack(solutions.take(half), plan.columns) for half in halves if len(half))
+        yield Entry(some[-1][0] + later_ms - 1 if some else 0, packs)
+
+
+def in_process(plan: QueryPlan) -> list[Answer]:
+    stage = SequenceStage(plan)
+    matcher, counter = Matcher(plan, KnowledgeBase.empty()), InstantCounter()
+    events = [
+        (t, None, [(f"<http://m.example/{m}>", f"<http://m.example/{p}>", f'"{v}"')])
+        for t, m, p, v in EVENTS
+    ]
+    stage.push(matcher.match(batch_from_events(IRIS[0], events, counter)))
+    return stage.advance(EVENTS[-1][0] - 1)
+
+
+@pytest.fixture(autouse=True)
+def small_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark_state, "LOG_ENTRIES", 4)
+    monkeypatch.setattr(spark_state, "CHUNK_BYTES", 300)
+
+
+PLANS = {name: compile_query(text, name) for name, text in (("keyed", KEYED), ("not", UNKEYED))}
+
+
+@settings(max_examples=30)
+@given(
+    st.sampled_from(sorted(PLANS)),
+    st.lists(st.integers(1, 9), min_size=7, max_size=60),
+    st.data(),
+)
+def test_any_worker_goes_on_where_the_others_stopped(
+    name: str, sizes: list[int], data: st.DataObject
+) -> None:
+    plan = PLANS[name]
+    meta, chunks = FakeValue(), FakeMap()
+    workers: list[Warm | None] = [None, None, None]
+    found: list[Answer] = []
+    sizes = [*sizes, max(len(EVENTS) - sum(sizes), 0)]
+    for entry in entries(plan, [s for s in sizes if s]):
+        number = data.draw(st.integers(0, 2))
+        if data.draw(st.booleans()) and data.draw(st.booleans()):
+            workers[number] = None  # it was killed
+        state = BucketState(plan, meta, chunks)
+        known, warm = state.load(workers[number])
+        found += entry.apply(warm.stage, plan)
+        state.append(known, entry, warm.stage)
+        warm.version = known.version
+        workers[number] = warm
+    if sum(sizes) >= len(EVENTS):
+        expected = in_process(plan)
+        last = EVENTS[-1][0] - 1
+        assert found == [a for a in expected if a.end[0] <= last]
+
+
+def test_a_worker_that_is_ahead_of_the_state_starts_anew() -> None:
+    plan = PLANS["keyed"]
+    meta, chunks = FakeValue(), FakeMap()
+    first, second = entries(plan, [20, 20])
+    state = BucketState(plan, meta, chunks)
+    known, warm = state.load(None)
+    first.apply(warm.stage, plan)
+    state.append(known, first, warm.stage)
+    before = meta.value, dict(chunks.values)
+    once = second.apply(warm.stage, plan)
+    state.append(known, second, warm.stage)
+    warm.version = known.version
+    meta.value, chunks.values = before  # the batch failed elsewhere and is run again
+    known, warm = state.load(warm)
+    assert (known.version, warm.version) == (1, 1)
+    assert second.apply(warm.stage, plan) == once
+
+
+def test_a_batch_writes_what_it_brought_however_much_there_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(spark_state, "LOG_ENTRIES", 1000)
+    plan = PLANS["keyed"]
+    meta, chunks = FakeValue(), FakeMap()
+    state, warm = BucketState(plan, meta, chunks), None
+    written = []
+    for entry in entries(plan, [1] * len(EVENTS)):
+        known, warm = state.load(warm)
+        entry.apply(warm.stage, plan)
+        before = chunks.written
+        state.append(known, entry, warm.stage)
+        written.append(chunks.written - before)
+        warm.version = known.version
+    assert chunks.read == 0
+    assert max(written) < 2 * min(written)
+
+
+def test_what_the_window_has_passed_is_dropped() -> None:
+    plan = PLANS["keyed"]
+    meta, chunks = FakeValue(), FakeMap()
+    state, sizes = BucketState(plan, meta, chunks), []
+    for cycle in range(12):
+        for entry in entries(plan, [3] * 20, later_ms=cycle * 600_000):
+            known, warm = state.load(None)
+            entry.apply(warm.stage, plan)
+            state.append(known, entry, warm.stage)
+        sizes.append(len(warm.stage.snapshot()))
+    assert max(sizes[6:]) <= 1.2 * max(sizes[:6])
+
+
+def test_a_state_of_another_format_is_refused() -> None:
+    meta = FakeValue()
+    meta.value = (99, 0, 1, 0, 0, 0, [0, 0])
+    with pytest.raises(RunError, match="state format 99"):
+        BucketState(PLANS["keyed"], meta, FakeMap()).load(None)
