@@ -15,7 +15,15 @@ from spaseq.render.explain import explain_text
 @FUNCTIONS
 @entailing
 @click.argument("query", metavar="QUERY.rq", type=click.Path(path_type=Path))
-def explain(query: Path, ontologies: tuple[str, ...], entailment: str | None) -> None:
+@click.option(
+    "--rate",
+    type=click.FloatRange(min=0),
+    metavar="N",
+    help="Solutions of its graph patterns per second, to say how much memory the query needs.",
+)
+def explain(
+    query: Path, ontologies: tuple[str, ...], entailment: str | None, rate: float | None
+) -> None:
     """Show a query's canonical text, AST, algebra, plan and automaton."""
     schema = entailing_schema(ontologies, entailment)
-    click.echo(explain_text(check_file(query, schema)), nl=False)
+    click.echo(explain_text(check_file(query, schema), rate), nl=False)

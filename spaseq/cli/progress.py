@@ -31,6 +31,10 @@ class Progress:
         text = f"{stats.events:,} events  {rate:,.0f} triples/s  {stats.matches:,} matches"
         if stats.watermark is not None:
             text += f"  watermark {format_time(stats.watermark)}"
+        if stats.waits_for is not None:
+            text += f"  waiting for {stats.waits_for}"
+        if stats.state_bytes:
+            text += f"  state {sum(stats.state_bytes.values()) / 2**20:,.1f} MB"
         if stats.bad or stats.late:
             text += f"  {stats.bad:,} bad  {stats.late:,} late"
         self._out.write(f"\r{text:<{self._width}}")

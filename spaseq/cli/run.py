@@ -35,6 +35,8 @@ from spaseq.runtime.arrivals import MAX_BATCH_BYTES, ArrivalSettings
 from spaseq.runtime.binding import bind_streams, check_kbs, split_assignment, stream_names
 from spaseq.runtime.chaining import reading_order, refuse_chains
 from spaseq.runtime.job import Job
+from spaseq.runtime.metrics import metrics_served
+from spaseq.runtime.state_limits import StateLimits
 from spaseq.sinks import FORMATS, open_sink
 
 
@@ -142,6 +144,22 @@ class Follow:
     help="With --follow: about how many bytes of each stream a batch takes.",
 )
 @click.option(
+    "--max-state-rows",
+    type=click.IntRange(1),
+    default=StateLimits().rows,
+    show_default=True,
+    metavar="N",
+    help="With --follow: the partial matches that one of a query's buckets may keep waiting.",
+)
+@click.option(
+    "--max-state-bytes",
+    type=click.IntRange(1),
+    default=StateLimits().bytes,
+    show_default=True,
+    metavar="N",
+    help="With --follow: the bytes of state that one of a query's buckets may have.",
+)
+@click.option(
     "--time-predicate",
     default=GENERATED_AT_TIME,
     show_default=True,
@@ -170,6 +188,12 @@ class Follow:
 )
 @click.option("--stats", metavar="FILE", help="Counts and seconds per stage, as JSON.")
 @service_options
+@click.option(
+    "--metrics-port",
+    type=click.IntRange(0, 65535),
+    metavar="PORT",
+    help="Serve counts as Prometheus text at http://127.0.0.1:PORT/metrics while the run lasts.",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Show Spark's own log and warnings.")
 def run(
     queries: tuple[Path, ...],
@@ -190,11 +214,14 @@ def run(
     idle: int | None,
     growing: bool,
     max_bytes_per_batch: int,
+    max_state_rows: int,
+    max_state_bytes: int,
     time_predicate: str,
     triples_per_event: int | None,
     limit_per_event: int | None,
     threads: int | None,
     stats: str | None,
+    metrics_port: int | None,
     verbose: bool,
     services: ServiceOptions,
 ) -> None:
@@ -220,6 +247,7 @@ def run(
     following = _following(
         follow, checkpoint, watermark, idle, growing, max_bytes_per_batch, runtime
     )
+    limits = StateLimits(max_state_rows, max_state_bytes)
     if following is not None:
         refuse_chains(plans)
     with ExitStack() as stack:
@@ -237,9 +265,11 @@ def run(
             on_progress=progress,
         )
         check_kbs(plans, job.knowledge)
+        if metrics_port is not None:
+            stack.enter_context(metrics_served(job.stats, metrics_port))
         try:
             if following is not None:
-                _follow(job, following, sides, out, form, master, verbose)
+                _follow(job, following, limits, sides, out, form, master, verbose)
             else:
                 with closing(_answers(job, runtime, master, verbose)) as answers:
                     _write(job, answers, stack.enter_context(_output(out)), form)
@@ -264,6 +294,7 @@ def _answers(job: Job, runtime: str, master: str | None, verbose: bool) -> Any:
 def _follow(
     job: Job,
     follow: Follow,
+    limits: StateLimits,
     sides: SideOutputs,
     out: str,
     form: str,
@@ -278,7 +309,7 @@ def _follow(
         idle_ms=follow.idle_ms,
         growing=follow.growing,
     )
-    options = spark_follow.FollowOptions(Path(follow.checkpoint), settings)
+    options = spark_follow.FollowOptions(Path(follow.checkpoint), settings, limits=limits)
     spark_follow.run(
         job, options, out=out, form=form, master=master, verbose=verbose, sides=sides.files()
     )

@@ -11,6 +11,7 @@ from spaseq.lang.format import format_query
 from spaseq.plan.nodes import GpmPlan, QueryPlan
 from spaseq.plan.predicates import stream_predicates
 from spaseq.render.automaton import automaton_text
+from spaseq.render.memory import memory_text
 from spaseq.render.tree import tree
 
 
@@ -23,8 +24,10 @@ def explain(text: str, name: str = "query") -> str:
     return explain_text(check_query(text, name))
 
 
-def explain_text(checked: Checked) -> str:
+def explain_text(checked: Checked, rate: float | None = None) -> str:
     """Canonical text, AST, algebra, plan and automaton of a checked query.
+
+    `rate` is how many solutions per second its memory is told for.
 
     Raises:
         QueryError: the query has errors.
@@ -36,7 +39,7 @@ def explain_text(checked: Checked) -> str:
         ("query", format_query(checked.query).rstrip()),
         ("AST", tree(checked.query)),
         ("algebra", "\n".join(_algebra(plan))),
-        ("plan", "\n".join(_plan(plan))),
+        ("plan", "\n".join(_plan(plan, rate))),
         ("automaton (G-NFA)", automaton_text(plan)),
     ]
     return "\n\n".join(f"# {title}\n\n{body}" for title, body in sections) + "\n"
@@ -50,7 +53,7 @@ def _algebra(plan: QueryPlan) -> Iterator[str]:
             yield tree(condition, "condition on earlier steps")
 
 
-def _plan(plan: QueryPlan) -> Iterator[str]:
+def _plan(plan: QueryPlan, rate: float | None) -> Iterator[str]:
     registered = ", a stream that other queries of the run can read" if plan.register else ""
     yield f"answers    {plan.name}{registered}"
     for name, iri in zip(plan.stream_names, plan.streams, strict=True):
@@ -76,6 +79,7 @@ def _plan(plan: QueryPlan) -> Iterator[str]:
         yield "  fed with solutions and the instants of all other events"
     else:
         yield "  fed with solutions only"
+    yield f"  memory   {memory_text(plan, rate)}"
     if plan.template is not None:
         yield "construct  one graph event for each match"
         yield from (f"  {' '.join(map(_term, t.terms))}" for t in plan.template.triples)

@@ -43,10 +43,24 @@ class Stats:
     stages: dict[str, float] = field(default_factory=dict)
     live_runs: dict[str, int] = field(default_factory=dict)  # by query that is followed
     state_bytes: dict[str, int] = field(default_factory=dict)  # likewise
+    batches: int = 0  # of a followed run
+    phases: dict[str, float] = field(default_factory=dict)  # seconds of the last batch, by Spark's
+
+    @property
+    def waits_for(self) -> str | None:
+        """The stream whose watermark the answers of a followed run wait for, if one is behind."""
+        marks = self.watermarks
+        if len(set(marks.values())) < 2:
+            return None
+        return min(marks, key=lambda stream: _time_or_never(marks[stream]))
 
     def add(self, stage: str, seconds: float) -> None:
         """Add work done in a stage."""
         self.stages[stage] = self.stages.get(stage, 0.0) + seconds
+
+
+def _time_or_never(mark: int | None) -> float:
+    return float("-inf") if mark is None else mark
 
 
 def _ignore(_: object) -> None:

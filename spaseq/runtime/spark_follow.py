@@ -14,6 +14,7 @@ import signal
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -33,6 +34,7 @@ from spaseq.runtime.spark_rows import OUTPUT_DDL, Message, payload_of
 from spaseq.runtime.spark_session import session
 from spaseq.runtime.spark_source import RdfDataSource, source_options
 from spaseq.runtime.spark_state import FollowSequence
+from spaseq.runtime.state_limits import StateLimits
 from spaseq.sinks import open_sink
 
 TRIGGER_MS = 200
@@ -72,6 +74,7 @@ class FollowOptions:
     arrivals: ArrivalSettings = field(default_factory=ArrivalSettings)
     until_done: bool = False
     trigger_ms: int = TRIGGER_MS
+    limits: StateLimits = field(default_factory=StateLimits)
 
 
 def follow(
@@ -112,7 +115,7 @@ def follow(
         handover = _Handover()
         query = _start(spark or session(), job, options, checkpoint, handover)
         try:
-            yield from _Delivery(job, output).all(
+            yield from _Delivery(job, output, query).all(
                 _batches(query, handover, stop or threading.Event())
             )
         finally:
@@ -177,7 +180,7 @@ def _start(
 ) -> Any:
     """The running StreamingQuery."""
     writer = (
-        following_output(spark, job, checkpoint, options.arrivals)
+        following_output(spark, job, checkpoint, options.arrivals, options.limits)
         .writeStream.foreachBatch(handover.take)
         .option("checkpointLocation", str(checkpoint.spark))
         .outputMode("append")
@@ -188,7 +191,11 @@ def _start(
 
 
 def following_output(
-    spark: Any, job: Job, checkpoint: Checkpoint, settings: ArrivalSettings
+    spark: Any,
+    job: Job,
+    checkpoint: Checkpoint,
+    settings: ArrivalSettings,
+    limits: StateLimits | None = None,
 ) -> Any:
     """The streaming DataFrame of `OUTPUT` rows: messages, and answers that have become final."""
     ship_functions()
@@ -199,13 +206,17 @@ def following_output(
         **source_options(job.streams, os.getcwd(), checkpoint.arrivals, settings)
     )
     packed = work.load().mapInArrow(lambda batches: solve.run(batches), PACKED_DDL)
-    return sequenced(spark, job, checkpoint, packed)
+    return sequenced(spark, job, checkpoint, packed, limits)
 
 
-def sequenced(spark: Any, job: Job, checkpoint: Checkpoint, packed: Any) -> Any:
+def sequenced(
+    spark: Any, job: Job, checkpoint: Checkpoint, packed: Any, limits: StateLimits | None = None
+) -> Any:
     """Stage 2: the streaming DataFrame of `OUTPUT` rows for one of `PACKED` rows."""
     knowledge = store_knowledge(spark, job.knowledge, checkpoint.directory)
-    sequence = FollowSequence(job.plans, checkpoint.id, knowledge, job.limit_per_event)
+    sequence = FollowSequence(
+        job.plans, checkpoint.id, knowledge, job.limit_per_event, limits or StateLimits()
+    )
     for name, value in STATE_SETTINGS.items():
         spark.conf.set(name, value)
     return packed.groupBy("query", "bucket").transformWithStateInPandas(
@@ -306,27 +317,41 @@ class _Delivery:
 
     job: Job
     output: BatchOutput | None
+    query: Any  # the StreamingQuery
     _started: float = field(default_factory=time.perf_counter)
 
     def all(self, batches: Iterator[_Batch | None]) -> Iterator[tuple[int, Answer]]:
         for batch in batches:
             if batch is not None:
                 yield from self._one(batch)
+                self.job.stats.phases = self._phases()
             self.job.stats.seconds = time.perf_counter() - self._started
             self.job.on_progress(self.job.stats)
+
+    def _phases(self) -> dict[str, float]:
+        """What Spark says of the last batch."""
+        progress = self.query.lastProgress
+        phases = {} if progress is None else dict(progress["durationMs"])
+        return {name: ms / 1000 for name, ms in phases.items()}
 
     def _one(self, batch: _Batch) -> Iterator[tuple[int, Answer]]:
         if self.output is not None:
             self.output.begin(batch.number)
+        runs, state = Counter[str](), Counter[str]()
         for query, item in batch.items:
             if isinstance(item, Answer):
                 yield query, item
                 continue
             if isinstance(item, Stats):
                 self.job.stats.watermarks.update(item.watermarks)
+                runs.update(item.live_runs)
+                state.update(item.state_bytes)
             take_message(self.job, item)
-        marks = self.job.stats.watermarks.values()
+        stats = self.job.stats
+        stats.live_runs, stats.state_bytes = dict(runs), dict(state)
+        stats.batches += 1
+        marks = stats.watermarks.values()
         known = [mark for mark in marks if mark is not None]
-        self.job.stats.watermark = min(known) if len(known) == len(self.job.streams) else None
+        stats.watermark = min(known) if len(known) == len(self.job.streams) else None
         if self.output is not None:
             self.output.end(batch.number)

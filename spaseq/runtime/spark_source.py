@@ -147,13 +147,16 @@ class _Options:
         given = {name.lower(): str(value) for name, value in dict(options).items()}
         log = Path(given["log"]) if "log" in given else None
         if "streams" in given:
-            streams = tuple(
-                StreamOptions(**{**s, "paths": tuple(s["paths"])})
-                for s in json.loads(given["streams"])
-            )
+            streams = tuple(_stream(s) for s in json.loads(given["streams"]))
             settings = ArrivalSettings(**json.loads(given.get("settings", "{}")))
             return cls(streams, False, log, settings, directory=given.get("directory"))
         return cls((_public_stream(given),), True, log, _public_settings(given), _is_strict(given))
+
+
+def _stream(given: dict[str, Any]) -> StreamOptions:
+    """The inverse of `asdict`, through JSON."""
+    known: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in given.items()}
+    return StreamOptions(**known)
 
 
 _KNOWN = [

@@ -21,11 +21,12 @@ from spaseq.algebra.answers import Answer
 from spaseq.engine import SequenceStage
 from spaseq.errors import RunError, SpaseqError
 from spaseq.plan.nodes import QueryPlan
-from spaseq.rdf.batches import BadInput
+from spaseq.rdf.batches import BadInput, SolutionBatch
 from spaseq.runtime.job import Stats
 from spaseq.runtime.spark_follow_stages import NEVER, PACKED, unpack
 from spaseq.runtime.spark_rows import OUTPUT, SIDE, SideRows, answer_rows
 from spaseq.runtime.spark_solve import StoredKnowledge
+from spaseq.runtime.state_limits import StateLimits
 
 STATE_FORMAT = 1
 """Version of what is in the state store; a snapshot in it has one of its own."""
@@ -63,6 +64,11 @@ class Meta:
     snapshot_bytes: int = 0
     log_bytes: int = 0
 
+    @property
+    def size(self) -> int:
+        """Bytes in the state store."""
+        return self.snapshot_bytes + self.log_bytes
+
     def row(self) -> tuple[Any, ...]:
         """In the order of `META_DDL`."""
         return (
@@ -96,6 +102,10 @@ class Entry:
         for pack in self.packs:
             stage.push(unpack(pack, plan.columns))
         return stage.advance(self.watermark)
+
+    def solutions(self, plan: QueryPlan) -> SolutionBatch:
+        """All solutions that came."""
+        return SolutionBatch.concat([unpack(p, plan.columns) for p in self.packs], plan.columns)
 
 
 @dataclass(slots=True)
@@ -188,6 +198,7 @@ class FollowSequence(StatefulProcessor):  # type: ignore[misc]
     checkpoint: str
     knowledge: StoredKnowledge | None = None
     limit_per_event: int | None = None
+    limits: StateLimits = field(default_factory=StateLimits)
     _meta: Any = field(default=None, init=False)
     _chunks: Any = field(default=None, init=False)
 
@@ -215,14 +226,14 @@ class FollowSequence(StatefulProcessor):  # type: ignore[misc]
         try:
             # What fails half-way must not be used again, so it is taken out meanwhile.
             meta, warm = state.load(self.warm.pop(group, None))
-            yield from self._advance(query, rows, state, meta, warm, side)
+            yield from self._advance((query, bucket), rows, state, meta, warm, side)
             self.warm[group] = warm
         except SpaseqError as error:
             yield side.batch([error]).to_pandas()[OUTPUT.names]
 
     def _advance(
         self,
-        query: int,
+        key: tuple[int, int],
         rows: Iterator[pd.DataFrame],
         state: BucketState,
         meta: Meta,
@@ -230,21 +241,26 @@ class FollowSequence(StatefulProcessor):  # type: ignore[misc]
         side: SideRows,
     ) -> Iterator[pd.DataFrame]:
         start = time.perf_counter()
-        stage, withheld, before = warm.stage, warm.stage.withheld, min(meta.marks)
+        stage, plan, withheld = warm.stage, state.plan, warm.stage.withheld
+        before = list(meta.marks)
         packs = _packs(rows, meta.marks)
         watermark = min(meta.marks)
         answers: list[Answer] = []
-        if packs or watermark != before:
+        if packs or watermark != min(before):
             entry = Entry(max(watermark - 1, NEVER), packs)
-            answers = entry.apply(stage, state.plan)
+            answers = entry.apply(stage, plan)
             state.append(meta, entry, stage)
+            rows_now = stage.live_runs()
+            self.limits.check(plan, key[1], rows_now, meta.size, lambda: entry.solutions(plan))
             warm.version = meta.version
+        elif meta.marks != before:
+            state.meta.update(meta.row())
         if answers:
-            yield answer_rows(query, answers).to_pandas()
+            yield answer_rows(key[0], answers).to_pandas()
         bad, warm.bad[:] = list(warm.bad), []
         stats = Stats(matches=len(answers), withheld=stage.withheld - withheld, bad=len(bad))
-        stats.live_runs[state.plan.name] = stage.live_runs()
-        stats.state_bytes[state.plan.name] = meta.snapshot_bytes + meta.log_bytes
+        stats.live_runs[plan.name] = stage.live_runs()
+        stats.state_bytes[plan.name] = meta.size
         stats.add("sequence", time.perf_counter() - start)
         yield side.batch([*bad, stats]).to_pandas()[OUTPUT.names]
 

@@ -21,6 +21,7 @@ from spaseq.rdf.instants import InstantCounter
 from spaseq.runtime import spark_state
 from spaseq.runtime.spark_follow_stages import pack
 from spaseq.runtime.spark_state import BucketState, Entry, Warm
+from spaseq.runtime.state_limits import StateLimits
 from tests.runtime.machines import IRIS, KEYED, UNKEYED
 
 
@@ -187,3 +188,20 @@ def test_a_state_of_another_format_is_refused() -> None:
     meta.value = (99, 0, 1, 0, 0, 0, [0, 0])
     with pytest.raises(RunError, match="state format 99"):
         BucketState(PLANS["keyed"], meta, FakeMap()).load(None)
+
+
+def test_a_state_beyond_its_limit_names_query_key_and_step() -> None:
+    plan = PLANS["keyed"]
+    *_, entry = entries(plan, [30])
+    recent = entry.solutions(plan)
+    StateLimits(rows=30, bytes=100).check(plan, 3, 30, 100, lambda: recent)
+    for limits, text in (
+        (StateLimits(rows=29), "30 partial matches in one bucket .3., more than the limit of 29"),
+        (StateLimits(bytes=99), "100 bytes of state"),
+    ):
+        with pytest.raises(RunError, match=rf"query keyed has {text}") as raised:
+            limits.check(plan, 3, 30, 100, lambda: recent)
+        assert "of the key ?machine = <http://m.example/m" in str(raised.value)
+        assert "of the step A" in str(raised.value)
+    with pytest.raises(RunError, match="it has no key"):
+        StateLimits(rows=1).check(PLANS["not"], 0, 2, 0, lambda: recent)

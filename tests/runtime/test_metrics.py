@@ -1,0 +1,42 @@
+"""Counts as Prometheus text."""
+
+from __future__ import annotations
+
+import urllib.error
+import urllib.request
+
+import pytest
+
+from spaseq.errors import UsageError
+from spaseq.runtime.job import Stats
+from spaseq.runtime.metrics import metrics_served, prometheus_text
+
+STATS = Stats(
+    events=12,
+    matches=3,
+    live_runs={'q"1': 7},
+    watermarks={"http://a": 9500, "http://b": 4000, "http://c": None},
+)
+
+
+def test_each_count_is_a_line_with_its_labels() -> None:
+    lines = prometheus_text(STATS).splitlines()
+    assert "spaseq_events_total 12" in lines
+    assert "# TYPE spaseq_answers_total counter" in lines
+    assert 'spaseq_partial_matches{query="q\\"1"} 7' in lines
+    assert 'spaseq_watermark_lag_seconds{stream="http://b"} 5.5' in lines
+    assert not any("http://c" in line for line in lines)
+
+
+def test_the_counts_are_those_of_the_moment() -> None:
+    stats = Stats()
+    with metrics_served(stats, 0) as port:
+        place = f"http://127.0.0.1:{port}"
+        for events in (0, 5):
+            stats.events = events
+            with urllib.request.urlopen(f"{place}/metrics") as answer:
+                assert f"spaseq_events_total {events}\n" in answer.read().decode()
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(f"{place}/other")
+        with pytest.raises(UsageError, match="--metrics-port"), metrics_served(stats, port):
+            pass
