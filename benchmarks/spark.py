@@ -1,0 +1,215 @@
+"""Spark: many keys in one bounded run, and what a followed run's batches cost.
+
+    python benchmarks/spark.py keys --events 1000000 --keys 100000
+    python benchmarks/spark.py batches --sizes 10 1000 10000 100000
+    python benchmarks/spark.py state --megabytes 100
+
+`keys` gives rows per second of stage 2; `batches` the time of a batch by its number of events;
+`state` the time of a small batch while the state is small and while it is large, and how long the
+first batch takes after a restart. Each prints a table and, with `--json FILE`, writes it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+from spaseq.compile import compile_query
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.rdf.readers import StreamOptions
+from spaseq.runtime import spark as bounded
+from spaseq.runtime.arrivals import ArrivalSettings
+from spaseq.runtime.job import Job
+from spaseq.runtime.spark_follow import FollowOptions, follow
+from spaseq.runtime.spark_session import session
+
+STREAM = "http://b.example/s"
+QUERY = """PREFIX : <http://b.example/>
+SELECT * WITHIN {window} FROM STREAM S <http://b.example/s>
+SEQ (A; B; C) {{
+  DEFINE GPM A ON S {{ ?machine :load ?a ; :state "on" }}
+  DEFINE GPM B ON S {{ ?machine :load ?b ; :state "on" FILTER (?b < ?a) }}
+  DEFINE GPM C ON S {{ ?machine :load ?c ; :state "off" }}
+}}"""
+
+
+def events(first: int, count: int, keys: int, step_ms: int = 1) -> Iterator[str]:
+    """N-Quads of one event each, with a key that comes back after `keys` events."""
+    long, m = "http://www.w3.org/2001/XMLSchema#long", "http://b.example/"
+    for n in range(first, first + count):
+        state = "off" if (n // keys) % 5 == 4 else "on"
+        g, s = f"<{m}e/{n}>", f"<{m}k{n % keys}>"
+        yield (
+            f'{g} <http://www.w3.org/ns/prov#generatedAtTime> "{n * step_ms}"^^<{long}> .\n'
+            f'{s} <{m}load> "{n * 7919 % 1000}"^^<{long}> {g} .\n{s} <{m}state> "{state}" {g} .\n'
+        )
+
+
+def write(path: Path, text: Iterator[str]) -> None:
+    """A file that appears whole."""
+    unfinished = path.with_name(f".{path.name}")
+    with unfinished.open("w", encoding="ascii") as file:
+        file.writelines(text)
+    unfinished.rename(path)
+
+
+def job(path: Path, window: str) -> Job:
+    plan = compile_query(QUERY.format(window=window), "benchmark")
+    return Job((plan,), (StreamOptions(STREAM, (str(path),)),), KnowledgeBase.empty())
+
+
+def many_keys(directory: Path, arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    path = directory / "events.nq"
+    write(path, events(0, arguments.events, arguments.keys))
+    work = job(path, f"{10 * arguments.keys} MILLISECONDS")
+    started = time.perf_counter()
+    found = sum(1 for _ in bounded.run(work))
+    seconds = time.perf_counter() - started
+    stage_2 = work.stats.stages["sequence"]
+    return [
+        {
+            "events": arguments.events,
+            "keys": arguments.keys,
+            "answers": found,
+            "megabytes": round(path.stat().st_size / 1e6),
+            "seconds": round(seconds, 1),
+            "stage 1, s of work": round(seconds_of(work, "ingest", "graph patterns"), 1),
+            "stage 2, s of work": round(stage_2, 1),
+            "stage 2, M rows/s of work": round(arguments.events / stage_2 / 1e6, 3),
+        }
+    ]
+
+
+def seconds_of(work: Job, *stages: str) -> float:
+    return sum(work.stats.stages.get(stage, 0.0) for stage in stages)
+
+
+class Ends:
+    """When batches ended, and how large the state was."""
+
+    def __init__(self, work: Job) -> None:
+        self.at: list[float] = []
+        self.work = work
+
+    def begin(self, batch: int) -> None:
+        pass
+
+    def end(self, batch: int) -> None:
+        self.at.append(time.perf_counter())
+
+
+def followed(work: Job, checkpoint: Path) -> tuple[list[float], float]:
+    """(seconds of each batch but the first, seconds to the end of the first)."""
+    ends = Ends(work)
+    settings = ArrivalSettings(max_bytes=1)  # a file is a batch
+    started = time.perf_counter()
+    options = FollowOptions(checkpoint, settings, until_done=True)
+    for _ in follow(work, options, output=ends):
+        pass
+    return [b - a for a, b in zip(ends.at, ends.at[1:], strict=False)], ends.at[0] - started
+
+
+def batches(directory: Path, arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    rows = []
+    for size in arguments.sizes:
+        place = directory / str(size)
+        (place / "in").mkdir(parents=True)
+        count = max(3, min(arguments.batches, 400_000 // size))
+        for n in range(count):
+            write(place / "in" / f"{n:05}.nq", events(n * size, size, 1000))
+        times, _ = followed(job(place / "in", "10 SECONDS"), place / "checkpoint")
+        rows.append(
+            {
+                "events per batch": size,
+                "batches": len(times),
+                "p50, ms": round(1000 * median(times)),
+                "p99, ms": round(1000 * quantiles(times, n=100)[-1]),
+                "events/s": round(size / median(times)),
+            }
+        )
+    return rows
+
+
+def large_state(directory: Path, arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    place = directory / "in"
+    place.mkdir()
+    checkpoint = directory / "checkpoint"
+    per_file, keys, small = 50_000, 10**9, 100
+    next_event = 0
+
+    def deliver(count: int) -> None:
+        nonlocal next_event
+        write(place / f"{next_event:012}.nq", events(next_event, count, keys))
+        next_event += count
+
+    rows = []
+    for megabytes in (0, arguments.megabytes):
+        size = 0.0
+        while size < megabytes:
+            for _ in range(4):
+                deliver(per_file)
+            filling = job(place, "7 DAYS")
+            followed(filling, checkpoint)
+            size = sum(filling.stats.state_bytes.values()) / 2**20
+        for _ in range(arguments.batches):
+            deliver(small)
+        work = job(place, "7 DAYS")
+        times, first = followed(work, checkpoint)
+        rows.append(
+            {
+                "state, MB": round(sum(work.stats.state_bytes.values()) / 2**20, 1),
+                "partial matches": sum(work.stats.live_runs.values()),
+                "events per batch": small,
+                "p50, ms": round(1000 * median(times)),
+                "p99, ms": round(1000 * quantiles(times, n=100)[-1]),
+                "first batch after the restart, s": round(first, 1),
+            }
+        )
+    return rows
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    names = list(rows[0])
+    lines = [" | ".join(names), " | ".join("---" for _ in names)]
+    lines += [" | ".join(str(row[name]) for name in names) for row in rows]
+    return "\n".join(f"| {line} |" for line in lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--cores", type=int, default=os.cpu_count())
+    commands = parser.add_subparsers(required=True)
+
+    def command(name: str, run: Callable[..., list[dict[str, Any]]]) -> argparse.ArgumentParser:
+        one = commands.add_parser(name)
+        one.set_defaults(run=run)
+        return one
+
+    keys = command("keys", many_keys)
+    keys.add_argument("--events", type=int, default=1_000_000)
+    keys.add_argument("--keys", type=int, default=100_000)
+    sizes = command("batches", batches)
+    sizes.add_argument("--sizes", type=int, nargs="+", default=[10, 1000, 10_000, 100_000])
+    sizes.add_argument("--batches", type=int, default=50)
+    state = command("state", large_state)
+    state.add_argument("--megabytes", type=int, default=100)
+    state.add_argument("--batches", type=int, default=30)
+    arguments = parser.parse_args()
+    session(arguments.cores)
+    with tempfile.TemporaryDirectory(prefix="spaseq-benchmark-") as directory:
+        rows = arguments.run(Path(directory), arguments)
+    print(table(rows))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(rows, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
