@@ -33,7 +33,7 @@ from spaseq.runtime.chaining import reading_order, refuse_chains
 from spaseq.runtime.checkpoint import Checkpoint
 from spaseq.runtime.job import Job, LateEvent
 from spaseq.runtime.spark import bounded_output, bounded_solve
-from spaseq.runtime.spark_follow import BUCKETS, following_output, sequenced
+from spaseq.runtime.spark_follow import following_output, sequenced
 from spaseq.runtime.spark_frames import frame_packs, frame_solutions
 from spaseq.runtime.spark_rows import SIDE, answer_of, payload_of
 from spaseq.runtime.spark_sink import AnswerDataSink
@@ -103,7 +103,7 @@ def answers(
         output = bounded_output(spark, solve, solutions=given)
     else:
         refuse_chains(job.plans)
-        state = Checkpoint.open(Path(checkpoint).absolute(), job, watermark_ms, BUCKETS)
+        state = Checkpoint.open(Path(checkpoint).absolute(), job, watermark_ms)
         if frame is not None:
             packed = frame_packs(spark, frame, job, state, watermark_ms)
             output = sequenced(spark, job, state, packed)

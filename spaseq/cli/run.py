@@ -49,6 +49,7 @@ class Follow:
     idle_ms: int | None
     growing: bool
     max_bytes: int
+    buckets: int | None
 
 
 @click.command(context_settings={"max_content_width": 100})
@@ -144,6 +145,13 @@ class Follow:
     help="With --follow: about how many bytes of each stream a batch takes.",
 )
 @click.option(
+    "--buckets",
+    type=click.IntRange(1),
+    metavar="N",
+    help="With --follow: into how many parts, at most, a query with a key is split [default: 8]. "
+    "A checkpoint fixes it.",
+)
+@click.option(
     "--max-state-rows",
     type=click.IntRange(1),
     default=StateLimits().rows,
@@ -214,6 +222,7 @@ def run(
     idle: int | None,
     growing: bool,
     max_bytes_per_batch: int,
+    buckets: int | None,
     max_state_rows: int,
     max_state_bytes: int,
     time_predicate: str,
@@ -245,7 +254,7 @@ def run(
     if master is not None and runtime == "local":
         raise UsageError("--master goes with --runtime spark")
     following = _following(
-        follow, checkpoint, watermark, idle, growing, max_bytes_per_batch, runtime
+        follow, checkpoint, watermark, idle, growing, max_bytes_per_batch, buckets, runtime
     )
     limits = StateLimits(max_state_rows, max_state_bytes)
     if following is not None:
@@ -309,7 +318,9 @@ def _follow(
         idle_ms=follow.idle_ms,
         growing=follow.growing,
     )
-    options = spark_follow.FollowOptions(Path(follow.checkpoint), settings, limits=limits)
+    options = spark_follow.FollowOptions(
+        Path(follow.checkpoint), settings, limits=limits, buckets=follow.buckets
+    )
     spark_follow.run(
         job, options, out=out, form=form, master=master, verbose=verbose, sides=sides.files()
     )
@@ -322,6 +333,7 @@ def _following(
     idle: int | None,
     growing: bool,
     max_bytes: int,
+    buckets: int | None,
     runtime: str,
 ) -> Follow | None:
     if not follow:
@@ -337,7 +349,7 @@ def _following(
         raise UsageError("--follow runs on Spark; leave --runtime local out")
     if not checkpoint:
         raise UsageError("--follow needs --checkpoint DIR, where it keeps its state")
-    return Follow(checkpoint, watermark, idle, growing, max_bytes)
+    return Follow(checkpoint, watermark, idle, growing, max_bytes, buckets)
 
 
 def _streams(

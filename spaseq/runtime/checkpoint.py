@@ -24,6 +24,10 @@ FORMAT_VERSION = 2
 """Version of everything in the directory but Spark's own part."""
 
 
+BUCKETS = 8
+"""Into how many buckets stage 2 of a query with a key is split, if nothing else is said."""
+
+
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
     """The directory, and what is fixed for as long as it is used."""
@@ -34,15 +38,18 @@ class Checkpoint:
     resumed: bool
 
     @classmethod
-    def open(cls, directory: Path, job: Job, watermark_ms: int, buckets: int) -> Checkpoint:
+    def open(
+        cls, directory: Path, job: Job, watermark_ms: int, buckets: int | None = None
+    ) -> Checkpoint:
         """Make the directory, or resume from it.
 
         Args:
-            buckets: of each query that has a key; an existing checkpoint keeps its own number.
+            buckets: of each query that has a key; `BUCKETS`, or what an existing checkpoint has, if
+                not given.
 
         Raises:
             UsageError: it is the checkpoint of other queries, streams or knowledge, or of another
-                watermark; the message says which.
+                watermark or number of buckets; the message says which.
             RunError: it cannot be read or written.
         """
         manifest = directory / "spaseq.json"
@@ -51,16 +58,16 @@ class Checkpoint:
             directory.mkdir(parents=True, exist_ok=True)
             if manifest.exists():
                 found = json.loads(manifest.read_text("utf-8"))
-                _check(directory, found, wanted)
+                _check(directory, found, wanted, buckets)
                 return cls(directory, found["id"], found["buckets"], resumed=True)
             if any(p.name[0] != "." for p in directory.iterdir()):
                 raise UsageError(f"{directory} is not empty and not a checkpoint of spaseq")
             name = uuid.uuid4().hex
-            text = json.dumps({**wanted, "id": name, "buckets": buckets}, indent=2)
+            text = json.dumps({**wanted, "id": name, "buckets": buckets or BUCKETS}, indent=2)
             write_atomically(manifest, text + "\n")
         except (OSError, ValueError) as error:
             raise RunError(f"checkpoint {directory}: {error}") from error
-        return cls(directory, name, buckets, resumed=False)
+        return cls(directory, name, buckets or BUCKETS, resumed=False)
 
     @property
     def arrivals(self) -> Path:
@@ -89,7 +96,9 @@ def _description(job: Job, watermark_ms: int) -> dict[str, Any]:
     }
 
 
-def _check(directory: Path, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+def _check(
+    directory: Path, found: Mapping[str, Any], wanted: Mapping[str, Any], buckets: int | None
+) -> None:
     if found.get("version") != wanted["version"]:
         raise UsageError(
             f"checkpoint {directory} has format version {found.get('version')}; this version of "
@@ -107,6 +116,8 @@ def _check(directory: Path, found: Mapping[str, Any], wanted: Mapping[str, Any])
         changes.append(
             f"the watermark was {found['watermark_ms']} ms and is now {wanted['watermark_ms']} ms"
         )
+    if buckets is not None and found["buckets"] != buckets:
+        changes.append(f"it has {found['buckets']} buckets, not {buckets}")
     if changes:
         raise UsageError(
             f"checkpoint {directory} cannot be resumed: {'; '.join(changes)}. "

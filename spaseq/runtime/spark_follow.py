@@ -40,9 +40,6 @@ from spaseq.sinks import open_sink
 TRIGGER_MS = 200
 """How often the directories are looked at."""
 
-BUCKETS = 8
-"""Into how many buckets stage 2 of a query with a key is split; fixed when a checkpoint is made."""
-
 STATE_SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -67,7 +64,8 @@ class BatchOutput(Protocol):
 class FollowOptions:
     """How a job is followed.
 
-    `until_done` ends the run when all that was there at its start has been worked off.
+    `until_done` ends the run when all that was there at its start has been worked off. `buckets` is
+    into how many stage 2 of a query with a key is split; a checkpoint fixes it.
     """
 
     checkpoint: Path
@@ -75,6 +73,7 @@ class FollowOptions:
     until_done: bool = False
     trigger_ms: int = TRIGGER_MS
     limits: StateLimits = field(default_factory=StateLimits)
+    buckets: int | None = None
 
 
 def follow(
@@ -110,7 +109,9 @@ def follow(
     job = replace(job, streams=tuple(_absolute(s) for s in job.streams))
     for stream in job.streams:
         present_files(stream)
-    checkpoint = Checkpoint.open(options.checkpoint, job, options.arrivals.delay_ms, BUCKETS)
+    checkpoint = Checkpoint.open(
+        options.checkpoint, job, options.arrivals.delay_ms, options.buckets
+    )
     with spark_errors():
         handover = _Handover()
         query = _start(spark or session(), job, options, checkpoint, handover)
@@ -141,7 +142,7 @@ def run(
     if form == "json":
         raise UsageError("--format json has an end, which --follow has not; use jsonl, csv or tsv")
     delay_ms = options.arrivals.delay_ms
-    resumed = Checkpoint.open(options.checkpoint, job, delay_ms, BUCKETS).resumed
+    resumed = Checkpoint.open(options.checkpoint, job, delay_ms, options.buckets).resumed
     spark = session(master=master, verbose=verbose)
     with ExitStack() as stack:
         file = sys.stdout if out == "-" else stack.enter_context(_opened(out, resumed))

@@ -32,9 +32,11 @@ def job_of(*plans: Plan, paths: tuple[str, ...] = ("/in",)) -> Job:
 
 def test_the_same_job_resumes_with_the_buckets_of_the_first_run(tmp_path: Path) -> None:
     first = Checkpoint.open(tmp_path / "c", job_of(), 5000, buckets=8)
-    again = Checkpoint.open(tmp_path / "c", job_of(), 5000, buckets=16)
+    again = Checkpoint.open(tmp_path / "c", job_of(), 5000)
     assert (first.resumed, again.resumed) == (False, True)
-    assert again.buckets == 8
+    assert (again.buckets, again.id) == (8, first.id)
+    with pytest.raises(UsageError, match="it has 8 buckets, not 16"):
+        Checkpoint.open(tmp_path / "c", job_of(), 5000, buckets=16)
 
 
 @pytest.mark.parametrize(
