@@ -14,7 +14,8 @@ dictionary  pyoxigraph, and codes for all terms by a Python dict: the reference 
 spaseq      events in batches, with times, codes and k; with two threads; and with two predicates
             asked for, the triples of others checked but not kept
 
-A quad counts whatever it is for. Seconds are the median of the runs after one that is not counted;
+A quad counts whatever it is for. Seconds are of the wall clock, *CPU* those of the process, which
+say more on a machine that others use, too; medians of the runs after one that is not counted.
 *memory* is the most that the process held beyond what it had before it read.
 """
 
@@ -48,6 +49,7 @@ class Line:
     quads: int
     bytes: int
     seconds: float
+    cpu: float
     memory_mb: float
 
     @property
@@ -170,14 +172,15 @@ def measure(name: str, way: str, paths: list[Path], runs: int) -> Line:
 
         warm()  # so that the memory of the kernels themselves does not count
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    seconds = []
+    seconds, cpu = [], []
     for _ in range(runs + 1):
-        started = time.perf_counter()
+        started, used = time.perf_counter(), time.process_time()
         quads = sum(map(WAYS[way], paths))
         seconds.append(time.perf_counter() - started)
+        cpu.append(time.process_time() - used)
     memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     size = sum(path.stat().st_size for path in paths) if way != "rdflib" else 0
-    return Line(name, way, quads, size, median(seconds[1:]), memory)
+    return Line(name, way, quads, size, median(seconds[1:]), median(cpu[1:]), memory)
 
 
 def measured(name: str, way: str, paths: list[Path], runs: int) -> Line:
@@ -205,8 +208,8 @@ def main() -> None:
         print(json.dumps(asdict(line)))
         return
     lines: list[Line] = []
-    header = ("file", "way", "quads", "seconds", "M quads/s", "MB/s", "memory", "ratio")
-    print("{:10} {:21} {:>9} {:>8} {:>9} {:>7} {:>8} {:>6}".format(*header))
+    header = ("file", "way", "quads", "seconds", "CPU", "M quads/s", "MB/s", "memory", "ratio")
+    print("{:10} {:21} {:>9} {:>8} {:>7} {:>9} {:>7} {:>8} {:>6} CPU ratio".format(*header))
     with TemporaryDirectory() as directory:
         for name, paths in files(Path(directory), options.events, options.real):
             own = [measured(name, way, paths, options.runs) for way in WAYS]
@@ -218,12 +221,14 @@ def main() -> None:
 
 def show(lines: list[Line]) -> None:
     """One file's lines of the table."""
-    reference = next(line.rate for line in lines if line.way == REFERENCE)
+    reference = next(line for line in lines if line.way == REFERENCE)
     for line in lines:
         print(
             f"{line.file:10} {line.way:21} {line.quads:9} {line.seconds:8.3f} "
+            f"{line.cpu:7.3f} "
             f"{line.rate / 1e6:9.3f} {line.bytes / line.seconds / 1e6:7.1f} "
-            f"{line.memory_mb:5.0f} MB {line.rate / reference:6.2f}",
+            f"{line.memory_mb:5.0f} MB {line.rate / reference.rate:6.2f} "
+            f"{reference.cpu / reference.quads * line.quads / line.cpu:9.2f}",
             flush=True,
         )
 

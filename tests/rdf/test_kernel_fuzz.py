@@ -33,6 +33,9 @@ SEEDS = [
     "_:é <http://e/p> _:a·b .",
     f'<http://e/s> <http://e/p> "1"^^<{XSD}integer> <http://e/g> .',
     f'<http://e/s> <http://e/p> "x"^^<{XSD}string> .',
+    f'<http://e/s> <http://e/q> "12.5"^^<{XSD}double> <http://e/g> .',
+    f'<http://e/s> <http://e/q> "13"^^<{XSD}double> <http://e/g> .',
+    '<http://e/s> <http://e/r> "mot"@fr <http://e/g> .',
     '<http://e/s> <http://e/p> "x"^^<http://www.w3.org/1999/02/22-rdf-syntax-ns#langString> .',
     '<http://e/s> <http://e/p> "chat"@fr <http://e/g> .',
     '<http://e/s> <http://e/p> "chat"@zh-Hant-TW .',
@@ -117,14 +120,16 @@ def theirs(data: bytes, graphs: bool) -> tuple[list[Quad], list[int]]:
     return quads, refused
 
 
-def ours(data: bytes, graphs: bool, threads: int = 1) -> tuple[list[Quad], list[int]]:
-    """The same of the tokenizer."""
+def ours(
+    data: bytes, graphs: bool, threads: int = 1, kept: tuple[str, ...] | None = None
+) -> tuple[list[Quad], list[int]]:
+    """The same of the tokenizer; the objects of predicates that are not to be kept are empty."""
     bad: list[BadInput] = []
     quads: list[Quad] = []
-    reader = StatementReader(graphs, ArenaPool(2))
+    reader = StatementReader(graphs, ArenaPool(2), kept or (), only_constants=kept is not None)
     where = before_graphs(reader) if graphs else after_sized_events(1)
     for b, _, _ in line_statements(io.BytesIO(data), "f", reader, where, threads, bad.append):
-        texts = [*b.terms, "DEFAULT"]  # -1 is the last
+        texts = [*b.terms, "", "DEFAULT"]  # -1 is the last; SKIPPED is -2
         for s, p, o, g in zip(b.s.tolist(), b.p.tolist(), b.o.tolist(), b.g.tolist(), strict=True):
             if s >= 0:
                 quads.append((texts[s], texts[p], texts[o], texts[g]))
@@ -136,6 +141,10 @@ def agree(data: bytes, graphs: bool) -> None:
     quads, bad = ours(data, graphs)
     assert bad == refused
     assert quads == expected
+    kept = tuple({"<http://e/p>": 0, **{p: 0 for _, p, _, _ in expected[:1]}})
+    quads, bad = ours(data, graphs, kept=kept)
+    assert bad == refused
+    assert quads == [(s, p, o if p in kept else "", g) for s, p, o, g in expected]
 
 
 @pytest.mark.parametrize("graphs", [True, False], ids=["quads", "triples"])

@@ -15,7 +15,17 @@ from spaseq.rdf.kernels.escapes import (
     wide_end,
 )
 from spaseq.rdf.kernels.iris import DOUBTFUL, PLAIN, REWRITE, check_iri, iri_end
-from spaseq.rdf.kernels.vectors import WIDTH, Bytes, byte, lowest, quote_ends, same, wide
+from spaseq.rdf.kernels.lines import is_space
+from spaseq.rdf.kernels.vectors import (
+    WIDTH,
+    Bytes,
+    byte,
+    lowest,
+    plain_ends,
+    quote_ends,
+    same,
+    wide,
+)
 from spaseq.rdf.vocabulary import RDF, XSD_STRING
 
 QUOTE, _AT, _CARET, _LT, _DASH = ord('"'), ord("@"), ord("^"), ord("<"), ord("-")
@@ -48,6 +58,25 @@ def lexical_end(buffer: Bytes, at: int) -> int:
         if stop != BACKSLASH or byte(buffer, at + 1) < 0x20:
             return -1
         at += 2
+
+
+@inlined
+def plain_literal_end(buffer: Bytes, at: int, place: int, size: int) -> int:
+    """The place after a literal without escapes, in ASCII, or -1 if it is not one.
+
+    From its closing quote on it is the `size` bytes at a place, which a valid literal had, and
+    white space follows.
+    """
+    at += 1
+    bits = plain_ends(buffer, at)
+    while bits == 0:
+        at += WIDTH
+        bits = plain_ends(buffer, at)
+    at += lowest(bits)
+    end = at + size
+    if byte(buffer, at) != QUOTE or not same(buffer, at, buffer, place, size):
+        return -1
+    return end if is_space(byte(buffer, end)) else -1
 
 
 @inlined

@@ -24,7 +24,13 @@ from spaseq.rdf.kernels.lines import (
     line_end,
     next_line,
 )
-from spaseq.rdf.kernels.literals import check_literal, literal_end, put_canonical
+from spaseq.rdf.kernels.literals import (
+    check_literal,
+    lexical_end,
+    literal_end,
+    plain_literal_end,
+    put_canonical,
+)
 from spaseq.rdf.kernels.tables import PLACE, SIZE, Slots, Spans, find, put, text_hash
 from spaseq.rdf.kernels.values import NO_TIME, time_of
 from spaseq.rdf.kernels.vectors import Bytes, byte, same, signed
@@ -77,15 +83,21 @@ class Doubts(NamedTuple):
 
 
 class Guesses(NamedTuple):
-    """By predicate, modulo their length: what came after it last time, codes or -1."""
+    """By predicate, modulo their length: what came after it last time.
+
+    `predicate` and `object` are codes or -1. `suffix` [n, 2] is (place, size) of what a literal
+    that was not kept had from its closing quote on; size 0 if there was none.
+    """
 
     predicate: npt.NDArray[np.int32]
     object: npt.NDArray[np.int32]
+    suffix: npt.NDArray[np.int32]
 
     @staticmethod
     def none() -> Guesses:
         """No guesses yet."""
-        return Guesses(np.full(_GUESSES, -1, np.int32), np.full(_GUESSES, -1, np.int32))
+        codes = np.full((2, _GUESSES), -1, np.int32)
+        return Guesses(codes[0], codes[1], np.zeros((_GUESSES, 2), np.int32))
 
 
 @inlined
@@ -218,7 +230,7 @@ def tokenize(
     """
     at, line, row = state[AT], state[LINE], state[ROW]
     capacity, most_terms = len(rows.s), min(len(spans), len(slots) // 2) - 4
-    successor, usual = guesses.predicate, guesses.object
+    successor, usual, suffix = guesses.predicate, guesses.object, guesses.suffix
     subject, subject_at, subject_size = 0, 0, 0
     graph, graph_at, graph_size = 0, 0, 0
     previous = 0
@@ -281,9 +293,16 @@ def tokenize(
                 at += spans[object_, SIZE]
             else:
                 object_ = UNREAD
-                at = _term_end(buffer, at)
-                if at < 0:
-                    break
+                slot = predicate & (_GUESSES - 1)
+                if predicate >= wanted and suffix[slot, 1] > 0 and byte(buffer, at) == _QUOTE:
+                    at = plain_literal_end(buffer, at, suffix[slot, 0], suffix[slot, 1])
+                    object_ = SKIPPED
+                    if at < 0:
+                        at, object_ = object_at, UNREAD
+                if object_ == UNREAD:
+                    at = _term_end(buffer, at)
+                    if at < 0:
+                        break
             object_end = at
             at = after_space(buffer, at)
 
@@ -323,8 +342,14 @@ def tokenize(
             if time != NO_TIME and own_graph == DEFAULT_GRAPH and graphs:
                 object_ = TIMED
             elif predicate >= wanted:
-                if object_ < 0 and _check(buffer, object_at, object_end, state) == DOUBTFUL:
-                    break
+                if object_ == UNREAD:
+                    verdict = _check(buffer, object_at, object_end, state)
+                    if verdict == DOUBTFUL:
+                        break
+                    if verdict == PLAIN and byte(buffer, object_at) == _QUOTE:
+                        close = lexical_end(buffer, object_at)
+                        suffix[predicate & (_GUESSES - 1), 0] = close
+                        suffix[predicate & (_GUESSES - 1), 1] = object_end - close
                 object_ = SKIPPED
             elif object_ < 0:
                 object_ = _code(buffer, object_at, object_end, seed, state, spans, slots)

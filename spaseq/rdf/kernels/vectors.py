@@ -106,6 +106,11 @@ iri_stops = _search(
 quote_ends = _search(lambda v: v.any_of(v.equal(ord('"')), v.equal(ord("\\")), v.most(0x1F)))
 """The end of a literal's lexical form, an escape, and the control characters."""
 
+plain_ends = _search(
+    lambda v: v.any_of(v.equal(ord('"')), v.equal(ord("\\")), v.most(0x1F), v.least(0x7F))
+)
+"""The same, and what `wide` finds."""
+
 wide = _search(lambda v: v.least(0x7F))
 """Bytes of characters beyond ASCII, and DEL."""
 
