@@ -103,6 +103,15 @@ class Entry:
             stage.push(unpack(pack, plan.columns))
         return stage.advance(self.watermark)
 
+    def data(self) -> bytes:
+        """The entry as bytes, in a form that does not depend on this class."""
+        return pickle.dumps((self.watermark, self.packs), protocol=5)
+
+    @classmethod
+    def of(cls, data: bytes) -> Entry:
+        """The inverse of `data`."""
+        return cls(*pickle.loads(data))
+
     def solutions(self, plan: QueryPlan) -> SolutionBatch:
         """All solutions that came."""
         return SolutionBatch.concat([unpack(p, plan.columns) for p in self.packs], plan.columns)
@@ -140,15 +149,14 @@ class BucketState:
                 numbers = range(meta.snapshot_chunks)
                 warm.stage.restore(b"".join(self._read(_SNAPSHOT, n) for n in numbers))
         for number in range(warm.version + 1, meta.version + 1):
-            entry: Entry = pickle.loads(self._read(_LOG, number))
-            entry.apply(warm.stage, self.plan)
+            Entry.of(self._read(_LOG, number)).apply(warm.stage, self.plan)
             warm.version = number
         warm.bad.clear()  # it has been reported
         return meta, warm
 
     def append(self, meta: Meta, entry: Entry, stage: SequenceStage) -> None:
         """Keep what a batch brought; `stage` has worked it off."""
-        data = pickle.dumps(entry, pickle.HIGHEST_PROTOCOL)
+        data = entry.data()
         meta.version += 1
         meta.log_bytes += len(data)
         entries = meta.version - meta.first + 1

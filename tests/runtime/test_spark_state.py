@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +23,7 @@ from spaseq.rdf.events import batch_from_events
 from spaseq.rdf.instants import InstantCounter
 from spaseq.runtime import spark_state
 from spaseq.runtime.spark_follow_stages import pack
-from spaseq.runtime.spark_state import BucketState, Entry, Warm
+from spaseq.runtime.spark_state import STATE_FORMAT, BucketState, Entry, Warm
 from spaseq.runtime.state_limits import StateLimits
 from tests.runtime.machines import IRIS, KEYED, UNKEYED
 
@@ -205,3 +208,42 @@ def test_a_state_beyond_its_limit_names_query_key_and_step() -> None:
         assert "of the step A" in str(raised.value)
     with pytest.raises(RunError, match="it has no key"):
         StateLimits(rows=1).check(PLANS["not"], 0, 2, 0, lambda: recent)
+
+
+STORED = Path(__file__).parent / "state"
+"""A state for each format version: what `written` gave when the version was new."""
+
+
+def written(plan: QueryPlan) -> dict[str, Any]:
+    """The state after the first forty events, as JSON can hold it."""
+    meta, chunks = FakeValue(), FakeMap()
+    state, warm = BucketState(plan, meta, chunks), None
+    for entry in entries(plan, [20, 20]):
+        known, warm = state.load(warm)
+        entry.apply(warm.stage, plan)
+        state.append(known, entry, warm.stage)
+        warm.version = known.version
+    parts = [[*key, base64.b64encode(v).decode()] for key, (v,) in chunks.values.items()]
+    return {"meta": meta.value, "chunks": parts}
+
+
+def test_there_is_a_stored_state_of_this_format() -> None:
+    assert (STORED / f"format-{STATE_FORMAT}.json").exists()
+
+
+@pytest.mark.parametrize("path", sorted(STORED.glob("format-*.json")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("name", sorted(PLANS))
+def test_a_run_goes_on_from_the_state_of_an_older_version(path: Path, name: str) -> None:
+    plan = PLANS[name]
+    stored = json.loads(path.read_text())[name]
+    meta, chunks = FakeValue(), FakeMap()
+    meta.value = tuple(stored["meta"])
+    for kind, number, data in stored["chunks"]:
+        chunks.values[kind, number] = (base64.b64decode(data),)
+    found: list[Answer] = []
+    *_, rest = entries(plan, [20, 20, 20])
+    _, warm = BucketState(plan, meta, chunks).load(None)
+    found += rest.apply(warm.stage, plan)
+    done = EVENTS[39][0] - 1
+    assert found == [a for a in in_process(plan) if a.end[0] > done]
+    assert found
