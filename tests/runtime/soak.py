@@ -126,6 +126,14 @@ class Driver:
         with (self._directory / f"driver-{self.starts}.log").open("wb") as log:
             return subprocess.Popen(self._command, stderr=log, start_new_session=True)
 
+    def wait_for_the_first_batch(self, patience: float = 600) -> None:
+        """Until everything has been started and compiled once."""
+        end = time.monotonic() + patience
+        while not (self._directory / "checkpoint" / "spark" / "commits" / "0").exists():
+            self.check()
+            assert time.monotonic() < end, self._last_words()
+            time.sleep(0.2)
+
     def check(self) -> None:
         """It runs; if not, its last words are the failure."""
         status = self.process.poll()
@@ -172,8 +180,11 @@ def soak(directory: Path, cluster: Cluster, seed: int, plan: Plan) -> None:
     driver = Driver(directory, cluster.url)
     try:
         kills = list(plan.kills)
-        started = time.monotonic()
+        started = 0.0
         for second, texts in enumerate(files(random, plan.seconds, plan.per_second)):
+            if second == 1:
+                driver.wait_for_the_first_batch()
+                started = time.monotonic()
             time.sleep(max(0.0, started + second - time.monotonic()))
             for name, text in zip(STREAMS, texts, strict=True):
                 put(directory / name / f"{second:05}.nq", text)
