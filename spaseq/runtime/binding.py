@@ -49,7 +49,9 @@ def stream_names(plans: Sequence[QueryPlan]) -> dict[str, str]:
 
 
 def bind_streams(plans: Sequence[QueryPlan], given: Mapping[str, V]) -> dict[str, V]:
-    """The inputs by stream IRI; each stream of the queries has one.
+    """The inputs by stream IRI, in the order of the queries; each stream of the queries has one.
+
+    A followed run numbers its streams in that order, which must be the same when it resumes.
 
     Raises:
         UsageError: an input for a stream that no query reads or that one registers, or a stream
@@ -67,7 +69,7 @@ def bind_streams(plans: Sequence[QueryPlan], given: Mapping[str, V]) -> dict[str
             others = ", ".join(f"<{i}>" for i in sorted(made))
             hint = f" (streams that queries of this run register: {others})" if made else ""
             raise UsageError(f"no input for stream {name} <{iri}>: give --stream {name}=PATH{hint}")
-    return bound
+    return {iri: bound[iri] for _, iri in _streams(plans) if iri in bound}
 
 
 def _streams(plans: Iterable[QueryPlan]) -> Iterator[tuple[str, str]]:

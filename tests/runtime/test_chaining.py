@@ -96,6 +96,13 @@ def test_a_registered_stream_takes_no_input() -> None:
             bind_streams(plans, {"R": 1, name: 2})
 
 
+def test_inputs_come_in_the_order_of_the_queries() -> None:
+    """However they are given: a resumed run must number its streams as the first one did."""
+    plans = [query("one", "AB"), query("two", "BC")]
+    given = {"http://e/C": 3, "B": 2, "A": 1}
+    assert list(bind_streams(plans, given)) == ["http://e/A", "http://e/B", "http://e/C"]
+
+
 def test_a_stream_without_input_is_told_with_the_registered_ones() -> None:
     with pytest.raises(UsageError) as error:
         bind_streams([query("maker", "R", "A"), query("reader", "B")], {"R": 1})
