@@ -18,6 +18,7 @@ from tests.oracle.comparison import comparable
 from tests.oracle.model import TooBig
 from tests.oracle.oracle import evaluate
 from tests.oracle.patterns import nt
+from tests.oracle.spark_sample import apart
 from tests.oracle.strategies import NS, STEP_1, Case, case, template
 
 SEED = os.environ.get("SPASEQ_ORACLE_SEED", "1")
@@ -98,19 +99,22 @@ def chain(choices: Choices) -> tuple[str, str, Case]:
     return maker, reader, replace(example, streams={f"{NS}stream/1": [], **example.streams})
 
 
+def many_chains(count: int, seed: str) -> tuple[list[str], list[Case]]:
+    """Queries of chains, and their streams, set apart by number."""
+    queries, examples = list[str](), list[Case]()
+    for number in range(count):
+        maker, reader, example = chain(seeded(f"{seed}:{SEED}:{number}"))
+        for query in (reader, maker):
+            moved = apart(replace(example, query=query), number)
+            queries.append(moved.query.replace(f"<{MADE}>", f"<{NS}{number}/made>"))
+        examples.append(moved)
+    return queries, examples
+
+
 @pytest.mark.spark
 def test_many_chains_in_one_run_on_spark() -> None:
-    """Each with streams of its own, set apart by number."""
-    queries: list[str] = []
-    streams: dict[str, list[spaseq.Event]] = {}
-    for number in range(12):
-        maker, reader, example = chain(seeded(f"spark:{SEED}:{number}"))
-        for query in (reader, maker):
-            for path in ("stream/", "made"):
-                query = query.replace(f"<{NS}{path}", f"<{NS}{number}/{path}")
-            queries.append(query)
-        for stream, events in inputs(example).items():
-            streams[stream.replace(NS, f"{NS}{number}/")] = events
+    queries, examples = many_chains(12, "spark")
+    streams = {iri: events for e in examples for iri, events in inputs(e).items()}
     local, spark = (
         [(m.query, m.answer) for m in spaseq.run(queries, streams, runtime=runtime)]
         for runtime in ("local", "spark")

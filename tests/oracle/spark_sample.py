@@ -48,7 +48,7 @@ def sample(size: int, seed: str) -> list[Example]:
     for number in count():
         if len(found) == size:
             return found
-        drawn = _apart(case(seeded(f"{seed}:{number}")), number)
+        drawn = apart(case(seeded(f"{seed}:{number}")), number)
         try:
             query, plans = parsed(drawn.query)
             expected = expected_of(query, drawn)
@@ -63,7 +63,7 @@ def sample(size: int, seed: str) -> list[Example]:
     raise AssertionError
 
 
-def _apart(drawn: Case, number: int) -> Case:
+def apart(drawn: Case, number: int) -> Case:
     """The case with stream IRIs of its own. An event without triples, which N-Quads has not, gets
     one that nobody looks for."""
     streams = {
@@ -87,15 +87,21 @@ def nquads(events: Arrivals) -> str:
 
 
 def job(examples: Sequence[Example], directory: Path) -> Job:
-    """A run of all examples, whose streams are directories."""
+    """A run of all examples."""
+    kb = load_kb(list(knowledge().items()))
+    plans = tuple(e.plan for e in examples)
+    return Job(plans, directories([e.case for e in examples], directory), kb)
+
+
+def directories(cases: Sequence[Case], directory: Path) -> tuple[StreamOptions, ...]:
+    """A directory for each stream."""
     streams = []
-    for example in examples:
-        for iri in example.case.streams:
+    for each in cases:
+        for iri in each.streams:
             place = _place(directory, iri)
             place.mkdir(parents=True)
             streams.append(StreamOptions(iri, (str(place),)))
-    kb = load_kb(list(knowledge().items()))
-    return Job(tuple(e.plan for e in examples), tuple(streams), kb)
+    return tuple(streams)
 
 
 def _place(directory: Path, iri: str) -> Path:
@@ -117,12 +123,12 @@ def put(path: Path, events: Arrivals) -> None:
 
 
 def deliver_in_turns(
-    examples: Sequence[Example], directory: Path, turn: int, turns: int, random: Random
+    cases: Sequence[Case], directory: Path, turn: int, turns: int, random: Random
 ) -> None:
     """Put some more of the events there, in up to three files per stream; in the last turn all,
     and one that closes all windows. Cuts may fall between events of equal time."""
-    for example in examples:
-        for iri, events in example.case.streams.items():
+    for each in cases:
+        for iri, events in each.streams.items():
             place = _place(directory, iri)
             done = place / ".taken"
             at = int(done.read_text()) if done.exists() else 0

@@ -41,7 +41,7 @@ def check_followed(spark: Any, directory: Path, size: int, seed: str) -> None:
     work, random = job(examples, files), Random(seed)
     found = []
     for turn in range(TURNS):
-        deliver_in_turns(examples, files, turn, TURNS, random)
+        deliver_in_turns([e.case for e in examples], files, turn, TURNS, random)
         found += follow(work, FollowOptions(checkpoint, until_done=True), spark=spark)
     assert (work.stats.late, work.stats.bad) == (0, 0)
     wrong = disagreements(examples, found)
