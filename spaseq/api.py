@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import chain
+from os import PathLike
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -13,10 +14,12 @@ from spaseq.algebra.answers import Answer
 from spaseq.algebra.schema import Schema
 from spaseq.compile import check_query
 from spaseq.errors import Diagnostic, InputError, QueryError, UsageError
+from spaseq.kb.cache import cache_at
 from spaseq.kb.endpoint import ServiceOptions
 from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.kb.load import KbInput, load_kb
+from spaseq.kb.load import load_kb
 from spaseq.kb.ontology import OntologyInput, entailing_schema
+from spaseq.kb.sources import KbInput
 from spaseq.live import Event, check_limit
 from spaseq.match import Match, to_ms
 from spaseq.plan.nodes import QueryPlan
@@ -48,6 +51,7 @@ def run(
     services: ServiceOptions = ServiceOptions(),  # noqa: B008 - frozen
     ontology: OntologyInput | None = None,
     entailment: str | None = None,
+    kb_cache: str | PathLike[str] | None = None,
 ) -> Iterator[Match]:
     """Replay streams to their ends and yield the matches of one or several queries.
 
@@ -69,6 +73,8 @@ def run(
         services: how SPARQL endpoints are asked.
         ontology: a path or an rdflib.Graph, or several, whose schema patterns are entailed by.
         entailment: "rdfs", with an ontology; by default patterns match what is said.
+        kb_cache: the directory in which compiled knowledge bases are kept for the next run; the
+            user's cache if None, none if "none".
 
     Yields:
         Matches, query by query (one that reads another's stream comes after it), in the order of
@@ -84,7 +90,7 @@ def run(
     check_limit(limit_per_event)
     plans = _plans(query, entailing_schema(ontology, entailment))
     bound = bind_streams(plans, streams)
-    knowledge = load_kb(list((kb or {}).items()), services)
+    knowledge = load_kb(list((kb or {}).items()), services, cache_at(kb_cache))
     check_kbs(plans, knowledge)
     if runtime not in ("spark", "local"):
         raise UsageError(f"unknown runtime {runtime!r}: spark or local")

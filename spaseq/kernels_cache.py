@@ -26,7 +26,12 @@ from typing import Any, TypeVar, cast
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-WARM_UPS = ("spaseq.rdf.warm_up", "spaseq.gpm.warm_up", "spaseq.automaton.warm_up")
+WARM_UPS = (
+    "spaseq.rdf.warm_up",
+    "spaseq.kb.warm_up",
+    "spaseq.gpm.warm_up",
+    "spaseq.automaton.warm_up",
+)
 """Modules whose `steps()` call every kernel of a package once, yielding its name after each."""
 
 KERNELS: list[Any] = []
@@ -38,7 +43,7 @@ _PACKAGE = Path(__file__).parent
 def cache_directory() -> Path:
     """The directory for compiled kernels; it exists and can be written to."""
     name = f"kernels-{_sources_digest()}"
-    for place in (_PACKAGE / "__pycache__", _user_cache() / "spaseq"):
+    for place in (_PACKAGE / "__pycache__", user_cache() / "spaseq"):
         if _is_writable(place / name):
             return place / name
     return _temporary_directory()
@@ -63,7 +68,8 @@ def _sources_digest() -> str:
     return digest.hexdigest()
 
 
-def _user_cache() -> Path:
+def user_cache() -> Path:
+    """The directory in which programs of this user keep what can be made again."""
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA", Path.home()))
     if sys.platform == "darwin":

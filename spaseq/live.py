@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from spaseq.compile import compile_query
 from spaseq.engine import Matcher, SequenceStage
 from spaseq.errors import UsageError
 from spaseq.gpm.event_stage import EventMatcher
+from spaseq.kb.cache import cache_at
 from spaseq.kb.endpoint import ServiceOptions
-from spaseq.kb.load import KbInput, load_kb
+from spaseq.kb.load import load_kb
 from spaseq.kb.ontology import OntologyInput, entailing_schema
+from spaseq.kb.sources import KbInput
 from spaseq.match import Match, to_ms
 from spaseq.plan.predicates import stream_predicates
 from spaseq.rdf.blocks import OnBad, warn
@@ -66,6 +69,7 @@ class Engine:
         *,
         limit_per_event: int | None = None,
         services: ServiceOptions = ServiceOptions(),  # noqa: B008 - frozen
+        kb_cache: str | PathLike[str] | None = None,
         on_bad: OnBad = warn,
         ontology: OntologyInput | None = None,
         entailment: str | None = None,
@@ -75,7 +79,7 @@ class Engine:
         asked for in vain, which otherwise is a warning of the logger `spaseq`."""
         check_limit(limit_per_event)
         self._plan = compile_query(query, name, schema=entailing_schema(ontology, entailment))
-        knowledge = load_kb(list((kb or {}).items()), services)
+        knowledge = load_kb(list((kb or {}).items()), services, cache_at(kb_cache))
         check_kbs([self._plan], knowledge)
         self._names = stream_names([self._plan])
         self._counters = {iri: InstantCounter(ordered=True) for iri in self._plan.streams}

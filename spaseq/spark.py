@@ -19,9 +19,11 @@ import pyarrow as pa
 from spaseq.algebra.schema import Schema
 from spaseq.compile import compile_query
 from spaseq.errors import InputError, SpaseqError, UsageError
+from spaseq.kb.cache import cache_at
 from spaseq.kb.endpoint import ServiceOptions
-from spaseq.kb.load import KbInput, load_kb
+from spaseq.kb.load import load_kb
 from spaseq.kb.ontology import OntologyInput, entailing_schema
+from spaseq.kb.sources import KbInput
 from spaseq.plan.nodes import QueryPlan
 from spaseq.rdf.batches import BadInput
 from spaseq.rdf.readers import StreamOptions
@@ -59,6 +61,7 @@ def answers(
     services: ServiceOptions = ServiceOptions(),  # noqa: B008 - frozen
     ontology: OntologyInput | None = None,
     entailment: str | None = None,
+    kb_cache: str | PathLike[str] | None = None,
 ) -> Any:
     """The answers of one or several queries.
 
@@ -83,6 +86,8 @@ def answers(
             in the worker's log (logger `spaseq`).
         services: how SPARQL endpoints are asked.
         ontology, entailment: as `spaseq.run`.
+        kb_cache: the directory in which compiled knowledge bases are kept for the next run; the
+            user's cache if None, none if "none".
 
     Returns:
         A DataFrame with a row per answer: `query` (name), `start` and `end` (timestamps),
@@ -94,7 +99,7 @@ def answers(
     """
     schema = entailing_schema(ontology, entailment)
     paths, frame = (streams, None) if isinstance(streams, Mapping) else (None, streams)
-    job = _job(query, paths, kb, time_predicate, triples_per_event, services, schema)
+    job = _job(query, paths, kb, time_predicate, triples_per_event, services, kb_cache, schema)
     if frame is not None and frame.isStreaming and checkpoint is None:
         raise UsageError("a streaming DataFrame of events needs a checkpoint directory")
     if checkpoint is None:
@@ -121,13 +126,14 @@ def _job(
     time_predicate: str,
     triples_per_event: int | None,
     services: ServiceOptions,
+    kb_cache: str | PathLike[str] | None,
     schema: Schema | None,
 ) -> Job:
     queries = [query] if isinstance(query, str | Path) else list(query)
     plans = reading_order(
         [_plan(q, number, len(queries), schema) for number, q in enumerate(queries, 1)]
     )
-    knowledge = load_kb(list((kb or {}).items()), services)
+    knowledge = load_kb(list((kb or {}).items()), services, cache_at(kb_cache))
     check_kbs(plans, knowledge)
     if streams is None:
         return Job(plans, (), knowledge)  # they come in a DataFrame

@@ -40,7 +40,7 @@ def test_places_that_cannot_be_written_to_are_passed_over(
     monkeypatch.setattr(
         kernels_cache, "_is_writable", lambda d: closed not in d.parents and writable(d)
     )
-    monkeypatch.setattr(kernels_cache, "_user_cache", lambda: home)
+    monkeypatch.setattr(kernels_cache, "user_cache", lambda: home)
     assert kernels_cache.cache_directory().parent == home / "spaseq"
     monkeypatch.setattr(kernels_cache, "_is_writable", lambda d: False)
     temporary = kernels_cache.cache_directory()

@@ -25,9 +25,11 @@ from spaseq.cli.services import service_options
 from spaseq.cli.side_outputs import SideOutputs
 from spaseq.cli.startup import keep_arrow_from_pandas
 from spaseq.errors import InputError, UsageError
+from spaseq.kb.cache import cache_at
 from spaseq.kb.endpoint import ServiceOptions, is_url
 from spaseq.kb.load import load_kb
 from spaseq.kb.ontology import entailing_schema
+from spaseq.kb.sources import keeps_graphs
 from spaseq.plan.nodes import QueryPlan
 from spaseq.rdf.readers import StreamOptions, reading_threads, resolve_paths
 from spaseq.rdf.vocabulary import GENERATED_AT_TIME
@@ -195,6 +197,12 @@ class Follow:
     "where there is one core.",
 )
 @click.option("--stats", metavar="FILE", help="Counts and seconds per stage, as JSON.")
+@click.option(
+    "--kb-cache",
+    metavar="DIR",
+    help="Where compiled knowledge bases are kept for the next run, or 'none'.  [default: the "
+    "user's cache, for files of 1 MiB and more]",
+)
 @service_options
 @click.option(
     "--metrics-port",
@@ -233,6 +241,7 @@ def run(
     metrics_port: int | None,
     verbose: bool,
     services: ServiceOptions,
+    kb_cache: str | None,
 ) -> None:
     """Run queries over streams and print their answers.
 
@@ -267,7 +276,7 @@ def run(
             streams=_streams(
                 plans, streams, time_predicate, triples_per_event, runtime, follow, stack, threads
             ),
-            knowledge=load_kb([_kb(text, plans) for text in kbs], services),
+            knowledge=load_kb([_kb(text, plans) for text in kbs], services, cache_at(kb_cache)),
             limit_per_event=limit_per_event,
             on_bad=sides.on_bad,
             on_late=sides.on_late,
@@ -413,8 +422,7 @@ def _kb(text: str, plans: Sequence[QueryPlan]) -> tuple[str | None, str]:
         pair = (found[1], found[2]) if found else None
     if pair is not None:
         return pair
-    quads = re.search(r"\.(nq|nquads|trig|jsonld|json)(\.gz)?$", text)
-    if quads:
+    if not is_url(text) and keeps_graphs(text):
         return None, text
     if len(iris) == 1:
         return iris[0], text

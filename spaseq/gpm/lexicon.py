@@ -49,6 +49,8 @@ class KbLexicon:
 
     def take(self, codes: Int32s) -> list[str]:
         """The texts of some codes."""
+        if not self._added or (codes < len(self._terms)).all():
+            return self._terms.take(codes)
         return [self.texts[code] for code in codes.tolist()]
 
     def find(self, texts: Sequence[str]) -> Int32s:

@@ -10,21 +10,21 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from spaseq.errors import InputError
 from spaseq.kb.endpoint import ServiceOptions
 from spaseq.kb.terms import KbTerms
 from spaseq.rdf.batches import Int32s, Int64s
+from spaseq.rdf.columns import Texts, texts_array
 
-FORMAT = b"spaseq-kb-1"
+FORMAT = b"spaseq-kb-2"
 """Name and version of the file that `KnowledgeBase.save` writes."""
 
 _SCHEMA = pa.schema(
     [
         ("hash", pa.string()),
         ("terms", pa.large_list(pa.large_string())),
-        ("checksum", pa.large_list(pa.uint32())),
-        ("checksum_code", pa.large_list(pa.int32())),
         ("graph", pa.large_list(pa.string())),
         ("relation_graph", pa.large_list(pa.int32())),
         ("predicate", pa.large_list(pa.int32())),
@@ -72,6 +72,7 @@ class KnowledgeBase:
     hash: str
     endpoints: Mapping[str, str] = field(default_factory=dict)
     addresses: Mapping[str, str] = field(default_factory=dict)
+    file: str | None = None  # where `open` found it
     services: ServiceOptions = field(default_factory=ServiceOptions)
 
     @classmethod
@@ -82,7 +83,7 @@ class KnowledgeBase:
     @classmethod
     def of_quads(
         cls,
-        texts: Sequence[str],
+        texts: Sequence[str] | Texts,
         graph_names: Sequence[str],
         empty_graphs: Iterable[str],
         columns: Mapping[str, Int32s],
@@ -90,39 +91,28 @@ class KnowledgeBase:
         """The dataset of some quads.
 
         `columns` holds g, s, p, o, each [m]: g counts `graph_names`, the others the distinct
-        `texts`. Quads may repeat. `empty_graphs` are there even if no quad is in them.
+        `texts`, strings or an Arrow array of them. Quads may repeat. `empty_graphs` are there even
+        if no quad is in them.
         """
-        order = sorted(range(len(texts)), key=texts.__getitem__)
-        rank = np.empty(len(texts), np.int32)
-        rank[order] = np.arange(len(texts), dtype=np.int32)
-        terms = KbTerms.of([texts[i] for i in order])
+        columns = columns or dict.fromkeys("gspo", np.empty(0, np.int32))
+        array = texts if isinstance(texts, pa.Array) else texts_array(texts)
+        order = pc.array_sort_indices(array)
+        rank = np.empty(len(array), np.int32)
+        rank[order.to_numpy()] = np.arange(len(array), dtype=np.int32)
+        terms = KbTerms(array.take(order))
         graphs: dict[str, KbGraph] = {name: {} for name in empty_graphs}
+        by_graph = np.argsort(columns["g"], kind="stable")
+        ends = np.cumsum(np.bincount(columns["g"], minlength=len(graph_names)))
+        p, s, o = (rank[columns[c][by_graph]] for c in "pso")
         for number, name in enumerate(graph_names):
-            rows = columns["g"] == number
-            graphs[name] = _relations(*(rank[columns[c][rows]] for c in "pso"))
+            rows = slice(ends[number - 1] if number else 0, ends[number])
+            graphs[name] = _relations(p[rows], s[rows], o[rows])
         graphs = dict(sorted(graphs.items()))
         return cls(terms, graphs, _content_hash(terms, graphs))
 
     def find(self, text: str) -> int:
         """A term's code, ABSENT (negative) if it is nowhere in the dataset."""
         return int(self.terms.find([text])[0])
-
-    def restrict(self, wanted: Iterable[tuple[str | None, str | None]]) -> KnowledgeBase:
-        """The dataset with only the relations that (graph IRI, predicate text) pairs name.
-
-        None stands for every graph, or every predicate. All graphs stay, if need be empty; so do
-        the dictionary and the hash.
-        """
-        pairs = [(g, None if p is None else self.find(p)) for g, p in wanted]
-        graphs = {
-            name: {
-                p: relation
-                for p, relation in graph.items()
-                if any(g in (None, name) and q in (None, p) for g, q in pairs)
-            }
-            for name, graph in self.graphs.items()
-        }
-        return replace(self, graphs=graphs)
 
     def only(self, graphs: Iterable[str]) -> KnowledgeBase:
         """The dataset with those of its graphs that are named; the dictionary and the hash stay."""
@@ -143,11 +133,8 @@ class KnowledgeBase:
         keys = [(g, p) for g, name in enumerate(names) for p in self.graphs[name]]
         relations = [self.graphs[names[g]][p] for g, p in keys]
         sizes = [len(r) for r in relations]
-        checksum, checksum_code = self.terms.checksums
         columns = [
             self.terms.texts,
-            checksum,
-            checksum_code,
             names,
             [g for g, _ in keys],
             [p for _, p in keys],
@@ -174,7 +161,7 @@ class KnowledgeBase:
         batch = reader.get_batch(0)
         lists = {name: batch.column(name).values for name in _SCHEMA.names[1:]}
         numbers = {n: a.to_numpy() for n, a in lists.items() if n not in ("terms", "graph")}
-        terms = KbTerms(lists["terms"], (numbers["checksum"], numbers["checksum_code"]))
+        terms = KbTerms(lists["terms"])
         names = lists["graph"].to_pylist()
         graphs: dict[str, dict[int, KbRelation]] = {name: {} for name in names}
         start = numbers["start"].tolist()
@@ -182,7 +169,7 @@ class KnowledgeBase:
         for i, (g, p) in enumerate(keys):
             rows = slice(start[i], start[i + 1])
             graphs[names[g]][p] = KbRelation(*(numbers[c][rows] for c in ("s", "o", "by_object")))
-        return cls(terms, graphs, batch.column("hash")[0].as_py())
+        return cls(terms, graphs, batch.column("hash")[0].as_py(), file=str(path))
 
     @cached_property
     def graph_codes(self) -> dict[str, int]:
@@ -216,8 +203,9 @@ def _concatenated(arrays: Sequence[Int32s]) -> Int32s:
 
 def _content_hash(terms: KbTerms, graphs: Mapping[str, KbGraph]) -> str:
     digest = hashlib.sha256(FORMAT)
-    for text in terms:
-        digest.update(text.encode() + b"\n")
+    offsets, data = terms.buffers
+    digest.update((offsets - offsets[0]).astype("<i8").tobytes())
+    digest.update(data[offsets[0] : offsets[-1]].tobytes())
     for name, graph in graphs.items():
         digest.update(f"\ngraph {name}".encode())
         for predicate, relation in graph.items():

@@ -1,73 +1,79 @@
-"""Loading a knowledge base from RDF files and rdflib graphs."""
+"""Loading a knowledge base from RDF files, stores, rdflib graphs and endpoints."""
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from hashlib import blake2b
-from os import PathLike, fspath
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from os import PathLike
 
 import numpy as np
-import pyoxigraph as ox
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from spaseq.errors import InputError
+from spaseq.kb.cache import NO_CACHE, KbCache
 from spaseq.kb.endpoint import Endpoint, ServiceFailure, ServiceOptions, is_url
 from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.rdf.inputs import EXTENSIONS, READ_ERRORS, Format, InputFile, format_of
-from spaseq.rdf.nquads import syntax_reason
-from spaseq.rdf.terms import from_rdflib
+from spaseq.kb.sources import KbInput, KbQuads, Source, quads_of, rdflib_quads, sources_at
+from spaseq.rdf.batches import Int32s, Int64s
+from spaseq.rdf.blocks import DEFAULT_GRAPH
+from spaseq.rdf.columns import NO_TEXTS, Texts, joined, texts_array
 
-if TYPE_CHECKING:
-    import rdflib
-    from rdflib.term import Identifier
-
-KbInput: TypeAlias = "str | PathLike[str] | rdflib.Graph"
-
-Quad = tuple[str, str, str, str | None]
-"""Subject, predicate, object as N-Triples texts, and the graph's IRI (None: the default graph)."""
-
-_FORMATS = {
-    Format.NQUADS: ox.RdfFormat.N_QUADS,
-    Format.NTRIPLES: ox.RdfFormat.N_TRIPLES,
-    Format.TRIG: ox.RdfFormat.TRIG,
-    Format.TURTLE: ox.RdfFormat.TURTLE,
-    Format.JSONLD: ox.RdfFormat.JSON_LD,
-    Format.RDFXML: ox.RdfFormat.RDF_XML,
-}
+_NONE = np.empty(0, np.int64)
 
 
 def load_kb(
     sources: Sequence[tuple[str | None, KbInput]],
     services: ServiceOptions = ServiceOptions(),  # noqa: B008 - frozen
+    cache: KbCache = NO_CACHE,
 ) -> KnowledgeBase:
     """The knowledge base made of some sources, each (graph IRI or None, path or rdflib graph).
 
     With an IRI all triples of the source go into that named graph; a source without one keeps its
     graph names, and triples in its default graph are not reachable for queries, so they are left
-    out. Relative IRIs are relative to the graph's. Sources of one graph are merged. A path ends in
-    .nq .nt .trig .ttl .jsonld .json .rdf or .xml, .gz after it where it is packed. A URL is a
+    out. Relative IRIs are relative to the graph's. Sources of one graph are merged. A path is that
+    of a file, which ends in .nq .nt .trig .ttl .jsonld .json .rdf or .xml, .gz after it where it is
+    packed; of a directory of such files; a glob; or the directory of an Oxigraph store. A URL is a
     SPARQL endpoint, whose default graph is the graph; nothing of it is loaded. `services` says how
-    endpoints are asked.
+    endpoints are asked. What files hold is taken from `cache` where they have been loaded before.
 
     Raises:
         InputError: a source that cannot be read, with file, line and reason, or that has triples
             but neither an IRI nor named graphs; an endpoint that is required and does not answer.
     """
-    builder = _Builder()
     endpoints: dict[str, str] = {}
-    for number, (iri, source) in enumerate(sources):
+    loaded: list[tuple[str | None, KbInput]] = []
+    for iri, source in sources:
         if isinstance(source, str) and is_url(source):
             _add_endpoint(endpoints, iri, source, services)
         else:
-            builder.add(number, iri, source)
-    knowledge = builder.knowledge()
+            loaded.append((iri, source))
+    knowledge = _loaded(loaded, cache)
     for iri in endpoints:
         if iri in knowledge.graphs:
             raise InputError(f"<{iri}> is both an endpoint and a graph that is loaded")
     return replace(knowledge, endpoints=endpoints, addresses=endpoints, services=services)
+
+
+def _loaded(sources: Sequence[tuple[str | None, KbInput]], cache: KbCache) -> KnowledgeBase:
+    """The graphs of sources that are no endpoints."""
+    places = [(i, s, sources_at(s) if isinstance(s, str | PathLike) else None) for i, s in sources]
+    files = [(iri, found) for iri, _, found in places if found is not None]
+    if len(files) < len(places):  # what is in memory has no place to be found again by
+        return _built(places)
+    return cache.knowledge(files, lambda: _built(places))
+
+
+def _built(places: Sequence[tuple[str | None, KbInput, Sequence[Source] | None]]) -> KnowledgeBase:
+    builder = _Builder()
+    for iri, given, found in places:
+        if found is None:
+            assert not isinstance(given, str | PathLike)
+            builder.add("the graph", iri, rdflib_quads(given))
+        for source in found or ():
+            builder.add(source.path, iri, quads_of(source, iri))
+    return builder.knowledge()
 
 
 def _add_endpoint(
@@ -85,40 +91,64 @@ def _add_endpoint(
 
 
 class _Builder:
-    """Collects quads as columns of codes."""
+    """Collects blocks of quads; their terms become one dictionary at the end."""
 
     def __init__(self) -> None:
-        self._codes: dict[str, int] = {}
+        self._texts: list[Texts] = []
+        self._sources = 0
+        self._size = 0  # of all texts, those that stand in several blocks counted in each
         self._graphs: dict[str, int] = {}
         self._named: list[str] = []
-        self._columns = {c: array("i") for c in "gspo"}
+        self._columns: dict[str, list[Int64s]] = {c: [] for c in "gspo"}
 
-    def add(self, number: int, iri: str | None, source: KbInput) -> None:
-        name, quads = _open(source, iri)
+    def add(self, name: str, iri: str | None, blocks: Iterable[KbQuads]) -> None:
+        """All blocks of one source; `name` is what errors call it."""
         if iri is not None:
             self._named.append(iri)
-        blank = _BlankNodes(number)
+        blank = _BlankNodes(self._sources)
+        self._sources += 1
         nameless = named = 0
-        for s, p, o, g in quads:
-            graph = g if iri is None else iri
-            if graph is None:
-                nameless += 1
-                continue
-            named += 1
-            self._append(graph, blank(s), p, blank(o))
+        for block in blocks:
+            texts = blank.scoped(block.texts)
+            if iri is None:
+                kept = block.g != DEFAULT_GRAPH
+                graphs = self._numbers(texts, block.g[kept])
+                nameless += len(kept) - len(graphs)
+            else:
+                kept = np.ones(len(block.s), np.bool_)
+                graphs = np.full(len(kept), self._number(iri), np.int64)
+            named += len(graphs)
+            self._columns["g"].append(graphs)
+            for c, codes in (("s", block.s), ("p", block.p), ("o", block.o)):
+                self._columns[c].append(codes[kept].astype(np.int64) + self._size)
+            self._texts.append(texts)
+            self._size += len(texts)
         if nameless and not named:
             raise InputError(f"{name}: its triples have no graph name; say which graph they are")
 
-    def _append(self, graph: str, s: str, p: str, o: str) -> None:
-        codes, columns = self._codes, self._columns
-        columns["g"].append(self._graphs.setdefault(graph, len(self._graphs)))
-        columns["s"].append(codes.setdefault(s, len(codes)))
-        columns["p"].append(codes.setdefault(p, len(codes)))
-        columns["o"].append(codes.setdefault(o, len(codes)))
+    def _number(self, iri: str) -> int:
+        return self._graphs.setdefault(iri, len(self._graphs))
+
+    def _numbers(self, texts: Texts, codes: Int32s) -> Int64s:
+        """The numbers of the graphs whose names have these codes."""
+        distinct, which = np.unique(codes, return_inverse=True)
+        names = texts.take(pa.array(distinct)).to_pylist()
+        numbers = [self._number(t[1:-1] if t[0] == "<" else t) for t in names]
+        found: Int64s = np.array(numbers, np.int64)[which]
+        return found
 
     def knowledge(self) -> KnowledgeBase:
-        columns = {c: np.frombuffer(a, np.int32) for c, a in self._columns.items()}
-        return KnowledgeBase.of_quads(list(self._codes), list(self._graphs), self._named, columns)
+        g, s, p, o = (np.concatenate([_NONE, *self._columns[c]]) for c in "gspo")
+        encoded = joined([NO_TEXTS, *self._texts]).dictionary_encode()
+        same = encoded.indices.to_numpy()
+        s, p, o = same[s], same[p], same[o]
+        used = np.zeros(len(encoded.dictionary), np.bool_)
+        for codes in (s, p, o):
+            used[codes] = True
+        rank = np.cumsum(used, dtype=np.int32) - 1
+        texts = encoded.dictionary.filter(pa.array(used))
+        columns = {"g": g.astype(np.int32), "s": rank[s], "p": rank[p], "o": rank[o]}
+        return KnowledgeBase.of_quads(texts, list(self._graphs), self._named, columns)
 
 
 class _BlankNodes:
@@ -132,72 +162,17 @@ class _BlankNodes:
         self._source = source
         self._labels: dict[str, str] = {}
 
-    def __call__(self, text: str) -> str:
-        if text[0] != "_":
-            return text
+    def scoped(self, texts: Texts) -> Texts:
+        """The texts with other labels for blank nodes."""
+        blank = pc.starts_with(texts, "_:")
+        if not pc.any(blank).as_py():
+            return texts
+        labels = [self._label(text) for text in texts.filter(blank).to_pylist()]
+        return pc.replace_with_mask(texts, blank, texts_array(labels))
+
+    def _label(self, text: str) -> str:
         label = self._labels.get(text)
         if label is None:
             key = f"{self._source}\0{len(self._labels)}".encode()
             label = self._labels[text] = "_:k" + blake2b(key, digest_size=8).hexdigest()
         return label
-
-
-def _open(source: KbInput, base: str | None) -> tuple[str, Iterator[Quad]]:
-    """What errors call the source, and its quads; `base` is what relative IRIs are relative to."""
-    if isinstance(source, str | PathLike):
-        path = fspath(source)
-        form = format_of(path)
-        if form is None:
-            known = " ".join(EXTENSIONS)
-            raise InputError(f"{path}: unknown format; a name ends in one of {known}")
-        return path, _file_quads(InputFile(path, form), base)
-    return "the graph", _rdflib_quads(source)
-
-
-def _file_quads(file: InputFile, base: str | None) -> Iterator[Quad]:
-    with file.open() as data:
-        try:
-            for s, p, o, g in ox.parse(data, _FORMATS[file.format], base_iri=base):
-                text = str(o)
-                if text[:2] == "<<":
-                    raise InputError(f"{file.path}: triple terms (RDF 1.2) are not read: {text}")
-                yield str(s), str(p), text, _graph_iri(g)
-        except (SyntaxError, ValueError, *READ_ERRORS) as error:
-            line = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
-            raise InputError(f"{file.path}{line}: {syntax_reason(error)}") from error
-
-
-def _graph_iri(graph: object) -> str | None:
-    match graph:
-        case ox.NamedNode():
-            return str(graph.value)
-        case ox.BlankNode():
-            return str(graph)
-        case _:
-            return None
-
-
-def _rdflib_quads(graph: rdflib.Graph) -> Iterator[Quad]:
-    from rdflib import Dataset
-    from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
-
-    quads: Iterable[tuple[Identifier, ...]] = graph
-    if isinstance(graph, Dataset):
-        quads = graph.quads((None, None, None, None))
-    for s, p, o, *context in quads:
-        named = context and context[0] not in (None, DATASET_DEFAULT_GRAPH_ID)
-        try:
-            yield from_rdflib(s), from_rdflib(p), from_rdflib(o), str(context[0]) if named else None
-        except ValueError as error:
-            raise InputError(f"the graph holds what is not RDF: {error}") from error
-
-
-def triples_in(source: KbInput) -> Iterator[tuple[str, str, str]]:
-    """The triples of a source, whatever graph they are in, as N-Triples texts.
-
-    Raises:
-        InputError: it cannot be read, with file, line and reason.
-    """
-    base = Path(source).absolute().as_uri() if isinstance(source, str | PathLike) else None
-    for s, p, o, _ in _open(source, base)[1]:
-        yield s, p, o

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from spaseq.algebra.schema import Schema
 from spaseq.errors import InputError, UsageError
-from spaseq.kb.load import KbInput, triples_in
+from spaseq.kb.sources import KbInput, triples_in
 
 REGIMES = ("rdfs",)
 """What `entailment` may be."""

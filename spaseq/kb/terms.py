@@ -5,44 +5,46 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, overload
-from zlib import crc32
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from spaseq.rdf.batches import Int32s
+from spaseq.kb.kernels.search import find_sorted
+from spaseq.rdf.batches import Int32s, Int64s
+from spaseq.rdf.columns import Texts, texts_array
+from spaseq.rdf.term_tables import ABSENT, encoded
 
-ABSENT = -2
-"""What `KbTerms.find` gives for a text that is no term of the dictionary."""
+__all__ = ["ABSENT", "KbTerms"]
 
 
 class KbTerms(Sequence[str]):
-    """Distinct N-Triples texts, a text's code being its position.
+    """Distinct N-Triples texts in order of their code points, a text's code being its position.
 
-    Texts are found by a checksum, and compared then; neither the texts nor the index become Python
-    objects, so a dictionary that lies in a mapped file stays there.
+    They never become Python objects all at once, and there is no index beside them, so a dictionary
+    that lies in a mapped file stays there.
     """
 
-    def __init__(self, texts: Any, index: tuple[npt.NDArray[np.uint32], Int32s] | None = None):
-        """`texts` is an Arrow array of large strings; `index` its sorted checksums and the codes
-        they belong to, made here if it is None."""
+    def __init__(self, texts: Texts) -> None:
+        """`texts` is an Arrow array of large strings, sorted."""
         self.texts = texts
-        self._index = index
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> KbTerms:
-        """The dictionary of these texts."""
-        return cls(pa.array(texts, pa.large_string()))
+        """The dictionary of these texts, which are sorted."""
+        return cls(texts_array(texts))
 
     @cached_property
-    def checksums(self) -> tuple[npt.NDArray[np.uint32], Int32s]:
-        """Sorted checksums [n], and the code of each."""
-        if self._index is not None:
-            return self._index
-        checks = _checksums(self.texts.to_pylist())
-        order = np.argsort(checks, kind="stable").astype(np.int32)
-        return checks[order], order
+    def buffers(self) -> tuple[Int64s, Any]:
+        """(offsets int64 [n + 1], bytes): text i is bytes[offsets[i]:offsets[i + 1]]."""
+        _, offsets, data = self.texts.buffers()
+        first, size = self.texts.offset, len(self.texts)
+        places = np.zeros(1, np.int64)
+        if size:
+            places = np.frombuffer(offsets, np.int64)[first : first + size + 1]
+        found = places, np.frombuffer(b"" if data is None else data, np.uint8)
+        for array in found:
+            array.setflags(write=False)  # one type, so one kernel
+        return found
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -65,23 +67,12 @@ class KbTerms(Sequence[str]):
 
     def find(self, texts: Sequence[str]) -> Int32s:
         """The codes of some texts, ABSENT for those that are not here."""
-        found = np.full(len(texts), ABSENT, np.int32)
-        checks, codes = self.checksums
-        wanted = _checksums(texts)
-        low = np.searchsorted(checks, wanted, "left")
-        high = np.searchsorted(checks, wanted, "right")
-        for i in np.flatnonzero(low < high).tolist():
-            for code in codes[low[i] : high[i]].tolist():
-                if self[code] == texts[i]:
-                    found[i] = code
-        return found
+        wanted, ends = encoded(texts)
+        codes: Int32s = find_sorted(*self.buffers, ends, wanted, ABSENT)
+        return codes
 
-    def __getstate__(self) -> tuple[Any, Any]:
-        return self.texts, self.checksums
+    def __getstate__(self) -> Texts:
+        return self.texts
 
-    def __setstate__(self, state: tuple[Any, Any]) -> None:
-        self.texts, self._index = state
-
-
-def _checksums(texts: Sequence[str]) -> npt.NDArray[np.uint32]:
-    return np.fromiter((crc32(t.encode()) for t in texts), np.uint32, len(texts))
+    def __setstate__(self, texts: Texts) -> None:
+        self.texts = texts

@@ -14,7 +14,7 @@ from spaseq.rdf.nquads import TRIPLE_TERM, syntax_reason
 
 BLOCK_QUADS = 8192
 
-_FORMATS = {
+DOCUMENT_FORMATS = {
     Format.TRIG: ox.RdfFormat.TRIG,
     Format.TURTLE: ox.RdfFormat.TURTLE,
     Format.JSONLD: ox.RdfFormat.JSON_LD,
@@ -31,7 +31,7 @@ def document_blocks(data: IO[bytes], file: str, form: Format, on_bad: OnBad) -> 
     builder = BlockBuilder()
     cut = False
     try:
-        for s, p, o, g in ox.parse(data, _FORMATS[form]):
+        for s, p, o, g in ox.parse(data, DOCUMENT_FORMATS[form]):
             if isinstance(o, ox.Triple):
                 on_bad(BadInput(file, None, TRIPLE_TERM, f"{s} {p} <<( {o} )>>"))
                 continue

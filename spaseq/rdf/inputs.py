@@ -128,7 +128,7 @@ def resolve_paths(options: StreamOptions) -> tuple[InputFile, ...]:
     """
     forced = format_named(options.format) if options.format is not None else None
     try:
-        files = tuple(f for path in options.paths for f in _resolve(path, forced))
+        files = tuple(f for path in options.paths for f in files_at(path, forced))
         for file in files:
             _check_triples_per_event(file, options)
     except InputError as error:
@@ -136,7 +136,11 @@ def resolve_paths(options: StreamOptions) -> tuple[InputFile, ...]:
     return files
 
 
-def _resolve(path: str, forced: Format | None) -> Sequence[InputFile]:
+def files_at(path: str, forced: Format | None = None) -> Sequence[InputFile]:
+    """The files that a path stands for: one, those of a directory or glob, by name, or `-`.
+
+    InputError for a path that is not there, a glob without a match, and an unknown format.
+    """
     if path == STDIN:
         return [InputFile(STDIN, forced or Format.NQUADS)]
     place = Path(path)

@@ -156,13 +156,24 @@ def store_knowledge(spark: Any, knowledge: KnowledgeBase, directory: Path) -> St
     if not path.exists():
         # A killed process must not leave half a file under the name that tells its content.
         unfinished = directory / f".{name}.{os.getpid()}"
-        knowledge.save(unfinished)
+        _keep(knowledge, unfinished)
         unfinished.replace(path)
     asked = tuple(sorted(knowledge.endpoints.items())), knowledge.services
     if spark.sparkContext.master.startswith("local"):
         return StoredKnowledge(str(path), name, False, *asked)
     spark.sparkContext.addFile(str(path))
     return StoredKnowledge(name, name, True, *asked)
+
+
+def _keep(knowledge: KnowledgeBase, path: Path) -> None:
+    """Put the compiled form in a place of its own, where it lasts; without copying, if may be."""
+    if knowledge.file is not None:
+        try:
+            os.link(knowledge.file, path)
+            return
+        except OSError:  # another file system, or gone
+            path.unlink(missing_ok=True)
+    knowledge.save(path)
 
 
 def _disk_only() -> Any:

@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""How a knowledge base's size shows: in loading it, on disk, and in events per second.
+
+    python benchmarks/kb.py [--triples 10000 ...] [--events 50000] [--runs 3] [--json FILE]
+
+The knowledge base: things with a class, a name, a neighbour and a limit, as N-Triples; four triples
+each. The stream: observations of things picked at random, as N-Quads. The query joins each with the
+name and limit of its thing (a BGP of two triples over the KB, a FILTER between event and KB), and
+keeps few.
+
+*load* reads the N-Triples and compiles them; *turtle* the same triples as Turtle, through
+pyoxigraph; *open* is a second start: the source's content is hashed and the compiled form opened.
+Events per second are of the local runtime without loading, and come with those of the same query
+without the KB. Seconds are CPU time of a process of its own, the median of the runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+K = "http://kb.example/"
+XSD = "http://www.w3.org/2001/XMLSchema#"
+_TIME = "<http://www.w3.org/ns/prov#generatedAtTime>"
+
+_QUERY = f"""PREFIX k: <{K}>
+SELECT ?thing ?name WITHIN 1 MINUTES FROM STREAM S <{K}stream> FROM NAMED <{K}graph>
+WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?o k:of ?thing ; k:value ?value JOIN }} }}"""
+_JOIN = f"GRAPH <{K}graph> {{ ?thing k:name ?name ; k:limit ?limit }} "
+_JOIN += "FILTER (?value > ?limit && ?limit > 115)"
+_ALONE = "FILTER (?value > 118)"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One size of knowledge base."""
+
+    triples: int
+    source_mb: float
+    load_s: float
+    turtle_s: float
+    open_s: float
+    compiled_mb: float
+    events_s: float  # per second
+    without_kb: float  # events per second
+    answers: int
+
+
+def write_kb(path: Path, triples: int) -> None:
+    """Things, four triples each."""
+    things = triples // 4
+    with path.open("w") as file:
+        for i in range(things):
+            s = f"<{K}thing/{i}>"
+            file.write(
+                f"{s} <{K}class> <{K}class/{i % 50}> .\n"
+                f'{s} <{K}name> "Thing number {i}" .\n'
+                f"{s} <{K}near> <{K}thing/{i * 7919 % things}> .\n"
+                f'{s} <{K}limit> "{i % 120}"^^<{XSD}integer> .\n'
+            )
+
+
+def write_events(path: Path, events: int, triples: int) -> None:
+    """Observations of things, one per 10 ms."""
+    rng = random.Random(1)
+    with path.open("w") as file:
+        for i in range(events):
+            g, o = f"<{K}event/{i}>", f"<{K}observation/{i}>"
+            thing, value = rng.randrange(triples // 4), rng.randrange(120)
+            file.write(
+                f"{o} <{K}of> <{K}thing/{thing}> {g} .\n"
+                f'{o} <{K}value> "{value}"^^<{XSD}integer> {g} .\n'
+                f'{g} {_TIME} "{10 * i}"^^<{XSD}long> .\n'
+            )
+
+
+# --- one measurement, in a process of its own -----------------------------------------------------
+
+
+def load(source: str, cache: str) -> dict[str, float]:
+    """CPU seconds to have a knowledge base; what it takes to import is not counted."""
+    from spaseq.kb.cache import cache_at
+    from spaseq.kb.load import load_kb
+    from spaseq.kernels_cache import warm
+
+    warm()
+    start = time.process_time()
+    knowledge = load_kb([(f"{K}graph", source)], cache=cache_at(cache))
+    return {"seconds": time.process_time() - start, "triples": len(knowledge)}
+
+
+def run(query: str, events: str, source: str, cache: str) -> dict[str, float]:
+    """CPU seconds of a run without the loading, and its answers."""
+    from spaseq.compile import compile_query
+    from spaseq.kb.cache import cache_at
+    from spaseq.kb.load import load_kb
+    from spaseq.kernels_cache import warm
+    from spaseq.rdf.readers import StreamOptions
+    from spaseq.runtime import local
+    from spaseq.runtime.job import Job
+
+    warm()
+    knowledge = load_kb([(f"{K}graph", source)], cache=cache_at(cache))
+    job = Job((compile_query(query),), (StreamOptions(f"{K}stream", (events,)),), knowledge)
+    start = time.process_time()
+    answers = sum(1 for _ in local.run(job))
+    return {"seconds": time.process_time() - start, "answers": answers}
+
+
+def measured(runs: int, function: str, *arguments: str) -> dict[str, float]:
+    """The median of some runs of a function of this file."""
+    command = [sys.executable, __file__, "--one", function, *arguments]
+    found = [
+        json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+        for _ in range(runs)
+    ]
+    return {**found[0], "seconds": median(one["seconds"] for one in found)}
+
+
+def line(triples: int, events: int, runs: int, directory: Path) -> Line:
+    """All measurements of one size."""
+    nt, turtle, stream = directory / "kb.nt", directory / "kb.ttl", directory / "events.nq"
+    cache = directory / "cache"
+    write_kb(nt, triples)
+    turtle.write_bytes(nt.read_bytes())
+    write_events(stream, events, triples)
+    loading = measured(runs, "load", str(nt), "none")
+    by_parser = measured(1, "load", str(turtle), "none")
+    measured(1, "load", str(nt), str(cache))
+    (compiled,) = cache.iterdir()
+    opening = measured(runs, "load", str(nt), str(cache))
+    query, alone = (_QUERY.replace("JOIN", part) for part in (_JOIN, _ALONE))
+    joined = measured(runs, "run", query, str(stream), str(nt), str(cache))
+    without = measured(runs, "run", alone, str(stream), str(nt), str(cache))
+    return Line(
+        int(loading["triples"]),
+        nt.stat().st_size / 1e6,
+        loading["seconds"],
+        by_parser["seconds"],
+        opening["seconds"],
+        compiled.stat().st_size / 1e6,
+        events / joined["seconds"],
+        events / without["seconds"],
+        int(joined["answers"]),
+    )
+
+
+def table(lines: list[Line]) -> str:
+    """The lines for people."""
+    names = ("triples", "source MB", "load s", "turtle s", "open s", "compiled MB", "events/s")
+    rows = ["".join(f"{name:>13}" for name in (*names, "without KB"))]
+    rows += [
+        f"{x.triples:>13,}{x.source_mb:>13.1f}{x.load_s:>13.2f}{x.turtle_s:>13.2f}{x.open_s:>13.3f}"
+        f"{x.compiled_mb:>13.1f}{x.events_s:>13,.0f}{x.without_kb:>13,.0f}"
+        for x in lines
+    ]
+    return "\n".join(rows)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--triples", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--events", type=int, default=50_000)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--json", metavar="FILE", help="also write the lines as JSON")
+    parser.add_argument("--one", nargs="+", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.one:
+        name, *arguments = given.one
+        print(json.dumps({"load": load, "run": run}[name](*arguments)))
+        return
+    lines = []
+    for triples in given.triples:
+        with TemporaryDirectory(prefix="spaseq-kb-") as directory:
+            lines.append(line(triples, given.events, given.runs, Path(directory)))
+    print(table(lines))
+    if given.json:
+        Path(given.json).write_text(json.dumps([asdict(x) for x in lines], indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

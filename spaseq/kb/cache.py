@@ -1,0 +1,171 @@
+"""Compiled knowledge bases on disk, by the content of the files that they were made of.
+
+A file is written beside its place and then put there, so that no process ever sees half of one, and
+several may compile the same at a time. It is opened as a memory map: what no query reads is never
+read from disk.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import TypeAlias
+
+from spaseq.errors import InputError
+from spaseq.kb.knowledge import FORMAT, KnowledgeBase
+from spaseq.kb.sources import Source, Store
+from spaseq.kernels_cache import user_cache
+from spaseq.rdf.inputs import InputFile
+
+MOST = 16
+"""How many compiled knowledge bases a directory keeps, those used last."""
+
+_WORTH = 1 << 20  # bytes of source files below which loading is as fast as looking
+_CHUNK = 1 << 20
+_ABANDONED_S = 86_400.0
+_SUFFIX = ".kb.arrow"
+
+Named: TypeAlias = Sequence[tuple["str | None", Sequence[Source]]]
+
+
+@dataclass(frozen=True, slots=True)
+class KbCache:
+    """A directory of compiled knowledge bases, or none; sources smaller than `smallest` bytes are
+    not looked for in it."""
+
+    directory: Path | None
+    smallest: int = 0
+
+    @classmethod
+    def of_user(cls) -> KbCache:
+        """The one in the user's cache, for knowledge bases that are worth it."""
+        return cls(user_cache() / "spaseq" / "kb", _WORTH)
+
+    def knowledge(self, sources: Named, build: Callable[[], KnowledgeBase]) -> KnowledgeBase:
+        """The knowledge base of some sources: opened, or else built, kept and opened.
+
+        Raises:
+            InputError: as `build` does; a directory that was asked for cannot be written.
+        """
+        if self.directory is None or _size(sources) < max(self.smallest, 1):
+            return build()
+        place = self.directory / f"{_key(sources)}{_SUFFIX}"
+        found = _opened(place)
+        if found is not None:
+            return found
+        built = build()
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            _write(built, place)
+            _prune(self.directory)
+        except OSError as error:
+            if self.smallest:  # nobody asked for it
+                return built
+            raise InputError(f"cannot keep the knowledge base in {place}: {error}") from error
+        return _opened(place) or built
+
+
+NO_CACHE = KbCache(None)
+
+
+def cache_at(directory: str | os.PathLike[str] | None) -> KbCache:
+    """The cache in a directory; None is the user's, "none" is no cache."""
+    if directory is None:
+        return KbCache.of_user()
+    return NO_CACHE if directory == "none" else KbCache(Path(directory).absolute())
+
+
+def _opened(place: Path) -> KnowledgeBase | None:
+    if not place.exists():
+        return None
+    try:
+        found = KnowledgeBase.open(place)
+        os.utime(place)
+    except (InputError, OSError):  # damaged; it will be replaced
+        return None
+    return found
+
+
+def _write(knowledge: KnowledgeBase, place: Path) -> None:
+    handle, name = tempfile.mkstemp(dir=place.parent, prefix=".", suffix=_SUFFIX)
+    os.close(handle)
+    unfinished = Path(name)
+    try:
+        knowledge.save(unfinished)
+        unfinished.replace(place)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+
+
+def _prune(directory: Path) -> None:
+    """Forget what was used longest ago, and what killed processes have left."""
+    kept = []
+    for path in directory.glob(f"*{_SUFFIX}"):
+        try:
+            kept.append((path.stat().st_mtime, path))
+        except FileNotFoundError:
+            continue
+    finished = sorted((p for p in kept if p[1].name[0] != "."), reverse=True)
+    limit = time.time() - _ABANDONED_S
+    abandoned = (p for p in kept if p[1].name[0] == "." and p[0] < limit)
+    for _, path in (*finished[MOST:], *abandoned):
+        path.unlink(missing_ok=True)
+
+
+# --- what sources hold ----------------------------------------------------------------------------
+
+
+def _key(sources: Named) -> str:
+    """Differs for sources that would make another knowledge base."""
+    digest = blake2b(FORMAT, digest_size=20)
+    for iri, found in sources:
+        digest.update(f"\0{iri}".encode())
+        for source in found:
+            digest.update(f"\0{type(source).__name__}\0".encode())
+            for part in _content(source):
+                digest.update(part)
+    return digest.hexdigest()
+
+
+def _content(source: Source) -> Iterator[bytes]:
+    match source:
+        case Store(path):  # whose files are never changed, only replaced
+            for file in _store_files(path):
+                status = file.stat()
+                yield f"{file.name} {status.st_size} {status.st_mtime_ns}\0".encode()
+        case InputFile(path, form):
+            yield f"{form.value} {path.endswith('.gz')}\0".encode()
+            yield from _file_content(path)
+
+
+def _file_content(path: str) -> Iterator[bytes]:
+    digest = blake2b(digest_size=20)
+    try:
+        with open(path, "rb") as file:
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    yield digest.digest()
+
+
+def _size(sources: Named) -> int:
+    """Bytes of all source files."""
+    total = 0
+    for _, found in sources:
+        for source in found:
+            files = _store_files(source.path) if isinstance(source, Store) else [Path(source.path)]
+            total += sum(file.stat().st_size for file in files if file.exists())
+    return total
+
+
+def _store_files(path: str) -> list[Path]:
+    """The files of a store that hold data, not what a reader of it may write."""
+    files = sorted(Path(path).iterdir())
+    return [f for f in files if f.is_file() and not f.name.startswith(("LOG", "LOCK"))]

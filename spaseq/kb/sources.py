@@ -1,0 +1,202 @@
+"""What a knowledge base is made of, as blocks of quads: files, directories, stores, rdflib graphs.
+
+N-Quads and N-Triples go through the ingest kernel, all other formats through pyoxigraph.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
+
+import numpy as np
+import pyoxigraph as ox
+
+from spaseq.errors import InputError
+from spaseq.rdf.batches import BadInput, Int32s
+from spaseq.rdf.blocks import BlockBuilder, QuadBlock
+from spaseq.rdf.columns import Texts, texts_array
+from spaseq.rdf.documents import DOCUMENT_FORMATS
+from spaseq.rdf.inputs import READ_ERRORS, STDIN, Format, InputFile, files_at
+from spaseq.rdf.nquads import TRIPLE_TERM, syntax_reason
+from spaseq.rdf.terms import from_rdflib
+
+if TYPE_CHECKING:
+    import rdflib
+    from rdflib.term import Identifier
+
+KbInput: TypeAlias = "str | PathLike[str] | rdflib.Graph"
+
+BLOCK_QUADS = 1 << 16
+
+_STORE_MARK = "CURRENT"  # every RocksDB directory has this file
+
+
+@dataclass(frozen=True, slots=True)
+class KbQuads:
+    """m quads: codes [m] into `texts`, distinct canonical N-Triples texts.
+
+    `g` is the code of the graph's name, or DEFAULT_GRAPH.
+    """
+
+    texts: Texts
+    g: Int32s
+    s: Int32s
+    p: Int32s
+    o: Int32s
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """The directory of an Oxigraph store."""
+
+    path: str
+
+
+Source: TypeAlias = InputFile | Store
+
+
+def sources_at(path: str | PathLike[str]) -> Sequence[Source]:
+    """What there is at a path: a file, the files of a directory or glob, or a store.
+
+    Raises:
+        InputError: nothing that could be read.
+    """
+    place = fspath(path)
+    if place == STDIN:
+        raise InputError("a knowledge base is not read from standard input")
+    if os.path.isfile(os.path.join(place, _STORE_MARK)):
+        return [Store(place)]
+    found = files_at(place)
+    if not found:
+        raise InputError(f"{place}: no RDF file in this directory")
+    return found
+
+
+def keeps_graphs(path: str) -> bool:
+    """Whether what is at a path has named graphs of its own."""
+    try:
+        found = sources_at(path)
+    except InputError:
+        return False
+    return all(isinstance(source, Store) or source.format.has_graphs for source in found)
+
+
+def quads_of(source: Source, base: str | None) -> Iterator[KbQuads]:
+    """The quads of a source; `base` is what relative IRIs are relative to.
+
+    Raises:
+        InputError: it cannot be read, with file, line and reason.
+    """
+    match source:
+        case Store(path):
+            yield from _store_quads(path)
+        case InputFile(format=Format.NQUADS | Format.NTRIPLES):
+            yield from _line_quads(source)
+        case _:
+            yield from _document_quads(source, base)
+
+
+def _line_quads(file: InputFile) -> Iterator[KbQuads]:
+    from spaseq.rdf.arenas import ArenaPool
+    from spaseq.rdf.ingest import line_statements
+    from spaseq.rdf.statements import StatementReader
+
+    reader = StatementReader(file.format.has_graphs, ArenaPool(2))
+    with file.open() as data:
+        for found, _, _ in line_statements(data, file.path, reader, _at_lines, 1, _refuse):
+            codes = np.arange(len(found.terms), dtype=np.int32)
+            columns = [column.copy() for column in (found.g, found.s, found.p, found.o)]
+            yield KbQuads(found.terms.strings(codes), *columns)
+            del found  # so that its memory can be used again
+
+
+def _at_lines(_: object, __: int, end: int) -> int:
+    """Quads of a knowledge base may be told apart anywhere."""
+    return end
+
+
+def _refuse(bad: BadInput) -> NoReturn:
+    raise InputError(f"{bad.file}:{bad.line}: {bad.reason}")
+
+
+def _document_quads(file: InputFile, base: str | None) -> Iterator[KbQuads]:
+    builder = BlockBuilder()
+    with file.open() as data:
+        try:
+            for s, p, o, g in ox.parse(data, DOCUMENT_FORMATS[file.format], base_iri=base):
+                if isinstance(o, ox.Triple):
+                    raise InputError(f"{file.path}: {TRIPLE_TERM}: {o}")
+                builder.add(str(s), str(p), str(o), _graph_text(g))
+                if len(builder) == BLOCK_QUADS:
+                    yield _columns(builder.block())
+                    builder = BlockBuilder()
+        except (SyntaxError, ValueError, *READ_ERRORS) as error:
+            line = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+            raise InputError(f"{file.path}{line}: {syntax_reason(error)}") from error
+    yield _columns(builder.block())
+
+
+def _store_quads(path: str) -> Iterator[KbQuads]:
+    builder = BlockBuilder()
+    try:
+        for s, p, o, g in ox.Store.read_only(path).quads_for_pattern(None, None, None):
+            if isinstance(o, ox.Triple):
+                raise InputError(f"{path}: {TRIPLE_TERM}: {o}")
+            builder.add(str(s), str(p), str(o), _graph_text(g))
+            if len(builder) == BLOCK_QUADS:
+                yield _columns(builder.block())
+                builder = BlockBuilder()
+    except (OSError, RuntimeError) as error:
+        raise InputError(f"cannot open the store {path}: {error}") from error
+    yield _columns(builder.block())
+
+
+def _graph_text(graph: object) -> str | None:
+    return None if isinstance(graph, ox.DefaultGraph) else str(graph)
+
+
+def rdflib_quads(graph: rdflib.Graph) -> Iterator[KbQuads]:
+    """The quads of an rdflib graph or dataset."""
+    from rdflib import Dataset
+    from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
+
+    quads: Iterator[tuple[Identifier, ...]] = iter(graph)
+    if isinstance(graph, Dataset):
+        quads = graph.quads((None, None, None, None))
+    builder = BlockBuilder()
+    for s, p, o, *context in quads:
+        named = context and context[0] not in (None, DATASET_DEFAULT_GRAPH_ID)
+        try:
+            name = from_rdflib(context[0]) if named else None
+            builder.add(from_rdflib(s), from_rdflib(p), from_rdflib(o), name)
+        except ValueError as error:
+            raise InputError(f"the graph holds what is not RDF: {error}") from error
+    yield _columns(builder.block())
+
+
+def triples_in(given: KbInput) -> Iterator[tuple[str, str, str]]:
+    """The triples of an input, whatever graph they are in, as N-Triples texts.
+
+    Raises:
+        InputError: it cannot be read, with file, line and reason.
+    """
+    for block in _blocks_of(given):
+        texts = block.texts.to_pylist()
+        for s, p, o in zip(block.s.tolist(), block.p.tolist(), block.o.tolist(), strict=True):
+            yield texts[s], texts[p], texts[o]
+
+
+def _blocks_of(given: KbInput) -> Iterator[KbQuads]:
+    if not isinstance(given, str | PathLike):
+        yield from rdflib_quads(given)
+        return
+    for source in sources_at(given):
+        yield from quads_of(source, Path(source.path).absolute().as_uri())
+
+
+def _columns(block: QuadBlock) -> KbQuads:
+    return KbQuads(texts_array(block.terms), block.g, block.s, block.p, block.o)
