@@ -27,10 +27,16 @@ def inputs(query: Path) -> tuple[dict[str, Path], dict[str, Path]]:
 
 
 def run(
-    query: Path, streams: Mapping[str, Path], kb: Mapping[str, Path], runtime: Runtime
+    query: Path,
+    streams: Mapping[str, Path],
+    kb: Mapping[str, Path],
+    runtime: Runtime,
+    ontology: Path | None = None,
 ) -> list[Answer]:
-    """The matches of a query, in their order, as answers."""
-    return [written(match) for match in spaseq.run(query, streams, kb, runtime)]
+    """The matches of a query, in their order, as answers; entailed if there is an ontology."""
+    entailment = None if ontology is None else "rdfs"
+    found = spaseq.run(query, streams, kb, runtime, ontology=ontology, entailment=entailment)
+    return [written(match) for match in found]
 
 
 def written(match: spaseq.Match) -> Answer:

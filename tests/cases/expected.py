@@ -23,6 +23,9 @@ LOOPS: dict[str, Callable[[Path], Iterator[Answer]]] = {
     "traffic": traffic.answers,
 }
 
+ONTOLOGIES = {"traffic/near": ROOT / "ontologies" / "traffic.ttl"}
+"""What queries are entailed by, by case and stem."""
+
 
 def queries(case: str) -> list[Path]:
     """The queries of a case, `query.rq` first."""

@@ -34,6 +34,7 @@ AARHUS = "http://aarhus.example/"
 CARDS = "http://cards.example/"
 STOCKS = "http://stocks.example/"
 SENSOR = "http://www.w3.org/ns/sosa/madeBySensor"
+INTEGER = "http://www.w3.org/2001/XMLSchema#integer"
 LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 CHAIN = ("183117", "183063", "183009", "182955", "182901", "195312")
 SPEED, VEHICLES = f"{AARHUS}avgSpeed", f"{AARHUS}vehicleCount"
@@ -77,6 +78,35 @@ def congestion() -> Iterator[Answer]:
                 bindings[f"road{i}"] = road[e.one(SENSOR)]
                 bindings[f"speed{i}"] = e.one(SPEED)
             yield answer("congestion", [("A", a), ("B", b), ("C", c)], bindings)
+
+
+def spreading() -> Iterator[Answer]:
+    """`SEQ (A; B)`: the second segment lies at least two further down the road than the first."""
+    kb = Knowledge(DATA / "aarhus" / "kb.ttl")
+    road, normal = kb.one(f"{AARHUS}street"), kb.one(f"{AARHUS}normalSpeed")
+    metres = {s: int(lexical(d)) for s, d in kb.one(f"{AARHUS}distance").items()}
+    chain = [f"<{AARHUS}s/{s}>" for s in CHAIN]
+
+    def is_slow(e: Event) -> bool:
+        limit = Decimal("0.75") * Decimal(lexical(normal[e.one(SENSOR)]))
+        return e.number(SPEED) < limit and e.number(VEHICLES) >= 5
+
+    slow = in_order(*([e for e in read_traffic(s) if is_slow(e)] for s in CHAIN))
+    place = {e.graph: chain.index(e.one(SENSOR)) for e in slow}
+    for a in slow:
+        ahead = [b for b in after(slow, a) if place[b.graph] >= place[a.graph] + 2]
+        for b in ahead:
+            if b.instant != ahead[0].instant or b.time - a.time > 15 * MINUTE:
+                break
+            between = chain[place[a.graph] + 1 : place[b.graph]]
+            bindings = {}
+            for i, e in enumerate((a, b), 1):
+                bindings[f"segment{i}"] = e.one(SENSOR)
+                bindings[f"road{i}"] = road[e.one(SENSOR)]
+                bindings[f"speed{i}"] = e.one(SPEED)
+            bindings["between"] = f'"{len(between)}"^^<{INTEGER}>'
+            bindings["metres"] = f'"{sum(metres[s] for s in between)}"^^<{INTEGER}>'
+            yield answer("spreading", [("A", a), ("B", b)], bindings)
 
 
 def slow_in_first(e: Event) -> bool:
@@ -247,14 +277,21 @@ class RealCase:
     streams: dict[str, Path]
     kb: dict[str, Path]
     answers: Callable[[], Iterator[Answer]]
+    ontology: Path | None = None
 
 
-def _aarhus(loop: Callable[[], Iterator[Answer]], *streams: str, kb: bool = True) -> RealCase:
+def _aarhus(
+    loop: Callable[[], Iterator[Answer]],
+    *streams: str,
+    kb: bool = True,
+    ontology: Path | None = None,
+) -> RealCase:
     folder = DATA / "aarhus"
     return RealCase(
         {f"{AARHUS}stream/{name}": folder / f"{name}.nq" for name in streams},
         {f"{AARHUS}kb": folder / "kb.ttl"} if kb else {},
         loop,
+        ontology,
     )
 
 
@@ -262,6 +299,9 @@ PAIR = ("traffic-183063", "traffic-183009")
 
 REAL = {
     "congestion": _aarhus(congestion, *(f"traffic-{s}" for s in CHAIN)),
+    "spreading": _aarhus(
+        spreading, *(f"traffic-{s}" for s in CHAIN), ontology=QUERIES / "spreading.ttl"
+    ),
     "traffic-sequence": _aarhus(traffic_sequence, *PAIR, kb=False),
     "traffic-conjunction": _aarhus(traffic_conjunction, *PAIR),
     "parking-sequence": _aarhus(parking_sequence, "parking"),

@@ -15,7 +15,7 @@ from spaseq.cli import main
 from spaseq.lang.parser import parse
 
 from .engine import Runtime, inputs, run
-from .expected import LOOPS, ROOT, STREAMS, expected, queries
+from .expected import LOOPS, ONTOLOGIES, ROOT, STREAMS, expected, queries
 from .raw import Answer
 
 QUERIES = [query for case in LOOPS for query in queries(case)]
@@ -78,7 +78,8 @@ def test_readmes_are_about_their_case(case: str) -> None:
 @pytest.mark.parametrize("query", QUERIES, ids=name_of)
 def test_the_engine_gives_the_answers(query: Path, runtime: Runtime) -> None:
     streams, kb = inputs(query)
-    assert run(query, streams, kb, runtime) == checked_in(query)
+    ontology = ONTOLOGIES.get(name_of(query))
+    assert run(query, streams, kb, runtime, ontology) == checked_in(query)
 
 
 @pytest.mark.parametrize("case", LOOPS)
@@ -91,7 +92,8 @@ def test_the_engine_agrees_with_the_loop_on_other_streams(case: str, tmp_path: P
     assert len(answers) > 10
     for query in queries(case):
         streams, kb = ({i: tmp_path / p.name for i, p in d.items()} for d in inputs(query))
-        assert run(query, streams, kb, "local") == [a for a in answers if a["query"] == query.stem]
+        wanted = [a for a in answers if a["query"] == query.stem]
+        assert run(query, streams, kb, "local", ONTOLOGIES.get(name_of(query))) == wanted
 
 
 @pytest.mark.parametrize("case", LOOPS)

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.skipif(
 
 COUNTS = {
     "congestion": 47,
+    "spreading": 244,
     "traffic-sequence": 48,
     "traffic-conjunction": 18,
     "parking-sequence": 35,
@@ -36,7 +37,7 @@ def test_the_loop_finds_what_was_counted(name: str) -> None:
 @pytest.mark.parametrize("name", REAL)
 def test_the_engine_gives_the_answers(name: str, runtime: Runtime) -> None:
     case = REAL[name]
-    found = run(QUERIES / f"{name}.rq", case.streams, case.kb, runtime)
+    found = run(QUERIES / f"{name}.rq", case.streams, case.kb, runtime, case.ontology)
     assert found == sorted_answers(case.answers())
 
 

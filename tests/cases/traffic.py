@@ -1,4 +1,4 @@
-"""Expected answers of `streams/traffic`: `SEQ ((A & B); C)`."""
+"""Expected answers of `streams/traffic`: `SEQ ((A & B); C)` and, entailed, `SEQ (A; B)`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SENSOR = "http://www.w3.org/ns/sosa/madeBySensor"
 
 
 def answers(folder: Path) -> Iterator[Answer]:
-    """The answers of query.rq, in no particular order."""
+    """The answers of query.rq and of near.rq, in no particular order."""
     kb = Knowledge(folder / "kb.ttl")
     observes, name, limit = kb.one(f"{NS}observes"), kb.one(f"{NS}name"), kb.one(f"{NS}speedLimit")
     connected = set(kb.all(f"{NS}connectedTo"))
@@ -44,3 +44,17 @@ def answers(folder: Path) -> Iterator[Answer]:
                         bindings[f"name{i}"] = name[street(report)]
                         bindings[f"speed{i}"] = report.one(f"{NS}avgSpeed")
                     yield answer("query", [("A", a), ("B", b), ("C", c)], bindings)
+
+    def is_heavy(report: Event) -> bool:
+        return report.number(f"{NS}avgSpeed") < 10 and report.number(f"{NS}vehicleCount") >= 30
+
+    heavy = in_order(*([e for e in stream if is_heavy(e)] for stream in streams))
+    for a in heavy:
+        for near in [to for by, to in connected if by == street(a)]:
+            b = next((e for e in after(heavy, a) if street(e) == near), None)
+            if b and b.time - a.time <= 10 * MINUTE:
+                bindings = {}
+                for i, report in enumerate((a, b), 1):
+                    bindings[f"street{i}"] = name[street(report)]
+                    bindings[f"speed{i}"] = report.one(f"{NS}avgSpeed")
+                yield answer("near", [("A", a), ("B", b)], bindings)
