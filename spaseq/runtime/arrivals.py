@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from glob import glob, has_magic
 from pathlib import Path
@@ -165,9 +166,9 @@ class ArrivalLog:
         pairs = zip(self._streams, self._taken, strict=True)
         return [self._found(options, taken) for options, taken in pairs]
 
-    def bounds(self, after: int) -> Bounds:
+    def bounds(self) -> Bounds:
         """How far what is there now goes, for `take`."""
-        return [{f.path: f.end for f in files} for files in self.waiting(after)]
+        return [_sizes(present_files(options)) for options in self._streams]
 
     def take(self, after: int, among: Bounds | None = None, max_bytes: float | None = None) -> int:
         """The number of the batch that follows `after`, or `after` if there is nothing new.
@@ -308,8 +309,9 @@ class ArrivalLog:
     # --- what has been taken ----------------------------------------------------------------------
 
     def _load(self, upto: int) -> None:
-        if self._upto == -1 or self._upto > upto:
-            self._upto = max((c for c in self._compacted() if c <= upto), default=0)
+        compacted = max((c for c in self._compacted() if c <= upto), default=0)
+        if not compacted <= self._upto <= upto:
+            self._upto = compacted
             self._taken = [{} for _ in self._streams]
             if self._upto:
                 self._taken = json.loads(self._path(self._upto, ".taken").read_text("utf-8"))
@@ -334,6 +336,15 @@ class ArrivalLog:
 
     def _path(self, number: int, kind: str = "") -> Path:
         return self._directory / f"{number}{kind}.json"
+
+
+def _sizes(files: Sequence[InputFile]) -> dict[str, int]:
+    """The bytes of those files that are still there."""
+    sizes = {}
+    for file in files:
+        with suppress(FileNotFoundError):
+            sizes[file.path] = os.stat(file.path).st_size
+    return sizes
 
 
 def _within(found: Found, end: int) -> Found:

@@ -287,7 +287,7 @@ class RdfStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailable
         return ReadMaxBytes(self._options.settings.max_bytes)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        self._among = self._log.bounds(0)
+        self._among = self._log.bounds()
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
         most: float | None = None  # of the settings

@@ -63,7 +63,8 @@ def standalone_cluster(directory: Path, workers: int = 2, cores: int = 1) -> Ite
     """A master and workers, which end with the context. Their files are in the directory."""
     with ExitStack() as stack:
         environment = {**os.environ, **stack.enter_context(java_home(find_java()))}
-        environment["SPARK_HOME"] = str(JARS.parent)
+        # What Spark's own scripts would have set.
+        environment |= {"SPARK_HOME": str(JARS.parent), "SPARK_SCALA_VERSION": "2.13"}
         base = [f"{environment['JAVA_HOME']}/bin/java", "-cp", f"{JARS}/*"]
 
         def start(name: str, *arguments: str, memory: str) -> subprocess.Popen[bytes]:

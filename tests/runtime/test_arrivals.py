@@ -99,6 +99,24 @@ def test_what_was_taken_is_known_after_old_batches_are_forgotten(
     assert log_of(tmp_path, incoming).take(8) == 8
 
 
+def test_what_comes_after_the_bounds_were_drawn_is_not_taken(
+    tmp_path: Path, incoming: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arrivals, "COMPACT_EVERY", 2)
+    log = log_of(tmp_path, incoming)
+    for number in range(4):
+        put(incoming, f"{number}.nq")
+        log.take(number)
+        log.forget(number)
+    before = put(incoming, "4.nq")
+    resumed = log_of(tmp_path, incoming)
+    bounds = resumed.bounds()
+    put(incoming, "5.nq")
+    assert resumed.take(4, bounds) == 5
+    assert files(resumed, 5) == [[before]]
+    assert resumed.take(5, bounds) == 5
+
+
 def test_streams_of_one_log_are_told_apart(tmp_path: Path, incoming: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
