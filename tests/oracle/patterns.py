@@ -180,12 +180,10 @@ def _substitute(node: Any, terms: Mapping[str, Identifier]) -> Any:
 
 
 def _restored(side: Any, terms: Mapping[str, Identifier]) -> Any:
-    """An operand of MINUS, its solutions with the substituted values: they are shared still."""
-    result = _substitute(side, terms)
-    for name in sorted(_mentioned(side) & terms.keys()):
-        var = Variable(name)
-        result = CompValue("Extend", p=result, expr=terms[name], var=var, _vars={var})
-    return result
+    """An operand of MINUS, joined with the substituted values: they are shared still."""
+    row = {Variable(name): terms[name] for name in sorted(_mentioned(side) & terms.keys())}
+    values = CompValue("ToMultiSet", p=CompValue("values", res=[row]), _vars=set(row))
+    return CompValue("Join", p1=_substitute(side, terms), p2=values, lazy=False, _vars=set(row))
 
 
 def _compatible_rows(rows: Any, terms: Mapping[str, Identifier]) -> Iterator[dict[Any, Any]]:

@@ -58,6 +58,15 @@ CASES = {
         {"D": '[] ex:is ex:D FILTER(TIMESTAMP(A) >= "1970-01-01T00:00:03Z"^^xsd:dateTime)'},
         "A@0 D@1 B@2 A@3 B@5",
     ),
+    "what a sub-SELECT sums up is joined with an earlier sum, beside MINUS too": (
+        "A : A+",
+        "WITHIN 1 SECONDS",
+        {
+            "A": "?s ex:is ex:A . { SELECT ?s (SUM(?o) AS ?n) WHERE { ?s ex:v ?o } GROUP BY ?s } "
+            "MINUS { ?s ex:w 1 }"
+        },
+        "A0@0 A1@0 A0@1",
+    ),
     "a conjunction in last place begins after what it follows": (
         "A , B* , C , D{2} , (E AND C)!",
         "WITHIN 1 SECONDS",
