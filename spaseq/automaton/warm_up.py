@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from spaseq.automaton.columns.run_state import Rows, RunState
+from spaseq.automaton.columns.chain_state import ChainState
+from spaseq.automaton.columns.frame import Rows
+from spaseq.automaton.columns.run_state import RunState
 from spaseq.automaton.columns.tables import run_tables
 from spaseq.automaton.kernels.measures import positions
 from spaseq.automaton.machine import GpmColumns
@@ -18,12 +20,21 @@ def steps() -> Iterator[str]:
     """Yields the name of each kernel when it is ready."""
     runs = RunState(run_tables(_one_step(), [GpmColumns(())], (), Sliding(1)))
     ones, times, none = np.zeros(1, np.int32), np.zeros(1, np.int64), np.empty(0, np.int64)
-    runs.advance(Rows(ones, ones, times, ones, times, times, none), np.empty((0, 1)))
+    rows = Rows(ones, ones, times, ones, times, times, none)
+    runs.advance(rows, np.empty((0, 1)))
     yield "advance"
     runs.collect(0)
     yield "collect"
     runs.make_room_for_waits(1)
     yield "pool_size, moved_together"
+    chain = ChainState(_one_step(), 1, False)
+    chain.grow(1)
+    roots = chain.advance(rows)
+    yield "advance_chain"
+    chain.nodes.matches(roots, times)
+    yield "enumerate_matches"
+    chain.nodes.reached([], 0)
+    yield "mark_reachable"
     passed = np.zeros((1, 2), np.int64)
     positions(ones, times, ones, ones, passed, *(np.zeros(1, np.int64) for _ in range(3)))
     yield "positions"

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import get_args
+from typing import Literal, get_args
 
+from spaseq.automaton.columns.set_sequencer import check_sets
 from spaseq.automaton.columns.tables import run_tables
 from spaseq.automaton.columns.unfit import NotCompiled
 from spaseq.automaton.machine import GpmColumns
@@ -26,7 +27,7 @@ from spaseq.plan.nodes import EvaluatorName, GpmPlan, QueryPlan
 
 __all__ = ["Candidate", "Choice", "EvaluatorName", "choose", "limits", "selects"]
 
-_SHARING = ("compact", "chain")
+_SHARING = ("compact", "chain", "compiled-chain")
 """The evaluators whose partial matches are sets that share parts."""
 
 
@@ -78,9 +79,9 @@ def choose(candidate: Candidate, forced: str | None = None) -> Choice:
         case None if obstacle is not None:
             return _with_conditions(candidate, obstacle)
         case None if beyond_chain is not None:
-            return Choice("compact", f"no step looks at another's event; {beyond_chain}", facts.key)
+            return Choice("compact", f"{_INDEPENDENT}; {beyond_chain}", facts.key)
         case None:
-            return Choice("chain", "GPMs in a row; no step looks at another's event", facts.key)
+            return _as_sets(candidate, "chain", f"GPMs in a row; {_INDEPENDENT}", facts.key)
         case "registers":
             return Choice("registers", "asked for")
         case "compiled-registers":
@@ -94,8 +95,12 @@ def choose(candidate: Candidate, forced: str | None = None) -> Choice:
             except NotReorderable as reason:
                 raise UsageError(f"the lazy evaluator cannot run this query: {reason}") from None
             return Choice("lazy", "asked for")
-        case "compact" | "chain":
-            against = obstacle or (beyond_chain if forced == "chain" else None)
+        case "compact" | "chain" | "compiled-chain":
+            against = obstacle
+            if forced != "compact":
+                against = against or beyond_chain
+            if forced == "compiled-chain":
+                against = against or _not_compiled_sets(candidate)
             if against is not None:
                 raise UsageError(f"the {forced} evaluator cannot run this query: {against}")
             return Choice(forced, "asked for", facts.key)
@@ -120,6 +125,31 @@ def _with_conditions(candidate: Candidate, obstacle: str) -> Choice:
     if max(len(p.slots) for p in patterns) < 2:
         return _on_registers(candidate, f"{obstacle}; there is one step only")
     return Choice("lazy", f"{obstacle}; its steps can be matched in any order, the rarest first")
+
+
+_COMPILED: dict[str, EvaluatorName] = {"chain": "compiled-chain"}
+
+_INDEPENDENT = "no step looks at another's event"
+
+
+def _as_sets(
+    candidate: Candidate, evaluator: Literal["chain"], reason: str, key: tuple[str, ...]
+) -> Choice:
+    """An evaluator of sets, compiled if it can be."""
+    against = _not_compiled_sets(candidate)
+    if against is not None:
+        return Choice(evaluator, f"{reason}; not compiled, as {against}", key)
+    return Choice(_COMPILED[evaluator], reason, key)
+
+
+def _not_compiled_sets(candidate: Candidate) -> str | None:
+    """Why the kernels of sets cannot run a sequence, in words."""
+    try:
+        gpms = len(candidate.gpms)
+        check_sets(gpms, candidate.partition, candidate.window, candidate.strategy)
+    except NotCompiled as reason:
+        return str(reason)
+    return None
 
 
 def _on_registers(candidate: Candidate, reason: str) -> Choice:

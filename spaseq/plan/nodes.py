@@ -16,7 +16,9 @@ from spaseq.expr.extension import Function
 from spaseq.lang import ast
 from spaseq.rdf.batches import SolutionColumns
 
-EvaluatorName: TypeAlias = Literal["registers", "lazy", "compact", "chain", "compiled-registers"]
+EvaluatorName: TypeAlias = Literal[
+    "registers", "lazy", "compact", "chain", "compiled-registers", "compiled-chain"
+]
 
 
 @dataclass(frozen=True, slots=True)

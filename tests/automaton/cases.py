@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import get_args
 
 import numpy as np
 from hypothesis import strategies as st
@@ -12,8 +13,9 @@ from hypothesis import strategies as st
 from spaseq.algebra.answers import Answer
 from spaseq.compile import compile_query
 from spaseq.engine import SequenceStage
+from spaseq.errors import UsageError
 from spaseq.expr.doubles import double_of
-from spaseq.plan.nodes import QueryPlan
+from spaseq.plan.nodes import EvaluatorName, QueryPlan
 from spaseq.rdf.batches import BARE, SolutionBatch
 from spaseq.rdf.columns import NumberColumn, TermColumn, texts_array
 from spaseq.rdf.kinds import OTHER
@@ -127,11 +129,13 @@ def words(answers: Sequence[Answer], text: str) -> list[str]:
 
 def plans(text: str) -> dict[str, QueryPlan]:
     """A query's plan for each evaluator that can run it."""
-    able = {
-        "chain": ["registers", "compact", "chain"],
-        "compact": ["registers", "compact"],
-    }.get(compile_query(text).evaluator, ["registers"])
-    return {name: compile_query(text, evaluator=name) for name in able}
+    plans = {}
+    for name in get_args(EvaluatorName):
+        try:
+            plans[name] = compile_query(text, evaluator=name)
+        except UsageError:
+            continue
+    return plans
 
 
 # --- generated ------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import pytest
 
 from spaseq.algebra.answers import Answer
 from spaseq.automaton.columns.exactness import decides
-from spaseq.automaton.columns.sequencer import RunSequencer
+from spaseq.automaton.columns.run_sequencer import RunSequencer
 from spaseq.compile import compile_query
 from spaseq.engine import SequenceStage
 from spaseq.expr.doubles import double_of

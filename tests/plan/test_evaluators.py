@@ -28,7 +28,7 @@ def plan(sequence: str, gpms: dict[str, str] = OWN, head: str = "", rest: str = 
 
 @pytest.mark.parametrize("sequence", ["A", "A; B; C", "A: B, C; D", "A; B!; C", "(A; (B, C)); D"])
 def test_chain(sequence: str) -> None:
-    assert plan(sequence).evaluator == "chain"
+    assert plan(sequence).evaluator == "compiled-chain"
 
 
 @pytest.mark.parametrize(
@@ -117,14 +117,14 @@ def test_a_key_of_every_gpm_splits_the_partition() -> None:
     """Also where stage 2 may not be split by it."""
     assert plan("A; B; C", KEYED).evaluator_key == ("k",)
     strict = plan("A, B; C", KEYED)
-    assert (strict.evaluator, strict.evaluator_key, strict.key) == ("chain", ("k",), None)
-    assert plan("A; B!; C", KEYED).evaluator == "chain"
+    assert (strict.evaluator, strict.evaluator_key, strict.key) == ("compiled-chain", ("k",), None)
+    assert plan("A; B!; C", KEYED).evaluator == "compiled-chain"
     assert plan("A; B", KEYED, rest="PARTITION BY (?k)").evaluator_key == ()
 
 
 def test_max_is_for_the_compact_evaluator() -> None:
     assert plan("A: B", head="MAX").evaluator == "compact"
-    assert plan("A: B", head="NEXT").evaluator == "chain"
+    assert plan("A: B", head="NEXT").evaluator == "compiled-chain"
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from spaseq.automaton.columns.frame import Rows
+from spaseq.automaton.columns.gathering import Matched
 from spaseq.automaton.columns.tables import RunTables
 from spaseq.automaton.kernels import runs as kernel
 
@@ -18,39 +20,6 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Arrays: TypeAlias = tuple[npt.NDArray[Any], ...]
 
 _RUNS, _POOL, _SLOTS = 256, 256, 16
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """n solutions in the order of instants, those of one instant and slot together.
-
-    `number` is that of the first of them, counted through all batches. The other fields are as
-    `kernels.runs.advance` takes them.
-    """
-
-    slot: Int32s
-    gpm: Int32s
-    time: Int64s
-    k: Int32s
-    start: Int64s  # measure of a match that begins here
-    lowest: Int64s  # least measure of a match that may end here
-    ordinal: Int64s  # [n] of the slot's instants, or empty
-    number: int = 0
-
-    def __len__(self) -> int:
-        return len(self.slot)
-
-
-@dataclass(frozen=True, slots=True)
-class Matched:
-    """m matches as numbers of solutions, one match behind the other; `ends` [m] says where each
-    ends, `origins` [m] the measure at which it begins. `taken` [n] marks the solutions of the batch
-    that waiting runs have taken."""
-
-    rows: Int64s
-    ends: Int64s
-    origins: Int64s
-    taken: npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +89,11 @@ class RunState:
         passed[:before] = self._passed
         self._passed = passed
 
-    def advance(self, rows: Rows, own: Floats) -> Matched:
-        """Work off some solutions; `own` [numbers, n] are those of `RunTables.own`."""
+    def advance(self, rows: Rows, own: Floats) -> tuple[Matched, npt.NDArray[np.bool_]]:
+        """Work off some solutions; `own` [numbers, n] are those of `RunTables.own`.
+
+        Returns the matches that end there, and which of the solutions runs have taken that wait.
+        """
         cursor, taken = self._cursor, np.zeros(len(rows), np.uint8)
         cursor[kernel.FOUND :] = 0
         found, ends = self._found, self._ends
@@ -159,7 +131,7 @@ class RunState:
                 ends = self._ends = _resized(ends, 2 * len(ends))
         size, matches = cursor[kernel.FOUND], cursor[kernel.MATCHES]
         ended, origins = ends[:matches].T.copy()
-        return Matched(found[:size].copy(), ended, origins, taken)
+        return Matched(found[:size].copy(), ended, origins), taken.view(np.bool_)
 
     def _make_room_for_runs(self, need: int, lowest: int) -> None:
         self._collect(lowest)
@@ -223,11 +195,6 @@ class RunState:
         """The numbers that runs have in a register, each once."""
         numbers: Floats = self._runs[-1][: self._cursor[kernel.USED], register]
         return np.unique(numbers[~np.isnan(numbers)])
-
-    @property
-    def passed(self) -> Int64s:
-        """By slot: instants and events so far, where they are counted."""
-        return self._passed
 
     def events(self, slot: int) -> int:
         """How many events a slot has had, where they are counted."""

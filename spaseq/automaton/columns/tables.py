@@ -105,13 +105,15 @@ class _Tables:
                 yield number, edge, edge.label
 
     def _key_of(self, takes: Sequence[tuple[int, Edge, Take]]) -> tuple[str, ...]:
-        """The variables that all solutions of a match, negated steps' included, agree on."""
+        """The variables that all solutions of a match, negated steps' included, agree on; the
+        partition's first."""
         used = {take.gpm for _, _, take in takes}
         used.update(self._negated(n).gpm for _, edge, _ in takes for n in edge.negations)
         if self._program.strict or self._counted:
             return self._partition  # events of other keys count, too
         common = frozenset.intersection(*(self._gpms[g].certain for g in used))
-        return tuple(sorted(common - set(self._program.owner) | set(self._partition)))
+        more = common - set(self._program.owner) - set(self._partition)
+        return (*self._partition, *sorted(more))
 
     def _check_groups(self, takes: Sequence[tuple[int, Edge, Take]]) -> None:
         binders: dict[str, set[int]] = {}

@@ -1,0 +1,122 @@
+"""The state of the chain kernel."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from spaseq.automaton.columns.frame import Rows
+from spaseq.automaton.columns.set_nodes import SetNodes
+from spaseq.automaton.evaluators.expand import Wait, expand
+from spaseq.automaton.kernels import sets as kernel
+from spaseq.automaton.nfa import Program
+
+Int64s: TypeAlias = npt.NDArray[np.int64]
+
+
+class ChainState:
+    """The partial matches of a plain sequence, of all slots; `contiguous` is SELECT STRICT."""
+
+    __slots__ = ("_heads", "_latest", "_step", "_touches", "_touching", "nodes", "strict")
+
+    def __init__(self, program: Program, gpms: int, contiguous: bool) -> None:
+        steps = _steps(program)
+        self.strict = contiguous or any(wait.strict for wait in steps)
+        self._step = np.array(
+            [(w.gpm, w.ends, contiguous or w.strict, w.accepts) for w in steps], np.int64
+        )
+        touching = [_touching(self._step, gpm) for gpm in range(gpms)]
+        self._touches = np.cumsum([0, *map(len, touching)]).astype(np.int32)
+        self._touching = np.array([s for some in touching for s in some], np.int32)
+        self.nodes = SetNodes()
+        self._heads = np.empty((0, len(steps)), np.int64)
+        self._latest = np.empty(0, np.int64)
+
+    def grow(self, slots: int) -> None:
+        """Make room for slots below a number."""
+        before = len(self._heads)
+        if slots > before:
+            heads = np.full((2 * slots, self._heads.shape[1]), kernel.NIL, np.int64)
+            latest = np.zeros(2 * slots, np.int64)
+            heads[:before], latest[:before] = self._heads, self._latest
+            self._heads, self._latest = heads, latest
+
+    def advance(self, rows: Rows) -> Int64s:
+        """Work off some solutions; the roots [R, 2] of the matches that end, with their rows."""
+        cursor = self.nodes.cursor
+        cursor[kernel.ROOTS :] = 0
+        while True:
+            full = kernel.advance_chain(
+                rows.slot,
+                rows.gpm,
+                rows.time,
+                rows.k,
+                rows.start,
+                rows.lowest,
+                rows.ordinal,
+                rows.number,
+                self._step,
+                self._touches,
+                self._touching,
+                self._heads,
+                self._latest,
+                self.nodes.array,
+                self.nodes.roots,
+                cursor,
+            )
+            if full == kernel.DONE:
+                return self.nodes.roots[: cursor[kernel.ROOTS]].copy()
+            self.nodes.make_room(full)
+
+    def idle(self, floor: int) -> npt.NDArray[np.bool_]:
+        """By slot: whether no partial match there lies in the window that begins at `floor`."""
+        alive = self._living(floor).any(axis=1)
+        idle: npt.NDArray[np.bool_] = np.logical_not(alive)
+        return idle
+
+    def _living(self, floor: int) -> npt.NDArray[np.bool_]:
+        places = self._heads - self.nodes.base
+        known = places >= 0
+        alive = np.zeros(places.shape, np.bool_)
+        alive[known] = self.nodes.array[places[known], kernel.START] >= floor
+        return alive
+
+    def release(self, slots: npt.NDArray[np.intp]) -> None:
+        """Slots that are idle will stand for other keys."""
+        self._heads[slots], self._latest[slots] = kernel.NIL, 0
+
+    def waiting(self) -> int:
+        """How many sets of partial matches wait."""
+        return int((self._heads != kernel.NIL).sum())
+
+    def state(self) -> object:
+        """What a snapshot keeps."""
+        return self._heads, self._latest, self.nodes.state()
+
+    def take_up(self, state: object) -> None:
+        """Go on from what `state` gave."""
+        assert isinstance(state, tuple)
+        self._heads, self._latest, nodes = state
+        self.nodes.take_up(nodes)
+
+
+def _steps(program: Program) -> list[Wait]:
+    waits = expand(program)
+    ordered, then = [], waits.initial
+    while then:
+        (number,) = then
+        ordered.append(waits.waits[number])
+        then = ordered[-1].then
+    return ordered
+
+
+def _touching(step: Int64s, gpm: int) -> list[int]:
+    """The steps that a solution of a GPM touches, last first."""
+    return [
+        s
+        for s in range(len(step) - 1, -1, -1)
+        if step[s, kernel.GPM] == gpm
+        or (s and (step[s, kernel.STRICT] or step[s, kernel.ENDS] >> gpm & 1))
+    ]

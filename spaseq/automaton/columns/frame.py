@@ -1,0 +1,167 @@
+"""What every kernel is given of a batch: order, slots of keys, measures for the window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from spaseq.automaton.columns.slots import Interner, Key
+from spaseq.automaton.kernels.measures import positions
+from spaseq.automaton.window import Counted, Window
+from spaseq.rdf.batches import SolutionBatch
+
+Int32s: TypeAlias = npt.NDArray[np.int32]
+Int64s: TypeAlias = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """n solutions in the order of instants, those of one instant and slot together.
+
+    `number` is that of the first of them, counted through all batches. `gpm` is -1 for an event
+    without a solution.
+    """
+
+    slot: Int32s
+    gpm: Int32s
+    time: Int64s
+    k: Int32s
+    start: Int64s  # measure of a match that begins here
+    lowest: Int64s  # least measure of a match that may end here
+    ordinal: Int64s  # number of the instant among those of its partition, if asked for, else empty
+    number: int = 0
+
+    def __len__(self) -> int:
+        return len(self.slot)
+
+
+class Frame:
+    """Slots are values of `key`, whose first variables are the partition's.
+
+    `strict`: the numbers of instants are asked for. Partitions and slots that are not in use any
+    more are forgotten when `release` says so.
+    """
+
+    __slots__ = (
+        "_counts",
+        "_key",
+        "_number",
+        "_partition",
+        "_window",
+        "keys",
+        "partitions",
+        "passed",
+    )
+
+    def __init__(
+        self, partition: tuple[str, ...], key: tuple[str, ...], window: Window, strict: bool
+    ) -> None:
+        assert key[: len(partition)] == partition
+        self._partition, self._key, self._window = partition, key, window
+        self._counts = strict or isinstance(window, Counted)
+        self.keys = Interner()
+        self.partitions = self.keys if key == partition else Interner()
+        self.passed = np.zeros((16, 2), np.int64)  # by partition: instants, events
+        self._number = 0
+
+    def rows(self, solutions: SolutionBatch) -> tuple[SolutionBatch, Rows]:
+        """The solutions in order, and what a kernel is given of them."""
+        solutions = _writable(solutions)
+        slot, part = self._slots(solutions)
+        time, k = solutions.time, solutions.k
+        if len(time) > 1 and not (time[1:] > time[:-1]).all():
+            order = np.lexsort((solutions.gpm, solutions.stream, slot, part, k, time))
+            if (order[1:] < order[:-1]).any():
+                solutions, slot, part = solutions.take(order), slot[order], part[order]
+            kept = _distinct(solutions)
+            if kept is not None:
+                solutions, slot, part = solutions.take(kept), slot[kept], part[kept]
+        rows = self._measured(solutions, slot, part)
+        self._number += len(solutions)
+        return solutions, rows
+
+    def _slots(self, solutions: SolutionBatch) -> tuple[Int32s, Int32s]:
+        columns = [solutions.values[v] for v in self._key]
+        slot = self.keys.numbers(columns, len(solutions)).astype(np.int32)
+        if not self._counts or self.partitions is self.keys:
+            return slot, slot
+        own = self.partitions.numbers(columns[: len(self._partition)], len(solutions))
+        return slot, own.astype(np.int32)
+
+    def _measured(self, solutions: SolutionBatch, slot: Int32s, part: Int32s) -> Rows:
+        time, k = solutions.time, solutions.k
+        start, reach, ordinal = time, time, np.empty(0, np.int64)
+        if self._counts:
+            self._grow(self.partitions.bound)
+            ordinal, before, after = (np.empty(len(time), np.int64) for _ in range(3))
+            positions(part, time, k, solutions.stream, self.passed, ordinal, before, after)
+            if isinstance(self._window, Counted):
+                start, reach = before, after
+        lowest = self._window.earliest(reach)
+        return Rows(slot, solutions.gpm, time, k, start, lowest, ordinal, self._number)
+
+    def _grow(self, size: int) -> None:
+        if size > len(self.passed):
+            passed = np.zeros((2 * size, 2), np.int64)
+            passed[: len(self.passed)] = self.passed
+            self.passed = passed
+
+    def release(self, slots: Iterable[int]) -> list[int]:
+        """Forget the keys of slots, and partitions that have none any more; the slots that were in
+        use."""
+        freed = self.keys.release(slots)
+        if self._counts:
+            gone = freed
+            if self.partitions is not self.keys:
+                alive = {key[: len(self._partition)] for key in self.keys.keys().values()}
+                gone = self.partitions.release(
+                    n for n, key in self.partitions.keys().items() if key not in alive
+                )
+            self.passed[gone] = 0
+        return freed
+
+    def partition_of(self, key: Key) -> Key:
+        """The partition that a key lies in."""
+        return key[: len(self._partition)]
+
+    def state(self) -> object:
+        """What a snapshot keeps."""
+        other = None if self.partitions is self.keys else self.partitions.state()
+        return self._number, self.passed, self.keys.state(), other
+
+    def take_up(self, state: object) -> None:
+        """Go on from what `state` gave."""
+        assert isinstance(state, tuple)
+        self._number, self.passed, keys, other = state
+        self.keys.take_up(keys)
+        if other is not None:
+            self.partitions.take_up(other)
+
+
+def _writable(rows: SolutionBatch) -> SolutionBatch:
+    """The same rows in arrays that are not only for reading: for those, the kernel would have to be
+    compiled once more."""
+    own = partial(np.require, requirements=["C_CONTIGUOUS", "WRITEABLE"])
+    return replace(
+        rows, stream=own(rows.stream), time=own(rows.time), k=own(rows.k), gpm=own(rows.gpm)
+    )
+
+
+def _distinct(rows: SolutionBatch) -> npt.NDArray[np.intp] | None:
+    """The first of solutions of one event that agree on all columns; None: all differ.
+
+    Rows are in the order of instants, streams and GPMs.
+    """
+    place = np.stack([rows.time, rows.k, rows.stream, rows.gpm])
+    if not (place[:, 1:] == place[:, :-1]).all(axis=0).any():
+        return None
+    columns = [column.codes.astype(np.int64) for column in rows.values.values()]
+    _, first = np.unique(np.vstack([place, *columns]), axis=1, return_index=True)
+    if len(first) == len(rows):
+        return None
+    return np.sort(first)

@@ -1,0 +1,187 @@
+"""Sequences without conditions between events over columns: the chain and the compact kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from spaseq.algebra.answers import Instant
+from spaseq.automaton.columns.frame import Frame, Rows
+from spaseq.automaton.columns.gathering import Gathering, Matched
+from spaseq.automaton.columns.set_nodes import SetNodes
+from spaseq.automaton.columns.unfit import NotCompiled
+from spaseq.automaton.evaluators.counting import count
+from spaseq.automaton.machine import Machine
+from spaseq.automaton.sequencer import PartitionKey, PartitionMatch
+from spaseq.automaton.window import Counted, Window
+from spaseq.rdf.batches import SolutionBatch
+
+Int64s: TypeAlias = npt.NDArray[np.int64]
+
+_MOST_GPMS = 62
+_LEAST_KEYS = 256
+
+
+def check_sets(gpms: int, partition: tuple[str, ...], window: Window, strategy: str) -> None:
+    """Whether the kernels of sets can run a sequence that the evaluators in Python can.
+
+    Raises:
+        NotCompiled: they cannot.
+    """
+    if gpms > _MOST_GPMS:
+        raise NotCompiled(f"it has more than {_MOST_GPMS} GPMs")
+    if partition and isinstance(window, Counted):
+        raise NotCompiled("events are counted by partition")
+    if strategy == "MAX":
+        raise NotCompiled("SELECT MAX looks at all solutions of the window")
+
+
+class SetState(Protocol):
+    """The partial matches of all slots."""
+
+    nodes: SetNodes
+    strict: bool
+
+    def grow(self, slots: int) -> None:
+        """Make room for slots below a number."""
+
+    def advance(self, rows: Rows) -> Int64s:
+        """Work off some solutions; the roots [R, 2] of the matches that end, with their rows."""
+
+    def idle(self, floor: int) -> npt.NDArray[np.bool_]:
+        """By slot: whether no partial match there lies in the window that begins at `floor`."""
+
+    def release(self, slots: npt.NDArray[np.intp]) -> None:
+        """Slots that are idle will stand for other keys."""
+
+    def waiting(self) -> int:
+        """How many sets of partial matches wait."""
+
+    def state(self) -> object:
+        """What a snapshot keeps."""
+
+    def take_up(self, state: object) -> None:
+        """Go on from what `state` gave."""
+
+
+class SetSequencer:
+    """A kernel of sets over all partitions of one query."""
+
+    def __init__(self, machine: Machine, state: SetState) -> None:
+        self._machine, self._state = machine, state
+        key = (*machine.partition, *machine.key)
+        self._frame = Frame(machine.partition, key, machine.window, state.strict)
+        self._gathering = Gathering(machine)
+        self._most_keys = _LEAST_KEYS
+        self.withheld = 0
+
+    def run(self, rows: SolutionBatch, watermark: int) -> Iterator[PartitionMatch]:
+        """Work off rows that are none later than the watermark (ms), and later than all before."""
+        if len(rows):
+            yield from self._advanced(rows)
+
+    def close(self) -> Iterator[PartitionMatch]:
+        """All streams have ended."""
+        return iter(())
+
+    def consecutive(self, key: PartitionKey, instants: Iterable[Instant]) -> bool:
+        """True: SELECT STRICT is part of the automaton, so nothing else is found."""
+        return True
+
+    def live_runs(self) -> int:
+        """How many sets of partial matches wait."""
+        return self._state.waiting()
+
+    def state(self) -> object:
+        """What a snapshot keeps."""
+        parts = self._state, self._frame, self._gathering.store
+        return [part.state() for part in parts], self._most_keys, self.withheld
+
+    def take_up(self, state: object) -> None:
+        """Go on from what `state` gave."""
+        assert isinstance(state, tuple)
+        (own, frame, store), self._most_keys, self.withheld = state
+        self._state.take_up(own)
+        self._frame.take_up(frame)
+        self._gathering.store.take_up(store)
+
+    # --- a batch ----------------------------------------------------------------------------------
+
+    def _advanced(self, solutions: SolutionBatch) -> Iterator[PartitionMatch]:
+        nodes, gathering = self._state.nodes, self._gathering
+        solutions, rows = self._frame.rows(solutions)
+        self._state.grow(self._frame.keys.bound)
+        before = nodes.used
+        roots = self._state.advance(rows)
+        gathering.begin(solutions, rows.number)
+        if len(roots):
+            yield from self._given(roots, rows)
+        taken = np.zeros(len(rows), np.bool_)
+        taken[nodes.solutions(before) - rows.number] = True
+        gathering.end(taken)
+        nodes.mark(int(rows.start[-1]))
+        self._forget(int(rows.lowest[-1]))
+
+    def _forget(self, floor: int) -> None:
+        """Drop nodes, solutions and keys of the past; amortised."""
+        if self._state.nodes.forget(floor):
+            self._gathering.store.keep(self._state.nodes.solutions())
+        if len(self._frame.keys) > self._most_keys:
+            idle = np.flatnonzero(self._state.idle(floor))
+            self._state.release(np.array(self._frame.release(idle.tolist()), np.intp))
+            self._most_keys = 2 * len(self._frame.keys) + _LEAST_KEYS
+
+    # --- matches ----------------------------------------------------------------------------------
+
+    def _given(self, roots: Int64s, rows: Rows) -> Iterator[PartitionMatch]:
+        """The matches of some roots that the selection and the limit leave."""
+        nodes, machine = self._state.nodes, self._machine
+        if machine.strategy in ("ALL", "STRICT") and machine.limit is None:
+            yield from self._gathering.matches(nodes.matches(roots, rows.lowest)[0])
+            return
+        for group in self._groups(roots, rows):
+            floor = int(rows.lowest[group[0, 1]])
+            if machine.strategy in ("ALL", "STRICT"):
+                yield from self._limited(group, rows.lowest, floor)
+            else:
+                yield from self._selected(group, floor)
+
+    def _groups(self, roots: Int64s, rows: Rows) -> list[Int64s]:
+        """The roots whose matches are selected and limited together: those of one instant,
+        partition, and value of the variables that the limit is for."""
+        taken = self._gathering.rows(roots[:, 1] + rows.number)
+        names, gpms = (*self._machine.partition, *self._machine.limit_key), self._machine.gpms
+        groups: dict[object, list[int]] = {}
+        for i, row in enumerate(roots[:, 1].tolist()):
+            gpm, (_, time, k, _, values) = taken[row + rows.number]
+            columns = [gpms[gpm].variables.index(v) for v in names]
+            group = time, k, tuple([values[c] for c in columns])
+            groups.setdefault(group, []).append(i)
+        return [roots[some] for some in groups.values()]
+
+    def _limited(self, roots: Int64s, lowest: Int64s, floor: int) -> Iterator[PartitionMatch]:
+        limit, nodes = self._machine.limit, self._state.nodes
+        assert limit is not None
+        found, of_root = nodes.matches(roots, lowest, limit + 1)
+        size = len(found.ends)
+        if size > limit:
+            if np.bincount(of_root).max() > limit:
+                size = count(*nodes.view(roots[:, 0].tolist(), floor, None))
+            self.withheld += size - limit
+            end = int(found.ends[limit - 1]) if limit else 0
+            found = Matched(found.rows[:end], found.ends[:limit], found.origins[:limit])
+        yield from self._gathering.matches(found)
+
+    def _selected(self, roots: Int64s, floor: int) -> Iterator[PartitionMatch]:
+        nodes, gathering = self._state.nodes, self._gathering
+        numbers = nodes.reached(roots[:, 0].tolist(), floor)
+        rows = gathering.rows(numbers)
+        found, withheld = gathering.emission.found(
+            *nodes.view(roots[:, 0].tolist(), floor, rows), ()
+        )
+        self.withheld += withheld
+        for match in found:
+            yield PartitionMatch(gathering.partition_of(match.trace[0]), match)
