@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from spaseq.automaton.columns.chain_state import ChainState
+from spaseq.automaton.columns.compact_state import CompactState
 from spaseq.automaton.columns.frame import Rows
 from spaseq.automaton.columns.run_state import RunState
 from spaseq.automaton.columns.tables import run_tables
@@ -35,6 +36,14 @@ def steps() -> Iterator[str]:
     yield "enumerate_matches"
     chain.nodes.reached([], 0)
     yield "mark_reachable"
+    compact = CompactState(_one_step(), 1, False)
+    compact.grow(1)
+    compact.advance(rows)
+    yield "advance_compact"
+    compact.make_room(1)
+    yield "moved_blocks"
+    compact.idle(0)
+    yield "living"
     passed = np.zeros((1, 2), np.int64)
     positions(ones, times, ones, ones, passed, *(np.zeros(1, np.int64) for _ in range(3)))
     yield "positions"

@@ -27,7 +27,7 @@ from spaseq.plan.nodes import EvaluatorName, GpmPlan, QueryPlan
 
 __all__ = ["Candidate", "Choice", "EvaluatorName", "choose", "limits", "selects"]
 
-_SHARING = ("compact", "chain", "compiled-chain")
+_SHARING = ("compact", "chain", "compiled-compact", "compiled-chain")
 """The evaluators whose partial matches are sets that share parts."""
 
 
@@ -79,7 +79,7 @@ def choose(candidate: Candidate, forced: str | None = None) -> Choice:
         case None if obstacle is not None:
             return _with_conditions(candidate, obstacle)
         case None if beyond_chain is not None:
-            return Choice("compact", f"{_INDEPENDENT}; {beyond_chain}", facts.key)
+            return _as_sets(candidate, "compact", f"{_INDEPENDENT}; {beyond_chain}", facts.key)
         case None:
             return _as_sets(candidate, "chain", f"GPMs in a row; {_INDEPENDENT}", facts.key)
         case "registers":
@@ -95,11 +95,11 @@ def choose(candidate: Candidate, forced: str | None = None) -> Choice:
             except NotReorderable as reason:
                 raise UsageError(f"the lazy evaluator cannot run this query: {reason}") from None
             return Choice("lazy", "asked for")
-        case "compact" | "chain" | "compiled-chain":
+        case "compact" | "chain" | "compiled-compact" | "compiled-chain":
             against = obstacle
-            if forced != "compact":
+            if forced in ("chain", "compiled-chain"):
                 against = against or beyond_chain
-            if forced == "compiled-chain":
+            if forced in _COMPILED.values():
                 against = against or _not_compiled_sets(candidate)
             if against is not None:
                 raise UsageError(f"the {forced} evaluator cannot run this query: {against}")
@@ -127,13 +127,13 @@ def _with_conditions(candidate: Candidate, obstacle: str) -> Choice:
     return Choice("lazy", f"{obstacle}; its steps can be matched in any order, the rarest first")
 
 
-_COMPILED: dict[str, EvaluatorName] = {"chain": "compiled-chain"}
+_COMPILED: dict[str, EvaluatorName] = {"compact": "compiled-compact", "chain": "compiled-chain"}
 
 _INDEPENDENT = "no step looks at another's event"
 
 
 def _as_sets(
-    candidate: Candidate, evaluator: Literal["chain"], reason: str, key: tuple[str, ...]
+    candidate: Candidate, evaluator: Literal["compact", "chain"], reason: str, key: tuple[str, ...]
 ) -> Choice:
     """An evaluator of sets, compiled if it can be."""
     against = _not_compiled_sets(candidate)

@@ -17,7 +17,13 @@ from spaseq.lang import ast
 from spaseq.rdf.batches import SolutionColumns
 
 EvaluatorName: TypeAlias = Literal[
-    "registers", "lazy", "compact", "chain", "compiled-registers", "compiled-chain"
+    "registers",
+    "lazy",
+    "compact",
+    "chain",
+    "compiled-registers",
+    "compiled-compact",
+    "compiled-chain",
 ]
 
 

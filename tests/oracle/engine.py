@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
+from typing import get_args
 
 from rdflib import Graph
 
@@ -25,13 +26,7 @@ from spaseq.rdf.instants import InstantCounter
 from tests.oracle.model import Streamset
 from tests.oracle.patterns import nt
 
-EVALUATORS: tuple[EvaluatorName, ...] = (
-    "registers",
-    "lazy",
-    "compact",
-    "chain",
-    "compiled-registers",
-)
+EVALUATORS: tuple[EvaluatorName, ...] = get_args(EvaluatorName)
 
 
 def parsed(query: str) -> tuple[ast.Query, dict[str, QueryPlan]]:

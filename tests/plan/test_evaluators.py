@@ -10,6 +10,7 @@ from spaseq.plan.nodes import QueryPlan
 from spaseq.render.explain import explain
 
 OWN = {n: f"?{n.lower()} :is ?v{n.lower()}" for n in "ABCD"}
+SETS = ("chain", "compact", "compiled-chain", "compiled-compact")
 KEYED = {n: f"?{n.lower()} :is ?k" for n in "ABCD"}
 
 
@@ -47,7 +48,7 @@ def test_chain(sequence: str) -> None:
     ],
 )
 def test_compact(sequence: str) -> None:
-    assert plan(sequence).evaluator == "compact"
+    assert plan(sequence).evaluator == "compiled-compact"
 
 
 @pytest.mark.parametrize(
@@ -65,7 +66,7 @@ def test_compact(sequence: str) -> None:
 )
 def test_neither(sequence: str, reason: str) -> None:
     found = plan(sequence)
-    assert found.evaluator not in ("chain", "compact")
+    assert found.evaluator not in SETS
     assert found.evaluator_reason.startswith(reason)
 
 
@@ -102,15 +103,15 @@ def test_neither(sequence: str, reason: str) -> None:
 )
 def test_variables_that_bar_sharing(sequence: str, gpms: dict[str, str], reason: str) -> None:
     found = plan(sequence, gpms)
-    assert found.evaluator not in ("chain", "compact")
+    assert found.evaluator not in SETS
     assert found.evaluator_reason.startswith(reason)
 
 
 def test_alternatives_may_bind_the_same_variable() -> None:
     gpms = {"A": "?a :is ?x", "B": "?b :is ?y", "C": "?c :is ?y"}
-    assert plan("A; (B | C)", gpms).evaluator == "compact"
-    assert plan("A; (B | C)+", gpms).evaluator == "compact"
-    assert plan("A; B; C", gpms).evaluator not in ("chain", "compact")
+    assert plan("A; (B | C)", gpms).evaluator == "compiled-compact"
+    assert plan("A; (B | C)+", gpms).evaluator == "compiled-compact"
+    assert plan("A; B; C", gpms).evaluator not in SETS
 
 
 def test_a_key_of_every_gpm_splits_the_partition() -> None:
@@ -143,13 +144,13 @@ def test_a_forced_evaluator_that_cannot_run_the_query(
 
 
 def test_a_forced_evaluator() -> None:
-    for evaluator in ("registers", "compact", "chain"):
+    for evaluator in ("registers", *SETS):
         checked = check_query(text("A; B"), evaluator=evaluator)
         assert checked.plan is not None
         assert checked.plan.evaluator == evaluator
 
 
 def test_explain_says_which_and_why() -> None:
-    assert "evaluator compact: no step looks at another's event; it repeats" in explain(
+    assert "evaluator compiled-compact: no step looks at another's event; it repeats" in explain(
         text("A: B+: C")
     )

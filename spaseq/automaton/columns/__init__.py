@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from spaseq.automaton.columns.chain_state import ChainState
+from spaseq.automaton.columns.compact_state import CompactState
 from spaseq.automaton.columns.run_sequencer import RunSequencer
 from spaseq.automaton.columns.set_sequencer import SetSequencer
 from spaseq.automaton.machine import Machine
@@ -26,4 +27,9 @@ def sequencer(machine: Machine) -> AnySequencer:
             contiguous = machine.strategy == "STRICT"
             state = ChainState(machine.program, len(machine.gpms), contiguous)
             return SetSequencer(machine, state)
+        case "compiled-compact":
+            contiguous = machine.strategy == "STRICT"
+            return SetSequencer(
+                machine, CompactState(machine.program, len(machine.gpms), contiguous)
+            )
     return Sequencer(machine)

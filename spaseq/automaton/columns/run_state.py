@@ -187,6 +187,10 @@ class RunState:
         """How many waits there are, those included whose windows are over."""
         return int(self._waits[0][:, kernel.COUNT].sum())
 
+    def live(self) -> int:
+        """How many runs there are, those included that wait no more."""
+        return int(self._cursor[kernel.USED])
+
     def nbytes(self) -> int:
         """Bytes of all arrays."""
         return sum(a.nbytes for a in (*self._runs, *self._waits, self._passed))

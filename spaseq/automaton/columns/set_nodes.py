@@ -16,14 +16,14 @@ from spaseq.automaton.runs import Row
 Int64s: TypeAlias = npt.NDArray[np.int64]
 
 _NODES, _FEW = 256, 64
-_MARKED_EVERY = 64
+_MARKED_EVERY, _MARKS = 64, 32
 
 
 class SetNodes:
     """Nodes by id, forgotten from the front; `cursor` is the kernels'.
 
-    `array` [N, NODE_COLUMNS] holds those with ids from `base` on. All nodes of a batch are marked
-    by the measure at its end, so that they are kept for a window after it.
+    `array` [N, NODE_COLUMNS] holds those with ids from `base` on. Here and there a node is marked
+    with the measure by which all before it had been added: a window later they are not needed.
     """
 
     __slots__ = (
@@ -72,12 +72,18 @@ class SetNodes:
 
     # --- time -------------------------------------------------------------------------------------
 
-    def mark(self, measure: int) -> None:
-        """All nodes so far have been added by a measure."""
-        end = self.base + self.used
-        if self._marks and end - self._marks[-1][1] < _MARKED_EVERY:
+    def mark(self, since: int, start: Int64s, number: int) -> None:
+        """Nodes from a position on have been added by a batch of solutions, whose measures are
+        `start` [n] and whose numbers go from `number` on."""
+        step = max(_MARKED_EVERY, (self.used - since) // _MARKS)
+        for place in range(since + step, self.used, step):
+            row = int(self.array[place, kernel.ROW])
+            if row != kernel.UNION:  # what stands before it is no later
+                self._marks.append((int(start[row - number]), self.base + place))
+        before_last = self._marks[-2][1] if len(self._marks) > 1 else self.base
+        if self._marks and self._marks[-1][1] - before_last < _MARKED_EVERY:
             self._marks.pop()
-        self._marks.append((measure, end))
+        self._marks.append((int(start[-1]), self.base + self.used))
 
     def forget(self, floor: int) -> bool:
         """Drop nodes from before a measure; amortised: whether it was worth while."""

@@ -122,7 +122,7 @@ class SetSequencer:
         taken = np.zeros(len(rows), np.bool_)
         taken[nodes.solutions(before) - rows.number] = True
         gathering.end(taken)
-        nodes.mark(int(rows.start[-1]))
+        nodes.mark(before, rows.start, rows.number)
         self._forget(int(rows.lowest[-1]))
 
     def _forget(self, floor: int) -> None:

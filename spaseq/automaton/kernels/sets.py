@@ -41,7 +41,7 @@ GPM, ENDS, STRICT, ACCEPTS = range(4)
 
 
 @inlined
-def _start(nodes: Int64s, base: int, node: int) -> int:
+def start_of(nodes: Int64s, base: int, node: int) -> int:
     """The maximum start of a node, EVER if it is forgotten."""
     if node < base:
         return EVER
@@ -115,7 +115,7 @@ def advance_chain(
             for t in range(touches[g], touches[g + 1]):
                 s = touching[t]
                 before = heads[here, s - 1] if s else NIL
-                if step[s, GPM] == g and (s == 0 or _start(nodes, base, before) >= floor):
+                if step[s, GPM] == g and (s == 0 or start_of(nodes, base, before) >= floor):
                     nodes[used, BEFORE] = before
                     nodes[used, START] = nodes[before - base, START] if s else start[first]
                     nodes[used, ROW] = number + first
@@ -136,7 +136,9 @@ def advance_chain(
                     seen |= 1 << gpm[row]
             for s in range(steps - 1, -1, -1):
                 before = heads[here, s - 1] if s else NIL
-                if (seen >> step[s, GPM]) & 1 and (s == 0 or _start(nodes, base, before) >= floor):
+                if (seen >> step[s, GPM]) & 1 and (
+                    s == 0 or start_of(nodes, base, before) >= floor
+                ):
                     for row in range(first, end):
                         if gpm[row] != step[s, GPM]:
                             continue
@@ -193,7 +195,7 @@ def enumerate_matches(
         floor = lowest[roots[place, 1]]
         begin_size, begin_matches, given = size, matches, 0
         todo = 0
-        if _start(nodes, base, roots[place, 0]) >= floor:
+        if start_of(nodes, base, roots[place, 0]) >= floor:
             stack[0, 0], stack[0, 1] = roots[place, 0], 0
             todo = 1
         while todo and full == 0:
@@ -202,7 +204,7 @@ def enumerate_matches(
             while True:
                 at = node - base
                 before, rest, row = nodes[at, BEFORE], nodes[at, REST], nodes[at, ROW]
-                if _start(nodes, base, rest) >= floor:
+                if start_of(nodes, base, rest) >= floor:
                     if todo == stack.shape[0]:
                         full = 1
                         break
@@ -245,5 +247,5 @@ def mark_reachable(nodes: Int64s, base: int, floor: int, mark: Array) -> None:
             before, rest = nodes[at, BEFORE], nodes[at, REST]
             if before >= base:
                 mark[before - base] = 1
-            if _start(nodes, base, rest) >= floor:
+            if start_of(nodes, base, rest) >= floor:
                 mark[rest - base] = 1

@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+"""Sequences: the compiled evaluators, alone and with what is around them, and those in Python.
+
+    python benchmarks/sequence.py [--events 2000000] [--rounds 5] [--only NAME] [--json FILE]
+
+Every event is one solution, a millisecond after the one before, of a step that is drawn evenly.
+Under *sets* (chain and compact) the last step is left out, so that no match ends: partial matches
+pile up, within a window of so many events. Under *registers*, each step's value must exceed the
+first one's, by key; matches end all the time.
+
+*Kernel* is the kernel alone, *stage* the whole second stage of a query from columns of solutions to
+answers, *Python* the same by the evaluator in Python, on fewer events: in millions of events per
+second of processor time, medians of the rounds. *Ratio* is stage to Python. *B/node* is what the
+kernel's arrays hold at the end, per partial match (registers) or node (sets).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from spaseq.automaton.columns.chain_state import ChainState
+from spaseq.automaton.columns.compact_state import CompactState
+from spaseq.automaton.columns.frame import Frame
+from spaseq.automaton.columns.run_state import RunState
+from spaseq.automaton.columns.tables import run_tables
+from spaseq.automaton.machine import GpmColumns
+from spaseq.compile import compile_query
+from spaseq.engine import SequenceStage
+from spaseq.plan.nodes import QueryPlan
+from spaseq.rdf.batches import SolutionBatch
+from spaseq.rdf.columns import NumberColumn, TermColumn, texts_array
+from spaseq.rdf.kinds import DOUBLE
+
+NAMES = "ABCDEFGHIJKL"
+BATCH = 16_384
+PYTHON = {"registers": 20_000, "sets": 40_000}
+"""Events for the evaluators in Python."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A sequence, its window in events, its keys (0: none)."""
+
+    name: str
+    sequence: str
+    window: int
+    keys: int = 0
+    evaluator: str | None = None  # if it is not the planner's choice
+
+    @property
+    def steps(self) -> str:
+        """The names of its GPMs."""
+        return "".join(n for n in NAMES if n in self.sequence)
+
+
+def plain(steps: int, operator: str) -> str:
+    """A plain sequence."""
+    return operator.join(NAMES[:steps])
+
+
+SCENARIOS = (
+    *(Scenario("chain", plain(n, ": "), w) for n in (3, 6, 12) for w in (100, 10_000, 1_000_000)),
+    *(Scenario("chain", plain(3, op), 10_000) for op in ("; ", ", ")),
+    Scenario("chain by key", plain(3, "; "), 10_000, 100),
+    *(
+        Scenario("compact", plain(n, ": "), w, evaluator="compiled-compact")
+        for n in (3, 6, 12)
+        for w in (100, 10_000, 1_000_000)
+    ),
+    *(Scenario("Kleene", "A: B+: C", w) for w in (100, 10_000, 1_000_000)),
+    Scenario("Kleene", "A; B+; D*; C", 10_000),
+    *(Scenario("correlated", "A; B; C", 1000, k) for k in (1, 100, 10_000, 100_000)),
+    *(Scenario("correlated", "A; B; C", 100_000, k) for k in (1, 100, 100_000)),
+    *(Scenario("correlated Kleene", "A; B+; C", 1000, k) for k in (1, 100)),
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One measurement: millions of events per second."""
+
+    scenario: str
+    sequence: str
+    window: int
+    keys: int
+    evaluator: str
+    kernel: float
+    stage: float
+    python: float
+    node_bytes: float
+
+
+class Input:
+    """The solutions of a scenario."""
+
+    def __init__(self, scenario: Scenario, evaluator: str | None = None) -> None:
+        self._scenario, self.correlated = scenario, scenario.name.startswith("correlated")
+        key = " ; :k ?k" if scenario.keys else ""
+        gpms = []
+        for name in scenario.steps:
+            v = f"v{name.lower()}"
+            later = f" FILTER(?{v} > ?va)" if self.correlated and name != "A" else ""
+            value = f" ; :v ?{v}" if self.correlated else ""
+            gpms.append(f"DEFINE GPM {name} ON S {{ [] a :{name}{key}{value}{later} }}")
+        self.plan: QueryPlan = compile_query(
+            f"PREFIX : <http://e.example/> SELECT * WITHIN {scenario.window} MILLISECONDS "
+            f"{'PARTITION BY (?k)' if key else ''} FROM STREAM S <http://e.example/s> "
+            f"WHERE {{ SEQ({scenario.sequence}) {' '.join(gpms)} }}",
+            evaluator=evaluator,
+        )
+
+    def batches(self, count: int) -> Iterator[SolutionBatch]:
+        """So many solutions."""
+        dice, scenario = np.random.default_rng(1), self._scenario
+        keys = texts_array([f"<http://e.example/{i}>" for i in range(max(scenario.keys, 1))])
+        last = len(scenario.steps) - (not self.correlated)
+        for first in range(0, count, BATCH):
+            n = min(BATCH, count - first)
+            gpm = dice.integers(0, last, n).astype(np.int32)
+            key = TermColumn(dice.integers(0, len(keys), n).astype(np.int32), keys)
+            value = NumberColumn(dice.random(n) * 1000, np.full(n, DOUBLE, np.int8))
+            zeros = np.zeros(n, np.int32)
+            terms = {v: key if v == "k" else TermColumn(gpm, keys) for v in self.plan.variables}
+            yield SolutionBatch(
+                zeros,
+                np.arange(first, first + n),
+                zeros,
+                gpm,
+                texts_array([None] * n),
+                terms,
+                dict.fromkeys(self.plan.numbers, value),
+            )
+
+
+def stage_rate(given: Input, batches: list[SolutionBatch]) -> float:
+    """Millions of events per second, of the whole stage."""
+    stage = SequenceStage(given.plan)
+    started = time.process_time()
+    for batch in batches:
+        stage.push(batch)
+        stage.advance(int(batch.time[-1]))
+    return sum(map(len, batches)) / (time.process_time() - started) / 1e6
+
+
+def kernel_rate(given: Input, batches: list[SolutionBatch]) -> tuple[float, float]:
+    """Millions of events per second of the kernel alone, and bytes per node."""
+    if given.plan.evaluator == "compiled-registers":
+        return runs_rate(given.plan, batches)
+    return sets_rate(given.plan, batches)
+
+
+def runs_rate(plan: QueryPlan, batches: list[SolutionBatch]) -> tuple[float, float]:
+    """`kernel_rate` of the register kernel."""
+    columns = [GpmColumns(g.variables, g.conditions, g.certain) for g in plan.gpms]
+    tables = run_tables(plan.program, columns, plan.partition, plan.window)
+    frame, runs = Frame(plan.partition, tables.key, plan.window, tables.strict), RunState(tables)
+    spent, events = 0.0, 0
+    for batch in batches:
+        solutions, rows = frame.rows(batch)
+        own = np.array([solutions.numbers[n.variable].value for n in tables.own])
+        runs.grow(frame.keys.bound)
+        started = time.process_time()
+        runs.advance(rows, own)
+        spent += time.process_time() - started
+        events += len(batch)
+    runs.collect(int(rows.lowest[-1]))
+    return events / spent / 1e6, runs.nbytes() / max(runs.live(), 1)
+
+
+def sets_rate(plan: QueryPlan, batches: list[SolutionBatch]) -> tuple[float, float]:
+    """`kernel_rate` of the chain and the compact kernel; the first half fills the window."""
+    kind = ChainState if plan.evaluator == "compiled-chain" else CompactState
+    state: ChainState | CompactState = kind(plan.program, len(plan.gpms), False)
+    key = (*plan.partition, *plan.evaluator_key)
+    frame = Frame(plan.partition, key, plan.window, state.strict)
+    spent, events = 0.0, 0
+    for i, batch in enumerate(batches):
+        _, rows = frame.rows(batch)
+        state.grow(frame.keys.bound)
+        started, before = time.process_time(), state.nodes.used
+        state.advance(rows)
+        state.nodes.mark(before, rows.start, rows.number)
+        state.nodes.forget(int(rows.lowest[-1]))
+        if 2 * i >= len(batches):
+            spent += time.process_time() - started
+            events += len(batch)
+    return events / spent / 1e6, state.nodes.array.nbytes / max(state.nodes.used, 1)
+
+
+def measure(scenario: Scenario, events: int, rounds: int) -> Line:
+    """One scenario: the compiled evaluator, then the one in Python on fewer events."""
+    given = Input(scenario, scenario.evaluator)
+    batches = list(given.batches(max(events, 2 * min(scenario.window, events))))
+    kernels = [kernel_rate(given, batches) for _ in range(rounds + 1)][1:]
+    stages = [stage_rate(given, batches) for _ in range(rounds)]
+    reference = Input(scenario, given.plan.evaluator.removeprefix("compiled-"))
+    few = list(reference.batches(PYTHON["registers" if given.correlated else "sets"]))
+    python = statistics.median(stage_rate(reference, few) for _ in range(3))
+    return Line(
+        scenario.name,
+        scenario.sequence,
+        scenario.window,
+        scenario.keys,
+        given.plan.evaluator,
+        statistics.median(rate for rate, _ in kernels),
+        statistics.median(stages),
+        python,
+        kernels[-1][1],
+    )
+
+
+HEADER = (
+    "scenario",
+    "sequence",
+    "window",
+    "keys",
+    "kernel",
+    "stage",
+    "Python",
+    "ratio",
+    "B/node",
+)
+FORM = "{:<18} {:<28} {:>8} {:>7} {:>8} {:>8} {:>8} {:>7} {:>7}"
+
+
+def shown(line: Line) -> str:
+    """A measurement as a line of the table."""
+    rates = [f"{rate:.3g}" for rate in (line.kernel, line.stage, line.python)]
+    sequence = line.sequence if len(line.sequence) < 28 else f"{line.sequence[:25]}..."
+    ratio, size = f"{line.stage / line.python:.0f}x", f"{line.node_bytes:.0f}"
+    return FORM.format(line.scenario, sequence, line.window, line.keys, *rates, ratio, size)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--events", type=int, default=2_000_000, help="per round")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", metavar="NAME", help="scenarios whose name begins so")
+    parser.add_argument("--json", metavar="FILE", help="write the measurements there as well")
+    options = parser.parse_args()
+    print(FORM.format(*HEADER))
+    found = []
+    for scenario in SCENARIOS:
+        if scenario.name.startswith(options.only or ""):
+            line = measure(scenario, options.events, options.rounds)
+            print(shown(line), flush=True)
+            found.append(line)
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump([asdict(line) for line in found], file, indent=2)
+
+
+if __name__ == "__main__":
+    main()
