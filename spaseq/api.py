@@ -52,6 +52,7 @@ def run(
     ontology: OntologyInput | None = None,
     entailment: str | None = None,
     kb_cache: str | PathLike[str] | None = None,
+    disable: Iterable[str] = (),
 ) -> Iterator[Match]:
     """Replay streams to their ends and yield the matches of one or several queries.
 
@@ -75,6 +76,7 @@ def run(
         entailment: "rdfs", with an ontology; by default patterns match what is said.
         kb_cache: the directory in which compiled knowledge bases are kept for the next run; the
             user's cache if None, none if "none".
+        disable: names of rules of the planner to do without; answers stay the same.
 
     Yields:
         Matches, query by query (one that reads another's stream comes after it), in the order of
@@ -88,7 +90,7 @@ def run(
             the other way round.
     """
     check_limit(limit_per_event)
-    plans = _plans(query, entailing_schema(ontology, entailment))
+    plans = _plans(query, entailing_schema(ontology, entailment), disable)
     bound = bind_streams(plans, streams)
     knowledge = load_kb(list((kb or {}).items()), services, cache_at(kb_cache))
     check_kbs(plans, knowledge)
@@ -153,16 +155,17 @@ def _answers(job: Job, runtime: str) -> Generator[tuple[int, Answer]]:
 
 
 def _plans(
-    query: QueryInput | Sequence[QueryInput], schema: Schema | None
+    query: QueryInput | Sequence[QueryInput], schema: Schema | None, disable: Iterable[str]
 ) -> tuple[QueryPlan, ...]:
     queries = [query] if isinstance(query, str | Path) else list(query)
     checked = []
     for number, item in enumerate(queries):
         if isinstance(item, Path):
-            checked.append(check_query(read_query(item), item.stem, str(item), schema=schema))
+            text, name, file = read_query(item), item.stem, str(item)
+            checked.append(check_query(text, name, file, schema=schema, disable=disable))
         else:
             name = "query" if len(queries) == 1 else f"query{number + 1}"
-            checked.append(check_query(item, name, schema=schema))
+            checked.append(check_query(item, name, schema=schema, disable=disable))
     errors: list[Diagnostic] = [d for c in checked for d in c.errors]
     if errors:
         raise QueryError(errors)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from spaseq.algebra.schema import Schema
@@ -18,6 +19,7 @@ from spaseq.plan.planner import (
     check_services,
     plan_query,
 )
+from spaseq.plan.rules import disabled_rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +46,18 @@ def check_query(
     file: str | None = None,
     evaluator: str | None = None,
     schema: Schema | None = None,
+    disable: Iterable[str] = (),
 ) -> Checked:
     """Parse, resolve and plan a query, collecting all errors and warnings.
 
     `name` is what its answers are called unless the query registers a stream; `file` is the place
     that diagnostics name; `evaluator` forces one, for tests; `schema` is what its patterns are
-    entailed by.
+    entailed by; `disable` names rules of the planner (`spaseq.plan.rules`) to do without.
 
     Raises:
-        UsageError: the forced evaluator cannot run the query.
+        UsageError: the forced evaluator cannot run the query, or there is no such rule.
     """
+    disabled = disabled_rules(disable)
     source = Source(text, file or "<query>")
     parsed = parse_source(source)
     found = list(parsed.diagnostics)
@@ -70,7 +74,7 @@ def check_query(
             found += check_entailment(resolved)
         if not any(d.severity == "error" for d in found):
             found += lint(resolved)
-            plan = plan_query(resolved, name, evaluator, schema)
+            plan = plan_query(resolved, name, evaluator, schema, disabled)
     found.sort(key=lambda d: (d.span.start, d.severity))
     return Checked(source, query, plan, tuple(found))
 
@@ -81,14 +85,16 @@ def compile_query(
     file: str | None = None,
     evaluator: str | None = None,
     schema: Schema | None = None,
+    disable: Iterable[str] = (),
 ) -> QueryPlan:
     """The plan of a query.
 
     Raises:
         QueryError: with every error of the query.
-        UsageError: `evaluator`, which tests force, cannot run the query.
+        UsageError: `evaluator`, which tests force, cannot run the query, or there is no rule of
+            a name in `disable`.
     """
-    checked = check_query(text, name, file, evaluator, schema)
+    checked = check_query(text, name, file, evaluator, schema, disable)
     if checked.plan is None:
         raise QueryError(checked.errors)
     return checked.plan

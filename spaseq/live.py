@@ -50,7 +50,8 @@ class Engine:
     Times never decrease, across all streams. Each call returns the answers that it made certain:
     those that end before the time of the latest event, since others of that same time may follow.
     With `limit_per_event` they are at most so many that end at the same instant (and lie in the
-    same partition); `withheld` counts the others. `ontology` and `entailment` are those of `run`.
+    same partition); `withheld` counts the others. `ontology`, `entailment` and `disable` are
+    those of `run`.
 
     >>> engine = Engine('''
     ...   SELECT ?x WITHIN 1 MINUTES FROM STREAM S <http://example/s>
@@ -73,12 +74,14 @@ class Engine:
         on_bad: OnBad = warn,
         ontology: OntologyInput | None = None,
         entailment: str | None = None,
+        disable: Iterable[str] = (),
     ) -> None:
         """`kb` is by graph IRI: a path, an rdflib.Graph, or the URL of a SPARQL endpoint, and
         `services` says how endpoints are asked; `on_bad` is called for each event that one was
         asked for in vain, which otherwise is a warning of the logger `spaseq`."""
         check_limit(limit_per_event)
-        self._plan = compile_query(query, name, schema=entailing_schema(ontology, entailment))
+        schema = entailing_schema(ontology, entailment)
+        self._plan = compile_query(query, name, schema=schema, disable=disable)
         knowledge = load_kb(list((kb or {}).items()), services, cache_at(kb_cache))
         check_kbs([self._plan], knowledge)
         self._names = stream_names([self._plan])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from os import PathLike, fspath, path
 from pathlib import Path
@@ -62,6 +62,7 @@ def answers(
     ontology: OntologyInput | None = None,
     entailment: str | None = None,
     kb_cache: str | PathLike[str] | None = None,
+    disable: Iterable[str] = (),
 ) -> Any:
     """The answers of one or several queries.
 
@@ -85,7 +86,7 @@ def answers(
         strict: fail at malformed input and late events, which are otherwise left out with a warning
             in the worker's log (logger `spaseq`).
         services: how SPARQL endpoints are asked.
-        ontology, entailment: as `spaseq.run`.
+        ontology, entailment, disable: as `spaseq.run`.
         kb_cache: the directory in which compiled knowledge bases are kept for the next run; the
             user's cache if None, none if "none".
 
@@ -99,7 +100,9 @@ def answers(
     """
     schema = entailing_schema(ontology, entailment)
     paths, frame = (streams, None) if isinstance(streams, Mapping) else (None, streams)
-    job = _job(query, paths, kb, time_predicate, triples_per_event, services, kb_cache, schema)
+    queries = [query] if isinstance(query, str | Path) else list(query)
+    plans = [_plan(q, i, len(queries), schema, disable) for i, q in enumerate(queries, 1)]
+    job = _job(plans, paths, kb, time_predicate, triples_per_event, services, kb_cache)
     if frame is not None and frame.isStreaming and checkpoint is None:
         raise UsageError("a streaming DataFrame of events needs a checkpoint directory")
     if checkpoint is None:
@@ -120,19 +123,15 @@ def answers(
 
 
 def _job(
-    query: QueryInput | Sequence[QueryInput],
+    plans: Sequence[QueryPlan],
     streams: Mapping[str, Any] | None,
     kb: Mapping[str, KbInput] | None,
     time_predicate: str,
     triples_per_event: int | None,
     services: ServiceOptions,
     kb_cache: str | PathLike[str] | None,
-    schema: Schema | None,
 ) -> Job:
-    queries = [query] if isinstance(query, str | Path) else list(query)
-    plans = reading_order(
-        [_plan(q, number, len(queries), schema) for number, q in enumerate(queries, 1)]
-    )
+    plans = reading_order(plans)
     knowledge = load_kb(list((kb or {}).items()), services, cache_at(kb_cache))
     check_kbs(plans, knowledge)
     if streams is None:
@@ -149,15 +148,17 @@ def _job(
     return Job(plans, tuple(options), knowledge)
 
 
-def _plan(query: QueryInput, number: int, count: int, schema: Schema | None) -> QueryPlan:
+def _plan(
+    query: QueryInput, number: int, count: int, schema: Schema | None, disable: Iterable[str]
+) -> QueryPlan:
     if isinstance(query, Path):
         try:
             text = query.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"cannot read the query {query}: {error}") from None
-        return compile_query(text, query.stem, str(query), schema=schema)
+        return compile_query(text, query.stem, str(query), schema=schema, disable=disable)
     name = "query" if count == 1 else f"query{number}"
-    return compile_query(query, name, schema=schema)
+    return compile_query(query, name, schema=schema, disable=disable)
 
 
 def _paths(given: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import click
@@ -14,6 +14,7 @@ from spaseq.errors import Diagnostic, QueryError
 from spaseq.expr.extension import load_functions
 from spaseq.kb.ontology import REGIMES
 from spaseq.plan.nodes import QueryPlan
+from spaseq.plan.rules import NAMES
 
 QUERY_FILES = click.argument(
     "queries", nargs=-1, required=True, metavar="QUERY.rq...", type=click.Path(path_type=Path)
@@ -52,22 +53,34 @@ def entailing(command: Callable[..., None]) -> Callable[..., None]:
     )(command)
 
 
-def check_file(path: Path, schema: Schema | None = None) -> Checked:
-    """A query file, parsed and checked; `schema` is what its patterns are entailed by.
+RULE_SWITCHES = click.option(
+    "--disable",
+    multiple=True,
+    metavar="RULE",
+    help="Do without a rule of the planner; answers stay the same. Repeatable. RULE is one of "
+    f"{', '.join(NAMES)}.",
+)
+
+
+def check_file(path: Path, schema: Schema | None = None, disable: Iterable[str] = ()) -> Checked:
+    """A query file, parsed and checked; `schema` is what its patterns are entailed by, `disable`
+    names rules to do without.
 
     Raises:
         InputError: it cannot be read.
     """
-    return check_query(read_query(path), path.stem, str(path), schema=schema)
+    return check_query(read_query(path), path.stem, str(path), schema=schema, disable=disable)
 
 
-def plan_files(paths: tuple[Path, ...], schema: Schema | None = None) -> tuple[QueryPlan, ...]:
+def plan_files(
+    paths: tuple[Path, ...], schema: Schema | None = None, disable: Iterable[str] = ()
+) -> tuple[QueryPlan, ...]:
     """The plans of query files; warnings go to stderr.
 
     Raises:
         QueryError: with all errors of all files.
     """
-    checked = [check_file(path, schema) for path in paths]
+    checked = [check_file(path, schema, disable) for path in paths]
     errors: list[Diagnostic] = [d for c in checked for d in c.errors]
     if errors:
         raise QueryError(errors)

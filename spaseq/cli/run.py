@@ -20,7 +20,7 @@ from spaseq.algebra.answers import Answer
 from spaseq.cli.durations import DURATION
 from spaseq.cli.formats import check_format
 from spaseq.cli.progress import Progress, summary
-from spaseq.cli.queries import FUNCTIONS, QUERY_FILES, entailing, plan_files
+from spaseq.cli.queries import FUNCTIONS, QUERY_FILES, RULE_SWITCHES, entailing, plan_files
 from spaseq.cli.services import service_options
 from spaseq.cli.side_outputs import SideOutputs
 from spaseq.cli.startup import keep_arrow_from_pandas
@@ -76,6 +76,7 @@ class Follow:
     "in the queries IRI may be left out.",
 )
 @entailing
+@RULE_SWITCHES
 @click.option(
     "--runtime",
     type=click.Choice(["spark", "local"]),
@@ -217,6 +218,7 @@ def run(
     kbs: tuple[str, ...],
     ontologies: tuple[str, ...],
     entailment: str | None,
+    disable: tuple[str, ...],
     runtime: str,
     master: str | None,
     out: str,
@@ -258,7 +260,7 @@ def run(
     """  # fmt: skip
     if runtime == "local":
         keep_arrow_from_pandas()
-    plans = reading_order(plan_files(queries, entailing_schema(ontologies, entailment)))
+    plans = reading_order(plan_files(queries, entailing_schema(ontologies, entailment), disable))
     check_format(form, plans)
     if master is not None and runtime == "local":
         raise UsageError("--master goes with --runtime spark")

@@ -16,6 +16,7 @@ from spaseq.gpm.kernels import bgp as kernels
 from spaseq.gpm.kernels.bgp import AGAIN, BOUND, CONSTANT, FREE, Int8s, O, P, S
 from spaseq.gpm.partitions import VerticalPartition
 from spaseq.gpm.solutions import Solutions
+from spaseq.plan.rules import RARE_TRIPLES_FIRST, SHARED_PATTERNS, Rule
 from spaseq.rdf.batches import EventBatch, Int32s, Int64s
 
 SAMPLE = 2048
@@ -29,14 +30,17 @@ MEMORY = 0.75
 class EventBgp:
     """One basic graph pattern, ready for many batches."""
 
-    def __init__(self, triples: Sequence[TriplePattern], rare_first: bool = True) -> None:
-        """At least one triple pattern; without `rare_first` they are taken as they come."""
+    def __init__(
+        self, triples: Sequence[TriplePattern], disabled: frozenset[Rule] = frozenset()
+    ) -> None:
+        """At least one triple pattern; `disabled` are rules of the planner to do without."""
         self._triples = tuple(triples)
         terms = [term for triple in self._triples for term in triple.terms]
         self._constants = list(dict.fromkeys(t for t in terms if isinstance(t, str)))
         self.variables = tuple(dict.fromkeys(t.name for t in terms if not isinstance(t, str)))
         self._numbers = {v: i for i, v in enumerate(self.variables)}
-        self._rare_first = rare_first and len(self._triples) > 1
+        self._rare_first = RARE_TRIPLES_FIRST not in disabled and len(self._triples) > 1
+        self._shared = SHARED_PATTERNS not in disabled
         self._weights = np.zeros(len(self._triples))
         self._take_order(tuple(range(len(self._triples))))
 
@@ -50,7 +54,8 @@ class EventBgp:
 
     def solutions(self, index: VerticalPartition) -> Solutions:
         """The solutions on each event; patterns of one `shape` are evaluated once in a batch."""
-        event, rows = index.remembered(self.shape, lambda: self._evaluate(index))
+        key = self.shape if self._shared else self
+        event, rows = index.remembered(key, lambda: self._evaluate(index))
         columns = dict(zip(self.variables, rows, strict=True))
         return Solutions(len(event), event, columns, index.lexicon)
 

@@ -14,6 +14,7 @@ from spaseq.gpm.joins import join
 from spaseq.gpm.solutions import Bools, Solutions
 from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses, expression_variables
+from spaseq.plan.rules import Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Conjunction:
     conditions: tuple[Condition, ...]
 
 
-def conjunction(pattern: n.Pattern) -> Conjunction:
+def conjunction(pattern: n.Pattern, disabled: frozenset[Rule] = frozenset()) -> Conjunction:
     """The pattern as a conjunction; a pattern that is none becomes its only operand."""
     expr: ast.Expr | None = None
     if isinstance(pattern, n.Filter):
@@ -48,7 +49,7 @@ def conjunction(pattern: n.Pattern) -> Conjunction:
     triples, operands, floated = _parts(inner)
     sure = certain(inner)
     own = [_condition(e, sure) for e in conjuncts([expr])] if expr is not None else []
-    bgp = EventBgp(triples) if triples else None
+    bgp = EventBgp(triples, disabled) if triples else None
     return Conjunction(tuple(triples), bgp, tuple(operands), (*floated, *own))
 
 

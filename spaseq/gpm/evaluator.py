@@ -13,6 +13,7 @@ from spaseq.gpm.operators import PatternOperators
 from spaseq.gpm.partitions import VerticalPartition
 from spaseq.gpm.services import Services
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.plan.rules import Rule
 from spaseq.rdf.batches import EventBatch, Int32s, Int64s
 
 
@@ -34,15 +35,20 @@ class GpmEvaluator:
     """One graph pattern, ready for many batches.
 
     What depends on the knowledge base alone is evaluated once, and then only joined. `options` are
-    what expressions take from the query; EXISTS is evaluated here.
+    what expressions take from the query; EXISTS is evaluated here. `disabled` are rules of the
+    planner to do without.
     """
 
     def __init__(
-        self, pattern: n.Pattern, knowledge: KnowledgeBase, options: Options | None = None
+        self,
+        pattern: n.Pattern,
+        knowledge: KnowledgeBase,
+        options: Options | None = None,
+        disabled: frozenset[Rule] = frozenset(),
     ) -> None:
         self._pattern = pattern
         self._variables = sorted(visible(possible(pattern)))
-        self._operators = PatternOperators(knowledge, options or Options())
+        self._operators = PatternOperators(knowledge, options or Options(), disabled)
 
     @property
     def services(self) -> Services:

@@ -27,6 +27,8 @@ from spaseq.gpm.triples import TripleSource, triple_solutions
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses
+from spaseq.plan.rules import LAZY_OPERANDS, Rule
+from spaseq.rdf.batches import Int64s
 
 
 class PatternOperators:
@@ -36,10 +38,15 @@ class PatternOperators:
     """
 
     def __init__(
-        self, knowledge: KnowledgeBase, options: Options, services: Services | None = None
+        self,
+        knowledge: KnowledgeBase,
+        options: Options,
+        disabled: frozenset[Rule],
+        services: Services | None = None,
     ) -> None:
         self._knowledge = knowledge
         self._options = options
+        self._disabled = disabled
         self._lexicon = KbLexicon(knowledge.terms)
         self._constants: dict[int, tuple[n.Pattern, Solutions | None]] = {}
         self._conjunctions: dict[int, tuple[n.Pattern, Conjunction]] = {}
@@ -124,8 +131,39 @@ class PatternOperators:
     ) -> tuple[Solutions, Solutions]:
         """The solutions of both, those on the left of events if those on the right are."""
         first = self.solutions(left, active)
-        second = self.solutions(right, active.beside(first))
+        second = self._beside(right, first, active)
         return first if second.event is None else active.spread(first), second
+
+    def _beside(self, pattern: n.Pattern, found: Solutions | None, active: Active) -> Solutions:
+        """The solutions of a pattern that will be joined with those `found` before.
+
+        If few events have any, the pattern is not evaluated on the others.
+        """
+        beside = active if found is None else active.beside(found)
+        part = None if found is None else self._few(pattern, found, active)
+        if part is None:
+            return self.solutions(pattern, beside)
+        events, index = part
+        own = self.solutions(pattern, Active(index, len(events)))
+        if own.event is None:
+            return own
+        return Solutions(own.size, events[own.event], own.columns, own.lexicon)
+
+    def _few(
+        self, pattern: n.Pattern, found: Solutions, active: Active
+    ) -> tuple[Int64s, VerticalPartition] | None:
+        """The events that have solutions, and their graphs; None if a part is not worth it."""
+        source = active.source
+        if (
+            LAZY_OPERANDS in self._disabled
+            or found.event is None
+            or not isinstance(source, VerticalPartition)
+            or is_constant(pattern)
+            or self._asks(pattern)
+        ):
+            return None
+        events = np.unique(found.event)
+        return (events, source.part(events)) if 2 * len(events) <= active.events else None
 
     def _left_join(
         self, left: n.Pattern, right: n.Pattern, expr: ast.Expr | None, active: Active
@@ -192,7 +230,7 @@ class PatternOperators:
             asking = [operand for operand in parts.operands if self._asks(operand)]
             own = [operand for operand in parts.operands if operand not in asking]
             if own:
-                result = work.joined(result, [self.solutions(p, active) for p in own])
+                result = work.joined(result, [self._beside(p, result, active) for p in own])
             for operand in asking:
                 beside = active if result is None else active.beside(result)
                 result = work.joined(result, [self.solutions(operand, beside)])
@@ -206,7 +244,7 @@ class PatternOperators:
     def _parts(self, pattern: n.Pattern) -> Conjunction:
         known = self._conjunctions.get(id(pattern))
         if known is None:
-            known = self._conjunctions[id(pattern)] = pattern, conjunction(pattern)
+            known = self._conjunctions[id(pattern)] = pattern, conjunction(pattern, self._disabled)
         return known[1]
 
     def _test(self, expr: ast.Expr, found: Solutions, active: Active) -> Bools:
@@ -225,7 +263,7 @@ class PatternOperators:
             return found, expr
         found = tests.answered(
             active.spread(found),
-            lambda pattern: self.solutions(pattern, active.beside(found)),
+            lambda pattern: self._beside(pattern, found, active),
             lambda pattern: self._passing(pattern, active.beside(found)),
             lambda e, s: self._test(e, s, active),
         )
@@ -233,7 +271,9 @@ class PatternOperators:
 
     def _passing(self, pattern: n.Pattern, active: Active) -> Solutions:
         """The solutions of a pattern that does not come back."""
-        apart = PatternOperators(self._knowledge, self._options, self.services.apart())
+        apart = PatternOperators(
+            self._knowledge, self._options, self._disabled, self.services.apart()
+        )
         return apart.solutions(pattern, active)
 
     def _prepared(self, found: Solutions, expr: ast.Expr, active: Active) -> Solutions:

@@ -24,9 +24,9 @@ class VerticalPartition:
 
     of_events = True
 
-    def __init__(self, batch: EventBatch) -> None:
+    def __init__(self, batch: EventBatch, lexicon: BatchLexicon | None = None) -> None:
         self.batch = batch
-        self.lexicon = BatchLexicon(batch)
+        self.lexicon = lexicon or BatchLexicon(batch)
         self._tables: dict[str | None, TripleTable] = {}
         self._memory: dict[object, Any] = {}
 
@@ -36,6 +36,10 @@ class VerticalPartition:
             self._memory[key] = make()
         found: T = self._memory[key]
         return found
+
+    def part(self, events: Int64s) -> VerticalPartition:
+        """Some of the events by themselves, under the same lexicon; 0 is the first of them."""
+        return VerticalPartition(self.batch.take(events), self.lexicon)
 
     @cached_property
     def event_of(self) -> Int64s:

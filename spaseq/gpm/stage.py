@@ -31,11 +31,13 @@ class Matcher:
         self._streams = {iri: i for i, iri in enumerate(plan.streams)}
         options, knowledge = plan.expressions, knowledge.only(plan.kbs)
         self._evaluators = [
-            GpmEvaluator(g.late.core if g.late else g.pattern, knowledge, options)
+            GpmEvaluator(g.late.core if g.late else g.pattern, knowledge, options, plan.disabled)
             for g in plan.gpms
         ]
         self._memberships = [
-            None if g.membership is None else GpmEvaluator(g.membership, knowledge, options)
+            None
+            if g.membership is None
+            else GpmEvaluator(g.membership, knowledge, options, plan.disabled)
             for g in plan.gpms
         ]
 

@@ -9,9 +9,9 @@ does not matter, and runs on registers, which run everything, if it does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal, get_args
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, cast, get_args
 
 from spaseq.automaton.columns.set_sequencer import check_sets
 from spaseq.automaton.columns.tables import run_tables
@@ -24,6 +24,7 @@ from spaseq.errors import UsageError
 from spaseq.lang import sequence as seq
 from spaseq.lang.scope import Scope
 from spaseq.plan.nodes import EvaluatorName, GpmPlan, QueryPlan
+from spaseq.plan.rules import COMPILED_RUNS, RARE_STEPS_FIRST, SHARED_RUNS, Rule
 
 __all__ = ["Candidate", "Choice", "EvaluatorName", "choose", "limits", "selects"]
 
@@ -63,12 +64,36 @@ class Candidate:
         return frozenset(self.partition)
 
 
-def choose(candidate: Candidate, forced: str | None = None) -> Choice:
-    """The evaluator that blows up least; or the `forced` one.
+_RULES: Mapping[str, Rule] = {
+    "chain": SHARED_RUNS,
+    "compact": SHARED_RUNS,
+    "lazy": RARE_STEPS_FIRST,
+}
+"""The rule by which an evaluator is chosen, compiled or not."""
+
+
+def choose(
+    candidate: Candidate, forced: str | None = None, disabled: frozenset[Rule] = frozenset()
+) -> Choice:
+    """The evaluator that blows up least and that no disabled rule chooses; or the `forced` one.
 
     Raises:
         UsageError: there is no such evaluator, or it cannot run the sequence.
     """
+    choice = _chosen(candidate, forced)
+    if forced is not None:
+        return choice
+    plain = cast(EvaluatorName, choice.evaluator.removeprefix("compiled-"))
+    rule = _RULES.get(plain)
+    if rule is not None and rule in disabled:
+        choice = _on_registers(candidate, f"{rule.name} is disabled")
+        plain = "registers"
+    if COMPILED_RUNS in disabled and choice.evaluator != plain:
+        return replace(choice, evaluator=plain, reason=f"{choice.reason}; not compiled")
+    return choice
+
+
+def _chosen(candidate: Candidate, forced: str | None) -> Choice:
     late = next((g for g in candidate.gpms if g.late is not None), None)
     if late is not None and late.late is not None:
         return _of_late(late.name, late.late.reason, forced)

@@ -14,6 +14,7 @@ from spaseq.automaton.window import Window
 from spaseq.expr.compile import Options
 from spaseq.expr.extension import Function
 from spaseq.lang import ast
+from spaseq.plan.rules import Rule
 from spaseq.rdf.batches import SolutionColumns
 
 EvaluatorName: TypeAlias = Literal[
@@ -100,6 +101,7 @@ class QueryPlan:
     functions: tuple[Function, ...] = ()  # extension functions that the query calls
     services: tuple[str, ...] = ()  # IRIs of the endpoints that the query names after SERVICE
     schema: Schema | None = None  # patterns have been rewritten with it, but for those of EXISTS
+    disabled: frozenset[Rule] = frozenset()  # rules that are switched off
     evaluator_order: tuple[int, ...] | None = None  # lazy takes the steps so, not the rarest first
 
     @property

@@ -26,6 +26,7 @@ from spaseq.lang.variables import filters_of, service_names, walk
 from spaseq.lang.visibility import seen_before
 from spaseq.plan.evaluators import Candidate, choose
 from spaseq.plan.nodes import AfterMatch, GpmPlan, Projection, QueryPlan
+from spaseq.plan.rules import PRUNED_COLUMNS, Rule
 from spaseq.rdf.terms import literal_text
 from spaseq.rdf.times import parse_time
 from spaseq.rdf.vocabulary import RDF, XSD_DATE_TIME
@@ -121,6 +122,7 @@ def plan_query(
     name: str,
     evaluator: str | None = None,
     schema: Schema | None = None,
+    disabled: frozenset[Rule] = frozenset(),
 ) -> QueryPlan:
     """The plan of a query without errors; `name` is what its answers are called.
 
@@ -150,7 +152,7 @@ def plan_query(
     facts = Candidate(
         resolved.chain, resolved.scope, program, plans, window, partition, inferred, strategy
     )
-    choice = choose(facts, evaluator)
+    choice = choose(facts, evaluator, disabled)
     text = format_query(query)
     state = f"{STATE_FORMAT}\n{choice.evaluator}\n{name}\n{text}"
     if schema is not None:
@@ -160,7 +162,8 @@ def plan_query(
     public = set(choice.key).union(partition, key or (), _shared(resolved, plans), looked_at)
     public |= _shown(projection, template, query.having)
     public |= {v for g in plans if g.late is not None for v in _read_late(g.late)}
-    plans = tuple(g if g.late else _with_private(g, public) for g in plans)
+    if PRUNED_COLUMNS not in disabled:
+        plans = tuple(g if g.late else _with_private(g, public) for g in plans)
     return QueryPlan(
         name=register or name,
         streams=tuple(s.iri.value for s in query.streams),
@@ -197,6 +200,7 @@ def plan_query(
             if isinstance(name, ast.Iri)
         ),
         schema=schema,
+        disabled=disabled,
     )
 
 

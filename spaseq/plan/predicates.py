@@ -12,13 +12,17 @@ from spaseq.algebra.predicates import (
 )
 from spaseq.algebra.schema import Schema
 from spaseq.plan.nodes import GpmPlan, QueryPlan
+from spaseq.plan.rules import PUSHED_PREDICATES
 
 
 def stream_predicates(plans: Iterable[QueryPlan], iri: str) -> tuple[str, ...] | None:
     """The predicate IRIs, sorted, of the triples of a stream that answers may depend on.
 
-    None if they may depend on all.
+    None if they may depend on all, or a plan does not want to push them.
     """
+    plans = tuple(plans)
+    if any(PUSHED_PREDICATES in plan.disabled for plan in plans if iri in plan.streams):
+        return None
     found = together(
         _gpm_predicates(gpm, plan.schema)
         for plan in plans

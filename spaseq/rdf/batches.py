@@ -38,8 +38,11 @@ Int64s = npt.NDArray[np.int64]
 class LazyNames(Protocol):
     """Names of which no strings exist yet."""
 
-    def strings(self, events: npt.NDArray[np.intp]) -> Texts:
+    def take(self, events: npt.NDArray[np.intp] | Int64s) -> Sequence[str | None]:
         """Some of them."""
+
+    def strings(self, events: npt.NDArray[np.intp]) -> Texts:
+        """Some of them, as an Arrow array."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,24 @@ class EventBatch:
             self.o[rows],
             self.terms,
             0 if first else self.skipped,
+        )
+
+    def take(self, events: npt.NDArray[np.intp] | Int64s) -> EventBatch:
+        """The events at the given positions, in that order, under the same terms."""
+        sizes = np.diff(self.start)[events]
+        start = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        rows = np.arange(start[-1]) + np.repeat(self.start[events] - start[:-1], sizes)
+        graph = self.graph
+        return EventBatch(
+            self.stream,
+            self.time[events],
+            self.k[events],
+            graph.take(events) if isinstance(graph, LazyNames) else [graph[i] for i in events],
+            start,
+            self.s[rows],
+            self.p[rows],
+            self.o[rows],
+            self.terms,
         )
 
     def names(self, events: npt.NDArray[np.intp]) -> Texts:

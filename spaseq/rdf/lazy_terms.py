@@ -115,6 +115,10 @@ class GraphNames(Sequence["str | None"]):
             return GraphNames(self.terms, self.codes[event])
         return _name(self.terms[int(self.codes[event])])
 
+    def take(self, events: npt.NDArray[np.intp]) -> GraphNames:
+        """The names of some events."""
+        return GraphNames(self.terms, self.codes[events])
+
     def strings(self, events: npt.NDArray[np.intp]) -> Texts:
         """The names of some events, null where there is none."""
         return self.terms.iris(self.codes[events])

@@ -10,6 +10,7 @@ from spaseq.errors import QueryError
 from spaseq.lang.format import format_query
 from spaseq.plan.nodes import GpmPlan, QueryPlan
 from spaseq.plan.predicates import stream_predicates
+from spaseq.plan.rules import RULES
 from spaseq.render.automaton import automaton_text
 from spaseq.render.memory import memory_text
 from spaseq.render.tree import tree
@@ -69,6 +70,9 @@ def _plan(plan: QueryPlan, rate: float | None) -> Iterator[str]:
         count = len(plan.schema.axioms)
         yield f"entailment rdfs, by {count} axioms: patterns are rewritten, events are not"
     yield f"window     {tree(plan.window)}"
+    for rule in RULES:
+        state = " (disabled)" if rule in plan.disabled else ""
+        yield f"rule       {rule.name}{state}: {rule.effect}"
     yield "stage 1    ingest and graph patterns, in parallel, per event"
     for gpm in plan.gpms:
         yield f"  {_gpm(plan, gpm)}"

@@ -22,7 +22,7 @@ from spaseq.runtime.job import LateEvent, Stats
 from spaseq.runtime.spark_rows import SideRows, buckets, rows
 from spaseq.runtime.spark_solve import Solver, StoredKnowledge
 from spaseq.runtime.spark_source import ArrivedWork, Standing, read_taken
-from spaseq.runtime.stream_clock import late_events, select_events
+from spaseq.runtime.stream_clock import late_events
 
 PACKED = pa.schema(
     [
@@ -85,7 +85,7 @@ class FollowSolve:
                     late = late_events(batch, lateness)
                     stats.late += len(late)
                     found.extend(late)
-                    yield select_events(batch, lateness == 0) if late else batch
+                    yield batch.take(np.flatnonzero(lateness == 0)) if late else batch
 
         options = self.streams[work.stream]
         solver = Solver(self.plans, options.iri, self.knowledge, stats, on_bad)

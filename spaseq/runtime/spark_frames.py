@@ -28,7 +28,7 @@ from spaseq.runtime.spark import ship_functions, store_knowledge
 from spaseq.runtime.spark_follow_stages import PACKED, PACKED_DDL, marks, packed
 from spaseq.runtime.spark_rows import SideRows, solution_ddl
 from spaseq.runtime.spark_solve import BoundedSolve, Solver, StoredKnowledge
-from spaseq.runtime.stream_clock import StreamClock, late_events, select_events
+from spaseq.runtime.stream_clock import StreamClock, late_events
 
 COLUMNS = ("stream", "time", "k", "event", "graph")
 CLOCK_DDL = "delay_ms bigint, latest bigint, times array<bigint>, counts array<bigint>"
@@ -159,7 +159,7 @@ class FrameClock(StatefulProcessor):  # type: ignore[misc]
         late: list[LateEvent] = late_events(events, lateness)
         if not any(row[2] is not None for row in given):
             events = judged
-        events = select_events(events, lateness == 0)
+        events = events.take(np.flatnonzero(lateness == 0))
         solver = Solver(self.plans, iri, self.knowledge, stats, found.append)
         for query, solutions in solver.solve(iter([events])):
             yield from packed(query, self.plans[query], solutions, self.buckets)

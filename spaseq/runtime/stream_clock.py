@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from spaseq.rdf.batches import EventBatch, Int32s, Int64s
 from spaseq.runtime.job import LateEvent
@@ -68,7 +67,7 @@ class StreamClock:
         """The events that are not late, with their k, and the late ones."""
         judged, lateness = self.judge(batch)
         late = late_events(batch, lateness)
-        return (select_events(judged, lateness == 0) if late else judged), late
+        return (judged.take(np.flatnonzero(lateness == 0)) if late else judged), late
 
     def _limits(self, times: Int64s) -> tuple[Int64s, int]:
         """(the time that each event must not be before, the greatest time after them)."""
@@ -115,22 +114,3 @@ def late_events(batch: EventBatch, lateness: Int64s) -> list[LateEvent]:
         LateEvent(batch.stream, name, time, by)
         for name, time, by in zip(names, times, lateness[behind].tolist(), strict=True)
     ]
-
-
-def select_events(batch: EventBatch, mask: npt.NDArray[np.bool_]) -> EventBatch:
-    """The events of a batch where `mask` (bool[n]) holds."""
-    sizes = np.diff(batch.start)
-    triples = np.repeat(mask, sizes)
-    first, last = int(batch.start[0]), int(batch.start[-1])
-    chosen = sizes[mask]
-    return EventBatch(
-        batch.stream,
-        batch.time[mask],
-        batch.k[mask],
-        batch.names(np.flatnonzero(mask)).to_pylist(),
-        np.concatenate([np.zeros(1, np.int64), np.cumsum(chosen)]),
-        batch.s[first:last][triples],
-        batch.p[first:last][triples],
-        batch.o[first:last][triples],
-        batch.terms,
-    )

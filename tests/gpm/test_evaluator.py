@@ -8,8 +8,10 @@ import rdflib
 
 import spaseq
 from spaseq.algebra.groups import translate_group
+from spaseq.gpm import paths
 from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.gpm.partitions import VerticalPartition
+from spaseq.plan.rules import RULES
 from tests.gpm.graphs import batch_of, group_of, knowledge_of, solutions
 
 P, Q, R = (f"<http://e/{name}>" for name in "pqr")
@@ -275,3 +277,24 @@ def test_a_label_has_one_blank_node_in_a_solution_and_another_in_the_next():
     nodes = [dict(row) for row in found]
     assert all(row["a"] == row["b"] != row["c"] for row in nodes)
     assert len({row["a"] for row in nodes}) == 2
+
+
+def test_operands_are_evaluated_on_the_events_that_match_so_far(monkeypatch) -> None:
+    sizes = []
+    original = paths.path_solutions
+
+    def watched(source, pattern, events):
+        sizes.append(events)
+        return original(source, pattern, events)
+
+    monkeypatch.setattr("spaseq.gpm.operators.path_solutions", watched)
+    pattern = translate_group(group_of('{ ?x :is "hot" . ?x :next+ ?y }'))
+    cold = [("<e:1>", "<http://e/next>", "<e:2>")]
+    hot = [("<e:1>", "<http://e/is>", '"hot"'), *cold]
+    for disabled, seen in ((frozenset(), 1), (frozenset(RULES), 4)):
+        found = GpmEvaluator(pattern, knowledge_of({}), disabled=disabled).evaluate(
+            batch_of([cold, cold, hot, cold])
+        )
+        assert found.event.tolist() == [2]
+        assert [found.terms[c] for c in found.columns["y"]] == ["<e:2>"]
+        assert sizes.pop() == seen

@@ -1,0 +1,121 @@
+"""The planner's rules: each can be switched off, by name, and answers stay the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import spaseq
+from spaseq.algebra.answers import Answer
+from spaseq.cli.explain import explain
+from spaseq.compile import compile_query
+from spaseq.errors import QueryError, UsageError
+from spaseq.kb.load import load_kb
+from spaseq.plan.predicates import stream_predicates
+from spaseq.plan.rules import NAMES
+from tests.language import tables
+from tests.language.tables import Row
+from tests.oracle.agreement import comparables
+from tests.oracle.choices import seeded
+from tests.oracle.engine import Arrival, solved
+from tests.oracle.strategies import Case, case
+
+ROWS = [*tables.NUMBERS, *tables.LETTERS, *tables.SELECTION]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda r: r.id)
+def test_the_tables_with_any_rule_disabled(row: Row, tmp_path: Path) -> None:
+    path = tmp_path / "stream.nq"
+    path.write_text(tables.nquads(row.values))
+
+    def answers(*disable: str) -> list[object]:
+        found = spaseq.run(
+            tables.row_query(row), {"S": path}, runtime="local", threads=1, disable=disable
+        )
+        return comparables([m.answer for m in found])
+
+    whole = answers()
+    assert bool(whole) == bool(row.expected)
+    for name in NAMES:
+        assert answers(name) == whole, name
+    assert answers(*NAMES) == whole
+
+
+def run(example: Case, disable: tuple[str, ...]) -> list[Answer]:
+    """The engine's answers to an example."""
+    plan = compile_query(example.query, disable=disable)
+    arrival = Arrival(knowledge=load_kb(list(example.kb.items())))
+    times = sorted(time for events in example.streams.values() for time, _, _ in events)
+    return arrival.answers(plan, solved(plan, example.streams, example.kb, None), times)
+
+
+def test_generated_queries_with_any_rule_disabled() -> None:
+    compared = 0
+    for number in count():
+        example = case(seeded(f"rules:{number}"))
+        try:
+            whole = comparables(run(example, ()))
+        except QueryError:
+            continue
+        for disable in (*((name,) for name in NAMES), NAMES):
+            assert comparables(run(example, disable)) == whole, (disable, example.query)
+        compared += bool(whole)
+        if compared == 25:
+            break
+
+
+SEQUENCE = """PREFIX : <http://e/>
+    SELECT ?k WITHIN 1 HOURS FROM STREAM S <http://e/s> WHERE {{ SEQ({steps})
+    DEFINE GPM A ON S {{ ?a :key ?k ; :low ?l }}
+    DEFINE GPM B ON S {{ ?b :key ?k ; :high ?h {condition} }} }}"""
+
+
+@pytest.mark.parametrize(
+    ("steps", "condition", "disable", "evaluator"),
+    [
+        ("A; B", "", [], "compiled-chain"),
+        ("A; B", "", ["compiled-runs"], "chain"),
+        ("A; B", "", ["shared-runs"], "compiled-registers"),
+        ("A: B", "FILTER (?h > ?l)", [], "lazy"),
+        ("A: B", "FILTER (?h > ?l)", ["rare-steps-first"], "compiled-registers"),
+        ("A; B", "FILTER (?h > ?l)", [], "compiled-registers"),
+        ("A; B", "FILTER (?h > ?l)", ["compiled-runs"], "registers"),
+        ("A; B", "", NAMES, "registers"),
+        ("A: B", "FILTER (?h > ?l)", NAMES, "registers"),
+    ],
+)
+def test_evaluators_are_chosen_by_rules(
+    steps: str, condition: str, disable: Sequence[str], evaluator: str
+) -> None:
+    text = SEQUENCE.format(steps=steps, condition=condition)
+    assert compile_query(text, disable=disable).evaluator == evaluator
+
+
+def test_other_rules_change_what_they_say() -> None:
+    text = SEQUENCE.format(steps="A; B", condition="")
+    plan = compile_query(text)
+    assert stream_predicates([plan], "http://e/s") is not None
+    without = compile_query(text, disable=["pushed-predicates"])
+    assert stream_predicates([plan, without], "http://e/s") is None
+    assert any(gpm.private for gpm in plan.gpms)
+    assert not any(g.private for g in compile_query(text, disable=["pruned-columns"]).gpms)
+
+
+def test_a_rule_that_there_is_not() -> None:
+    with pytest.raises(UsageError, match=r"did you mean shared-runs.*rare-triples-first"):
+        compile_query(SEQUENCE.format(steps="A; B", condition=""), disable=["shared-run"])
+
+
+def test_explain_shows_the_rules(tmp_path: Path) -> None:
+    path = tmp_path / "q.rq"
+    path.write_text(SEQUENCE.format(steps="A; B", condition=""))
+    command = [str(path), "--disable", "shared-runs", "--disable", "lazy-operands"]
+    shown = CliRunner().invoke(explain, command, catch_exceptions=False).output
+    assert "rule       shared-runs (disabled): " in shown
+    assert "rule       lazy-operands (disabled): " in shown
+    assert "rule       pruned-columns: " in shown
+    assert "evaluator compiled-registers: shared-runs is disabled" in shown
