@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""How fast graph patterns are matched against events, against a query per event by others.
+
+    python benchmarks/graph_patterns.py [--events 200000] [--runs 5] [--json FILE]
+
+The events are the generator's synthetic ones: five triples each, and the time. All ways run in one
+process on events that have been read before; reading them is not counted.
+
+spaseq      the solutions of all events, batch by batch, as columns of codes
+handed on   the same, and the columns that the sequence is given of them: texts, names, numbers
+pyoxigraph  a query for each of the first 2 000 events, in a store of its own, filled before
+rdflib      a prepared query for each of the first 500 events, in a graph of its own, filled before
+
+The numbers are events per second of CPU time, the median of the runs after one that is not counted;
+in brackets, how many times that of pyoxigraph. All ways must find the same number of solutions on
+the events that all of them are given.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice, pairwise
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyoxigraph
+import rdflib
+from rdflib.plugins.sparql import prepareQuery
+
+from spaseq.compile import compile_query
+from spaseq.gpm.evaluator import GpmEvaluator
+from spaseq.gpm.stage import Matcher
+from spaseq.kb.load import load_kb
+from spaseq.rdf.batches import EventBatch
+from spaseq.rdf.readers import StreamOptions, read_stream
+
+FEW = 2_000
+FEWER = 500
+STREAM = "http://s.example/stream/s1"
+PREFIX = "PREFIX : <http://s.example/ns#>\n"
+
+SHAPES = {
+    "one triple": "?x a :T1",
+    "star of 2": "?x a :T1 ; :key ?k",
+    "star of 3": "?x a :T1 ; :key ?k ; :value ?v",
+    "star of 5": "?x a :T1 ; :key ?k ; :value ?v ; :weight ?w ; :batch ?b",
+    "star of 3, no constant": "?x :key ?k ; :value ?v ; :weight ?w",
+    "star and FILTER": "?x a :T1 ; :key ?k ; :value ?v . FILTER (?v < 100)",
+    "path": "?x a :T1 ; :key+ ?k",
+    "OPTIONAL": "?x a :T1 ; :key ?k OPTIONAL { ?x :value ?v FILTER (?v < 100) }",
+    "UNION": "{ ?x a :T1 ; :value ?v } UNION { ?x a :T2 ; :weight ?v }",
+    "EXISTS": "?x a :T1 ; :key ?k FILTER EXISTS { ?x :value ?v }",
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One pattern by one way."""
+
+    shape: str
+    way: str
+    events: int
+    solutions: int
+    seconds: float
+
+    @property
+    def rate(self) -> float:
+        """Events per second."""
+        return self.events / self.seconds
+
+
+def batches(events: int) -> list[EventBatch]:
+    """The synthetic stream."""
+    with TemporaryDirectory() as directory:
+        generate = Path(__file__).with_name("generate.py")
+        arguments = ["synthetic", "--events", str(events), "--out", directory]
+        subprocess.run([sys.executable, generate, *arguments], check=True)
+        options = StreamOptions(STREAM, (f"{directory}/s1.nq",))
+        return list(read_stream(options, lambda bad: sys.exit(bad.reason)))
+
+
+def graphs(given: Sequence[EventBatch]) -> Iterator[str]:
+    """The events as N-Triples."""
+    for batch in given:
+        triples = zip(*(batch.terms.take(c) for c in (batch.s, batch.p, batch.o)), strict=True)
+        start = batch.start.tolist()
+        for first, end in pairwise(start):
+            yield "".join(f"{' '.join(t)} .\n" for t in islice(triples, end - first))
+
+
+# --- the ways -----------------------------------------------------------------------------------
+
+
+def by_spaseq(pattern: str, given: Sequence[EventBatch]) -> Callable[[], int]:
+    evaluator = GpmEvaluator(plan_of(pattern).gpms[0].pattern, load_kb([]))
+    return lambda: sum(len(evaluator.evaluate(batch).event) for batch in given)
+
+
+def handed_on(pattern: str, given: Sequence[EventBatch]) -> Callable[[], int]:
+    matcher = Matcher(plan_of(pattern), load_kb([]))
+    return lambda: sum(len(matcher.match(batch)) for batch in given)
+
+
+def plan_of(pattern: str) -> Any:
+    """The plan of a query that asks for all of a pattern's variables."""
+    head = f"SELECT * WITHIN 1 SECONDS FROM STREAM S <{STREAM}>"
+    return compile_query(f"{PREFIX} {head} WHERE {{ SEQ(A) DEFINE GPM A ON S {{ {pattern} }} }}")
+
+
+def by_pyoxigraph(pattern: str, given: Sequence[EventBatch]) -> Callable[[], int]:
+    stores = [pyoxigraph.Store() for _ in range(FEW)]
+    for store, text in zip(stores, graphs(given), strict=False):
+        store.load(text.encode(), format=pyoxigraph.RdfFormat.N_TRIPLES)
+    query = f"{PREFIX} SELECT * WHERE {{ {pattern} }}"
+    return lambda: sum(sum(1 for _ in store.query(query)) for store in stores)
+
+
+def by_rdflib(pattern: str, given: Sequence[EventBatch]) -> Callable[[], int]:
+    found = [rdflib.Graph().parse(data=t, format="nt") for t in islice(graphs(given), FEWER)]
+    query = prepareQuery(f"{PREFIX} SELECT * WHERE {{ {pattern} }}")
+    return lambda: sum(len(graph.query(query)) for graph in found)
+
+
+def measured(work: Callable[[], int], runs: int) -> tuple[float, int]:
+    """(median seconds of CPU time, solutions)."""
+    found, seconds = work(), []
+    for _ in range(runs):
+        at = time.process_time()
+        work()
+        seconds.append(time.process_time() - at)
+    return median(seconds), found
+
+
+def lines(given: Sequence[EventBatch], runs: int) -> Iterator[Line]:
+    """All shapes by all ways."""
+    events = sum(map(len, given))
+    for shape, pattern in SHAPES.items():
+        for way, make, count in (
+            ("spaseq", by_spaseq, events),
+            ("handed on", handed_on, events),
+            ("pyoxigraph", by_pyoxigraph, FEW),
+            ("rdflib", by_rdflib, FEWER),
+        ):
+            seconds, found = measured(make(pattern, given), runs)
+            yield Line(shape, way, count, found, seconds)
+
+
+def check(found: Sequence[Line], given: Sequence[EventBatch]) -> None:
+    """Stop if the ways disagree on the events that all have seen."""
+    for line in found:
+        if line.way in ("pyoxigraph", "rdflib"):
+            evaluator = GpmEvaluator(plan_of(SHAPES[line.shape]).gpms[0].pattern, load_kb([]))
+            left, ours = line.events, 0
+            for batch in given:
+                part = batch.part(0, min(left, len(batch)))
+                ours += len(evaluator.evaluate(part).event)
+                left -= len(part)
+                if not left:
+                    break
+            if ours != line.solutions:
+                sys.exit(f"{line.shape}: {line.way} finds {line.solutions} solutions, not {ours}")
+
+
+def print_table(found: Sequence[Line]) -> None:
+    ways = list(dict.fromkeys(line.way for line in found))
+    print(f"{'events/s':24}" + "".join(f"{way:>22}" for way in ways))
+    for shape in SHAPES:
+        mine = {line.way: line for line in found if line.shape == shape}
+        reference = mine["pyoxigraph"].rate
+        cells = (f"{mine[w].rate:,.0f} ({mine[w].rate / reference:,.2f})" for w in ways)
+        print(f"{shape:24}" + "".join(f"{cell:>22}" for cell in cells))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--events", type=int, default=200_000)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    given = parser.parse_args()
+    if given.events < FEW:
+        parser.error(f"--events: at least {FEW}")
+    events = batches(given.events)
+    found = list(lines(events, given.runs))
+    check(found, events)
+    print_table(found)
+    if given.json is not None:
+        rows = [asdict(line) | {"events_per_second": line.rate} for line in found]
+        given.json.write_text(json.dumps(rows, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

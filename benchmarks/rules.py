@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""What each rule of the planner is worth: queries that it is made for, with the rule and without.
+
+    python benchmarks/rules.py [--events 100000] [--runs 3] [--json FILE]
+
+Rules about graph patterns are measured on these alone, over events that have been read before;
+the others on whole runs of the local runtime with one thread, from N-Quads to answers. Seconds are
+CPU time, the median of the runs after one that is not counted, the two ways taking turns; *gain* is
+the time without the rule divided by the time with it. Both must find the same number of rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+import spaseq
+from spaseq.compile import compile_query
+from spaseq.gpm.stage import Matcher
+from spaseq.kb.load import load_kb
+from spaseq.plan.rules import NAMES
+from spaseq.rdf.readers import StreamOptions, read_stream
+
+PREFIX = "PREFIX : <http://s.example/ns#>\n"
+STREAM = "FROM STREAM S1 <http://s.example/stream/s1>"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A query for one rule."""
+
+    rule: str
+    name: str
+    query: str
+    patterns_only: bool = False
+
+
+def query(
+    select: str, sequence: str, gpms: dict[str, str], options: str = "", seconds: int = 1
+) -> str:
+    """A query over the synthetic stream."""
+    defined = "\n".join(f"DEFINE GPM {name} ON S1 {{ {p} }}" for name, p in gpms.items())
+    head = f"{PREFIX}{select} WITHIN {seconds} SECONDS {options} {STREAM}"
+    return f"{head} SEQ ({sequence}) {{ {defined} }}"
+
+
+def keyed(name: str, kind: str, rest: str = "") -> str:
+    """A star about one event; `?vA` is its value."""
+    return f"?x{name} a :{kind} ; :key ?key ; :value ?v{name} . {rest}"
+
+
+def steps(condition: str = "") -> dict[str, str]:
+    """Three steps with one key, the last of which may look at the first."""
+    return {"A": keyed("A", "T1"), "B": keyed("B", "T2"), "C": keyed("C", "T3", condition)}
+
+
+WIDE = ":key ?key ; :value ?v{0} ; :weight ?w{0} ; :batch ?b{0}"
+LATE = {n: f"?x{n} {WIDE.format(n)} ; a :T{i}" for i, n in enumerate("ABC", 1)}
+ALIKE = {n: f"?x{n} {WIDE.format(n)} FILTER (?v{n} = {i})" for i, n in enumerate("ABCDEF")}
+PATHS = {
+    "A": "?a a :T1 ; :key ?key FILTER EXISTS { ?a (:value|:weight|:batch)+ ?n }",
+    "B": "?b a :T2 ; :key ?key OPTIONAL { ?b (:value|:weight)* ?m FILTER (isIRI(?m)) }",
+}
+RARE = "?xD a :T1 ; :key ?key ; :value ?vD FILTER (?vD = 7{})"
+
+CASES = (
+    Case("pushed-predicates", "two predicates of six", query("SELECT ?key", "A; B", {
+        "A": "?a a :T1 ; :key ?key", "B": "?b a :T2 ; :key ?key"})),
+    Case("rare-triples-first", "the type comes last", query("SELECT ?key", "A; B; C", LATE), True),
+    Case("shared-patterns", "six GPMs alike", query(
+        "SELECT ?key", "A; B; C; D; E; F", ALIKE), True),
+    Case("lazy-operands", "paths in EXISTS and OPTIONAL", query(
+        "SELECT ?key", "A; B", PATHS), True),
+    Case("pruned-columns", "one column of seven", query("SELECT ?key", "A; B; C", steps()), True),
+    Case("shared-runs", "the last step of four is rare", query(
+        "SELECT ?key", "A: B: C: D", {**steps(), "D": RARE.format("")}, seconds=100)),
+    Case("rare-steps-first", "the last step of four is rare", query("SELECT ?key", "A: B: C: D", {
+        **steps(), "D": RARE.format(" && ?vD > ?vC")}, seconds=100)),
+    Case("compiled-runs", "conditions between steps", query("SELECT ?key", "A; B; C", steps(
+        "FILTER (?vC > ?vA)"), "PARTITION BY (?key)")),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Line:
+    """One case, with its rule and without."""
+
+    rule: str
+    case: str
+    rows: int  # answers, or solutions
+    seconds_with: float
+    seconds_without: float
+
+    @property
+    def gain(self) -> float:
+        """How many times as long it takes without."""
+        return self.seconds_without / self.seconds_with
+
+
+def work(case: Case, stream: str, disable: tuple[str, ...]) -> Callable[[], int]:
+    """What is to be measured; it returns how many rows it has found."""
+    if not case.patterns_only:
+        run = partial(spaseq.run, case.query, {"S1": stream}, runtime="local", threads=1)
+        return lambda: sum(1 for _ in run(disable=disable))
+    plan = compile_query(case.query, disable=disable)
+    options = StreamOptions(plan.streams[0], (stream,))
+    batches = list(read_stream(options, lambda bad: sys.exit(bad.reason)))
+    matcher = Matcher(plan, load_kb([]))
+    return lambda: sum(len(matcher.match(batch)) for batch in batches)
+
+
+def measured(case: Case, stream: str, runs: int) -> Line:
+    """A case with its rule and without, by turns."""
+    ways = [work(case, stream, disable) for disable in ((), (case.rule,))]
+    seconds: list[list[float]] = [[], []]
+    for _ in range(runs + 1):
+        rows = []
+        for way, spent in zip(ways, seconds, strict=True):
+            at = time.process_time()
+            rows.append(way())
+            spent.append(time.process_time() - at)
+        if rows[0] != rows[1]:
+            sys.exit(f"{case.rule}: {rows[0]} rows with the rule, {rows[1]} without")
+    fast, slow = (median(spent[1:]) for spent in seconds)
+    return Line(case.rule, case.name, rows[0], fast, slow)
+
+
+def lines(stream: str, runs: int) -> Iterator[Line]:
+    """All cases."""
+    for case in CASES:
+        line = measured(case, stream, runs)
+        times = f"{line.seconds_with:9.3f} s{line.seconds_without:9.3f} s"
+        print(f"{line.rule:20}{line.case:32}{line.rows:>10,}{times}{line.gain:8.2f}", flush=True)
+        yield line
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--events", type=int, default=100_000)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    given = parser.parse_args()
+    assert {case.rule for case in CASES} == set(NAMES)
+    print(f"{'rule':20}{'case':32}{'rows':>10}{'with':>11}{'without':>11}{'gain':>8}")
+    with TemporaryDirectory() as directory:
+        generate = Path(__file__).with_name("generate.py")
+        arguments = ["synthetic", "--events", str(given.events), "--out", directory]
+        subprocess.run([sys.executable, generate, *arguments], check=True)
+        found = list(lines(f"{directory}/s1.nq", given.runs))
+    if given.json is not None:
+        rows = [asdict(line) | {"gain": line.gain} for line in found]
+        given.json.write_text(json.dumps(rows, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
