@@ -20,7 +20,7 @@ from spaseq.expr.numbers import Float, to_double
 from spaseq.expr.temporal import Moment
 from spaseq.expr.values import decode
 from spaseq.rdf.columns import Int32s, distinct_codes
-from spaseq.rdf.kinds import DOUBLE, EXACT, FLOAT, MOMENT, OTHER, ROUNDED, UNKNOWN
+from spaseq.rdf.kinds import DOUBLE, EXACT, FLOAT, MOMENT, OTHER, ROUNDED, SHORT, UNKNOWN
 from spaseq.rdf.term_tables import TermTable
 
 COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -35,11 +35,13 @@ COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
 
 def _decisive() -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Tables [kind, kind]: pairs that float64 decides, and those it decides unless they tie."""
-    always = np.zeros((6, 6), dtype=np.bool_)
-    always[DOUBLE, EXACT : FLOAT + 1] = always[EXACT : FLOAT + 1, DOUBLE] = True
-    always[EXACT, EXACT] = always[FLOAT, FLOAT] = True
+    always = np.zeros((7, 7), dtype=np.bool_)
+    for number in (EXACT, ROUNDED, DOUBLE, FLOAT, SHORT):
+        always[DOUBLE, number] = always[number, DOUBLE] = True
+    always[np.ix_((EXACT, SHORT), (EXACT, SHORT))] = True
+    always[FLOAT, FLOAT] = True
     untied = always.copy()
-    untied[EXACT, ROUNDED] = untied[ROUNDED, EXACT] = untied[ROUNDED, ROUNDED] = True
+    untied[np.ix_((EXACT, ROUNDED, SHORT), (EXACT, ROUNDED, SHORT))] = True
     untied[MOMENT, MOMENT] = True
     return always, untied
 
@@ -105,9 +107,20 @@ def double_of(term: str) -> tuple[float, int]:
         return value, DOUBLE  # type: ignore[return-value]
     if kind is Float:
         return float(value), FLOAT  # type: ignore[arg-type]
-    if kind is int or kind is Decimal:
-        double = to_double(value)  # type: ignore[arg-type]
+    if isinstance(value, int) and kind is int:
+        double = to_double(value)
         return double, EXACT if double == value else ROUNDED
+    if isinstance(value, Decimal):
+        return _of_decimal(value)
     if isinstance(value, Moment) and value.kind == "dateTime":
         return float(value.instant), MOMENT
     return np.nan, OTHER
+
+
+def _of_decimal(value: Decimal) -> tuple[float, int]:
+    double = to_double(value)
+    digits = value.as_tuple().digits
+    if double != value:
+        return double, SHORT if len(digits) <= 15 else ROUNDED
+    is_exact = len(digits) <= 15 or int("".join(map(str, digits))) < 2**53
+    return double, EXACT if is_exact else ROUNDED

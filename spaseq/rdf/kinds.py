@@ -1,7 +1,7 @@
 """What a float64 stands for, where numbers and dateTimes are compared as float64.
 
-A comparison in float64 is right for two numbers that are exact in it; for those of which SPARQL
-promotes both to double; and for rounded ones that come out different, as rounding keeps order.
+A comparison in float64 is right for two numbers that are exact in it or short; for those that
+SPARQL promotes to double; and for rounded ones that come out different, as rounding keeps order.
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ UNKNOWN: Final = -1
 OTHER: Final = 0
 """Nothing: unbound, or neither number nor dateTime."""
 EXACT: Final = 1
-"""An integer or decimal that float64 represents."""
+"""An integer that float64 represents, or such a decimal whose digits make less than 2^53."""
 ROUNDED: Final = 2
-"""An integer or decimal that it does not represent."""
+"""An integer or decimal that is neither EXACT nor SHORT."""
 DOUBLE: Final = 3
 """An xsd:double."""
 FLOAT: Final = 4
 """An xsd:float."""
 MOMENT: Final = 5
 """An xsd:dateTime, in seconds since the epoch, rounded."""
+SHORT: Final = 6
+"""A decimal of at most 15 digits that float64 does not represent. No two of them have the same
+float64, and none has that of an EXACT number: its digits would be too few."""

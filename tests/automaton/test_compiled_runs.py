@@ -138,7 +138,8 @@ ODD = {
     "a text": '"n/a"',
     "a dateTime": f'"2020-01-01T00:00:00Z"^^<{XSD}dateTime>',
     "beyond 2^53": integer(2**53 + 1),
-    "a rounded decimal": f'"50.1"^^<{XSD}decimal>',
+    "a decimal": f'"50.1"^^<{XSD}decimal>',
+    "a long decimal": f'"50.10000000000000000001"^^<{XSD}decimal>',
     "a float": f'"50.1"^^<{XSD}float>',
     "not a number": f'"NaN"^^<{XSD}double>',
     "infinity": f'"-INF"^^<{XSD}double>',
@@ -194,6 +195,9 @@ def test_a_large_integer_is_compared_as_such() -> None:
         (integer(2**53 + 1), integer(2), "<", False),
         (integer(2**53 + 1), f'"1e0"^^<{XSD}double>', "<", True),
         (f'"1"^^<{XSD}float>', integer(1), "=", False),
+        (f'"0.1"^^<{XSD}decimal>', f'"0.10"^^<{XSD}decimal>', "=", True),
+        (f'"0.1"^^<{XSD}decimal>', integer(1), "=", True),
+        (f'"0.10000000000000001"^^<{XSD}decimal>', integer(1), "=", False),
     ],
 )
 def test_what_float64_decides(one: str, other: str, operator: str, expected: bool) -> None:

@@ -13,7 +13,7 @@ from spaseq.expr.doubles import double_of
 from spaseq.rdf.arenas import Arena, ArenaPool
 from spaseq.rdf.kernels import PAD
 from spaseq.rdf.kernels.values import NO_TIME
-from spaseq.rdf.kinds import DOUBLE, EXACT, FLOAT, MOMENT, OTHER, ROUNDED, UNKNOWN
+from spaseq.rdf.kinds import DOUBLE, EXACT, FLOAT, MOMENT, OTHER, SHORT, UNKNOWN
 from spaseq.rdf.lazy_terms import LazyTerms
 from spaseq.rdf.statements import Piece, StatementReader
 from spaseq.rdf.terms import literal_text
@@ -113,7 +113,7 @@ def test_times_are_those_of_the_parser(texts: list[str]) -> None:
         ("9007199254740991", "integer", 2.0**53 - 1, EXACT),
         ("-2147483648", "int", -(2.0**31), EXACT),
         ("0.5", "decimal", 0.5, EXACT),
-        ("0.10", "decimal", 0.1, ROUNDED),
+        ("0.10", "decimal", 0.1, SHORT),
         ("12.5e-3", "double", 0.0125, DOUBLE),
         ("-0.0", "double", -0.0, DOUBLE),
         ("0.1", "float", float(np.float32(0.1)), FLOAT),

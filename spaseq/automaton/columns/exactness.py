@@ -9,9 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spaseq.automaton.columns.tests import Test
-from spaseq.rdf.kinds import DOUBLE, EXACT, FLOAT, MOMENT, OTHER, ROUNDED
-
-_NUMBERS = (EXACT, ROUNDED, DOUBLE, FLOAT)
+from spaseq.rdf.kinds import DOUBLE, EXACT, FLOAT, MOMENT, OTHER, SHORT
 
 
 def decides(operator: str, one: int, other: int) -> bool:
@@ -23,7 +21,9 @@ def decides(operator: str, one: int, other: int) -> bool:
         return one != other and operator != "!="
     if MOMENT in (one, other):
         return False
-    return DOUBLE in (one, other) or (one == other and one in (EXACT, FLOAT))
+    if DOUBLE in (one, other):
+        return True
+    return {one, other} <= {EXACT, SHORT} or one == other == FLOAT
 
 
 class Seen:

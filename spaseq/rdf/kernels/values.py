@@ -14,7 +14,7 @@ from spaseq.kernels_cache import inlined, kernel, part
 from spaseq.rdf.kernels.literals import QUOTE, constant, lexical_end
 from spaseq.rdf.kernels.tables import PLACE, SIZE, Int32s, Spans
 from spaseq.rdf.kernels.vectors import Bytes, byte, same, signed, word
-from spaseq.rdf.kinds import DOUBLE, EXACT, FLOAT, MOMENT, ROUNDED, UNKNOWN
+from spaseq.rdf.kinds import DOUBLE, EXACT, FLOAT, MOMENT, ROUNDED, SHORT, UNKNOWN
 from spaseq.rdf.vocabulary import XSD
 
 # Datatypes that are known here; other ones of XML Schema; none of XML Schema.
@@ -36,6 +36,7 @@ _U = np.uint64
 
 _MANTISSA = 2**53
 _MAX_EXPONENT = 22
+_SHORT = 10**15
 _POWERS = np.array([10.0**i for i in range(_MAX_EXPONENT + 1)])
 _FIVES = np.array([5**i for i in range(_MAX_EXPONENT + 1)], np.int64)
 _FLOAT_MANTISSA, _FLOAT_EXPONENT = 2**24, 10
@@ -189,7 +190,7 @@ def _number(buffer: Bytes, at: int, close: int, datatype: int) -> tuple[float, i
     if datatype == _INT and not -_INT_LIMIT <= value < _INT_LIMIT:
         return np.nan, UNKNOWN
     if exponent < 0 and mantissa % _FIVES[-exponent] != 0:
-        return value, ROUNDED
+        return value, SHORT if mantissa < _SHORT else ROUNDED
     return value, EXACT
 
 
