@@ -26,7 +26,7 @@ from spaseq.lang.parser import parse
 from spaseq.rdf.terms import Term
 from tests.gpm.graphs import Triple, batch_of
 from tests.w3c.manifests import Test
-from tests.w3c.queries import as_gpm, files_named
+from tests.w3c.queries import as_construct, as_gpm, files_named
 
 RS = "<http://www.w3.org/2001/sw/DataAccess/tests/result-set#"
 NUMBER = re.compile(r'"\^\^<http://www\.w3\.org/2001/XMLSchema#(integer|decimal|float|double)>$')
@@ -83,6 +83,25 @@ def by_engine(test: Test) -> list[Solution]:
     engine = spaseq.Engine(text, dict(data.named))
     engine.push("S", data.default, 1)
     return [{v: t.n3() for v, t in match.bindings.items()} for match in engine.close()]
+
+
+def constructed(test: Test) -> list[ox.Quad]:
+    """All triples that the whole engine makes of the solutions of a CONSTRUCT query."""
+    data = Dataset.of(test)
+    text = as_construct(test.text(), test.base, [iri for iri, _ in data.named])
+    assert text is not None
+    engine = spaseq.Engine(text, dict(data.named))
+    engine.push("S", data.default, 1)
+    made = {triple for match in engine.close() for triple in match.answer.graph or ()}
+    lines = "".join(f"{' '.join(triple)} .\n" for triple in sorted(made))
+    return list(ox.parse(lines, ox.RdfFormat.N_QUADS))
+
+
+def expected_graph(test: Test) -> list[ox.Quad]:
+    """The graph that the suite gives as the result of a CONSTRUCT query."""
+    assert test.result is not None
+    path = test.folder / test.result
+    return list(ox.parse(path=str(path), base_iri=test.base + test.result))
 
 
 def same(found: Solutions, wanted: Solutions, test: Test, *, as_sets: bool = False) -> bool:

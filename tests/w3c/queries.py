@@ -1,4 +1,4 @@
-"""SELECT and ASK queries as the GPM of a SPAseq query: a SELECT is a sub-SELECT."""
+"""Queries as SPAseq queries over one GPM: a SELECT is a sub-SELECT, CONSTRUCT stays CONSTRUCT."""
 
 from __future__ import annotations
 
@@ -21,6 +21,44 @@ def as_gpm(text: str, base: str, named: Sequence[str] = (), select: str = "*") -
         f"BASE <{base}> {text[: form.span.start]}\n SELECT {select} WITHIN 1 HOURS "
         f"FROM STREAM S <{STREAM}> {graphs} SEQ(A) {{ DEFINE GPM A ON S {{ {body}\n}} }}"
     )
+
+
+def form_of(text: str) -> str:
+    """SELECT, ASK, CONSTRUCT or DESCRIBE; "" if there is none."""
+    forms = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE")
+    return next((item.keyword for item in scan(text) if item.keyword in forms), "")
+
+
+def as_construct(text: str, base: str, named: Sequence[str] = ()) -> str | None:
+    """A CONSTRUCT query as one that makes an event of each solution; None if ORDER BY, LIMIT and
+    the like follow the pattern."""
+    lexemes = [lexeme for lexeme in scan(text) if lexeme.kind != "comment"]
+    start = next(i for i, item in enumerate(lexemes) if item.keyword == "CONSTRUCT")
+    opened = [i for i, item in enumerate(lexemes) if i > start and item.is_punct("{")]
+    first = _block(lexemes, opened[0])
+    blocks = [first]
+    if lexemes[start + 1].is_punct("{"):
+        blocks.append(_block(lexemes, next(i for i in opened if i > first[1])))
+    if blocks[-1][1] + 1 < len(lexemes):
+        return None
+    template, pattern = (
+        text[lexemes[a].span.start : lexemes[b].span.end] for a, b in (blocks[0], blocks[-1])
+    )
+    graphs = " ".join(f"FROM NAMED <{name}>" for name in named)
+    return (
+        f"BASE <{base}> {text[: lexemes[start].span.start]}\n CONSTRUCT {template} WITHIN 1 HOURS "
+        f"FROM STREAM S <{STREAM}> {graphs} SEQ(A) {{ DEFINE GPM A ON S {pattern} }}"
+    )
+
+
+def _block(lexemes: Sequence[Lexeme], start: int) -> tuple[int, int]:
+    """The places of a bracket and of the one that closes it."""
+    depth = 0
+    for i in range(start, len(lexemes)):
+        depth += lexemes[i].is_punct("{") - lexemes[i].is_punct("}")
+        if depth == 0:
+            return start, i
+    raise ValueError("a bracket is not closed")
 
 
 def _without_from(text: str, lexemes: Sequence[Lexeme], form: Lexeme) -> str:

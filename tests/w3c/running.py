@@ -11,9 +11,7 @@ from spaseq.lang.parser import parse_source
 from tests.w3c import evaluation, formats
 from tests.w3c.exclusions import why_excluded
 from tests.w3c.manifests import Test
-from tests.w3c.queries import as_gpm
-
-Way = Literal["evaluator", "engine", "parser", "kernel", "documents", "knowledge"]
+from tests.w3c.queries import as_gpm, form_of
 
 
 @dataclass(frozen=True)
@@ -30,7 +28,9 @@ def ways(test: Test) -> list[str]:
     """How a test is run: by the graph-pattern evaluator and the engine, the parser, or readers."""
     if test.suite.startswith("rdf"):
         return formats.readers(test) if test.action is not None else ["documents"]
-    return ["evaluator", "engine"] if test.is_query else ["parser"]
+    if not test.is_query:
+        return ["parser"]
+    return ["construct"] if form_of(test.text()) == "CONSTRUCT" else ["evaluator", "engine"]
 
 
 def outcomes(test: Test) -> Iterator[Outcome]:
@@ -56,6 +56,9 @@ def _wrong(test: Test, way: str) -> str | None:
     match way:
         case "parser":
             return _parsed(test)
+        case "construct":
+            made, graph = evaluation.constructed(test), evaluation.expected_graph(test)
+            return None if formats.canonical(made) == formats.canonical(graph) else f"made {made}"
         case "evaluator":
             found, wanted = evaluation.by_evaluator(test), evaluation.expected(test)
             right = evaluation.same(found, wanted, test)
