@@ -69,7 +69,8 @@ def answers(
     Without `checkpoint` the streams are read to their ends when the DataFrame is evaluated. With
     one the DataFrame is a streaming one over files that keep arriving; `checkpoint` then holds what
     this package keeps (a path that every worker can write), beside the `checkpointLocation` of the
-    query that is started from the DataFrame. Both belong together: keep or remove both.
+    query that is started from the DataFrame. Both belong together: keep or remove both. The
+    session's state store is set to RocksDB, with changelog checkpointing.
 
     Args:
         query: query text, or the path of a query file; several in a list. A stream that one of

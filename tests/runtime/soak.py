@@ -212,7 +212,7 @@ def _kill(random: Random, cluster: Cluster, driver: Driver, target: str) -> None
         os.kill(random.choice(sorted(found)), signal.SIGKILL)
 
 
-def _wait(driver: Driver, count: int, patience: float = 180) -> None:
+def _wait(driver: Driver, count: int, patience: float = 600) -> None:
     """Until so many answers are there, and a little longer, for those that are too many."""
     end = time.monotonic() + patience
     while sum(driver.found().values()) < count and time.monotonic() < end:
