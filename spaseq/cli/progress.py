@@ -41,6 +41,12 @@ class Progress:
         self._out.flush()
         self._width = len(text)
 
+    def note(self, text: str) -> None:
+        """Say something on a line of its own."""
+        self.clear()
+        self._out.write(f"spaseq: {text}\n")
+        self._out.flush()
+
     def clear(self) -> None:
         """Take the line away."""
         if self._shown and self._width:
@@ -60,6 +66,8 @@ def summary(stats: Stats) -> str:
         text += f"; {_count(stats.bad, 'bad input')}"
     if stats.late:
         text += f"; {_count(stats.late, 'late event')}"
+    if stats.refreshed:
+        text += f"; knowledge base loaded anew {_count(stats.refreshed, 'time')}"
     return text
 
 

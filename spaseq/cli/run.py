@@ -29,6 +29,7 @@ from spaseq.kb.cache import cache_at
 from spaseq.kb.endpoint import ServiceOptions, is_url
 from spaseq.kb.load import load_kb
 from spaseq.kb.ontology import entailing_schema
+from spaseq.kb.refresh import KbWatch
 from spaseq.kb.sources import keeps_graphs
 from spaseq.plan.nodes import QueryPlan
 from spaseq.rdf.readers import StreamOptions, reading_threads, resolve_paths
@@ -204,6 +205,12 @@ class Follow:
     help="Where compiled knowledge bases are kept for the next run, or 'none'.  [default: the "
     "user's cache, for files of 1 MiB and more]",
 )
+@click.option(
+    "--kb-refresh",
+    is_flag=True,
+    help="With --follow, take up changed files of the knowledge base between batches; if they do "
+    "not load, the last ones stay in use.",
+)
 @service_options
 @click.option(
     "--metrics-port",
@@ -244,6 +251,7 @@ def run(
     verbose: bool,
     services: ServiceOptions,
     kb_cache: str | None,
+    kb_refresh: bool,
 ) -> None:
     """Run queries over streams and print their answers.
 
@@ -270,7 +278,10 @@ def run(
     limits = StateLimits(max_state_rows, max_state_bytes)
     if following is not None:
         refuse_chains(plans)
+    if kb_refresh and not follow:
+        raise UsageError("--kb-refresh goes with --follow")
     with ExitStack() as stack:
+        sources, cache = [_kb(text, plans) for text in kbs], cache_at(kb_cache)
         sides = stack.enter_context(SideOutputs(bad, late, strict, append=follow))
         progress = Progress()
         job = Job(
@@ -278,10 +289,12 @@ def run(
             streams=_streams(
                 plans, streams, time_predicate, triples_per_event, runtime, follow, stack, threads
             ),
-            knowledge=load_kb([_kb(text, plans) for text in kbs], services, cache_at(kb_cache)),
+            knowledge=load_kb(sources, services, cache),
+            watch=KbWatch(sources, services, cache) if kb_refresh else None,
             limit_per_event=limit_per_event,
             on_bad=sides.on_bad,
             on_late=sides.on_late,
+            on_note=progress.note,
             on_progress=progress,
         )
         check_kbs(plans, job.knowledge)

@@ -81,10 +81,12 @@ class StreamArrivals:
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """A batch, by stream, and the time (ms) at which it was found."""
+    """A batch, by stream, the time (ms) at which it was found, and the name of the knowledge base
+    that was current then."""
 
     at: int
     streams: tuple[StreamArrivals, ...]
+    knowledge: str = ""
 
 
 class Found(NamedTuple):
@@ -123,6 +125,9 @@ def present_files(options: StreamOptions) -> list[InputFile]:
     return [f for f in files if os.path.basename(f.path)[0] not in "._"]
 
 
+_CURRENT = "knowledge"
+
+
 class ArrivalLog:
     """The batches so far, numbered from 1, in files of a directory of their own."""
 
@@ -151,10 +156,23 @@ class ArrivalLog:
         """
         path = self._path(number)
         try:
-            at, streams = json.loads(path.read_text("utf-8"))
-            return Arrivals(at, tuple(_stream_of(s) for s in streams))
+            at, streams, knowledge = json.loads(path.read_text("utf-8"))
+            return Arrivals(at, tuple(_stream_of(s) for s in streams), knowledge)
         except (OSError, ValueError) as error:
             raise RunError(f"the checkpoint is damaged: {path}: {error}") from error
+
+    def use_knowledge(self, name: str) -> None:
+        """From now on new batches are read with this knowledge base."""
+        write_atomically(self._directory / _CURRENT, name)
+
+    def knowledge_in_use(self) -> set[str]:
+        """The knowledge bases that may still be read."""
+        batches = (p for p in self._directory.glob("[0-9]*.json") if p.stem.isdigit())
+        return {self._current(), *(self.batch(int(path.stem)).knowledge for path in batches)}
+
+    def _current(self) -> str:
+        path = self._directory / _CURRENT
+        return path.read_text("utf-8") if path.exists() else ""
 
     def clocks(self, number: int) -> list[StreamClock]:
         """Where the streams stand after a batch."""
@@ -194,7 +212,7 @@ class ArrivalLog:
         raised = self._raise_idle(streams, at)
         if not raised and not any(s.taken for s in streams):
             return after
-        entry = [at, [_stream_json(s) for s in streams]]
+        entry = [at, [_stream_json(s) for s in streams], self._current()]
         write_atomically(self._path(after + 1), json.dumps(entry))
         return after + 1
 

@@ -83,7 +83,7 @@ def _description(job: Job, watermark_ms: int) -> dict[str, Any]:
     return {
         "version": FORMAT_VERSION,
         "queries": {p.name: p.fingerprint for p in job.plans},
-        "knowledge": job.knowledge.hash,
+        "knowledge": job.knowledge.hash if job.watch is None else "may change",
         "streams": {
             s.iri: {
                 "paths": [os.path.abspath(p) for p in s.paths],

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.kb.refresh import KbWatch
 from spaseq.plan.nodes import QueryPlan
 from spaseq.plan.predicates import stream_predicates
 from spaseq.rdf.batches import BadInput
@@ -37,6 +38,7 @@ class Stats:
     withheld: int = 0  # answers that the limit per event kept back
     bad: int = 0
     late: int = 0
+    refreshed: int = 0  # times that the knowledge base was loaded anew
     seconds: float = 0.0
     watermark: int | None = None  # ms, the least of all streams'
     watermarks: dict[str, int | None] = field(default_factory=dict)  # by stream that is followed
@@ -79,8 +81,10 @@ class Job:
     streams: tuple[StreamOptions, ...]  # each stream of the plans once, except registered ones
     knowledge: KnowledgeBase
     limit_per_event: int | None = None  # answers of one end instant and partition of a query
+    watch: KbWatch | None = None  # takes up changes of the KB's files, where streams are followed
     on_bad: Callable[[BadInput], None] = _ignore
     on_late: Callable[[LateEvent], None] = _ignore
+    on_note: Callable[[str], None] = _ignore  # what a user may want to know
     on_progress: Callable[[Stats], None] = _ignore
     stats: Stats = field(default_factory=Stats)
 

@@ -39,6 +39,9 @@ from spaseq.runtime.spark_source import RdfDataSource, source_options
 PIECE_BYTES = 64 * 2**20
 """Answers come to the driver in sorted pieces of about this size."""
 
+KB_FILE = "spaseq-kb-"
+"""How the names of stored knowledge bases begin; their hash follows."""
+
 _PACK_ROWS = 500
 _POLL_SECONDS = 0.25
 
@@ -151,7 +154,7 @@ def ship_functions() -> None:
 
 def store_knowledge(spark: Any, knowledge: KnowledgeBase, directory: Path) -> StoredKnowledge:
     """Save a KB where workers can open it: in `directory`, on a cluster through Spark's files."""
-    name = f"spaseq-kb-{knowledge.hash}"
+    name = f"{KB_FILE}{knowledge.hash}"
     path = directory / name
     if not path.exists():
         # A killed process must not leave half a file under the name that tells its content.

@@ -24,10 +24,11 @@ from typing import Any, Protocol, TextIO
 from spaseq.algebra.answers import Answer
 from spaseq.errors import InputError, UsageError
 from spaseq.rdf.readers import StreamOptions
-from spaseq.runtime.arrivals import ArrivalSettings, present_files
+from spaseq.runtime.arrivals import ArrivalLog, ArrivalSettings, present_files
 from spaseq.runtime.chaining import refuse_chains
 from spaseq.runtime.checkpoint import Checkpoint, OutputPositions
 from spaseq.runtime.job import Job, Stats
+from spaseq.runtime.kb_refresh import Refresh, refuse_late
 from spaseq.runtime.spark import ship_functions, spark_errors, store_knowledge, take_message
 from spaseq.runtime.spark_follow_stages import PACKED_DDL, FollowSolve
 from spaseq.runtime.spark_rows import OUTPUT_DDL, Message, payload_of
@@ -106,6 +107,8 @@ def follow(
         RunError: a limit was exceeded, or Spark failed.
     """
     refuse_chains(job.plans)
+    if job.watch is not None:
+        refuse_late(job.plans)
     job = replace(job, streams=tuple(_absolute(s) for s in job.streams))
     for stream in job.streams:
         present_files(stream)
@@ -114,9 +117,11 @@ def follow(
     )
     with spark_errors():
         handover = _Handover()
-        query = _start(spark or session(), job, options, checkpoint, handover)
+        spark = spark or session()
+        query = _start(spark, job, options, checkpoint, handover)
         try:
-            yield from _Delivery(job, output, query).all(
+            refresh = Refresh(spark, job, checkpoint)
+            yield from _Delivery(job, output, query, refresh).all(
                 _batches(query, handover, stop or threading.Event())
             )
         finally:
@@ -201,6 +206,7 @@ def following_output(
     """The streaming DataFrame of `OUTPUT` rows: messages, and answers that have become final."""
     ship_functions()
     knowledge = store_knowledge(spark, job.knowledge, checkpoint.directory)
+    ArrivalLog(checkpoint.arrivals, job.streams).use_knowledge(knowledge.name)
     solve = FollowSolve(job.plans, job.streams, knowledge, checkpoint.buckets)
     spark.dataSource.register(RdfDataSource)
     work = spark.readStream.format("rdf").options(
@@ -319,6 +325,7 @@ class _Delivery:
     job: Job
     output: BatchOutput | None
     query: Any  # the StreamingQuery
+    refresh: Refresh
     _started: float = field(default_factory=time.perf_counter)
 
     def all(self, batches: Iterator[_Batch | None]) -> Iterator[tuple[int, Answer]]:
@@ -326,6 +333,7 @@ class _Delivery:
             if batch is not None:
                 yield from self._one(batch)
                 self.job.stats.phases = self._phases()
+            self.refresh.poll()
             self.job.stats.seconds = time.perf_counter() - self._started
             self.job.on_progress(self.job.stats)
 

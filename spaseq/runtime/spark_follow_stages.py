@@ -88,7 +88,8 @@ class FollowSolve:
                     yield batch.take(np.flatnonzero(lateness == 0)) if late else batch
 
         options = self.streams[work.stream]
-        solver = Solver(self.plans, options.iri, self.knowledge, stats, on_bad)
+        knowledge = self.knowledge.named(work.knowledge)
+        solver = Solver(self.plans, options.iri, knowledge, stats, on_bad)
         for query, solutions in solver.solve(in_time()):
             yield from packed(query, self.plans[query], solutions, self.buckets)
 

@@ -43,6 +43,13 @@ class StoredKnowledge:
     endpoints: tuple[tuple[str, str], ...] = ()
     services: ServiceOptions = ServiceOptions()  # noqa: RUF009 - frozen
 
+    def named(self, name: str) -> StoredKnowledge:
+        """Another version of the KB, which is kept in the same place; without a name, this one."""
+        if not name:
+            return self
+        path = name if self.shipped else str(Path(self.path).with_name(name))
+        return replace(self, path=path, name=name)
+
     def open(self) -> KnowledgeBase:
         """The KB; what is in the file is one object per worker process."""
         opened = _opened(self._place(), self.name)

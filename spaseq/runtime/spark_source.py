@@ -66,12 +66,14 @@ _EVENTS_PER_ROW_BATCH = 4096
 
 @dataclass(frozen=True, slots=True)
 class ArrivedWork:
-    """What one task reads of one stream in a batch, found at a time (ms)."""
+    """What one task reads of one stream in a batch, found at a time (ms), and the name of the
+    knowledge base that it is matched with."""
 
     number: int  # among the works of the batch
     stream: int
     at: int
     taken: tuple[Taken, ...]
+    knowledge: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +326,8 @@ def _works(batches: Sequence[Arrivals]) -> list[AnyWork]:
     for arrivals in batches:
         for stream, arrived in enumerate(arrivals.streams):
             for taken in arrived.taken:
-                works.append(ArrivedWork(len(works), stream, arrivals.at, (taken,)))
+                parts = arrivals.at, (taken,), arrivals.knowledge
+                works.append(ArrivedWork(len(works), stream, *parts))
     return works
 
 

@@ -103,3 +103,16 @@ def test_an_endpoint_without_a_name_where_queries_name_two_graphs(place: Place) 
     done = place.run(kb="http://127.0.0.1:9/sparql?a=b")
     assert done.status == 2
     assert "say which graph it is" in done.err
+
+
+def test_only_a_followed_run_takes_up_changes(place: Place) -> None:
+    done = place.run("--kb-refresh")
+    assert done.status == 2
+    assert "--kb-refresh goes with --follow" in done.err
+
+
+def test_a_compiled_knowledge_base_is_kept_where_one_says(place: Place) -> None:
+    for _ in range(2):
+        done = place.run("--kb-cache", "compiled")
+        assert (done.status, prices(done)) == (0, EVENTS), done.err
+    assert len(list((place.directory / "compiled").iterdir())) == 1

@@ -1,0 +1,87 @@
+"""Knowledge bases whose files change: when that counts, and what is loaded then."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from spaseq.errors import InputError
+from spaseq.kb.cache import NO_CACHE
+from spaseq.kb.endpoint import ServiceOptions
+from spaseq.kb.refresh import KbWatch
+
+GRAPH = "http://e/g"
+
+
+class Watched:
+    """A KB file, and a watch on it whose clock is moved by hand."""
+
+    def __init__(self, file: Path) -> None:
+        self.file, self.now, self.writes = file, 0.0, 0
+        self.write("<a> <p> <b> .")
+        self.watch = KbWatch(
+            [(GRAPH, file), ("http://e/h", "http://127.0.0.1:9/")],
+            ServiceOptions(), NO_CACHE, 1.0, lambda: self.now,
+        )  # fmt: skip
+
+    def write(self, text: str) -> None:
+        self.file.write_text(text)
+        self.writes += 1  # times of files are too coarse for tests
+        os.utime(self.file, ns=(self.writes, self.writes))
+
+    def triples_after(self, seconds: float) -> int | None:
+        self.now += seconds
+        found = self.watch.poll()
+        return None if found is None else len(found)
+
+
+@pytest.fixture
+def kb(tmp_path: Path) -> Watched:
+    return Watched(tmp_path / "kb.ttl")
+
+
+def test_a_change_counts_when_the_file_has_stayed_as_it_is(kb: Watched) -> None:
+    assert kb.triples_after(1) is None
+    kb.write("<a> <p> <b> , <c> .")
+    assert kb.triples_after(1) is None  # seen
+    kb.write("<a> <p> <b> , <c> , <d> .")
+    assert kb.triples_after(1) is None  # still being written
+    assert kb.triples_after(1) == 3
+    assert kb.triples_after(1) is None
+
+
+def test_files_are_looked_at_now_and_then_only(kb: Watched) -> None:
+    kb.write("<a> <p> <b> , <c> .")
+    assert [kb.triples_after(0.5) for _ in range(6)] == [None, None, None, 2, None, None]
+
+
+def test_a_change_that_does_not_load_is_said_once(kb: Watched) -> None:
+    kb.write("<a> <p> .")
+    assert kb.triples_after(1) is None
+    with pytest.raises(InputError, match=r"kb\.ttl:1: "):
+        kb.triples_after(1)
+    assert kb.triples_after(1) is None
+    kb.write("<a> <p> <b> , <c> .")
+    assert [kb.triples_after(1) for _ in range(2)] == [None, 2]
+
+
+def test_a_file_that_is_taken_away_does_not_load(kb: Watched) -> None:
+    kb.file.unlink()
+    assert kb.triples_after(1) is None
+    with pytest.raises(InputError, match="no such file"):
+        kb.triples_after(1)
+
+
+def test_a_new_file_in_a_directory_is_a_change(tmp_path: Path) -> None:
+    (tmp_path / "1.nt").write_text("<http://a> <http://p> <http://b> .\n")
+    now = 0.0
+    watch = KbWatch([(GRAPH, tmp_path)], ServiceOptions(), NO_CACHE, 1.0, lambda: now)
+    (tmp_path / "2.nt").write_text("<http://a> <http://p> <http://c> .\n")
+    now = 1.0
+    assert watch.poll() is None
+    now = 2.0
+    found = watch.poll()
+    assert found is not None
+    assert len(found) == 2
