@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from spaseq.compile import compile_query
+from spaseq.kb.cache import NO_CACHE
+from spaseq.kb.endpoint import ServiceOptions
 from spaseq.kb.load import load_kb
+from spaseq.kb.refresh import KbWatch
+from spaseq.rdf.batches import BadInput
 from spaseq.rdf.readers import StreamOptions
 from spaseq.runtime.arrivals import ArrivalLog
+from spaseq.runtime.job import Job
+from spaseq.runtime.kb_refresh import Refresh
+from spaseq.runtime.spark import store_knowledge
 from spaseq.runtime.spark_follow_stages import FollowSolve, unpack
 from spaseq.runtime.spark_rows import SIDE
 from spaseq.runtime.spark_solve import StoredKnowledge
@@ -76,3 +85,44 @@ def test_a_batch_that_is_run_again_is_matched_with_the_same(tmp_path: Path) -> N
     run.use("Barbara")
     assert run.names(run.planned()) == ['"Ann"']
     assert run.log.knowledge_in_use() == {"kb-Ann", "kb-Barbara"}
+
+
+def test_a_changed_file_is_stored_for_the_batches_to_come(tmp_path: Path) -> None:
+    run, notes, bad = Driven(tmp_path), list[str](), list[BadInput]()
+    file, sources = tmp_path / "kb.nt", [(KB, tmp_path / "kb.nt")]
+    job = Job(
+        (run.plan,),
+        (StreamOptions("http://m.example/north", (str(tmp_path / "north"),)),),
+        load_kb(sources),
+        watch=KbWatch(sources, ServiceOptions(), NO_CACHE, every_s=0.0),
+        on_note=notes.append,
+        on_bad=bad.append,
+    )
+    local: Any = SimpleNamespace(sparkContext=SimpleNamespace(master="local[1]"))
+    place: Any = SimpleNamespace(directory=tmp_path, arrivals=tmp_path / "log")
+    refresh = Refresh(local, job, place)
+    first = store_knowledge(local, job.knowledge, tmp_path).name
+    run.log.use_knowledge(first)
+
+    def write(text: str, times: int) -> None:
+        file.write_text(text)
+        os.utime(file, ns=(times, times))
+        for _ in range(3):
+            refresh.poll()
+
+    names = [f'<http://m.example/m1> <http://m.example/name> "{n}" .\n' for n in "abc"]
+    write(names[0], 1)
+    assert run.names(run.plan_batch()) == ['"a"']
+    write("no triple\n", 2)
+    assert run.names(run.plan_batch()) == ['"a"']
+    assert [b.reason.partition(":")[0] for b in bad] == [
+        "the knowledge base has changed and does not load; the last one stays"
+    ]
+    write(names[1], 3)
+    write(names[2], 4)
+    assert run.names(run.plan_batch()) == ['"c"']
+    assert notes == ["the knowledge base has changed: 1 triples from the next batch"] * 3
+    assert (job.stats.refreshed, job.stats.bad) == (3, 1)
+    kept = {path.name for path in tmp_path.glob("spaseq-kb-*")}
+    assert first in kept
+    assert len(kept) == 4  # and those of batches, the one before and the current one
