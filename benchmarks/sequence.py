@@ -120,6 +120,7 @@ class Input:
         """So many solutions."""
         dice, scenario = np.random.default_rng(1), self._scenario
         keys = texts_array([f"<http://e.example/{i}>" for i in range(max(scenario.keys, 1))])
+        labels = texts_array([f'"{name}"' for name in NAMES])
         last = len(scenario.steps) - (not self.correlated)
         for first in range(0, count, BATCH):
             n = min(BATCH, count - first)
@@ -127,7 +128,7 @@ class Input:
             key = TermColumn(dice.integers(0, len(keys), n).astype(np.int32), keys)
             value = NumberColumn(dice.random(n) * 1000, np.full(n, DOUBLE, np.int8))
             zeros = np.zeros(n, np.int32)
-            terms = {v: key if v == "k" else TermColumn(gpm, keys) for v in self.plan.variables}
+            terms = {v: key if v == "k" else TermColumn(gpm, labels) for v in self.plan.variables}
             yield SolutionBatch(
                 zeros,
                 np.arange(first, first + n),

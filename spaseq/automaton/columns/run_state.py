@@ -136,8 +136,10 @@ class RunState:
     def _make_room_for_runs(self, need: int, lowest: int) -> None:
         self._collect(lowest)
         used, size = int(self._cursor[kernel.USED]), len(self._runs[0])
-        if 2 * (used + need) > size:
-            size = 2 * (used + need)
+        # As many as there are blocks, through all of which `collect` goes.
+        enough = max(2 * (used + need), len(self._waits[0]))
+        if enough > size:
+            size = enough
             *most, time, register = self._runs
             if self._tables.timed:
                 time = _resized(time, size)
