@@ -73,8 +73,7 @@ def _ignore(_: object) -> None:
 class Job:
     """Queries, their inputs, and where everything but answers goes.
 
-    The readers of the streams are told which predicates the queries look at, unless
-    `push_predicates` is False.
+    The readers of the streams are told which predicates the queries look at.
     """
 
     plans: tuple[QueryPlan, ...]  # each after those whose registered streams it reads
@@ -88,17 +87,12 @@ class Job:
     on_progress: Callable[[Stats], None] = _ignore
     stats: Stats = field(default_factory=Stats)
 
+    def __post_init__(self) -> None:
+        self.streams = tuple(
+            replace(s, predicates=stream_predicates(self.plans, s.iri)) for s in self.streams
+        )
+
     def take_bad(self, bad: BadInput) -> None:
         """Count bad input and hand it on."""
         self.stats.bad += 1
         self.on_bad(bad)
-
-    push_predicates: bool = True
-
-    def __post_init__(self) -> None:
-        self.streams = tuple(
-            replace(s, predicates=stream_predicates(self.plans, s.iri))
-            if self.push_predicates
-            else s
-            for s in self.streams
-        )

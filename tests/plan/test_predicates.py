@@ -108,16 +108,16 @@ STREAM = "".join(
 def test_answers_and_reports_are_the_same(tmp_path, query: str) -> None:
     path = tmp_path / "s.nq"
     path.write_text(STREAM)
-    plan = compile_query(query)
 
-    def run(push: bool) -> tuple[list[object], int, int, list[object]]:
+    def run(*disabled: str) -> tuple[list[object], int, int, list[object]]:
+        plan = compile_query(query, disable=disabled)
         streams = tuple(StreamOptions(iri, (str(path),)) for iri in plan.streams)
         bad: list[object] = []
-        job = Job((plan,), streams, KnowledgeBase.empty(), on_bad=bad.append, push_predicates=push)
+        job = Job((plan,), streams, KnowledgeBase.empty(), on_bad=bad.append)
         answers = list(local.run(job))
         return answers, job.stats.events, job.stats.triples, bad
 
-    with_all = run(False)
+    with_all = run("pushed-predicates")
     assert with_all[0]
-    assert len(with_all[3]) == 7 * len(plan.streams)
-    assert run(True) == with_all
+    assert len(with_all[3]) == 7 * len(compile_query(query).streams)
+    assert run() == with_all

@@ -23,6 +23,7 @@ class Plan:
     name: str
     fingerprint: str
     gpms: tuple[()] = ()
+    streams: tuple[()] = ()
 
 
 def job_of(*plans: Plan, paths: tuple[str, ...] = ("/in",)) -> Job:
