@@ -31,7 +31,7 @@ from spaseq.rdf.vocabulary import GENERATED_AT_TIME
 from spaseq.runtime.answer_rows import ANSWER_DDL, ANSWER_SCHEMA, row_of
 from spaseq.runtime.arrivals import ArrivalSettings
 from spaseq.runtime.binding import bind_streams, check_kbs
-from spaseq.runtime.chaining import reading_order, refuse_chains
+from spaseq.runtime.chaining import reading_order
 from spaseq.runtime.checkpoint import Checkpoint
 from spaseq.runtime.job import Job, LateEvent
 from spaseq.runtime.spark import bounded_output, bounded_solve
@@ -74,7 +74,7 @@ def answers(
 
     Args:
         query: query text, or the path of a query file; several in a list. A stream that one of
-            them registers can be read by the others (not yet if streaming).
+            them registers can be read by the others.
         streams: by the query's name for a stream, or its IRI: a path (file, directory, glob), or
             several. Workers open these paths themselves. Or any DataFrame of events, a row each,
             with columns `stream` (name or IRI; rows of other streams are passed over), `time`
@@ -111,7 +111,6 @@ def answers(
         given = None if frame is None else frame_solutions(frame, solve)
         output = bounded_output(spark, solve, solutions=given)
     else:
-        refuse_chains(job.plans)
         state = Checkpoint.open(Path(checkpoint).absolute(), job, watermark_ms)
         if frame is not None:
             packed = frame_packs(spark, frame, job, state, watermark_ms)

@@ -36,7 +36,7 @@ from spaseq.rdf.readers import StreamOptions, reading_threads, resolve_paths
 from spaseq.rdf.vocabulary import GENERATED_AT_TIME
 from spaseq.runtime.arrivals import MAX_BATCH_BYTES, ArrivalSettings
 from spaseq.runtime.binding import bind_streams, check_kbs, split_assignment, stream_names
-from spaseq.runtime.chaining import reading_order, refuse_chains
+from spaseq.runtime.chaining import reading_order
 from spaseq.runtime.job import Job
 from spaseq.runtime.metrics import metrics_served
 from spaseq.runtime.state_limits import StateLimits
@@ -276,8 +276,6 @@ def run(
         follow, checkpoint, watermark, idle, growing, max_bytes_per_batch, buckets, runtime
     )
     limits = StateLimits(max_state_rows, max_state_bytes)
-    if following is not None:
-        refuse_chains(plans)
     if kb_refresh and not follow:
         raise UsageError("--kb-refresh goes with --follow")
     with ExitStack() as stack:

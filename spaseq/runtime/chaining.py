@@ -107,17 +107,3 @@ def levels(plans: Sequence[QueryPlan]) -> list[list[int]]:
     for reads in sources(plans):
         level.append(1 + max((level[n] for n in reads), default=-1))
     return [[n for n, at in enumerate(level) if at == i] for i in range(max(level, default=-1) + 1)]
-
-
-def refuse_chains(plans: Sequence[QueryPlan]) -> None:
-    """For runs that do not end.
-
-    Raises:
-        UsageError: a query reads the stream of another.
-    """
-    for plan, reads in zip(plans, sources(plans), strict=True):
-        for number in reads:
-            raise UsageError(
-                f"query {plan.title} reads the stream <{plans[number].register}> of query "
-                f"{plans[number].title}: not supported yet where streams are followed"
-            )

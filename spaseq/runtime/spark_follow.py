@@ -25,7 +25,6 @@ from spaseq.algebra.answers import Answer
 from spaseq.errors import InputError, UsageError
 from spaseq.rdf.readers import StreamOptions
 from spaseq.runtime.arrivals import ArrivalLog, ArrivalSettings, present_files
-from spaseq.runtime.chaining import refuse_chains
 from spaseq.runtime.checkpoint import Checkpoint, OutputPositions
 from spaseq.runtime.job import Job, Stats
 from spaseq.runtime.kb_refresh import Refresh, refuse_late
@@ -101,12 +100,10 @@ def follow(
         (number of the query, answer), each query's in the order of LANGUAGE section 3.
 
     Raises:
-        UsageError: the checkpoint belongs to something else, or one query reads the stream that
-            another registers.
+        UsageError: the checkpoint belongs to something else.
         InputError: a stream's directory does not exist.
         RunError: a limit was exceeded, or Spark failed.
     """
-    refuse_chains(job.plans)
     if job.watch is not None:
         refuse_late(job.plans)
     job = replace(job, streams=tuple(_absolute(s) for s in job.streams))

@@ -1,8 +1,8 @@
 """Stage 1 of a followed run on Spark's workers.
 
-To stage 2 (see `spark_state`) travel packs: the solutions of one batch for one (query, bucket) as
+To stage 2 (see `spark_state`) travel packs: the solutions of one batch for one query and bucket as
 Arrow bytes, and marks: a stream's watermark, sent to every bucket with every batch, so that time
-passes everywhere.
+passes everywhere. Queries that read each other's streams are one group, of one bucket.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from spaseq.errors import SpaseqError
 from spaseq.plan.nodes import QueryPlan
 from spaseq.rdf.batches import BadInput, EventBatch, SolutionBatch, SolutionColumns
 from spaseq.rdf.readers import StreamOptions
+from spaseq.runtime.group_stage import group_of, groups
 from spaseq.runtime.job import LateEvent, Stats
 from spaseq.runtime.spark_rows import SideRows, buckets, rows
 from spaseq.runtime.spark_solve import Solver, StoredKnowledge
@@ -26,15 +27,18 @@ from spaseq.runtime.stream_clock import late_events
 
 PACKED = pa.schema(
     [
-        ("query", pa.int32()),
+        ("query", pa.int32()),  # the first of the group's
         ("bucket", pa.int32()),
-        ("stream", pa.int32()),  # of a mark, as the plan counts it; -1 for a pack
+        ("reader", pa.int32()),  # of a pack: the query that it is for
+        ("stream", pa.int32()),  # of a mark, as the group counts it; -1 for a pack
         ("time", pa.int64()),  # of a mark: the watermark, ms, or NEVER
         ("order", pa.string()),
         ("payload", pa.binary()),
     ]
 )
-PACKED_DDL = "query int, bucket int, stream int, time bigint, `order` string, payload binary"
+PACKED_DDL = (
+    "query int, bucket int, reader int, stream int, time bigint, `order` string, payload binary"
+)
 
 NEVER = -(2**63) + 1
 """The watermark of a stream that has had no event yet."""
@@ -91,7 +95,7 @@ class FollowSolve:
         knowledge = self.knowledge.named(work.knowledge)
         solver = Solver(self.plans, options.iri, knowledge, stats, on_bad)
         for query, solutions in solver.solve(in_time()):
-            yield from packed(query, self.plans[query], solutions, self.buckets)
+            yield from packed(self.plans, query, solutions, self.buckets)
 
     def _marks(self, standing: Standing) -> Iterator[pa.RecordBatch]:
         iri = self.streams[standing.stream].iri
@@ -101,26 +105,36 @@ class FollowSolve:
 
 
 def packed(
-    query: int, plan: QueryPlan, solutions: SolutionBatch, count: int
+    plans: Sequence[QueryPlan], query: int, solutions: SolutionBatch, count: int
 ) -> Iterator[pa.RecordBatch]:
     """Solutions of a query as rows of `PACKED`, one for each of its buckets that has any."""
-    bucket = buckets(solutions, plan.key, count)
+    plan, group = plans[query], group_of(plans, query)
+    bucket = buckets(solutions, group.key(plans), count)
     for b in np.unique(bucket).tolist():
         mine = solutions.take(np.flatnonzero(bucket == b))
         payload = pack(mine, plan.columns)
-        yield rows(PACKED, 1, query=query, bucket=b, stream=-1, time=0, payload=payload)
+        whose = {"query": group.numbers[0], "bucket": b, "reader": query}
+        yield rows(PACKED, 1, **whose, stream=-1, time=0, payload=payload)
 
 
 def marks(
     plans: Sequence[QueryPlan], iri: str, watermark: int | None, count: int
 ) -> Iterator[pa.RecordBatch]:
-    """A stream's watermark (ms) for every bucket of every query that reads it."""
+    """A stream's watermark (ms) for every bucket of every group of queries that reads it."""
     mark = NEVER if watermark is None else watermark
-    for query, plan in enumerate(plans):
-        if iri in plan.streams:
-            n = 1 if plan.key is None else count
-            stream, bucket = plan.streams.index(iri), np.arange(n, dtype=np.int32)
-            yield rows(PACKED, n, query=query, bucket=bucket, stream=stream, time=mark)
+    for group in groups(plans):
+        if iri in group.streams:
+            n = 1 if group.key(plans) is None else count
+            stream, bucket = group.streams.index(iri), np.arange(n, dtype=np.int32)
+            yield rows(
+                PACKED,
+                n,
+                query=group.numbers[0],
+                bucket=bucket,
+                reader=-1,
+                stream=stream,
+                time=mark,
+            )
 
 
 def pack(solutions: SolutionBatch, columns: SolutionColumns) -> bytes:

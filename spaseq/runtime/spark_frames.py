@@ -162,7 +162,7 @@ class FrameClock(StatefulProcessor):  # type: ignore[misc]
         events = events.take(np.flatnonzero(lateness == 0))
         solver = Solver(self.plans, iri, self.knowledge, stats, found.append)
         for query, solutions in solver.solve(iter([events])):
-            yield from packed(query, self.plans[query], solutions, self.buckets)
+            yield from packed(self.plans, query, solutions, self.buckets)
         yield from marks(self.plans, iri, clock.watermark, self.buckets)
         stats.bad, stats.late = len(found), len(late)
         stats.watermarks = {iri: clock.watermark}

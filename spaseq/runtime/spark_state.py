@@ -12,24 +12,27 @@ import pickle
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
 import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from spaseq.algebra.answers import Answer
-from spaseq.engine import SequenceStage
 from spaseq.errors import RunError, SpaseqError
+from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.nodes import QueryPlan
 from spaseq.rdf.batches import BadInput, SolutionBatch
+from spaseq.runtime.group_stage import Group, GroupStage, group_of
 from spaseq.runtime.job import Stats
 from spaseq.runtime.spark_follow_stages import NEVER, PACKED, unpack
 from spaseq.runtime.spark_rows import OUTPUT, SIDE, SideRows, answer_rows
 from spaseq.runtime.spark_solve import StoredKnowledge
 from spaseq.runtime.state_limits import StateLimits
 
-STATE_FORMAT = 1
-"""Version of what is in the state store; a snapshot in it has one of its own."""
+STATE_FORMAT = 2
+"""Version of what is in the state store; a snapshot in it has one of its own. Format 1 is read, and
+goes on as this one."""
 
 META_DDL = (
     "format int, version bigint, first bigint, snapshot_chunks int, snapshot_bytes bigint,"
@@ -53,11 +56,10 @@ GroupKey: TypeAlias = tuple[str, int, int]
 class Meta:
     """What is known of a bucket: `version` batches have come to it, those from `first` in the log.
 
-    `marks` are the watermarks (ms) of the query's streams.
+    `marks` are the watermarks (ms) of the group's streams.
     """
 
     marks: list[int]
-    format: int = STATE_FORMAT
     version: int = 0
     first: int = 1
     snapshot_chunks: int = 0
@@ -72,7 +74,7 @@ class Meta:
     def row(self) -> tuple[Any, ...]:
         """In the order of `META_DDL`."""
         return (
-            self.format,
+            STATE_FORMAT,
             self.version,
             self.first,
             self.snapshot_chunks,
@@ -85,36 +87,45 @@ class Meta:
     def of(cls, row: tuple[Any, ...]) -> Meta:
         """The inverse of `row`; RunError if another version of the package wrote it otherwise."""
         form, version, first, chunks, snapshot_bytes, log_bytes, marks = row
-        if form != STATE_FORMAT:
-            raise RunError(f"state format {form} cannot be read; this version reads {STATE_FORMAT}")
-        return cls(list(marks), form, version, first, chunks, snapshot_bytes, log_bytes)
+        if not 1 <= form <= STATE_FORMAT:
+            raise RunError(
+                f"state format {form} cannot be read; this version reads 1 to {STATE_FORMAT}"
+            )
+        return cls(list(marks), version, first, chunks, snapshot_bytes, log_bytes)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a batch brings to a bucket: packs of solutions, and how far time has come (ms)."""
+    """What a batch brings to a bucket: packs of solutions, each with the query it is for, and how
+    far time has come (ms) in each stream of the group."""
 
-    watermark: int
-    packs: tuple[bytes, ...]
+    times: tuple[int, ...]
+    packs: tuple[tuple[int, bytes], ...]
 
-    def apply(self, stage: SequenceStage, plan: QueryPlan) -> list[Answer]:
-        """Work it off."""
-        for pack in self.packs:
-            stage.push(unpack(pack, plan.columns))
-        return stage.advance(self.watermark)
+    def apply(self, stage: GroupStage) -> list[tuple[int, list[Answer]]]:
+        """Work it off: the answers by query."""
+        for query, pack in self.packs:
+            stage.push(query, unpack(pack, stage.plans[query].columns))
+        return stage.advance(dict(zip(stage.group.streams, self.times, strict=True)))
 
     def data(self) -> bytes:
         """The entry as bytes, in a form that does not depend on this class."""
-        return pickle.dumps((self.watermark, self.packs), protocol=5)
+        return pickle.dumps((self.times, self.packs), protocol=5)
 
     @classmethod
-    def of(cls, data: bytes) -> Entry:
-        """The inverse of `data`."""
-        return cls(*pickle.loads(data))
+    def of(cls, data: bytes, group: Group) -> Entry:
+        """The inverse of `data`; what format 1 wrote, too."""
+        times, packs = pickle.loads(data)
+        if isinstance(times, int):  # format 1: a query alone, and one time for all its streams
+            times = (times,) * len(group.streams)
+            packs = tuple((group.numbers[0], pack) for pack in packs)
+        return cls(times, packs)
 
-    def solutions(self, plan: QueryPlan) -> SolutionBatch:
-        """All solutions that came."""
-        return SolutionBatch.concat([unpack(p, plan.columns) for p in self.packs], plan.columns)
+    def solutions(self, query: int, stage: GroupStage) -> SolutionBatch:
+        """All solutions of a query that came."""
+        columns = stage.plans[query].columns
+        own = [unpack(pack, columns) for reader, pack in self.packs if reader == query]
+        return SolutionBatch.concat(own, columns)
 
 
 @dataclass(slots=True)
@@ -122,7 +133,7 @@ class Warm:
     """A stage that this worker has, and how many batches it has seen."""
 
     version: int
-    stage: SequenceStage
+    stage: GroupStage
     bad: list[BadInput]  # what endpoints did not answer the stage
 
 
@@ -130,7 +141,8 @@ class Warm:
 class BucketState:
     """The state of one bucket: `meta` is a value state, `chunks` a map state of Spark's."""
 
-    plan: QueryPlan
+    plans: Sequence[QueryPlan]
+    group: Group
     meta: Any
     chunks: Any
     limit_per_event: int | None = None
@@ -140,7 +152,7 @@ class BucketState:
         """Where the bucket stands, and a stage that stands there, made of `warm` if possible."""
         known = self.meta.get() if self.meta.exists() else None
         if known is None:
-            marks = [NEVER] * len(self.plan.streams)
+            marks = [NEVER] * len(self.group.streams)
             return Meta(marks), self._fresh(0)
         meta = Meta.of(known)
         if warm is None or not meta.first - 1 <= warm.version <= meta.version:
@@ -149,12 +161,19 @@ class BucketState:
                 numbers = range(meta.snapshot_chunks)
                 warm.stage.restore(b"".join(self._read(_SNAPSHOT, n) for n in numbers))
         for number in range(warm.version + 1, meta.version + 1):
-            Entry.of(self._read(_LOG, number)).apply(warm.stage, self.plan)
+            Entry.of(self._read(_LOG, number), self.group).apply(warm.stage)
             warm.version = number
         warm.bad.clear()  # it has been reported
         return meta, warm
 
-    def append(self, meta: Meta, entry: Entry, stage: SequenceStage) -> None:
+    def times(self, meta: Meta) -> tuple[int, ...]:
+        """After what times nothing has been worked off yet, by stream of the group."""
+        marks = meta.marks
+        if len(self.group.numbers) == 1:  # the stream that is behind is all that counts
+            marks = [min(marks)] * len(marks)
+        return tuple(max(mark - 1, NEVER) for mark in marks)
+
+    def append(self, meta: Meta, entry: Entry, stage: GroupStage) -> None:
         """Keep what a batch brought; `stage` has worked it off."""
         data = entry.data()
         meta.version += 1
@@ -179,15 +198,15 @@ class BucketState:
         meta.first, meta.log_bytes = meta.version + 1, 0
 
     def _fresh(self, version: int) -> Warm:
-        knowledge = None if self.knowledge is None else self.knowledge.open()
+        knowledge = KnowledgeBase.empty() if self.knowledge is None else self.knowledge.open()
         bad: list[BadInput] = []
-        stage = SequenceStage(self.plan, self.limit_per_event, knowledge, bad.append)
+        stage = GroupStage(self.plans, self.group, knowledge, self.limit_per_event, bad.append)
         return Warm(version, stage, bad)
 
     def _read(self, kind: int, number: int) -> bytes:
         found = self.chunks.getValue((kind, number))
         if found is None:
-            raise RunError(f"the state of query {self.plan.name} lacks a part")
+            raise RunError(f"the state of {self.group.title(self.plans)} lacks a part")
         return bytes(found[0])
 
     def _write(self, kind: int, number: int, data: bytes) -> None:
@@ -198,8 +217,9 @@ class BucketState:
 class FollowSequence(StatefulProcessor):  # type: ignore[misc]
     """For `transformWithStateInPandas` on groups of (query, bucket): rows of `PACKED` to `OUTPUT`.
 
-    A group is called with every batch, because every batch brings it marks of its streams.
-    `checkpoint` is the checkpoint's id.
+    Such a group is called with every batch, because every batch brings it marks of its streams; its
+    query stands for all that it is in one `group_stage.Group` with. `checkpoint` is the
+    checkpoint's id.
     """
 
     plans: tuple[QueryPlan, ...]
@@ -227,21 +247,22 @@ class FollowSequence(StatefulProcessor):  # type: ignore[misc]
             yield from (frame[OUTPUT.names] for frame in rows)
             return
         side = SideRows(PACKED, 2**31 + bucket)
-        group = self.checkpoint, query, bucket
+        warm_key = self.checkpoint, query, bucket
+        group, own = group_of(self.plans, query), (self._meta, self._chunks)
         state = BucketState(
-            self.plans[query], self._meta, self._chunks, self.limit_per_event, self.knowledge
+            self.plans, group, *own, limit_per_event=self.limit_per_event, knowledge=self.knowledge
         )
         try:
             # What fails half-way must not be used again, so it is taken out meanwhile.
-            meta, warm = state.load(self.warm.pop(group, None))
-            yield from self._advance((query, bucket), rows, state, meta, warm, side)
-            self.warm[group] = warm
+            meta, warm = state.load(self.warm.pop(warm_key, None))
+            yield from self._advance(bucket, rows, state, meta, warm, side)
+            self.warm[warm_key] = warm
         except SpaseqError as error:
             yield side.batch([error]).to_pandas()[OUTPUT.names]
 
     def _advance(
         self,
-        key: tuple[int, int],
+        bucket: int,
         rows: Iterator[pd.DataFrame],
         state: BucketState,
         meta: Meta,
@@ -249,38 +270,43 @@ class FollowSequence(StatefulProcessor):  # type: ignore[misc]
         side: SideRows,
     ) -> Iterator[pd.DataFrame]:
         start = time.perf_counter()
-        stage, plan, withheld = warm.stage, state.plan, warm.stage.withheld
-        before = list(meta.marks)
+        stage, withheld = warm.stage, warm.stage.withheld
+        before, marks_before = state.times(meta), list(meta.marks)
         packs = _packs(rows, meta.marks)
-        watermark = min(meta.marks)
-        answers: list[Answer] = []
-        if packs or watermark != min(before):
-            entry = Entry(max(watermark - 1, NEVER), packs)
-            answers = entry.apply(stage, plan)
+        entry = Entry(state.times(meta), packs)
+        stats = Stats()
+        if packs or entry.times != before:
+            found = entry.apply(stage)
             state.append(meta, entry, stage)
-            rows_now = stage.live_runs()
-            self.limits.check(plan, key[1], rows_now, meta.size, lambda: entry.solutions(plan))
+            for query, runs in stage.live_runs().items():
+                plan, came = stage.plans[query], partial(entry.solutions, query, stage)
+                self.limits.check(plan, bucket, runs, meta.size, came)
             warm.version = meta.version
-        elif meta.marks != before:
+            for query, answers in found:
+                if answers:
+                    yield answer_rows(query, answers).to_pandas()
+                stats.matches += len(answers)
+        elif meta.marks != marks_before:
             state.meta.update(meta.row())
-        if answers:
-            yield answer_rows(key[0], answers).to_pandas()
         bad, warm.bad[:] = list(warm.bad), []
-        stats = Stats(matches=len(answers), withheld=stage.withheld - withheld, bad=len(bad))
-        stats.live_runs[plan.name] = stage.live_runs()
-        stats.state_bytes[plan.name] = meta.size
+        stats.bad, stats.withheld = len(bad), stage.withheld - withheld
+        for query, runs in stage.live_runs().items():
+            stats.live_runs[self.plans[query].name] = runs
+        stats.state_bytes[state.group.title(self.plans)] = meta.size
         stats.add("sequence", time.perf_counter() - start)
         yield side.batch([*bad, stats]).to_pandas()[OUTPUT.names]
 
 
-def _packs(rows: Iterator[pd.DataFrame], marks: list[int]) -> tuple[bytes, ...]:
-    """The packs of a group; the marks are moved on."""
+def _packs(rows: Iterator[pd.DataFrame], marks: list[int]) -> tuple[tuple[int, bytes], ...]:
+    """The packs of a group, each with its query; the marks are moved on."""
     packs = []
     for frame in rows:
-        columns: Sequence[list[Any]] = [frame[c].tolist() for c in ("stream", "time", "payload")]
-        for stream, mark, payload in zip(*columns, strict=True):
+        columns: Sequence[list[Any]] = [
+            frame[c].tolist() for c in ("reader", "stream", "time", "payload")
+        ]
+        for reader, stream, mark, payload in zip(*columns, strict=True):
             if stream < 0:
-                packs.append(bytes(payload))
+                packs.append((int(reader), bytes(payload)))
             else:
                 marks[stream] = max(marks[stream], mark)
     return tuple(packs)

@@ -77,15 +77,6 @@ def test_what_makes_no_sense_is_told_at_the_start(
     assert out == ""
 
 
-def test_following_does_not_know_chains_yet(
-    files: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    follow = ["--follow", "--checkpoint", "state", "--stream", "S=."]
-    assert spaseq("run", "double.rq", "falls.rq", *follow) == 2
-    assert "not supported yet" in capsys.readouterr().err
-    assert not (files / "state").exists()
-
-
 @pytest.mark.parametrize(
     ("text", "code", "marked"),
     [

@@ -15,7 +15,6 @@ from spaseq.runtime.chaining import (
     RegisteredStream,
     levels,
     reading_order,
-    refuse_chains,
     sources,
 )
 
@@ -120,12 +119,6 @@ def test_a_name_that_one_query_has_for_a_registered_stream_is_free_in_another() 
     plans = [query("maker", "R", "A"), reader]
     assert stream_names(plans) == {"R": "http://e/R", "http://e/R": "http://e/R"}
     assert bind_streams(plans, {"R": 1}) == {"http://e/R": 1}
-
-
-def test_following_refuses_chains() -> None:
-    refuse_chains([query("maker", "R", "A"), query("other", "R")])
-    with pytest.raises(UsageError, match="not supported yet"):
-        refuse_chains([query("maker", "R", "A"), query("reader", "A")])
 
 
 def test_ties_are_numbered_by_the_order_of_answers() -> None:

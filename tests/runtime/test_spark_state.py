@@ -22,6 +22,7 @@ from spaseq.plan.nodes import QueryPlan
 from spaseq.rdf.events import batch_from_events
 from spaseq.rdf.instants import InstantCounter
 from spaseq.runtime import spark_state
+from spaseq.runtime.group_stage import groups
 from spaseq.runtime.spark_follow_stages import pack
 from spaseq.runtime.spark_state import STATE_FORMAT, BucketState, Entry, Warm
 from spaseq.runtime.state_limits import StateLimits
@@ -82,8 +83,21 @@ def entries(plan: QueryPlan, sizes: Sequence[int], later_ms: int = 0) -> Iterato
         ]
         solutions = matcher.match(batch_from_events(IRIS[0], events, counter))
         halves = np.array_split(np.arange(len(solutions)), 2)
-        packs = tuple(pack(solutions.take(half), plan.columns) for half in halves if len(half))
-        yield Entry(some[-1][0] + later_ms - 1 if some else 0, packs)
+        some_rows = [solutions.take(half) for half in halves if len(half)]
+        time = some[-1][0] + later_ms - 1 if some else 0
+        yield Entry(
+            (time,) * len(plan.streams), tuple((0, pack(rows, plan.columns)) for rows in some_rows)
+        )
+
+
+def bucket(plan: QueryPlan, meta: FakeValue, chunks: FakeMap) -> BucketState:
+    """The state of a query that is alone."""
+    return BucketState([plan], groups([plan])[0], meta, chunks)
+
+
+def applied(entry: Entry, warm: Warm) -> list[Answer]:
+    ((_, answers),) = entry.apply(warm.stage)
+    return answers
 
 
 def in_process(plan: QueryPlan) -> list[Answer]:
@@ -124,9 +138,9 @@ def test_any_worker_goes_on_where_the_others_stopped(
         number = data.draw(st.integers(0, 2))
         if data.draw(st.booleans()) and data.draw(st.booleans()):
             workers[number] = None  # it was killed
-        state = BucketState(plan, meta, chunks)
+        state = bucket(plan, meta, chunks)
         known, warm = state.load(workers[number])
-        found += entry.apply(warm.stage, plan)
+        found += applied(entry, warm)
         state.append(known, entry, warm.stage)
         warm.version = known.version
         workers[number] = warm
@@ -140,18 +154,18 @@ def test_a_worker_that_is_ahead_of_the_state_starts_anew() -> None:
     plan = PLANS["keyed"]
     meta, chunks = FakeValue(), FakeMap()
     first, second = entries(plan, [20, 20])
-    state = BucketState(plan, meta, chunks)
+    state = bucket(plan, meta, chunks)
     known, warm = state.load(None)
-    first.apply(warm.stage, plan)
+    applied(first, warm)
     state.append(known, first, warm.stage)
     before = meta.value, dict(chunks.values)
-    once = second.apply(warm.stage, plan)
+    once = applied(second, warm)
     state.append(known, second, warm.stage)
     warm.version = known.version
     meta.value, chunks.values = before  # the batch failed elsewhere and is run again
     known, warm = state.load(warm)
     assert (known.version, warm.version) == (1, 1)
-    assert second.apply(warm.stage, plan) == once
+    assert applied(second, warm) == once
 
 
 def test_a_batch_writes_what_it_brought_however_much_there_is(
@@ -160,11 +174,11 @@ def test_a_batch_writes_what_it_brought_however_much_there_is(
     monkeypatch.setattr(spark_state, "LOG_ENTRIES", 1000)
     plan = PLANS["keyed"]
     meta, chunks = FakeValue(), FakeMap()
-    state, warm = BucketState(plan, meta, chunks), None
+    state, warm = bucket(plan, meta, chunks), None
     written = []
     for entry in entries(plan, [1] * len(EVENTS)):
         known, warm = state.load(warm)
-        entry.apply(warm.stage, plan)
+        applied(entry, warm)
         before = chunks.written
         state.append(known, entry, warm.stage)
         written.append(chunks.written - before)
@@ -176,12 +190,12 @@ def test_a_batch_writes_what_it_brought_however_much_there_is(
 def test_what_the_window_has_passed_is_dropped() -> None:
     plan = PLANS["keyed"]
     meta, chunks = FakeValue(), FakeMap()
-    state, sizes = BucketState(plan, meta, chunks), []
+    state, sizes = bucket(plan, meta, chunks), []
     warm = None
     for cycle in range(40):
         for entry in entries(plan, [3] * 20, later_ms=cycle * 600_000):
             known, warm = state.load(warm)
-            entry.apply(warm.stage, plan)
+            applied(entry, warm)
             state.append(known, entry, warm.stage)
             warm.version = known.version
         sizes.append(len(warm.stage.snapshot()))
@@ -192,13 +206,13 @@ def test_a_state_of_another_format_is_refused() -> None:
     meta = FakeValue()
     meta.value = (99, 0, 1, 0, 0, 0, [0, 0])
     with pytest.raises(RunError, match="state format 99"):
-        BucketState(PLANS["keyed"], meta, FakeMap()).load(None)
+        bucket(PLANS["keyed"], meta, FakeMap()).load(None)
 
 
 def test_a_state_beyond_its_limit_names_query_key_and_step() -> None:
     plan = PLANS["keyed"]
     *_, entry = entries(plan, [30])
-    recent = entry.solutions(plan)
+    recent = entry.solutions(0, bucket(plan, FakeValue(), FakeMap()).load(None)[1].stage)
     StateLimits(rows=30, bytes=100).check(plan, 3, 30, 100, lambda: recent)
     for limits, text in (
         (StateLimits(rows=29), "30 partial matches in one bucket .3., more than the limit of 29"),
@@ -219,10 +233,10 @@ STORED = Path(__file__).parent / "state"
 def written(plan: QueryPlan) -> dict[str, Any]:
     """The state after the first forty events, as JSON can hold it."""
     meta, chunks = FakeValue(), FakeMap()
-    state, warm = BucketState(plan, meta, chunks), None
+    state, warm = bucket(plan, meta, chunks), None
     for entry in entries(plan, [20, 20]):
         known, warm = state.load(warm)
-        entry.apply(warm.stage, plan)
+        applied(entry, warm)
         state.append(known, entry, warm.stage)
         warm.version = known.version
     parts = [[*key, base64.b64encode(v).decode()] for key, (v,) in chunks.values.items()]
@@ -242,10 +256,11 @@ def test_a_run_goes_on_from_the_state_of_an_older_version(path: Path, name: str)
     meta.value = tuple(stored["meta"])
     for kind, number, data in stored["chunks"]:
         chunks.values[kind, number] = (base64.b64decode(data),)
-    found: list[Answer] = []
-    *_, rest = entries(plan, [20, 20, 20])
-    _, warm = BucketState(plan, meta, chunks).load(None)
-    found += rest.apply(warm.stage, plan)
+    state, found = bucket(plan, meta, chunks), list[Answer]()
+    for entry in list(entries(plan, [20, 20, 10, 10]))[2:]:
+        known, warm = state.load(None)
+        found += applied(entry, warm)
+        state.append(known, entry, warm.stage)
     done = EVENTS[39][0] - 1
     assert found == [a for a in in_process(plan) if a.end[0] > done]
     assert found
