@@ -12,6 +12,7 @@ from spaseq.plan.nodes import QueryPlan
 from spaseq.rdf.batches import BadInput
 from spaseq.runtime.arrivals import ArrivalLog
 from spaseq.runtime.binding import check_kbs
+from spaseq.runtime.chaining import registered
 from spaseq.runtime.checkpoint import Checkpoint
 from spaseq.runtime.job import Job
 from spaseq.runtime.spark import KB_FILE, store_knowledge
@@ -23,7 +24,15 @@ def refuse_late(plans: tuple[QueryPlan, ...]) -> None:
     Raises:
         UsageError: a graph pattern is evaluated in stage 2, which keeps the first one.
     """
+    made = registered(plans)
     for plan in plans:
+        for iri in plan.streams:
+            if iri in made and plan.kbs:
+                raise UsageError(
+                    f"--kb-refresh: query {plan.title} names a knowledge base and reads <{iri}>, "
+                    f"which {plans[made[iri]].title} registers; a changed knowledge base does not "
+                    "reach the events of registered streams yet"
+                )
         for gpm in plan.gpms:
             if gpm.late is not None:
                 raise UsageError(
