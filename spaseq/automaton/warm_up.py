@@ -44,8 +44,8 @@ def steps() -> Iterator[str]:
     yield "moved_blocks"
     compact.idle(0)
     yield "living"
-    passed = np.zeros((1, 2), np.int64)
-    positions(ones, times, ones, ones, passed, *(np.zeros(1, np.int64) for _ in range(3)))
+    seen, ordinal, before, after = (np.zeros(1, np.int64) for _ in range(4))
+    positions(ones, times, ones, ones, seen, np.zeros((1, 2), np.int64), ordinal, before, after)
     yield "positions"
 
 

@@ -28,7 +28,7 @@ from spaseq.runtime.spark_rows import (
     solution_schema,
     widest,
 )
-from spaseq.runtime.works import Work, read_work
+from spaseq.runtime.works import Work, paths_from, read_work
 
 _PROGRESS_SECONDS = 0.5
 
@@ -52,17 +52,17 @@ class StoredKnowledge:
 
     def open(self) -> KnowledgeBase:
         """The KB; what is in the file is one object per worker process."""
-        opened = _opened(self._place(), self.name)
+        opened = _opened(self.located().path, self.name)
         known = dict(self.endpoints)
         return replace(opened, endpoints=known, addresses=known, services=self.services)
 
-    def _place(self) -> str:
+    def located(self) -> StoredKnowledge:
+        """The same where this worker has the file, wherever it may go from here."""
         if not self.shipped:
-            return self.path
+            return self
         from pyspark import SparkFiles
 
-        place: str = SparkFiles.get(self.path)
-        return place
+        return replace(self, path=os.path.abspath(SparkFiles.get(self.path)), shipped=False)
 
 
 @lru_cache(maxsize=2)
@@ -132,11 +132,11 @@ class BoundedSolve:
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """For `mapInArrow`: rows of `WORK_DDL` to rows of `schema`."""
-        if os.path.isdir(self.directory):
-            os.chdir(self.directory)
-        for batch in batches:
-            for work in batch.column("work").to_pylist():
-                yield from self._work(pickle.loads(work))
+        located = replace(self, knowledge=self.knowledge.located())
+        with paths_from(self.directory):
+            for batch in batches:
+                for work in batch.column("work").to_pylist():
+                    yield from located._work(pickle.loads(work))
 
     def _work(self, work: Work) -> Iterator[pa.RecordBatch]:
         side = SideRows(self.schema, work.number)

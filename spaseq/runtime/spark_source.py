@@ -43,7 +43,7 @@ from spaseq.rdf.vocabulary import GENERATED_AT_TIME
 from spaseq.runtime.arrivals import ArrivalLog, Arrivals, ArrivalSettings, Bounds, Taken
 from spaseq.runtime.durations import milliseconds
 from spaseq.runtime.stream_clock import StreamClock
-from spaseq.runtime.works import RANGE_BYTES, Work, bounded_works, read_work
+from spaseq.runtime.works import RANGE_BYTES, Work, bounded_works, paths_from, read_work
 
 EVENT_DDL = "stream string, time timestamp, k int, event string, graph string, late_ms bigint"
 WORK_DDL = "stream int, work binary"
@@ -266,9 +266,8 @@ class RdfReader(_Reading, DataSourceReader):  # type: ignore[misc]
 
     def partitions(self) -> Sequence[InputPartition]:
         options = self._options
-        if options.directory is not None and os.path.isdir(options.directory):
-            os.chdir(options.directory)
-        works = bounded_works(options.streams, options.settings.range_bytes)
+        with paths_from(options.directory):
+            works = bounded_works(options.streams, options.settings.range_bytes)
         return [_Partition((work,)) for work in works]
 
 

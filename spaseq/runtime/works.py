@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import AbstractContextManager, chdir, nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
@@ -29,6 +30,15 @@ RANGE_BYTES = 32 * 2**20
 """About how many bytes one task reads."""
 
 _AHEAD = 4  # ranges that are surveyed at a time, per thread
+
+
+def paths_from(directory: str | None) -> AbstractContextManager[object]:
+    """Where relative paths start from `directory`, if this machine has it.
+
+    Spark keeps worker processes for later tasks, and names the files that it ships relative to
+    where an executor started: a worker goes back there.
+    """
+    return nullcontext() if directory is None or not os.path.isdir(directory) else chdir(directory)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from spaseq.algebra.answers import Answer
 from spaseq.automaton.evaluators import emission
 from spaseq.errors import QueryError
 from spaseq.plan.nodes import QueryPlan
-from tests.automaton.cases import Case, cases, plans, run
+from tests.automaton.cases import Case, Event, cases, plans, query, run
 
 _EXAMPLES = int(os.environ.get("SPASEQ_AGREEMENT_EXAMPLES", "100"))
 _SETTINGS = settings(
@@ -33,6 +33,23 @@ def able(case: Case) -> tuple[list[Answer], dict[str, QueryPlan]]:
     expected, _ = run(found.pop("registers"), case.events)
     assume(found)
     return expected, found
+
+
+def test_events_of_one_instant_count_once_however_their_solutions_join() -> None:
+    """`WITHIN 5 EVENTS` over two streams, where the solutions of one event have different keys."""
+    first, second = "<e0>", "<e1>"
+    events = (
+        Event(1000, 0, 1, {"A": [{"a": first}, {"a": second}]}),
+        Event(1000, 0, 0, {"A": [{"a": first}, {"a": second}]}),
+        Event(2000, 0, 0),
+        Event(3000, 0, 1, {"A": [{"a": first}]}),
+        Event(3000, 0, 0, {"A": [{"a": second}]}),
+    )
+    found = plans(query("A: A", {"A": "?a :is []"}, "5 EVENTS"))
+    expected, _ = run(found.pop("registers"), events)
+    assert len(expected) == 4
+    for plan in found.values():
+        assert run(plan, events)[0] == expected
 
 
 @_SETTINGS

@@ -99,7 +99,9 @@ class Frame:
         if self._counts:
             self._grow(self.partitions.bound)
             ordinal, before, after = (np.empty(len(time), np.int64) for _ in range(3))
-            positions(part, time, k, solutions.stream, self.passed, ordinal, before, after)
+            stream = solutions.stream
+            seen = np.empty(stream.max(initial=-1) + 1, np.int64)
+            positions(part, time, k, stream, seen, self.passed, ordinal, before, after)
             if isinstance(self._window, Counted):
                 start, reach = before, after
         lowest = self._window.earliest(reach)
