@@ -186,3 +186,41 @@ def _timed(steps: Iterator[str]) -> Iterator[Warmed]:
         now = time.perf_counter()
         yield Warmed(name, now - at)
         at = time.perf_counter()
+
+
+def compiled() -> Iterator[tuple[str, Path]]:
+    """The files of all compiled kernels that are kept here, with their names for `adopt`."""
+    for package, place in _places():
+        for file in sorted(place.glob("*.nb[ci]")):
+            yield f"{package}/{file.name}", file
+
+
+def adopt(directory: Path) -> None:
+    """Keep kernels that were compiled elsewhere, in files of a directory as `compiled` names them.
+
+    They are used where Python, numba and the processor are the same; numba's index of a kernel,
+    which is copied after what it points to, tells them apart. Kernels kept here already stay.
+    """
+    for package, place in _places():
+        for index in sorted((directory / package).glob("*.nbi")):
+            if not (place / index.name).exists():
+                for file in (*index.parent.glob(f"{index.stem}.*.nbc"), index):
+                    _appear(file, place / file.name)
+
+
+def _places() -> list[tuple[str, Path]]:
+    """(package, the directory of its compiled kernels) of every package that has kernels."""
+    for name in WARM_UPS:
+        import_module(name)
+    own = [k for k in KERNELS if k.py_func.__module__.startswith(f"{__package__}.")]
+    return sorted(
+        {(k.py_func.__module__.rpartition(".")[0], Path(k.stats.cache_path)) for k in own}
+    )
+
+
+def _appear(source: Path, target: Path) -> None:
+    """Copy a file so that nobody sees half of it."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = target.with_name(f".{target.name}.{os.getpid()}")
+    shutil.copyfile(source, unfinished)
+    unfinished.replace(target)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -103,3 +104,39 @@ def test_warming_makes_all_kernels_ready_as_they_are_used(tmp_path: Path) -> Non
     read(write(tmp_path / "s.nq", f"<a:s> <a:p> <a:o> <a:g> .\n{stamp}wrong\n"), threads=2)
     read(write(tmp_path / "s.nt", stamp * 3), triples_per_event=2, predicates=())
     assert {k.py_func.__name__: len(k.signatures) for k in own} == ready
+
+
+SEARCH = """
+from pathlib import Path
+import shutil, sys
+from spaseq import kernels_cache as k
+from spaseq.kb.kernels.search import find_sorted
+from spaseq.kb import warm_up
+shipped = Path(sys.argv[1])
+if shipped.exists():
+    k.adopt(shipped)
+list(warm_up.steps())
+for name, file in k.compiled():
+    (shipped / name).parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(file, shipped / name)
+print(sum(find_sorted.stats.cache_hits.values()), sum(find_sorted.stats.cache_misses.values()))
+"""
+
+
+def test_kernels_that_were_compiled_elsewhere_are_used(tmp_path: Path) -> None:
+    """The package is in another place, and the cache is empty but for them."""
+    said = []
+    for place in ("here", "there"):
+        copy = tmp_path / place / "spaseq"
+        shutil.copytree(kernels_cache._PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        env = os.environ | {"PYTHONPATH": str(copy.parent)}
+        env["NUMBA_CACHE_DIR"] = str(tmp_path / place / "cache")
+        run = subprocess.run(
+            [sys.executable, "-c", SEARCH, str(tmp_path / "shipped")],
+            env=env,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        said.append(run.stdout.strip())
+    assert said == ["0 1", "1 0"]

@@ -1,10 +1,15 @@
-"""The package as an archive, for executors on machines where it is not installed."""
+"""The package as an archive, for executors on machines where it is not installed.
+
+Compiled kernels go with it, so that executors on machines like this one need not compile them.
+"""
 
 from __future__ import annotations
 
 import zipfile
 from hashlib import blake2b
 from pathlib import Path
+
+from spaseq.kernels_cache import compiled
 
 PACKAGE = Path(__file__).absolute().parents[1]
 
@@ -14,9 +19,12 @@ SHIPPED = "SPASEQ_SHIPPED"
 ARCHIVE_NAME = "spaseq-package"
 """The directory in which executors find the unpacked archive."""
 
+KERNELS_NAME = "compiled_kernels"
+"""The directory within the shipped package that has compiled kernels."""
+
 
 def package_archive(directory: Path) -> tuple[Path, str]:
-    """A zip file of the package's sources in a directory, and its digest."""
+    """A zip file of the package in a directory, and the digest of its sources."""
     files = sorted(p for p in PACKAGE.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
     digest = blake2b(digest_size=8)
     path = directory / "spaseq-package.zip"
@@ -26,4 +34,6 @@ def package_archive(directory: Path) -> tuple[Path, str]:
             data = file.read_bytes()
             digest.update(name.encode() + b"\0" + data)
             archive.writestr(name, data)
+        for name, file in compiled():
+            archive.write(file, f"{PACKAGE.name}/{KERNELS_NAME}/{name}")
     return path, digest.hexdigest()

@@ -4,7 +4,8 @@ Without it every worker imports numpy, pandas, Arrow and this package anew, half
 
 On a cluster the package may have been shipped with the application, into a directory that lasts as
 long as an executor. It is then moved to one that stays, because that is where the compiled kernels
-are found again by the next executor, and started from there.
+are found again by the next executor, and started from there. The kernels that came with it are put
+where they would be if they had been compiled here.
 """
 
 from __future__ import annotations
@@ -15,18 +16,21 @@ import sys
 import tempfile
 from pathlib import Path
 
-SHIPPED = "SPASEQ_SHIPPED"  # as in `shipping`, which need not be importable here
+# As in `shipping`, which takes long to import.
+SHIPPED = "SPASEQ_SHIPPED"
+KERNELS_NAME = "compiled_kernels"
+
+_PACKAGE = Path(__file__).absolute().parents[1]
 
 
 def _settle(digest: str) -> None:
     """Go on from the lasting copy of the package, which is made if need be."""
     del os.environ[SHIPPED]
-    source = Path(__file__).absolute().parents[2]
     place = Path(tempfile.gettempdir(), f"spaseq-{os.getuid()}", digest)
     if not place.is_dir():
         place.parent.mkdir(mode=0o700, exist_ok=True)
         copy = Path(tempfile.mkdtemp(dir=place.parent))
-        shutil.copytree(source / "spaseq", copy / "spaseq", ignore=shutil.ignore_patterns("__py*"))
+        shutil.copytree(_PACKAGE, copy / "spaseq", ignore=shutil.ignore_patterns("__py*"))
         try:
             copy.rename(place)
         except OSError:  # another executor was faster
@@ -39,6 +43,11 @@ def _settle(digest: str) -> None:
 if __name__ == "__main__":
     if SHIPPED in os.environ:
         _settle(os.environ[SHIPPED])
+
+    if (_PACKAGE / KERNELS_NAME).is_dir():
+        from spaseq.kernels_cache import adopt
+
+        adopt(_PACKAGE / KERNELS_NAME)
 
     from pyspark.daemon import manager
 

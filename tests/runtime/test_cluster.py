@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -33,10 +32,19 @@ def run(directory: Path, *options: str) -> str:
     return done.stdout.decode()
 
 
-def test_a_cluster_answers_as_this_process(tmp_path: Path) -> None:
+def test_a_cluster_answers_as_this_process_and_compiles_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its machines have never seen the package: they get it with its compiled kernels."""
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
     expected = run(tmp_path, "--runtime", "local")
     assert expected
     _, digest = package_archive(tmp_path)
     with standalone_cluster(tmp_path) as cluster:
         assert run(tmp_path, "--master", cluster.url) == expected
-    assert Path(tempfile.gettempdir(), f"spaseq-{os.getuid()}", digest, "spaseq").is_dir()
+    assert (temporary / f"spaseq-{os.getuid()}" / digest / "spaseq").is_dir()
+    said = [log.read_text("utf-8") for log in tmp_path.glob("worker-*/app-*/*/stderr")]
+    assert said
+    assert not [text for text in said if "compiling kernels" in text]
