@@ -4,9 +4,11 @@
     python benchmarks/spark.py batches --sizes 10 1000 10000 100000
     python benchmarks/spark.py state --megabytes 100
 
-`keys` gives rows per second of stage 2; `batches` the time of a batch by its number of events;
-`state` the time of a small batch while the state is small and while it is large, and how long the
-first batch takes after a restart. Each prints a table and, with `--json FILE`, writes it.
+`keys` gives rows per second of stage 2, bounded and followed, and how long the first batch takes
+that restores the state of all keys; `batches` the time of a batch by its number of events; `state`
+the time of a small batch while the state is small and while it is large, and the first batch after
+a restart. A restart is a new session, whose workers know nothing, in a running JVM. Each prints a
+table and, with `--json FILE`, writes it.
 """
 
 from __future__ import annotations
@@ -30,11 +32,12 @@ from spaseq.runtime.job import Job
 from spaseq.runtime.spark_follow import FollowOptions, follow
 from spaseq.runtime.spark_session import session
 
+KEY_FILES = 8
 STREAM = "http://b.example/s"
 QUERY = """PREFIX : <http://b.example/>
 SELECT * WITHIN {window} FROM STREAM S <http://b.example/s>
 SEQ (A; B; C) {{
-  DEFINE GPM A ON S {{ ?machine :load ?a ; :state "on" }}
+  DEFINE GPM A ON S {{ ?machine :load ?a ; :state "on" FILTER (?a >= {least}) }}
   DEFINE GPM B ON S {{ ?machine :load ?b ; :state "on" FILTER (?b < ?a) }}
   DEFINE GPM C ON S {{ ?machine :load ?c ; :state "off" }}
 }}"""
@@ -45,10 +48,10 @@ def events(first: int, count: int, keys: int, step_ms: int = 1) -> Iterator[str]
     long, m = "http://www.w3.org/2001/XMLSchema#long", "http://b.example/"
     for n in range(first, first + count):
         state = "off" if (n // keys) % 5 == 4 else "on"
-        g, s = f"<{m}e/{n}>", f"<{m}k{n % keys}>"
+        g, s, load = f"<{m}e/{n}>", f"<{m}k{n % keys}>", (n * 2654435761 >> 12) % 1000
         yield (
             f'{g} <http://www.w3.org/ns/prov#generatedAtTime> "{n * step_ms}"^^<{long}> .\n'
-            f'{s} <{m}load> "{n * 7919 % 1000}"^^<{long}> {g} .\n{s} <{m}state> "{state}" {g} .\n'
+            f'{s} <{m}load> "{load}"^^<{long}> {g} .\n{s} <{m}state> "{state}" {g} .\n'
         )
 
 
@@ -60,31 +63,56 @@ def write(path: Path, text: Iterator[str]) -> None:
     unfinished.rename(path)
 
 
-def job(path: Path, window: str) -> Job:
-    plan = compile_query(QUERY.format(window=window), "benchmark")
+def job(path: Path, window: str, least: int = 0) -> Job:
+    """A run over one stream; A's load is one of `least` to 999."""
+    plan = compile_query(QUERY.format(window=window, least=least), "benchmark")
     return Job((plan,), (StreamOptions(STREAM, (str(path),)),), KnowledgeBase.empty())
 
 
 def many_keys(directory: Path, arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    path = directory / "events.nq"
-    write(path, events(0, arguments.events, arguments.keys))
-    work = job(path, f"{10 * arguments.keys} MILLISECONDS")
-    started = time.perf_counter()
-    found = sum(1 for _ in bounded.run(work))
-    seconds = time.perf_counter() - started
-    stage_2 = work.stats.stages["sequence"]
-    return [
-        {
-            "events": arguments.events,
-            "keys": arguments.keys,
+    """Every key has ten events within the window; of A's solutions one in a hundred is left."""
+    count, keys = arguments.events, arguments.keys
+    window = f"{10 * keys} MILLISECONDS"
+    files = directory / "in"
+    files.mkdir()
+    part = -(-count // KEY_FILES)
+    for first in range(0, count, part):
+        write(files / f"{first:09}.nq", events(first, min(part, count - first), keys))
+
+    def row(way: str, work: Job, found: int, seconds: float, restored: float) -> dict[str, Any]:
+        stage_2 = work.stats.stages["sequence"]
+        return {
+            "way": way,
+            "events": work.stats.events,
+            "keys": keys,
             "answers": found,
-            "megabytes": round(path.stat().st_size / 1e6),
             "seconds": round(seconds, 1),
             "stage 1, s of work": round(seconds_of(work, "ingest", "graph patterns"), 1),
             "stage 2, s of work": round(stage_2, 1),
-            "stage 2, M rows/s of work": round(arguments.events / stage_2 / 1e6, 3),
+            "stage 2, M rows/s and core": round(work.stats.events / stage_2 / 1e6, 2),
+            "state, MB": round(sum(work.stats.state_bytes.values()) / 2**20, 1),
+            "first batch after a restart, s": round(restored, 1),
         }
-    ]
+
+    list(bounded.run(job(files, window, 1000)))  # workers start, kernels are loaded
+    work = job(files, window, 990)
+    started = time.perf_counter()
+    found = sum(1 for _ in bounded.run(work))
+    rows = [row("bounded", work, found, time.perf_counter() - started, 0.0)]
+    work = job(files, window, 990)
+    started = time.perf_counter()
+    found = sum(1 for _ in follow(work, FollowOptions(directory / "state", until_done=True)))
+    seconds = time.perf_counter() - started
+    restart(arguments.cores)
+    write(files / f"{count:09}.nq", events(count, 100, keys))
+    _, restored = followed(job(files, window, 990), directory / "state")
+    return [*rows, row("followed", work, found, seconds, restored)]
+
+
+def restart(cores: int) -> None:
+    """A new session, with new workers."""
+    session().stop()
+    session(cores)
 
 
 def seconds_of(work: Job, *stages: str) -> float:
@@ -160,6 +188,7 @@ def large_state(directory: Path, arguments: argparse.Namespace) -> list[dict[str
             size = sum(filling.stats.state_bytes.values()) / 2**20
         for _ in range(arguments.batches):
             deliver(small)
+        restart(arguments.cores)
         work = job(place, "7 DAYS")
         times, first = followed(work, checkpoint)
         rows.append(
@@ -169,7 +198,7 @@ def large_state(directory: Path, arguments: argparse.Namespace) -> list[dict[str
                 "events per batch": small,
                 "p50, ms": round(1000 * median(times)),
                 "p99, ms": round(1000 * quantiles(times, n=100)[-1]),
-                "first batch after the restart, s": round(first, 1),
+                "first batch after a restart, s": round(first, 1),
             }
         )
     return rows

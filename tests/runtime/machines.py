@@ -14,12 +14,12 @@ from spaseq.runtime.job import Job
 
 IRIS = ("http://m.example/north", "http://m.example/south")
 
-_HEAD = """PREFIX : <http://m.example/>
+HEAD = """PREFIX : <http://m.example/>
 SELECT * WITHIN 1 MINUTES FROM STREAM N <http://m.example/north> FROM STREAM S <http://m.example/south>
 """
 
 KEYED = (
-    _HEAD
+    HEAD
     + """SEQ (A; B) {
   DEFINE GPM A ON N, S { ?machine :starts ?load }
   DEFINE GPM B ON N, S { ?machine :stops ?code }
@@ -28,7 +28,7 @@ KEYED = (
 """Every GPM binds ?machine, so stage 2 is split by it."""
 
 UNKEYED = (
-    _HEAD
+    HEAD
     + """SEQ (A, B) {
   DEFINE GPM A ON N { ?machine :starts ?load }
   DEFINE GPM B ON N, S { ?other :stops ?code }

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from spaseq.algebra.answers import Answer
 from spaseq.compile import compile_query
-from spaseq.engine import Matcher, SequenceStage
+from spaseq.engine import STATE_VERSION, Matcher, SequenceStage
 from spaseq.errors import RunError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.nodes import QueryPlan
@@ -26,7 +26,7 @@ from spaseq.runtime.group_stage import groups
 from spaseq.runtime.spark_follow_stages import pack
 from spaseq.runtime.spark_state import STATE_FORMAT, BucketState, Entry, Warm
 from spaseq.runtime.state_limits import StateLimits
-from tests.runtime.machines import IRIS, KEYED, UNKEYED
+from tests.runtime.machines import HEAD, IRIS, KEYED, UNKEYED
 
 
 class FakeValue:
@@ -68,19 +68,21 @@ class FakeMap:
 EVENTS = [(1000 * n, f"m{n * 7 % 5}", "starts" if n % 3 else "stops", n) for n in range(60)]
 
 
+def triples(machine: str, what: str, value: int) -> list[tuple[str, str, str]]:
+    """An event's; its value as a text, and as a number."""
+    m, number = f"<http://m.example/{machine}>", "http://www.w3.org/2001/XMLSchema#integer"
+    return [
+        (m, f"<http://m.example/{what}>", f'"{value}"'),
+        (m, "<http://m.example/size>", f'"{value}"^^<{number}>'),
+    ]
+
+
 def entries(plan: QueryPlan, sizes: Sequence[int], later_ms: int = 0) -> Iterator[Entry]:
     """The events in batches of so many, all of them so much later."""
     matcher, counter, at = Matcher(plan, KnowledgeBase.empty()), InstantCounter(), 0
     for size in sizes:
         some, at = EVENTS[at : at + size], at + size
-        events = [
-            (
-                t + later_ms,
-                None,
-                [(f"<http://m.example/{m}>", f"<http://m.example/{p}>", f'"{v}"')],
-            )
-            for t, m, p, v in some
-        ]
+        events = [(t + later_ms, None, triples(m, p, v)) for t, m, p, v in some]
         solutions = matcher.match(batch_from_events(IRIS[0], events, counter))
         halves = np.array_split(np.arange(len(solutions)), 2)
         some_rows = [solutions.take(half) for half in halves if len(half)]
@@ -103,10 +105,7 @@ def applied(entry: Entry, warm: Warm) -> list[Answer]:
 def in_process(plan: QueryPlan) -> list[Answer]:
     stage = SequenceStage(plan)
     matcher, counter = Matcher(plan, KnowledgeBase.empty()), InstantCounter()
-    events = [
-        (t, None, [(f"<http://m.example/{m}>", f"<http://m.example/{p}>", f'"{v}"')])
-        for t, m, p, v in EVENTS
-    ]
+    events = [(t, None, triples(m, p, v)) for t, m, p, v in EVENTS]
     stage.push(matcher.match(batch_from_events(IRIS[0], events, counter)))
     return stage.advance(EVENTS[-1][0] - 1)
 
@@ -227,14 +226,15 @@ def test_a_state_beyond_its_limit_names_query_key_and_step() -> None:
 
 
 STORED = Path(__file__).parent / "state"
-"""A state for each format version: what `written` gave when the version was new."""
+"""States as the package wrote them when a format version was new (see `written`): of forty events
+in the log, and in a snapshot of each evaluator."""
 
 
-def written(plan: QueryPlan) -> dict[str, Any]:
-    """The state after the first forty events, as JSON can hold it."""
+def written(plan: QueryPlan, sizes: Sequence[int]) -> dict[str, Any]:
+    """The state after so many events in each batch, as JSON can hold it."""
     meta, chunks = FakeValue(), FakeMap()
     state, warm = bucket(plan, meta, chunks), None
-    for entry in entries(plan, [20, 20]):
+    for entry in entries(plan, sizes):
         known, warm = state.load(warm)
         applied(entry, warm)
         state.append(known, entry, warm.stage)
@@ -243,24 +243,51 @@ def written(plan: QueryPlan) -> dict[str, Any]:
     return {"meta": meta.value, "chunks": parts}
 
 
-def test_there_is_a_stored_state_of_this_format() -> None:
-    assert (STORED / f"format-{STATE_FORMAT}.json").exists()
-
-
-@pytest.mark.parametrize("path", sorted(STORED.glob("format-*.json")), ids=lambda path: path.stem)
-@pytest.mark.parametrize("name", sorted(PLANS))
-def test_a_run_goes_on_from_the_state_of_an_older_version(path: Path, name: str) -> None:
-    plan = PLANS[name]
-    stored = json.loads(path.read_text())[name]
+def check_going_on(plan: QueryPlan, stored: dict[str, Any]) -> None:
+    """The last twenty events find the answers of an undisturbed run."""
     meta, chunks = FakeValue(), FakeMap()
     meta.value = tuple(stored["meta"])
     for kind, number, data in stored["chunks"]:
         chunks.values[kind, number] = (base64.b64decode(data),)
     state, found = bucket(plan, meta, chunks), list[Answer]()
-    for entry in list(entries(plan, [20, 20, 10, 10]))[2:]:
+    for entry in list(entries(plan, [40, 10, 10]))[1:]:
         known, warm = state.load(None)
         found += applied(entry, warm)
         state.append(known, entry, warm.stage)
     done = EVENTS[39][0] - 1
     assert found == [a for a in in_process(plan) if a.end[0] > done]
     assert found
+
+
+def test_there_is_a_stored_state_of_this_format() -> None:
+    assert (STORED / f"format-{STATE_FORMAT}.json").exists()
+    assert (STORED / f"snapshot-{STATE_VERSION}.json").exists()
+
+
+@pytest.mark.parametrize("path", sorted(STORED.glob("format-*.json")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("name", sorted(PLANS))
+def test_a_run_goes_on_from_the_state_of_an_older_version(path: Path, name: str) -> None:
+    check_going_on(PLANS[name], json.loads(path.read_text())[name])
+
+
+_STARTS = "DEFINE GPM A ON N, S { ?machine :starts ?load }"
+_STOPS = "DEFINE GPM B ON N, S { ?machine :stops ?code }"
+_SMALL = "DEFINE GPM A ON N, S { ?machine :starts ?code ; :size ?size }"
+_LARGE = "DEFINE GPM B ON N, S { ?machine :starts ?more ; :size ?large FILTER (?large > ?size) }"
+SEQUENCES = {
+    "chain": f"SEQ (A; B) {{ {_STARTS} {_STOPS} }}",
+    "compact": f"SEQ (A+; B) {{ {_STARTS} {_STOPS} }}",
+    "registers": f"SEQ (A; B) {{ {_SMALL} {_LARGE} }}",
+    "lazy": f"SEQ (A: B) {{ {_SMALL} {_LARGE} }}",
+}
+EVALUATORS = (*SEQUENCES, "compiled-chain", "compiled-compact", "compiled-registers")
+
+
+@pytest.mark.parametrize("path", sorted(STORED.glob("snapshot-*.json")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("name", EVALUATORS)
+def test_a_run_goes_on_from_the_snapshot_of_an_older_version(path: Path, name: str) -> None:
+    sequence = SEQUENCES[name.removeprefix("compiled-")]
+    plan = compile_query(HEAD + sequence, name, evaluator=name)
+    stored = json.loads(path.read_text())[name]
+    assert {kind for kind, *_ in stored["chunks"]} == {0}
+    check_going_on(plan, stored)
