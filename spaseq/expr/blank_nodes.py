@@ -6,6 +6,9 @@ from spaseq.expr.uses import walk
 from spaseq.lang import ast
 from spaseq.lang.rewriting import rewritten
 
+OF_SOLUTION = "BNODE of"
+"""The function of a label and a solution that `with_solution` writes; no query can."""
+
 
 def makes_labelled_nodes(expr: ast.Expr) -> bool:
     """Whether an expression calls BNODE with a label; patterns of EXISTS are their own."""
@@ -18,7 +21,7 @@ def with_solution(expr: ast.Expr, variable: str) -> ast.Expr:
     def told(node: ast.Node) -> ast.Node | None:
         match node:
             case ast.Call("BNODE", (label,)):
-                return ast.Call("BNODE", (rewritten(label, told), ast.Var(variable)))
+                return ast.Call(OF_SOLUTION, (rewritten(label, told), ast.Var(variable)))
         return None
 
     return rewritten(expr, told)

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from spaseq.algebra.schema import Schema
-from spaseq.expr import leaves, logic
+from spaseq.expr import blank_nodes, leaves, logic
 from spaseq.expr.aggregates import AGGREGATES, group_concat
 from spaseq.expr.casts import CASTS, cast_to_string, derived_datatype, is_cast
 from spaseq.expr.env import Env
@@ -231,7 +231,7 @@ class _Compiler:
                 return leaves.iri_function(self.value(operand), self.options.base)
             case ast.Call("BNODE", (operand,)):
                 return leaves.blank_node_function(self.value(operand))
-            case ast.Call("BNODE", (operand, ast.Var(solution))):
+            case ast.Call(blank_nodes.OF_SOLUTION, (operand, ast.Var(solution))):
                 own = leaves.variable_term(solution)
                 return leaves.labelled_node_function(self.value(operand), own)
         builtin = self.builtin(expr)

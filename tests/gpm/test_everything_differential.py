@@ -46,6 +46,7 @@ RDFLIB = {
 
 OXIGRAPH = {
     "a path alternative is one match where both sides are": r":p\|:q|\(:p\|",
+    "no path of length zero from a term that the graph lacks": r"<[^>]*> \S*:\S*[?*]",
     "errors and types of numbers: decimals overflow, xsd:decimal(1.5E0)": r"xsd:|[-+*/]|SUM|AVG",
 }
 """What Oxigraph gets wrong, and a sign of it in a pattern."""
@@ -132,6 +133,7 @@ def test_many(events: list[list[Triple]], kb: Kb, pattern: str) -> None:
 
 @pytest.mark.filterwarnings("ignore")
 @given(d.events, d.kbs, d.substitutable_groups, d.bindings)
+@example([[]], {}, "{ ?y :p? ?z . }", {"y": "<http://e/a>"})
 @settings(UNHURRIED, max_examples=100)
 def test_values_substituted_by_us_are_values_written_for_oxigraph(
     events: list[list[Triple]], kb: Kb, pattern: str, values: dict[str, str]
@@ -147,4 +149,5 @@ def test_values_substituted_by_us_are_values_written_for_oxigraph(
     for i, event in enumerate(found.event.tolist()):
         codes = {v: int(c[i]) for v, c in found.columns.items() if v not in values}
         ours[event][frozenset((v, found.terms[c]) for v, c in codes.items() if c >= 0)] += 1
-    assert by_value(ours) == theirs, f"{pattern}\n{values}\n{events}"
+    same = by_value(ours) == theirs
+    assert same or explained(written, OXIGRAPH), f"{pattern}\n{values}\n{events}"
