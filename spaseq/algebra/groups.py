@@ -79,6 +79,11 @@ class _Translation:
         self._fresh = count()
 
     def group(self, group: ast.Group) -> n.Pattern:
+        pattern, condition = self.parts(group)
+        return pattern if condition is None else n.Filter(condition, pattern)
+
+    def parts(self, group: ast.Group) -> tuple[n.Pattern, ast.Expr | None]:
+        """A group without its FILTERs, and these joined by `&&`."""
         pattern: n.Pattern = n.UNIT
         triples: list[_Triple] = []
         filters: list[ast.Expr] = []
@@ -93,17 +98,13 @@ class _Translation:
             else:
                 pattern = self.element(self.with_triples(pattern, triples), element)
                 triples = []
-        pattern = self.with_triples(pattern, triples)
-        condition = conjoined(filters)
-        return pattern if condition is None else n.Filter(condition, pattern)
+        return self.with_triples(pattern, triples), conjoined(filters)
 
     def element(self, before: n.Pattern, element: ast.Element) -> n.Pattern:
         match element:
             case ast.Optional(group):
-                right = self.group(group)
-                if isinstance(right, n.Filter):
-                    return n.LeftJoin(before, right.pattern, right.expr)
-                return n.LeftJoin(before, right)
+                # A FILTER of the group itself is the condition, one of a group inside it is not.
+                return n.LeftJoin(before, *self.parts(group))
             case ast.Minus(group):
                 return n.Minus(before, self.group(group))
             case ast.Bind(expr, var):

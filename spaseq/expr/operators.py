@@ -1,8 +1,11 @@
 """The operator table of SPARQL 1.1 section 17.3: effective boolean values, comparison, arithmetic.
 
 Two literals whose value spaces are known and disjoint (`"1"` and `1`, `"a"` and `"a"@en`) are
-unequal; RDFterm-equal is an error only where a literal's value is not known. Beyond the table,
-dates, times, durations and their sums are covered as in XPath functions 3.1.
+unequal; RDFterm-equal is an error only where a literal's value is not known (a language-tagged
+string is none that an unknown datatype has). Beyond the table, dates, times, durations and their
+sums are covered as in XPath functions 3.1; but an xsd:date with a time zone and one without have an
+order only where they have it whatever the missing zone is (XML Schema 1.0 Datatypes, section
+3.2.7.4), and so have the other moments that are no xsd:dateTime.
 """
 
 from __future__ import annotations
@@ -58,7 +61,7 @@ def equal(a: Value, b: Value) -> bool:
         x, y = numbers.promote(a, b)
         return x == y
     if isinstance(a, Moment) and isinstance(b, Moment):
-        return a.kind == b.kind and a.instant == b.instant
+        return a.kind == b.kind and operator.eq(*temporal.instants(a, b))
     if isinstance(a, Duration) and isinstance(b, Duration):
         return a.months == b.months and a.seconds == b.seconds
     return _same_term(a, b)
@@ -68,8 +71,8 @@ def _same_term(a: Value, b: Value) -> bool:
     if a == b and type(a) is type(b):
         return True
     unknown = isinstance(a, Opaque) or isinstance(b, Opaque)
-    nodes = (Iri, BlankNode)
-    if unknown and not isinstance(a, nodes) and not isinstance(b, nodes):
+    apart = (Iri, BlankNode, LangString)
+    if unknown and not isinstance(a, apart) and not isinstance(b, apart):
         raise ExpressionError("literals of unknown value")
     return False
 
@@ -82,7 +85,7 @@ def not_equal(a: Value, b: Value) -> bool:
 def comparable(a: Value, b: Value) -> tuple[Any, Any]:
     """Both as Python values ordered as SPARQL's `<` orders them; ExpressionError if it does not."""
     if isinstance(a, Moment) and isinstance(b, Moment) and a.kind == b.kind:
-        return a.instant, b.instant
+        return temporal.instants(a, b)
     if isinstance(a, Duration) and isinstance(b, Duration):
         return _comparable_durations(a, b)
     return numbers.promote(a, b)

@@ -1,7 +1,8 @@
 """The dates, times and durations of XML Schema: lexical forms, instants and arithmetic.
 
-A moment without a time zone is taken to be in UTC wherever that matters, so moments of one kind are
-totally ordered by their instant (XPath functions 3.1 section 10.4, implicit time zone UTC).
+A moment without a time zone is taken to be in UTC (XPath functions 3.1 section 10.4, implicit time
+zone UTC), so moments of one kind can be sorted by their instant. For the operators of SPARQL that
+holds for xsd:dateTime; `instants` says what does for the other kinds.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from spaseq.expr.errors import ExpressionError
 from spaseq.expr.numbers import EXACT, parse_integer, write_decimal
 
 DAY_SECONDS = 86_400
+_FARTHEST_ZONE_SECONDS = 14 * 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +278,19 @@ def convert_moment(kind: str, moment: Moment) -> Moment:
         case "dateTime", "time":
             return _moment(kind, _FILLER_YEAR, 1, 1, time_of_day, moment.zone)
     raise ExpressionError(f"no cast of xsd:{moment.kind} to xsd:{kind}")
+
+
+def instants(a: Moment, b: Moment) -> tuple[Decimal, Decimal]:
+    """What `=` and `<` compare of two moments of one kind, with UTC for the zone of a dateTime.
+
+    Raises:
+        ExpressionError: one moment of another kind has a zone, the other has none, and within the
+            14 hours by which zones differ there is no telling which is the earlier one.
+    """
+    unsure = a.kind != "dateTime" and (a.zone is None) != (b.zone is None)
+    if unsure and abs(EXACT.subtract(a.instant, b.instant)) <= _FARTHEST_ZONE_SECONDS:
+        raise ExpressionError("no order without the time zone")
+    return a.instant, b.instant
 
 
 def between(later: Moment, earlier: Moment) -> Duration:

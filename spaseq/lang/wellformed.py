@@ -33,7 +33,8 @@ def faults(node: ast.Node) -> Iterator[Fault]:
             case ast.Group():
                 yield from _bindings(part)
             case ast.SubSelect():
-                yield from _projection(part.items or (), pattern_variables(part.pattern))
+                in_pattern = pattern_variables(part.pattern)
+                yield from _projection((*part.group_by, *(part.items or ())), in_pattern)
                 yield from _grouping(part)
             case ast.Select():
                 yield from _projection(part.items or (), frozenset())
@@ -120,10 +121,10 @@ def _grouping(query: ast.SubSelect) -> Iterator[Fault]:
         return
     if query.items is None:
         yield Fault("SELECT * cannot stand with GROUP BY or an aggregate", query.span)
-    known = {item.var.name for item in query.group_by if item.var is not None}
-    keys = {item.expr for item in query.group_by if item.var is None}
+    keys = (item.var or item.expr for item in query.group_by)
+    known = {key.name for key in keys if isinstance(key, ast.Var)}
     for item in query.items or ():
-        for var in _ungrouped(item.expr or item.var, keys):
+        for var in _ungrouped(item.expr or item.var):
             if var.name not in known:
                 yield Fault(f"?{var.name} is neither grouped by nor in an aggregate", var.span)
         if item.var is not None:
@@ -134,15 +135,13 @@ def _aggregates(expr: ast.Expr) -> bool:
     return any(isinstance(n, ast.Aggregate) and n.function in AGGREGATES for n in walk(expr))
 
 
-def _ungrouped(expr: ast.Node | None, keys: set[ast.Expr | None]) -> Iterator[ast.Var]:
-    """The variables of an expression outside aggregates, EXISTS and the grouping expressions."""
+def _ungrouped(expr: ast.Node | None) -> Iterator[ast.Var]:
+    """The variables of an expression outside aggregates and EXISTS."""
     match expr:
         case None | ast.Aggregate() | ast.Exists():
-            return
-        case _ if expr in keys:
             return
         case ast.Var():
             yield expr
         case _:
             for child in children(expr):
-                yield from _ungrouped(child, keys)
+                yield from _ungrouped(child)

@@ -6,7 +6,6 @@ Where the two differ on purpose, the generators stay clear of it:
 - It rewrites literals in queries canonically; the generators only make canonical ones.
 - It writes doubles without exponent; both are read back before they are compared.
 - Its decimal division overflows early (0 / 0.001 is an error).
-- It tells tagged strings from literals of unknown value; by RDFterm-equal that is an error.
 - It has an error where `<` meets NaN; XPath's operators say false.
 - It gives language-tagged strings no effective boolean value; section 17.2.2 gives it to all plain
   literals, with a tag or without.

@@ -102,6 +102,9 @@ DIFFERENT = [
     ('"2020-01-01T00:00:00Z"^^xsd:dateTime', '"2020-01-01"^^xsd:date'),
     ('"2002-04-02T23:00:00"^^xsd:dateTime', '"2002-04-02T23:00:00+06:00"^^xsd:dateTime'),
     ('"P1M"^^xsd:duration', '"P30D"^^xsd:duration'),
+    ('"a"@en', '"a"^^:t'),  # no datatype has language-tagged strings but rdf:langString
+    ('"a"@en', '"a"^^xsd:integer'),
+    ('"2020-01-01"^^xsd:date', '"2020-01-02Z"^^xsd:date'),
 ]
 UNKNOWN = [
     ('"x"^^:t', '"y"^^:t'),
@@ -111,6 +114,9 @@ UNKNOWN = [
     ('"300"^^xsd:byte', "300"),
     ('" 1"^^xsd:integer', "1"),
     ('"2020-02-30T00:00:00Z"^^xsd:dateTime', '"2020-03-01T00:00:00Z"^^xsd:dateTime'),
+    ('"2020-01-01"^^xsd:date', '"2020-01-01Z"^^xsd:date'),
+    ('"2020-01-01"^^xsd:date', '"2020-01-01-10:00"^^xsd:date'),
+    ('"10:00:00"^^xsd:time', '"10:00:00Z"^^xsd:time'),
     ("?unbound", "1"),
 ]
 

@@ -50,7 +50,7 @@ kbs = st.fixed_dictionaries(
 # --- expressions ---------------------------------------------------------------------------------
 
 _variable = st.sampled_from(VARIABLES)
-_constant = st.sampled_from(["1", "2.5", "1.5e0", '"x"', '"x"@en', "<http://e/a>", "true"])
+_constant = st.sampled_from(["1", "2.5", "1.5E0", '"x"', '"x"@en', "<http://e/a>", "true"])
 _operand = st.one_of(_variable, _variable, _constant)
 _unary = st.sampled_from(
     [

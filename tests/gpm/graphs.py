@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 import pyoxigraph as ox
 import rdflib
 from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
+from rdflib.plugins.sparql import prepareQuery
 
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
@@ -31,6 +33,7 @@ Kb = Mapping[str, Sequence[Triple]]
 PROLOGUE = "PREFIX : <http://e/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>\n"
 
 
+@lru_cache(maxsize=8)
 def group_of(pattern: str) -> ast.Group:
     """The syntax tree of `{ ... }`."""
     header = f"{PROLOGUE} SELECT * WITHIN 1 HOURS FROM STREAM S <http://e/s> "
@@ -98,7 +101,7 @@ def by_rdflib(
     pattern: str, events: Sequence[Sequence[Triple]], kb: Kb | None = None
 ) -> list[Counter[Row]]:
     """rdflib's solutions of a pattern, event by event."""
-    query = f"{PROLOGUE} SELECT {_projection(pattern)} WHERE {pattern}"
+    query = prepareQuery(f"{PROLOGUE} SELECT {_projection(pattern)} WHERE {pattern}")
     rows = []
     for event in events:
         dataset = rdflib.Dataset()

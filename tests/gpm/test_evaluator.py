@@ -298,3 +298,11 @@ def test_operands_are_evaluated_on_the_events_that_match_so_far(monkeypatch) -> 
         assert found.event.tolist() == [2]
         assert [found.terms[c] for c in found.columns["y"]] == ["<e:2>"]
         assert sizes.pop() == seen
+
+
+def test_a_filter_in_a_group_inside_an_optional_sees_that_group_alone():
+    event = [(A, P, ONE), (A, Q, TWO)]
+    found = solutions("{ ?x :p ?y OPTIONAL { ?x :q ?z FILTER(?y = 1) } }", [event])
+    assert found == [rows({"x": A, "y": ONE, "z": TWO})]
+    found = solutions("{ ?x :p ?y OPTIONAL { { ?x :q ?z FILTER(?y = 1) } } }", [event])
+    assert found == [rows({"x": A, "y": ONE})]

@@ -179,7 +179,7 @@ PATTERNS = (
     "SELECT (SUM(?o) AS ?t) (SAMPLE(?p) AS ?q) { ?s ?p ?o }",
     "SELECT (MIN(DISTINCT ?o) AS ?a) (MAX(?o) AS ?b) (AVG(?o) AS ?c) { ?s ?p ?o }",
     "SELECT (GROUP_CONCAT(?o) AS ?t) (COUNT(DISTINCT ?s) AS ?n) { ?s ?p ?o }",
-    "SELECT (STR(?s) AS ?t) { ?s ?p ?o } GROUP BY STR(?s)",
+    "SELECT (COUNT(?o) AS ?t) { ?s ?p ?o } GROUP BY STR(?s)",
     "SELECT ?t { ?s ?p ?o } GROUP BY (STR(?s) AS ?t) (?o + 1) ex:f(?p)",
     "SELECT ?s { ?s ?p ?o } ORDER BY ?s DESC(?o) ASC(?p) (?o + 1) STR(?s) OFFSET 5 LIMIT 3",
     "SELECT ?s { ?s ?p ?o } LIMIT 3 OFFSET 5 VALUES ?s { ex:a }",

@@ -55,7 +55,11 @@ UNGROUPED = "?o is neither grouped by nor in an aggregate"
     ("sub_query", "expected"),
     [
         ("SELECT ?s (COUNT(?o) AS ?n) (?n + 1 AS ?m) { ?s ?p ?o } GROUP BY ?s", []),
-        ("SELECT (STR(?o) AS ?t) { ?s ?p ?o } GROUP BY STR(?o)", []),
+        ("SELECT ?t { ?s ?p ?o } GROUP BY (STR(?o) AS ?t)", []),
+        ("SELECT ?o { ?s ?p ?o } GROUP BY (?o)", []),
+        ("SELECT (STR(?o) AS ?t) { ?s ?p ?o } GROUP BY STR(?o)", [UNGROUPED]),
+        ("SELECT (1 AS ?t) { ?s ?p ?o } GROUP BY (STR(?o) AS ?t)", ["?t has a value already"]),
+        ("SELECT ?s { ?s ?p ?o } GROUP BY (STR(?o) AS ?s)", ["?s has a value already"]),
         ("SELECT ?s ?o { ?s ?p ?o } GROUP BY ?s", [UNGROUPED]),
         ("SELECT (COUNT(?s) + ?o AS ?n) { ?s ?p ?o }", [UNGROUPED]),
         (
