@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from os import PathLike, fspath, path
 from pathlib import Path
@@ -24,6 +25,7 @@ from spaseq.kb.endpoint import ServiceOptions
 from spaseq.kb.load import load_kb
 from spaseq.kb.ontology import OntologyInput, entailing_schema
 from spaseq.kb.sources import KbInput
+from spaseq.live import check_limit
 from spaseq.plan.nodes import QueryPlan
 from spaseq.rdf.batches import BadInput
 from spaseq.rdf.readers import StreamOptions
@@ -58,6 +60,7 @@ def answers(
     time_predicate: str = GENERATED_AT_TIME,
     triples_per_event: int | None = None,
     strict: bool = False,
+    limit_per_event: int | None = None,
     services: ServiceOptions = ServiceOptions(),  # noqa: B008 - frozen
     ontology: OntologyInput | None = None,
     entailment: str | None = None,
@@ -86,6 +89,8 @@ def answers(
         watermark_ms: how late an event may be, if streaming.
         strict: fail at malformed input and late events, which are otherwise left out with a warning
             in the worker's log (logger `spaseq`).
+        limit_per_event: at most so many answers of one query that end at the same instant (and lie
+            in the same partition); the others are left out.
         services: how SPARQL endpoints are asked.
         ontology, entailment, disable: as `spaseq.run`.
         kb_cache: the directory in which compiled knowledge bases are kept for the next run; the
@@ -99,11 +104,13 @@ def answers(
     Raises:
         QueryError, InputError, UsageError: as `spaseq.run`.
     """
+    check_limit(limit_per_event)
     schema = entailing_schema(ontology, entailment)
     paths, frame = (streams, None) if isinstance(streams, Mapping) else (None, streams)
     queries = [query] if isinstance(query, str | Path) else list(query)
     plans = [_plan(q, i, len(queries), schema, disable) for i, q in enumerate(queries, 1)]
     job = _job(plans, paths, kb, time_predicate, triples_per_event, services, kb_cache)
+    job = replace(job, limit_per_event=limit_per_event)
     if frame is not None and frame.isStreaming and checkpoint is None:
         raise UsageError("a streaming DataFrame of events needs a checkpoint directory")
     if checkpoint is None:

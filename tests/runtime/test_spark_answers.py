@@ -47,6 +47,17 @@ def test_a_batch_frame_has_a_row_per_answer(spark: Any, streams: dict[str, Path]
     assert isinstance(first.trace[0].time, datetime)
 
 
+def test_answers_beyond_the_limit_of_one_instant_are_left_out(
+    spark: Any, streams: dict[str, Path]
+) -> None:
+    query = KEYED.replace("WITHIN 1 MINUTES", "WITHIN 1 MINUTES PARTITION BY (?machine)")
+    assert codes(answers(spark, query, streams)).count('"3"') == 2  # both end at one instant
+    found = codes(answers(spark, query, streams, limit_per_event=1))
+    assert found == ['"1"', '"3"', '"4"', '"5"']
+    with pytest.raises(UsageError, match="at least 1"):
+        answers(spark, query, streams, limit_per_event=0)
+
+
 def test_a_streaming_frame_gives_the_same_answers(
     spark: Any, streams: dict[str, Path], tmp_path: Path
 ) -> None:

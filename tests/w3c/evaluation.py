@@ -6,7 +6,8 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,16 +21,20 @@ from spaseq.algebra.groups import translate_group
 from spaseq.expr.compile import Options
 from spaseq.expr.values import decode, encode
 from spaseq.gpm.evaluator import GpmEvaluator
+from spaseq.kb.endpoint import ServiceOptions
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import load_kb
 from spaseq.lang.parser import parse
 from spaseq.rdf.terms import Term
 from tests.gpm.graphs import Triple, batch_of
+from tests.kb.sparql_server import serving
 from tests.w3c.manifests import Test
 from tests.w3c.queries import as_construct, as_gpm, files_named
 
 RS = "<http://www.w3.org/2001/sw/DataAccess/tests/result-set#"
 NUMBER = re.compile(r'"\^\^<http://www\.w3\.org/2001/XMLSchema#(integer|decimal|float|double)>$')
+
+SERVICES = ServiceOptions(timeout_s=5.0, retries=0)
 
 Solution = dict[str, str]
 Solutions = list[Solution] | bool
@@ -40,18 +45,35 @@ class Dataset:
     """What a test's query is asked about."""
 
     default: tuple[Triple, ...]
-    named: tuple[tuple[str, str], ...]  # (graph IRI, file)
-
-    @classmethod
-    def of(cls, test: Test) -> Dataset:
-        text = test.text()
-        files = [*test.data, *files_named(text, "FROM")]
-        default = [t for i, f in enumerate(files) for t in _data(test, f, f"_:f{i}.")]
-        named = dict.fromkeys([*test.named, *files_named(text, "FROM NAMED")])
-        return cls(tuple(default), tuple((test.base + f, str(test.folder / f)) for f in named))
+    named: dict[str, str]  # by graph IRI: a file
+    endpoints: dict[str, str]  # by the IRI that a test calls it: a URL
 
     def knowledge(self) -> KnowledgeBase:
-        return load_kb(list(self.named))
+        knowledge = load_kb(list(self.named.items()))
+        return replace(knowledge, addresses=self.endpoints, services=SERVICES)
+
+    def engine(self, text: str) -> spaseq.Engine:
+        """An engine that has read the default graph as an event."""
+        engine = spaseq.Engine(text, {**self.named, **self.endpoints}, services=SERVICES)
+        engine.push("S", self.default, 1)
+        return engine
+
+
+@contextmanager
+def dataset(test: Test) -> Iterator[Dataset]:
+    """The data of a test; the endpoints that it speaks of are served on loopback."""
+    text = test.text()
+    files = [*test.data, *files_named(text, "FROM")]
+    default = [t for i, f in enumerate(files) for t in _data(test, f, f"_:f{i}.")]
+    names = dict.fromkeys([*test.named, *files_named(text, "FROM NAMED")])
+    named = {test.base + f: str(test.folder / f) for f in names}
+    with ExitStack() as stack:
+        endpoints = {}
+        for iri, served in test.services:
+            triples = [t for i, f in enumerate(served) for t in _data(test, f, f"_:s{i}.")]
+            lines = "".join(f"{' '.join(triple)} .\n" for triple in triples)
+            endpoints[iri] = stack.enter_context(serving(lines)).url
+        yield Dataset(tuple(default), named, endpoints)
 
 
 def expected(test: Test) -> Solutions:
@@ -62,13 +84,13 @@ def expected(test: Test) -> Solutions:
 
 def by_evaluator(test: Test) -> Solutions:
     """What the graph-pattern evaluator says, as a multiset."""
-    data = Dataset.of(test)
-    query = parse(as_gpm(test.text(), test.base, [iri for iri, _ in data.named]))
-    base = query.prologue.base
-    evaluator = GpmEvaluator(
-        translate_group(query.gpms[0].pattern), data.knowledge(), Options(base=base)
-    )
-    found = evaluator.evaluate(batch_of([data.default]))
+    with dataset(test) as data:
+        query = parse(as_gpm(test.text(), test.base, list(data.named)))
+        base = query.prologue.base
+        evaluator = GpmEvaluator(
+            translate_group(query.gpms[0].pattern), data.knowledge(), Options(base=base)
+        )
+        found = evaluator.evaluate(batch_of([data.default]))
     rows: list[Solution] = [{} for _ in found.event]
     for variable, codes in found.columns.items():
         for row in np.flatnonzero(codes >= 0).tolist():
@@ -78,21 +100,18 @@ def by_evaluator(test: Test) -> Solutions:
 
 def by_engine(test: Test) -> list[Solution]:
     """What the whole engine answers in process: each solution once."""
-    data = Dataset.of(test)
-    text = as_gpm(test.text(), test.base, [iri for iri, _ in data.named])
-    engine = spaseq.Engine(text, dict(data.named))
-    engine.push("S", data.default, 1)
-    return [{v: t.n3() for v, t in match.bindings.items()} for match in engine.close()]
+    with dataset(test) as data:
+        engine = data.engine(as_gpm(test.text(), test.base, list(data.named)))
+        return [{v: t.n3() for v, t in match.bindings.items()} for match in engine.close()]
 
 
 def constructed(test: Test) -> list[ox.Quad]:
     """All triples that the whole engine makes of the solutions of a CONSTRUCT query."""
-    data = Dataset.of(test)
-    text = as_construct(test.text(), test.base, [iri for iri, _ in data.named])
-    assert text is not None
-    engine = spaseq.Engine(text, dict(data.named))
-    engine.push("S", data.default, 1)
-    made = {triple for match in engine.close() for triple in match.answer.graph or ()}
+    with dataset(test) as data:
+        text = as_construct(test.text(), test.base, list(data.named))
+        assert text is not None
+        matches = data.engine(text).close()
+        made = {triple for match in matches for triple in match.answer.graph or ()}
     lines = "".join(f"{' '.join(triple)} .\n" for triple in sorted(made))
     return list(ox.parse(lines, ox.RdfFormat.N_QUADS))
 

@@ -6,6 +6,8 @@ A reason that holds for whole kinds is given once, and every test it keeps out i
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from spaseq.lang.scan import scan
 from tests.w3c.manifests import Test
 from tests.w3c.queries import as_construct
@@ -33,7 +35,8 @@ ORDERED = "one event is made of each solution, so that ORDER BY and LIMIT have n
 FROM = "a GPM's dataset is the event and the graphs of FROM NAMED, not what FROM fetches"
 """Syntax tests whose query has FROM; evaluation tests have those files as data."""
 
-SERVICE = "asks an endpoint that only the suite's authors had"
+SERVICE = "asks an endpoint that the suite does not describe"
+NESTED = "SERVICE inside SERVICE is for the endpoint to answer"
 WITHDRAWN = "withdrawn by the working group"
 REGIME = "its data holds its own ontology; entailment is tested against owlrl instead"
 
@@ -74,4 +77,22 @@ def _about_query(test: Test) -> str | None:
         return FORMS[form]
     if not test.is_query and "FROM" in words:
         return FROM
-    return SERVICE if test.is_query and "SERVICE" in words else None
+    if test.is_query and "SERVICE" in words:
+        return _about_services(test)
+    return None
+
+
+def _about_services(test: Test) -> str | None:
+    """Endpoints that a test brings along are served; nobody has to be there for SILENT ones."""
+    lexemes = [lexeme for lexeme in scan(test.text()) if lexeme.kind != "comment"]
+    depth, opened, all_silent = 0, None, True
+    for lexeme, following in pairwise(lexemes):
+        if lexeme.keyword == "SERVICE":
+            if opened is not None:
+                return NESTED
+            opened = depth
+            all_silent &= following.keyword == "SILENT"
+        depth += lexeme.is_punct("{") - lexeme.is_punct("}")
+        if lexeme.is_punct("}") and depth == opened:
+            opened = None
+    return None if test.services or all_silent else SERVICE

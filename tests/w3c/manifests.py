@@ -44,6 +44,7 @@ class Test:
     result: str | None
     withdrawn: bool
     regime: bool  # evaluated under an entailment regime
+    services: tuple[tuple[str, tuple[str, ...]], ...] = ()  # endpoints and the files they serve
 
     @property
     def id(self) -> str:
@@ -92,8 +93,8 @@ def _test(
 ) -> Test:
     action, result = graph.value(test, MF.action), graph.value(test, MF.result)
 
-    def files(predicate: rdflib.URIRef) -> tuple[str, ...]:
-        found = (o for o in graph.objects(action, predicate) if isinstance(o, rdflib.URIRef))
+    def files(predicate: rdflib.URIRef, of: rdflib.term.Node | None = action) -> tuple[str, ...]:
+        found = (o for o in graph.objects(of, predicate) if isinstance(o, rdflib.URIRef))
         return tuple(sorted(str(f).removeprefix(base) for f in found))
 
     query = graph.value(action, QT.query) or action
@@ -109,4 +110,8 @@ def _test(
         str(result).removeprefix(base) if isinstance(result, rdflib.URIRef) else None,
         (test, DAWGT.approval, DAWGT.Withdrawn) in graph,
         graph.value(action, SD_REGIME) is not None or graph.value(test, SD_REGIME) is not None,
+        tuple(
+            (str(graph.value(service, QT.endpoint)), files(QT.data, service))
+            for service in graph.objects(action, QT.serviceData)
+        ),
     )
