@@ -178,12 +178,8 @@ class SequenceStage:
     def _answer(self, found: Found) -> Answer | None:
         plan = self._plan
         names, streams = self._machine.names, plan.streams
-        trace = tuple(
-            sorted(
-                {TraceItem(r[1], r[2], names[g], streams[r[0]], r[3]) for g, r in found.trace},
-                key=lambda t: (t.time, t.k, t.gpm, t.stream),
-            )
-        )
+        events = {(r[1], r[2], names[g], streams[r[0]]): r[3] for g, r in found.trace}
+        trace = tuple([TraceItem(*place, events[place]) for place in sorted(events)])
         env = MatchEnv(found, trace)
         if self._having is not None and not self._having(env):
             return None

@@ -20,11 +20,13 @@ from spaseq.plan.rules import RARE_TRIPLES_FIRST, SHARED_PATTERNS, Rule
 from spaseq.rdf.batches import EventBatch, Int32s, Int64s
 
 SAMPLE = 2048
-"""So many triples of each batch are counted."""
+"""So many triples of a batch are counted."""
 ROOM = 64
 """For so many more solutions than events there is room at first."""
 MEMORY = 0.75
 """What counts of earlier batches weigh after one more."""
+LONGEST_REST = 32
+"""At least one of so many batches is counted, however long the order has been the same."""
 
 
 class EventBgp:
@@ -40,8 +42,9 @@ class EventBgp:
         self.variables = tuple(dict.fromkeys(t.name for t in terms if not isinstance(t, str)))
         self._numbers = {v: i for i, v in enumerate(self.variables)}
         self._rare_first = RARE_TRIPLES_FIRST not in disabled and len(self._triples) > 1
-        self._shared = SHARED_PATTERNS not in disabled
+        self._key = self.shape if SHARED_PATTERNS not in disabled else self
         self._weights = np.zeros(len(self._triples))
+        self._rest, self._left = 1, 0  # batches from one count to the next, and until the next
         self._take_order(tuple(range(len(self._triples))))
 
     @property
@@ -54,8 +57,7 @@ class EventBgp:
 
     def solutions(self, index: VerticalPartition) -> Solutions:
         """The solutions on each event; patterns of one `shape` are evaluated once in a batch."""
-        key = self.shape if self._shared else self
-        event, rows = index.remembered(key, lambda: self._evaluate(index))
+        event, rows = index.remembered(self._key, lambda: self._evaluate(index))
         columns = dict(zip(self.variables, rows, strict=True))
         return Solutions(len(event), event, columns, index.lexicon)
 
@@ -65,7 +67,7 @@ class EventBgp:
         if (codes < 0).any():
             return np.empty(0, np.int64), np.empty((len(self.variables), 0), np.int32)
         if self._rare_first:
-            self._count(batch.s[:SAMPLE], batch.p[:SAMPLE], batch.o[:SAMPLE], codes)
+            self._observe(batch, codes)
         terms = self._terms(codes)
         return self._search(index.batch, terms)
 
@@ -91,6 +93,15 @@ class EventBgp:
         fixed = self._modes == CONSTANT
         terms[fixed] = codes[terms[fixed]]
         return terms
+
+    def _observe(self, batch: EventBatch, codes: Int32s) -> None:
+        """Count one batch in every so many, ever fewer as long as the order stays the same."""
+        self._left -= 1
+        if self._left <= 0:
+            order = self._order
+            self._count(batch.s[:SAMPLE], batch.p[:SAMPLE], batch.o[:SAMPLE], codes)
+            self._rest = min(2 * self._rest, LONGEST_REST) if order == self._order else 1
+            self._left = self._rest
 
     def _count(self, s: Int32s, p: Int32s, o: Int32s, codes: Int32s) -> None:
         """Take note of a sample, and evaluate in another order if that is better now."""

@@ -95,9 +95,13 @@ class TermColumn:
         if not bound or all(c.terms is bound[0].terms for c in bound):
             terms = bound[0].terms if bound else NO_TEXTS
             return cls(np.concatenate([c.codes for c in columns]), terms)
-        unified = pa.chunked_array([c.compact().to_arrow() for c in columns]).unify_dictionaries()
-        codes = [_codes(chunk.indices) for chunk in unified.chunks]
-        return cls(np.concatenate(codes), unified.chunk(0).dictionary)
+        parts = [c.compact() for c in columns]
+        unified = pa.concat_arrays([c.terms for c in parts]).dictionary_encode()
+        place = np.append(unified.indices.to_numpy(), np.int32(UNBOUND))  # the last is UNBOUND's
+        begin = np.cumsum([0, *(len(c.terms) for c in parts[:-1])])
+        shifted = np.concatenate([c.codes for c in parts])
+        shifted += np.repeat(begin, [len(c) for c in parts]) * (shifted >= 0)
+        return cls(place[shifted], unified.dictionary)
 
     def take(self, rows: Rows) -> TermColumn:
         """The rows at the given positions; `terms` stays the same object."""
@@ -152,8 +156,10 @@ class TermColumn:
 
 
 def _indices(codes: Int32s) -> Any:
-    unbound = codes < 0
-    return pa.array(codes, pa.int32(), mask=unbound if unbound.any() else None)
+    bound = codes >= 0
+    valid = None if bound.all() else pa.py_buffer(np.packbits(bound, bitorder="little"))
+    whole = pa.py_buffer(np.ascontiguousarray(codes, np.int32))
+    return pa.Array.from_buffers(pa.int32(), len(codes), [valid, whole])
 
 
 def _codes(indices: Any) -> Int32s:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import count
+from threading import Condition
 from typing import IO, Protocol
 
 from spaseq.rdf.arenas import ArenaPool
@@ -112,17 +114,42 @@ def _in_order(
     if threads == 1:
         yield from ((piece, read(piece)) for piece in given)
         return
+    turns = _Turns(given)
+
+    def task(turn: int) -> tuple[Piece, Statements] | None:
+        piece = turns.take(turn)
+        return None if piece is None else (piece, read(piece))
+
     with ThreadPoolExecutor(threads, "spaseq-ingest") as pool:
-        ahead: deque[tuple[Piece, Future[Statements]]] = deque()
+        numbers = count()
+        ahead = deque(pool.submit(task, next(numbers)) for _ in range(threads + 1))
         try:
-            for piece in given:
-                ahead.append((piece, pool.submit(read, piece)))
-                if len(ahead) > threads:
-                    first, future = ahead.popleft()
-                    yield first, future.result()
-            while ahead:
-                first, future = ahead.popleft()
-                yield first, future.result()
+            while (found := ahead.popleft().result()) is not None:
+                ahead.append(pool.submit(task, next(numbers)))
+                yield found
+                del found  # so that its memory can be used again
         finally:
-            for _, future in ahead:
+            for future in ahead:
                 future.cancel()
+
+
+class _Turns:
+    """Hands out pieces to threads, the n-th one to the thread that has the turn n.
+
+    They are read from the file by the thread that takes them, one at a time.
+    """
+
+    def __init__(self, given: Iterator[Piece]) -> None:
+        self._given = given
+        self._turn = 0
+        self._changed = Condition()
+
+    def take(self, turn: int) -> Piece | None:
+        """The piece of a turn, once all turns before have been taken; None after the last."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._turn == turn)
+            try:
+                return next(self._given, None)
+            finally:
+                self._turn += 1
+                self._changed.notify_all()

@@ -86,7 +86,7 @@ class LazyTerms(TermTable):
         return find_texts(padded, ends, self._seed, arena.buffer, arena.spans, arena.slots, ABSENT)
 
     def numbers(self, codes: Int32s) -> Numbers:
-        return numbers(self._arena.buffer, self._arena.spans, codes)
+        return numbers(self._arena.buffer, self._arena.spans, self._count, codes)
 
     @property
     def has_blank(self) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from io import FileIO
 from typing import IO, Any, TypeAlias, cast
 
 import numpy as np
@@ -19,7 +20,7 @@ from spaseq.rdf.kernels.lines import last_event_end, last_line_end
 from spaseq.rdf.kernels.vectors import Bytes
 from spaseq.rdf.statements import Piece, StatementReader, Statements
 
-PIECE_BYTES = 1 << 22
+PIECE_BYTES = 1 << 23
 MAX_PIECE_BYTES = 1 << 29
 """What one event may take at most: places in two such buffers fit into 32 bits."""
 
@@ -29,6 +30,7 @@ Cut: TypeAlias = Callable[[Bytes, int, int], int]
 _BOM = b"\xef\xbb\xbf"
 _LF = 10
 _STEP = 1 << 18  # bytes per call: what a damaged .gz yields before the damage is not lost
+_FILE_STEP = 1 << 20  # the same for what need not be unpacked; each call may wait for the GIL
 _WINDOWS = (1 << 13, 1 << 17)
 
 
@@ -70,11 +72,12 @@ def _fill(arena: Arena, left: Bytes, size: int, data: IO[bytes]) -> tuple[int, E
     (How many there are, fewer only at the end of the file or at a fault; the fault.)
     """
     end = len(left)
+    step = _FILE_STEP if isinstance(getattr(data, "raw", None), FileIO) else _STEP
     arena.buffer[:end] = left
     room = memoryview(arena.buffer)  # type: ignore[arg-type]
     try:
         while end < size:
-            count = cast("Any", data).readinto(room[end : min(end + _STEP, size)])
+            count = cast("Any", data).readinto(room[end : min(end + step, size)])
             if not count:
                 break
             end += count

@@ -143,15 +143,20 @@ def format_time(ms: int) -> str:
     >>> format_time(1406879400000)
     '2014-08-01T07:50:00Z'
     """
-    days, past = divmod(ms, DAY_MS)
+    seconds, fraction = divmod(ms, 1000)
+    text = _second_text(seconds)  # events of one second share this, and so do those of an answer
+    return f"{text}.{fraction:03}Z" if fraction else f"{text}Z"
+
+
+@lru_cache(maxsize=4096)
+def _second_text(seconds: int) -> str:
+    """`YYYY-MM-DDThh:mm:ss` in UTC of a time in seconds."""
+    days, past = divmod(seconds, 86_400)
     year, month, day = _civil_from_days(days)
-    seconds, fraction = divmod(past, 1000)
-    minutes, second = divmod(seconds, 60)
+    minutes, second = divmod(past, 60)
     hour, minute = divmod(minutes, 60)
     sign = "-" if year < 0 else ""
-    tail = f".{fraction:03}" if fraction else ""
-    date = f"{sign}{abs(year):04}-{month:02}-{day:02}"
-    return f"{date}T{hour:02}:{minute:02}:{second:02}{tail}Z"
+    return f"{sign}{abs(year):04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}"
 
 
 def time_ms(when: int | datetime) -> int:

@@ -109,6 +109,22 @@ def _agrees(code: int, wanted: int) -> bool:
     return code == wanted or wanted == ANY
 
 
+@part
+def _next(
+    s: Int32s, p: Int32s, o: Int32s, at: int, end: int, own_s: int, own_p: int, own_o: int
+) -> int:
+    """The first triple of `at:end` that agrees with three codes, or `end`."""
+    if own_s == ANY and own_p != ANY and own_o != ANY:  # a type, for one
+        while at < end and (o[at] != own_o or p[at] != own_p):
+            at += 1
+        return at
+    while at < end and not (
+        _agrees(p[at], own_p) and _agrees(o[at], own_o) and _agrees(s[at], own_s)
+    ):
+        at += 1
+    return at
+
+
 @inlined
 def _same(rows: Int32s, i: int, j: int) -> bool:
     for v in range(len(rows)):
@@ -168,15 +184,15 @@ def solutions(
     first_p = _wanted(terms[0, P], modes[0, P], values)
     first_o = _wanted(terms[0, O], modes[0, O], values)
     repeats = False
-    for e in range(at_event, len(start) - 1):
+    e, end, last = at_event, start[at_event], start[len(start) - 1]
+    while True:
+        fitting = _next(s, p, o, end, last, first_s, first_p, first_o)
+        if fitting == last:
+            break
+        while start[e + 1] <= fitting:
+            e += 1
         first, end = start[e], start[e + 1]
-        while first < end and not (
-            _agrees(p[first], first_p) and _agrees(o[first], first_o) and _agrees(s[first], first_s)
-        ):
-            first += 1
-        if first == end:
-            continue
-        first, before, step, comes = start[e], found, 0, True
+        before, step, comes = found, 0, True
         size = end - first
         many = size > MANY
         if many:

@@ -6,22 +6,23 @@ import numpy as np
 
 from spaseq.kernels_cache import kernel
 from spaseq.rdf.kernels.tables import PLACE, SIZE, Int32s, Int64s, Spans
-from spaseq.rdf.kernels.vectors import Bytes
+from spaseq.rdf.kernels.vectors import WIDTH, Bytes, copied, signed
 
 
 @kernel
 def gather(buffer: Bytes, spans: Spans, codes: Int32s, inner: int) -> tuple[Int64s, Bytes]:
-    """(offsets [n + 1], bytes) of texts by code, without `inner` bytes at either end."""
+    """(offsets [n + 1], bytes) of texts by code, without `inner` bytes at either end.
+
+    The buffer goes on for at least 31 bytes after each text.
+    """
     offsets = np.empty(len(codes) + 1, np.int64)
     total = 0
     for i in range(len(codes)):
         offsets[i] = total
         total += spans[codes[i], SIZE] - 2 * inner
     offsets[len(codes)] = total
-    texts = np.empty(total, np.uint8)
+    texts = np.empty(total + WIDTH, np.uint8)
     for i in range(len(codes)):
-        at = spans[codes[i], PLACE] + inner
-        to = offsets[i]
-        for j in range(offsets[i + 1] - to):
-            texts[to + j] = buffer[at + j]
-    return offsets, texts
+        at, to = signed(spans[codes[i], PLACE]) + inner, offsets[i]
+        copied(buffer, at, texts, to, offsets[i + 1] - to)
+    return offsets, texts[:total]

@@ -14,7 +14,7 @@ from spaseq.kernels_cache import inlined, kernel, part
 from spaseq.rdf.kernels.literals import QUOTE, constant, lexical_end
 from spaseq.rdf.kernels.tables import PLACE, SIZE, Int32s, Spans
 from spaseq.rdf.kernels.vectors import Bytes, byte, same, signed, word
-from spaseq.rdf.kinds import DOUBLE, EXACT, FLOAT, MOMENT, ROUNDED, SHORT, UNKNOWN
+from spaseq.rdf.kinds import DOUBLE, EXACT, FLOAT, MOMENT, OTHER, ROUNDED, SHORT, UNKNOWN
 from spaseq.rdf.vocabulary import XSD
 
 # Datatypes that are known here; other ones of XML Schema; none of XML Schema.
@@ -34,6 +34,7 @@ _N_INTEGER, _N_LONG, _N_INT, _N_DECIMAL, _N_DOUBLE, _N_FLOAT = _NAMES
 _N_DATE_TIME = _name("dateTime")
 _U = np.uint64
 
+_SPARSE = 16  # so many times fewer codes than terms are read one by one
 _MANTISSA = 2**53
 _MAX_EXPONENT = 22
 _SHORT = 10**15
@@ -275,32 +276,48 @@ def _moment(buffer: Bytes, at: int, close: int) -> tuple[int, int, bool]:
     return _days(year, month, day) * 86_400_000 + past - offset, digits, zoned
 
 
+@part
+def _number_of(buffer: Bytes, at: int, end: int) -> tuple[float, int]:
+    """(value, kind) of the term at `at:end`."""
+    if byte(buffer, at) != QUOTE:
+        return np.nan, OTHER
+    close = lexical_end(buffer, at)
+    datatype = _datatype(buffer, close, end)
+    if datatype == _DATE_TIME or datatype == _STAMP:
+        ms, digits, zoned = _moment(buffer, at + 1, close)
+        if ms == NO_TIME or digits > 3 or (datatype == _STAMP and not zoned):
+            return np.nan, UNKNOWN
+        return ms / 1000.0, MOMENT
+    if datatype == _XSD:
+        return np.nan, UNKNOWN
+    if datatype == _NONE:
+        return np.nan, OTHER
+    return _number(buffer, at + 1, close, datatype)
+
+
 @kernel
 def numbers(
-    buffer: Bytes, spans: Spans, codes: Int32s
+    buffer: Bytes, spans: Spans, count: int, codes: Int32s
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int8]]:
-    """(values, kinds) [n] of terms; see `spaseq.rdf.kinds`. A negative code is OTHER."""
+    """(values, kinds) [n] of terms; see `spaseq.rdf.kinds`. A negative code is OTHER.
+
+    Codes are below `count`. Of many codes, each distinct one is read once.
+    """
     values = np.full(len(codes), np.nan)
     kinds = np.zeros(len(codes), np.int8)
+    many = len(codes) * _SPARSE > count
+    first = np.zeros(count if many else 0, np.int32)  # where a code came first, from 1 on
     for i in range(len(codes)):
-        if codes[i] < 0:
+        code = codes[i]
+        if code < 0:
             continue
-        at = signed(spans[codes[i], PLACE])
-        end = at + spans[codes[i], SIZE]
-        if byte(buffer, at) != QUOTE:
+        if many and first[code] > 0:
+            values[i], kinds[i] = values[first[code] - 1], kinds[first[code] - 1]
             continue
-        close = lexical_end(buffer, at)
-        datatype = _datatype(buffer, close, end)
-        if datatype == _DATE_TIME or datatype == _STAMP:
-            ms, digits, zoned = _moment(buffer, at + 1, close)
-            if ms == NO_TIME or digits > 3 or (datatype == _STAMP and not zoned):
-                kinds[i] = UNKNOWN
-            else:
-                values[i], kinds[i] = ms / 1000.0, MOMENT
-        elif datatype == _XSD:
-            kinds[i] = UNKNOWN
-        elif datatype != _NONE:
-            values[i], kinds[i] = _number(buffer, at + 1, close, datatype)
+        at = signed(spans[code, PLACE])
+        values[i], kinds[i] = _number_of(buffer, at, at + spans[code, SIZE])
+        if many:
+            first[code] = i + 1
     return values, kinds
 
 

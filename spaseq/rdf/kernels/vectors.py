@@ -128,6 +128,16 @@ def _differences_code(_: Any, a: Any, at_a: Any, b: Any, at_b: Any) -> Any:
     return types.int64(a, types.int64, b, types.int64), generate
 
 
+def _copy_code(_: Any, a: Any, at_a: Any, b: Any, at_b: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        source = _address(context, builder, signature.args[0], args[0], args[1], _VECTOR)
+        target = _address(context, builder, signature.args[2], args[2], args[3], _VECTOR)
+        builder.store(_load(builder, source), target).align = 1
+        return context.get_dummy_value()
+
+    return types.void(a, types.int64, b, types.int64), generate
+
+
 def _word_code(_: Any, buffer: Any, at: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return _load(
@@ -174,6 +184,8 @@ folded_product = cast(
 """The two halves of a 128-bit product, xored."""
 _differences = cast("Callable[[Bytes, int, Bytes, int], int]", intrinsic(_differences_code))
 """(a, at, b, at) -> bit i is set if the bytes at + i differ."""
+_copy = cast("Callable[[Bytes, int, Bytes, int], None]", intrinsic(_copy_code))
+"""(source, at, target, at): 32 bytes."""
 
 signed = cast("Callable[[Any], int]", np.int64)
 """An integer of any width as int64."""
@@ -189,3 +201,13 @@ def same(a: Bytes, at_a: int, b: Bytes, at_b: int, size: int) -> bool:
         at_b += WIDTH
         size -= WIDTH
     return _differences(a, at_a, b, at_b) & ((1 << size) - 1) == 0
+
+
+@inlined
+def copied(source: Bytes, at: int, target: Bytes, to: int, size: int) -> None:
+    """Copy `size` bytes; up to 31 bytes after them are copied, too, so both must have as many."""
+    end = at + size
+    while at < end:
+        _copy(source, at, target, to)
+        at += WIDTH
+        to += WIDTH
