@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from spaseq.rdf.arenas import Arena, ArenaPool
 from spaseq.rdf.ingest import line_statements
-from spaseq.rdf.lazy_terms import GraphNames
+from spaseq.rdf.lazy_terms import GraphNames, LazyTerms
 from spaseq.rdf.pieces import before_graphs
 from spaseq.rdf.statements import StatementReader
 from spaseq.rdf.term_tables import ABSENT, ExtendedTerms, ListedTerms, TermTable, term_table
@@ -52,6 +52,15 @@ def test_texts_and_codes(make: Callable[[list[str]], TermTable]) -> None:
     assert list(terms)[codes[3]] == TEXTS[3]
     assert terms[: len(terms)] == list(terms)
     assert terms.has_blank
+
+
+def test_texts_of_every_length() -> None:
+    iris = ["x" * size + ":" for size in range(1, 100)]
+    terms = lazy([f"<{iri}>" for iri in iris])
+    assert isinstance(terms, LazyTerms)
+    codes = terms.find([f"<{iri}>" for iri in iris])
+    assert terms.iris(codes).to_pylist() == iris
+    assert terms.strings(codes).to_pylist() == [f"<{iri}>" for iri in iris]
 
 
 @pytest.mark.parametrize("make", MAKERS)
