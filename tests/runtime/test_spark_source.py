@@ -129,7 +129,7 @@ def test_files_that_grow_are_read_on(rdf: Any, tmp_path: Path) -> None:
     got: list[Event] = []
     for end in (len(text) // 3, len(text) // 2, len(text)):
         (directory / "1.nq").write_text(text[:end])
-        got += streamed(rdf, directory, tmp_path, growing="true")
+        got += streamed(rdf, directory, tmp_path, growing="true", settle="1 HOURS")
         assert 0 < len(got) < len(SAME_TIMES)
     got += streamed(rdf, directory, tmp_path, growing="true", settle="0 SECONDS")
     assert sorted(got, key=str) == in_process(directory)
