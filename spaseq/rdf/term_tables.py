@@ -167,13 +167,17 @@ class ExtendedTerms(TermTable):
     def encode(self, texts: Sequence[str]) -> Int32s:
         """The codes [n] of some texts, which are added if need be."""
         codes = self.base.find(texts)
-        for i in np.flatnonzero(codes < 0).tolist():
+        known, added, size = self._known, self._added, self._size
+        new = []
+        rows = np.flatnonzero(codes < 0)
+        for i in rows.tolist():
             text = texts[i]
-            code = self._known.get(text)
+            code = known.get(text)
             if code is None:
-                code = self._known[text] = len(self)
-                self._added.append(text)
-            codes[i] = code
+                code = known[text] = size + len(added)
+                added.append(text)
+            new.append(code)
+        codes[rows] = new
         return codes
 
     def numbers(self, codes: Int32s) -> Numbers:

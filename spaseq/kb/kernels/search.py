@@ -22,12 +22,18 @@ def find_sorted(offsets: Array, data: Array, ends: Array, wanted: Array, absent:
     begin = 0
     for i in range(len(ends)):
         low, high = 0, len(offsets) - 1
+        # How much of the text that is looked for the ones before `low` and from `high` on share:
+        # what lies between them shares no less, and is compared from there (Manber and Myers).
+        below, above = 0, 0
         while low < high:
             middle = (low + high) >> 1
-            if _precedes(data, offsets[middle], offsets[middle + 1], wanted, begin, ends[i]):
-                low = middle + 1
+            at, end = offsets[middle], offsets[middle + 1]
+            shared = _shared(data, at, end, wanted, begin, ends[i], min(below, above))
+            left = ends[i] - begin - shared
+            if left and (shared == end - at or data[at + shared] < wanted[begin + shared]):
+                low, below = middle + 1, shared
             else:
-                high = middle
+                high, above = middle, shared
         codes[i] = absent
         if low < len(offsets) - 1 and offsets[low + 1] - offsets[low] == ends[i] - begin:
             at, same = offsets[low], True
@@ -42,10 +48,10 @@ def find_sorted(offsets: Array, data: Array, ends: Array, wanted: Array, absent:
 
 
 @inlined
-def _precedes(a: Array, at: int, end: int, b: Array, begin: int, stop: int) -> bool:
-    """Whether a[at:end] comes before b[begin:stop]."""
+def _shared(a: Array, at: int, end: int, b: Array, begin: int, stop: int, known: int) -> int:
+    """How long the common beginning of a[at:end] and b[begin:stop] is, at least `known`."""
     shorter = min(end - at, stop - begin)
-    for j in range(shorter):
+    for j in range(known, shorter):
         if a[at + j] != b[begin + j]:
-            return bool(a[at + j] < b[begin + j])
-    return end - at < stop - begin
+            return j
+    return shorter

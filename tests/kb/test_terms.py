@@ -1,0 +1,18 @@
+"""The dictionary of a knowledge base finds texts by binary search."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spaseq.kb.terms import ABSENT, KbTerms
+
+texts = st.text("ab/é", max_size=6).map(lambda rest: f"<http://e/{rest}>")
+
+
+@given(st.sets(st.one_of(texts, st.text("ab", max_size=3)), max_size=12), st.lists(texts))
+def test_a_text_is_found_where_it_stands(known: set[str], wanted: list[str]) -> None:
+    ordered = sorted(known)
+    asked = [*wanted, *ordered, "", "a", "b"]
+    found = KbTerms.of(ordered).find(asked).tolist()
+    assert found == [ordered.index(t) if t in known else ABSENT for t in asked]
