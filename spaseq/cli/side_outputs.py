@@ -52,7 +52,9 @@ class SideOutputs:
         place = bad.file if bad.line is None else f"{bad.file}:{bad.line}"
         file = self._files[0]
         write = None if file is None else lambda: BadInputLines(file).write(bad)
-        self._take(file, write, f"{place}: {bad.reason}")
+        # Where there is no line to look at, the text says which event it is.
+        which = f" ({bad.text})" if bad.line is None and bad.text else ""
+        self._take(file, write, f"{place}: {bad.reason}{which}")
 
     def on_late(self, late: LateEvent) -> None:
         """An event behind its stream's watermark."""

@@ -57,6 +57,17 @@ def test_an_endpoint_that_is_down_is_said_event_by_event(
     assert [b["text"].partition(" at ")[0] for b in bad] == names
 
 
+def test_without_a_file_for_them_the_events_are_named_on_stderr(
+    place: Place, server: s.SparqlServer
+) -> None:
+    server.always = s.status(404)
+    done = run(place, server, runtime="local")
+    said = [line for line in done.err.splitlines() if "no answer" in line]
+    assert [line.partition("(")[2].partition(" of ")[0] for line in said] == [
+        f"http://example/e{i}" for i in range(3)
+    ]
+
+
 def test_a_required_endpoint_that_is_down_stops_the_run_at_its_start(
     place: Place, server: s.SparqlServer
 ) -> None:
