@@ -74,7 +74,7 @@ RARE = "?xD a :T1 ; :key ?key ; :value ?vD FILTER (?vD = 7{})"
 
 CASES = (
     Case("pushed-predicates", "two predicates of six", query("SELECT ?key", "A; B", {
-        "A": "?a a :T1 ; :key ?key", "B": "?b a :T2 ; :key ?key"})),
+        "A": "?a :key ?key ; :value 7", "B": "?b :key ?key ; :value 8"})),
     Case("rare-triples-first", "the type comes last", query("SELECT ?key", "A; B; C", LATE), True),
     Case("shared-patterns", "six GPMs alike", query(
         "SELECT ?key", "A; B; C; D; E; F", ALIKE), True),

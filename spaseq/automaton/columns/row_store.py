@@ -18,6 +18,10 @@ Int64s: TypeAlias = npt.NDArray[np.int64]
 
 _SMALL = 1024
 """Chunks of fewer rows are joined."""
+_BASE = 8
+"""So many at a time."""
+_FEW = 4
+"""So many rows are sooner read one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,22 +56,22 @@ class RowStore:
             return
         self._size += len(chunk.numbers)
         self._chunks.append(chunk)
-        # Like the digits of a binary counter: each solution is copied a few times, however small
-        # the batches are that it comes in.
-        while len(self._chunks) > 1:
-            last, before = len(self._chunks[-1].numbers), len(self._chunks[-2].numbers)
-            if before > last or before + last > _SMALL:
+        # Like the digits of a counter: each solution is copied a few times, however small the
+        # batches are that it comes in, and most of them are taken in without any copying.
+        while len(self._chunks) >= _BASE:
+            sizes = [len(chunk.numbers) for chunk in self._chunks[-_BASE:]]
+            if max(sizes) >= _BASE * sizes[-1] or sum(sizes) > _SMALL:
                 break
-            self._join_last()
+            self._join_last(_BASE)
 
-    def _join_last(self) -> None:
-        second, first = self._chunks.pop(), self._chunks.pop()
-        self._chunks.append(
+    def _join_last(self, count: int) -> None:
+        last = self._chunks[-count:]
+        self._chunks[-count:] = [
             Chunk(
-                np.concatenate([first.numbers, second.numbers]),
-                SolutionBatch.concat([first.rows, second.rows], self._columns),
+                np.concatenate([chunk.numbers for chunk in last]),
+                SolutionBatch.concat([chunk.rows for chunk in last], self._columns),
             )
-        )
+        ]
 
     def keep(self, numbers: Int64s) -> None:
         """Drop all solutions but those with the given numbers, ascending."""
@@ -95,7 +99,12 @@ class RowStore:
         return found
 
     def _read(self, chunk: Chunk, numbers: Int64s, found: dict[int, tuple[int, Row]]) -> None:
-        rows = chunk.rows.take(np.searchsorted(chunk.numbers, numbers))
+        places = np.searchsorted(chunk.numbers, numbers)
+        if len(places) <= _FEW:
+            read = (self._row(chunk.rows, place) for place in places.tolist())
+            found.update(zip(numbers.tolist(), read, strict=True))
+            return
+        rows = chunk.rows.take(places)
         place = rows.stream.tolist(), rows.time.tolist(), rows.k.tolist(), rows.event.to_pylist()
         for gpm in np.unique(rows.gpm).tolist():
             mine = np.flatnonzero(rows.gpm == gpm)
@@ -104,6 +113,12 @@ class RowStore:
             for i, solution in zip(mine.tolist(), values, strict=True):
                 row = place[0][i], place[1][i], place[2][i], place[3][i], solution
                 found[int(numbers[i])] = gpm, row
+
+    def _row(self, rows: SolutionBatch, place: int) -> tuple[int, Row]:
+        gpm, one = int(rows.gpm[place]), slice(place, place + 1)
+        solution = tuple([rows.texts(v, one)[0] for v in self._gpms[gpm].variables])
+        time, k = int(rows.time[place]), int(rows.k[place])
+        return gpm, (int(rows.stream[place]), time, k, rows.event[place].as_py(), solution)
 
     def state(self) -> object:
         """What a snapshot keeps."""
