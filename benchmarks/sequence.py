@@ -176,7 +176,8 @@ def runs_rate(plan: QueryPlan, batches: list[SolutionBatch]) -> tuple[float, flo
 
 
 def sets_rate(plan: QueryPlan, batches: list[SolutionBatch]) -> tuple[float, float]:
-    """`kernel_rate` of the chain and the compact kernel; the first half fills the window."""
+    """`kernel_rate` of the chain and the compact kernel, once the window is full and the ring as
+    large as it need be: of the second half."""
     kind = ChainState if plan.evaluator == "compiled-chain" else CompactState
     state: ChainState | CompactState = kind(plan.program, len(plan.gpms), False)
     key = (*plan.partition, *plan.evaluator_key)
@@ -185,7 +186,7 @@ def sets_rate(plan: QueryPlan, batches: list[SolutionBatch]) -> tuple[float, flo
     for i, batch in enumerate(batches):
         _, rows = frame.rows(batch)
         state.grow(frame.keys.bound)
-        started, before = time.process_time(), state.nodes.used
+        started, before = time.process_time(), state.nodes.next
         state.advance(rows)
         state.nodes.mark(before, rows.start, rows.number)
         state.nodes.forget(int(rows.lowest[-1]))
@@ -198,7 +199,7 @@ def sets_rate(plan: QueryPlan, batches: list[SolutionBatch]) -> tuple[float, flo
 def measure(scenario: Scenario, events: int, rounds: int) -> Line:
     """One scenario: the compiled evaluator, then the one in Python on fewer events."""
     given = Input(scenario, scenario.evaluator)
-    batches = list(given.batches(max(events, 2 * min(scenario.window, events))))
+    batches = list(given.batches(max(events, 4 * min(scenario.window, events))))
     kernels = [kernel_rate(given, batches) for _ in range(rounds + 1)][1:]
     stages = [stage_rate(given, batches) for _ in range(rounds)]
     reference = Input(scenario, given.plan.evaluator.removeprefix("compiled-"))

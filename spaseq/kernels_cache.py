@@ -91,6 +91,7 @@ if "NUMBA_CACHE_DIR" not in os.environ:
 
 import numba  # noqa: E402  reads the variable when it is imported
 from numba.core import event  # noqa: E402
+from numba.extending import intrinsic  # noqa: E402
 
 if not numba.config.CACHE_DIR:  # it was imported before
     numba.config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"]
@@ -135,6 +136,19 @@ def part(function: F) -> F:
 def inlined(function: F) -> F:
     """A `part` whose body replaces its calls: for what is called once or more per byte or term."""
     return cast("F", numba.njit(function, forceinline=True, **_PART))
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def natural(context: Any, number: Any) -> Any:
+    """The same integer, of which the compiler is told that it is not negative: as an index it need
+    not be counted from the end then, which it is checked for otherwise, at every use."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        (value,) = arguments
+        builder.assume(builder.icmp_signed(">=", value, value.type(0)))
+        return value
+
+    return number(number), generate
 
 
 class _FirstCompilation(event.Listener):  # type: ignore[misc]

@@ -36,14 +36,16 @@ def steps() -> Iterator[str]:
     yield "enumerate_matches"
     chain.nodes.reached([], 0)
     yield "mark_reachable"
+    chain.nodes.taken(0, 0, 1)
+    yield "mark_taken"
     compact = CompactState(_one_step(), 1, False)
     compact.grow(1)
     compact.advance(rows)
     yield "advance_compact"
-    compact.make_room(1)
-    yield "moved_blocks"
     compact.idle(0)
     yield "living"
+    compact.release(np.zeros(1, np.intp))
+    yield "vacate"
     seen, ordinal, before, after = (np.zeros(1, np.int64) for _ in range(4))
     positions(ones, times, ones, ones, seen, np.zeros((1, 2), np.int64), ordinal, before, after)
     yield "positions"

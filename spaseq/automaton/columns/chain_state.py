@@ -19,7 +19,7 @@ Int64s: TypeAlias = npt.NDArray[np.int64]
 class ChainState:
     """The partial matches of a plain sequence, of all slots; `contiguous` is SELECT STRICT."""
 
-    __slots__ = ("_heads", "_latest", "_step", "_touches", "_touching", "nodes", "strict")
+    __slots__ = ("_heads", "_latest", "_step", "_touched", "_touches", "nodes", "strict")
 
     def __init__(self, program: Program, gpms: int, contiguous: bool) -> None:
         steps = _steps(program)
@@ -27,18 +27,19 @@ class ChainState:
         self._step = np.array(
             [(w.gpm, w.ends, contiguous or w.strict, w.accepts) for w in steps], np.int64
         )
-        touching = [_touching(self._step, gpm) for gpm in range(gpms)]
-        self._touches = np.cumsum([0, *map(len, touching)]).astype(np.int32)
-        self._touching = np.array([s for some in touching for s in some], np.int32)
+        touched = [_touched(self._step, gpm) for gpm in range(gpms)]
+        self._touches = np.cumsum([0, *map(len, touched)])
+        self._touched = np.array([row for some in touched for row in some], np.int64)
         self.nodes = SetNodes()
-        self._heads = np.empty((0, len(steps)), np.int64)
+        self._heads = np.empty((0, len(steps) + 1, 2), np.int64)
         self._latest = np.empty(0, np.int64)
 
     def grow(self, slots: int) -> None:
         """Make room for slots below a number."""
         before = len(self._heads)
         if slots > before:
-            heads = np.full((2 * slots, self._heads.shape[1]), kernel.NIL, np.int64)
+            heads = np.empty((2 * slots, *self._heads.shape[1:]), np.int64)
+            heads[..., kernel.NODE], heads[..., kernel.BEGIN] = kernel.NIL, kernel.EVER
             latest = np.zeros(2 * slots, np.int64)
             heads[:before], latest[:before] = self._heads, self._latest
             self._heads, self._latest = heads, latest
@@ -59,7 +60,7 @@ class ChainState:
                 rows.number,
                 self._step,
                 self._touches,
-                self._touching,
+                self._touched,
                 self._heads,
                 self._latest,
                 self.nodes.array,
@@ -72,24 +73,19 @@ class ChainState:
 
     def idle(self, floor: int) -> npt.NDArray[np.bool_]:
         """By slot: whether no partial match there lies in the window that begins at `floor`."""
-        alive = self._living(floor).any(axis=1)
-        idle: npt.NDArray[np.bool_] = np.logical_not(alive)
+        newest = self._heads[:, 1:, kernel.BEGIN].max(axis=1)
+        idle: npt.NDArray[np.bool_] = np.less(newest, floor)
         return idle
-
-    def _living(self, floor: int) -> npt.NDArray[np.bool_]:
-        places = self._heads - self.nodes.base
-        known = places >= 0
-        alive = np.zeros(places.shape, np.bool_)
-        alive[known] = self.nodes.array[places[known], kernel.START] >= floor
-        return alive
 
     def release(self, slots: npt.NDArray[np.intp]) -> None:
         """Slots that are idle will stand for other keys."""
-        self._heads[slots], self._latest[slots] = kernel.NIL, 0
+        self._heads[slots, :, kernel.NODE] = kernel.NIL
+        self._heads[slots, :, kernel.BEGIN] = kernel.EVER
+        self._latest[slots] = 0
 
     def waiting(self) -> int:
         """How many sets of partial matches wait."""
-        return int((self._heads != kernel.NIL).sum())
+        return int((self._heads[..., kernel.NODE] != kernel.NIL).sum())
 
     def state(self) -> object:
         """What a snapshot keeps."""
@@ -112,11 +108,12 @@ def _steps(program: Program) -> list[Wait]:
     return ordered
 
 
-def _touching(step: Int64s, gpm: int) -> list[int]:
-    """The steps that a solution of a GPM touches, last first."""
-    return [
-        s
-        for s in range(len(step) - 1, -1, -1)
-        if step[s, kernel.GPM] == gpm
-        or (s and (step[s, kernel.STRICT] or step[s, kernel.ENDS] >> gpm & 1))
-    ]
+def _touched(step: Int64s, gpm: int) -> list[tuple[int, bool, bool, bool]]:
+    """What a solution of a GPM does to the steps that it touches, last first."""
+    touched = []
+    for number in range(len(step) - 1, -1, -1):
+        of, ends, strict, accepts = step[number].tolist()
+        takes, closes = of == gpm, number > 0 and bool(strict or ends >> gpm & 1)
+        if takes or closes:
+            touched.append((number, takes and not accepts, takes and bool(accepts), closes))
+    return touched

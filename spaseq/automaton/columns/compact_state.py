@@ -19,14 +19,29 @@ Int32s: TypeAlias = npt.NDArray[np.int32]
 Int64s: TypeAlias = npt.NDArray[np.int64]
 
 
+_FEW = 16
+_WIDTH = 8
+"""A list of four nodes with their maximum starts."""
+
+
 class MoveTables:
     """States, sets of GPMs and moves by number, made when the kernel first asks for them.
 
     `sets` holds each GPM alone, none, and what else has been seen, as bits. `move` [states, sets]
-    is the number of a move or UNKNOWN; `moves` and `marks` are those of the kernel.
+    is the number of a move or UNKNOWN; `moves`, `marks` and `changing` are those of the kernel.
     """
 
-    __slots__ = ("_automaton", "_numbers", "_states", "gpms", "marks", "move", "moves", "sets")
+    __slots__ = (
+        "_automaton",
+        "_numbers",
+        "_states",
+        "changing",
+        "gpms",
+        "marks",
+        "move",
+        "moves",
+        "sets",
+    )
 
     def __init__(self, automaton: Determinised, gpms: int) -> None:
         self._automaton, self.gpms = automaton, gpms
@@ -34,9 +49,15 @@ class MoveTables:
         self.move = np.empty((0, len(self.sets)), np.int32)
         self.moves = np.empty((0, 3), np.int32)
         self.marks = np.empty((0, 3), np.int32)
+        self.changing = np.empty((len(self.sets), 0), np.int64)
         self._states: list[State] = []
         self._numbers: dict[State, int] = {}
         self._number(automaton.initial)
+
+    @property
+    def words(self) -> int:
+        """How many words of bits the states need."""
+        return self.changing.shape[1]
 
     def _number(self, state: State | None) -> int:
         if state is None:
@@ -47,13 +68,23 @@ class MoveTables:
             self._states.append(state)
             row = np.full((1, len(self.sets)), kernel.UNKNOWN, np.int32)
             self.move = np.concatenate([self.move, row])
+            self._may_change(number)
         return number
+
+    def _may_change(self, state: int) -> None:
+        """Nothing is known of a new state."""
+        word, bit = divmod(state, kernel.WORD)
+        if word == self.words:
+            self.changing = np.pad(self.changing, ((0, 0), (0, 1)))
+        self.changing[:, word] |= _bits(bit)
 
     def add_set(self, gpms: int) -> None:
         """GPMs, as bits, that have solutions at one instant."""
         self.sets = np.append(self.sets, np.int64(gpms))
         column = np.full((len(self.move), 1), kernel.UNKNOWN, np.int32)
         self.move = np.concatenate([self.move, column], axis=1)
+        everything = np.full((1, self.words), -1, np.int64)
+        self.changing = np.concatenate([self.changing, everything])
 
     def add_move(self, state: int, seen: int) -> None:
         """What a set of GPMs, by number, does in a state."""
@@ -64,6 +95,22 @@ class MoveTables:
         move = [[self._number(found.stay), first, first + len(marks)]]
         self.move[state, seen] = len(self.moves)
         self.moves = np.concatenate([self.moves, np.array(move, np.int32)])
+        self._find_changing(seen)
+
+    def _find_changing(self, seen: int) -> None:
+        """States that a set of GPMs leaves as they are need not be looked at: they stay, nothing is
+        taken from them, and no other one is known to lead to them."""
+        changing = set[int]()
+        for state, number in enumerate(self.move[:, seen].tolist()):
+            if number == kernel.UNKNOWN:
+                changing.add(state)
+                continue
+            stay, first, end = self.moves[number].tolist()
+            if first < end or stay != state:
+                changing.update([state, stay, *self.marks[first:end, kernel.TARGET].tolist()])
+        self.changing[seen] = 0
+        for state in changing - {sets.NIL}:
+            self.changing[seen, state // kernel.WORD] |= _bits(state % kernel.WORD)
 
     def state(self) -> object:
         """What a snapshot keeps: the states by their waits."""
@@ -75,28 +122,47 @@ class MoveTables:
             self._number(self._automaton.state(waits))
 
 
+def _bits(bit: int) -> np.int64:
+    """A word in which one bit is set."""
+    return np.uint64(1 << bit).astype(np.int64)
+
+
 class CompactState:
     """The partial matches of all slots; `contiguous` is SELECT STRICT."""
 
-    __slots__ = ("_latest", "_lists", "_pool", "_table", "_tables", "nodes", "strict")
+    __slots__ = (
+        "_active",
+        "_entries",
+        "_entry_of",
+        "_free",
+        "_latest",
+        "_lists",
+        "_order",
+        "_place_of",
+        "_tables",
+        "nodes",
+        "strict",
+    )
 
     def __init__(self, program: Program, gpms: int, contiguous: bool) -> None:
         automaton = Determinised(expand(program), contiguous)
         self.strict = automaton.strict
         self._tables = MoveTables(automaton, gpms)
         self.nodes = SetNodes()
-        self._table = np.zeros((0, 3), np.int64)
-        self._pool = np.empty(256, np.int64)
+        self._active = np.zeros((0, self._tables.words), np.int64)
+        self._entry_of = np.empty((0, 0), np.int32)
+        self._entries = np.empty((0, kernel.LIST + _WIDTH), np.int64)
+        self._free = np.empty(0, np.int32)
         self._latest = np.empty(0, np.int64)
-        self._lists = np.empty((16, 16), np.int64)
+        self._make_room_for_states()
 
     def grow(self, slots: int) -> None:
         """Make room for slots below a number."""
-        before = len(self._table)
+        before = len(self._latest)
         if slots > before:
-            table, latest = np.zeros((2 * slots, 3), np.int64), np.zeros(2 * slots, np.int64)
-            table[:before], latest[:before] = self._table, self._latest
-            self._table, self._latest = table, latest
+            more = ((0, 2 * slots - before), (0, 0))
+            self._active, self._entry_of = np.pad(self._active, more), np.pad(self._entry_of, more)
+            self._latest = np.pad(self._latest, more[0])
 
     def advance(self, rows: Rows) -> Int64s:
         """Work off some solutions; the roots [R, 2] of the matches that end, with their rows."""
@@ -117,13 +183,17 @@ class CompactState:
                 tables.move,
                 tables.moves,
                 tables.marks,
-                self._table,
-                self._pool,
+                tables.changing,
+                self._active,
+                self._entry_of,
+                self._entries,
+                self._free,
                 self._latest,
                 nodes.array,
                 nodes.roots,
                 self._lists,
-                np.zeros((len(tables.move), 2), np.int64),
+                self._place_of,
+                self._order,
                 cursor,
             )
             if full == sets.DONE:
@@ -135,27 +205,39 @@ class CompactState:
         cursor = self.nodes.cursor
         if missing == sets.MOVE_UNKNOWN:
             self._tables.add_move(int(cursor[sets.STATE]), int(cursor[sets.SEEN]))
+            self._make_room_for_states()
         elif missing == sets.SET_UNKNOWN:
             self._tables.add_set(int(cursor[sets.SEEN]))
         elif missing == sets.LISTS_FULL:
-            rows, columns = self._lists.shape
-            self._lists = np.empty((2 * rows, 2 * columns), np.int64)
-        elif missing == sets.POOL_FULL:
-            self.make_room(int(cursor[sets.NEED]))
+            self._entries = np.pad(self._entries, ((0, 0), (0, self._entries.shape[1])))
+            self._make_scratch()
+        elif missing == sets.ENTRIES_FULL:
+            self._make_room_for_entries(int(cursor[sets.NEED]))
         else:
             self.nodes.make_room(missing)
 
-    def make_room(self, need: int) -> None:
-        """Move the blocks of the pool together, with room for as much again and `need` more."""
-        size = int(self._table[:, kernel.LENGTH].sum()) + need
-        pool = np.empty(2 * size + 256, np.int64)
-        self.nodes.cursor[sets.TOP] = kernel.moved_blocks(self._table, self._pool, pool)
-        self._pool = pool
+    def _make_room_for_states(self) -> None:
+        """Let the arrays have a place for each state that is known now."""
+        states, words = len(self._tables.move), self._tables.words
+        before = self._entry_of.shape[1]
+        if states > before:
+            size = 2 * states
+            self._entry_of = np.pad(self._entry_of, ((0, 0), (0, size - before)))
+            self._make_scratch()
+        if words > self._active.shape[1]:
+            self._active = np.pad(self._active, ((0, 0), (0, words - self._active.shape[1])))
+
+    def _make_room_for_entries(self, need: int) -> None:
+        before, free = len(self._entries), int(self.nodes.cursor[sets.FREE])
+        more = before + need + _FEW
+        self._entries = np.pad(self._entries, ((0, more), (0, 0)))
+        added = np.arange(before, before + more, dtype=np.int32)
+        self._free = np.concatenate([self._free[:free], added, np.empty(before, np.int32)])
+        self.nodes.cursor[sets.FREE] = free + more
 
     def _living(self, floor: int) -> Int64s:
-        alive = np.empty(len(self._table), np.int64)
-        nodes = self.nodes
-        kernel.living(self._table, self._pool, nodes.array, nodes.base, floor, alive)
+        alive = np.empty(len(self._active), np.int64)
+        kernel.living(self._active, self._entry_of, self._entries, floor, alive)
         return alive
 
     def idle(self, floor: int) -> npt.NDArray[np.bool_]:
@@ -164,7 +246,11 @@ class CompactState:
 
     def release(self, slots: npt.NDArray[np.intp]) -> None:
         """Slots that are idle will stand for other keys."""
-        self._table[slots, kernel.LENGTH], self._latest[slots] = 0, 0
+        cursor = self.nodes.cursor
+        cursor[sets.FREE] = kernel.vacate(
+            slots, self._active, self._entry_of, self._free, cursor[sets.FREE]
+        )
+        self._latest[slots] = 0
 
     def waiting(self) -> int:
         """How many sets of partial matches wait."""
@@ -172,12 +258,21 @@ class CompactState:
 
     def state(self) -> object:
         """What a snapshot keeps."""
-        nodes, tables = self.nodes.state(), self._tables.state()
-        return self._table, self._pool, self._latest, nodes, tables
+        own = self._active, self._entry_of, self._entries, self._free, self._latest
+        return own, self.nodes.state(), self._tables.state()
 
     def take_up(self, state: object) -> None:
         """Go on from what `state` gave."""
         assert isinstance(state, tuple)
-        self._table, self._pool, self._latest, nodes, tables = state
-        self.nodes.take_up(nodes)
+        own, nodes, tables = state
         self._tables.take_up(tables)
+        self._active, self._entry_of, self._entries, self._free, self._latest = own
+        self.nodes.take_up(nodes)
+        self._make_scratch()
+
+    def _make_scratch(self) -> None:
+        """What the kernel writes to while it works an instant off."""
+        size = self._entry_of.shape[1]
+        self._lists = np.empty((size, self._entries.shape[1]), np.int64)
+        self._place_of = np.zeros((size, 2), np.int64)
+        self._order = np.empty((size, 3), np.int64)

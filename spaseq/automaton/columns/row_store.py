@@ -77,7 +77,8 @@ class RowStore:
         """Drop all solutions but those with the given numbers, ascending."""
         chunks, self._chunks, self._size = self._chunks, [], 0
         for chunk in chunks:
-            kept = np.flatnonzero(np.isin(chunk.numbers, numbers, assume_unique=True))
+            first, end = np.searchsorted(numbers, [chunk.numbers[0], chunk.numbers[-1] + 1])
+            kept = np.searchsorted(chunk.numbers, numbers[first:end])
             self.add(chunk if len(kept) == len(chunk.numbers) else chunk.part(kept))
 
     def rows(self, numbers: Int64s, more: Chunk | None = None) -> dict[int, tuple[int, Row]]:

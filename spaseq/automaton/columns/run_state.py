@@ -19,7 +19,7 @@ Int64s: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
 Arrays: TypeAlias = tuple[npt.NDArray[Any], ...]
 
-_RUNS, _POOL, _SLOTS = 256, 256, 16
+_RUNS, _POOL, _SLOTS = 4096, 256, 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +53,7 @@ class RunState:
     def __init__(self, tables: RunTables, counted: int = -1) -> None:
         self._tables, self._counted = tables, counted
         self._runs: Arrays = (
-            np.empty(_RUNS, np.int64),
-            np.empty(_RUNS, np.int32),
-            np.empty(_RUNS, np.int32),
-            np.empty(_RUNS, np.int64),
-            np.empty(_RUNS if tables.timed else 0, np.int64),
+            np.empty((_RUNS, kernel.TIME + tables.timed), np.int64),
             np.empty((_RUNS, len(tables.registers))),
         )
         self._waits: Arrays = (
@@ -137,13 +133,9 @@ class RunState:
         self._collect(lowest)
         used, size = int(self._cursor[kernel.USED]), len(self._runs[0])
         # As many as there are blocks, through all of which `collect` goes.
-        enough = max(2 * (used + need), len(self._waits[0]))
+        enough = max(2 * (used + need), _RUNS, len(self._waits[0]))
         if enough > size:
-            size = enough
-            *most, time, register = self._runs
-            if self._tables.timed:
-                time = _resized(time, size)
-            self._runs = (*(_resized(a, size) for a in most), time, _resized(register, size))
+            self._runs = tuple(_resized(a, enough) for a in self._runs)
 
     def make_room_for_waits(self, need: int) -> None:
         """Move the waits together, with room for as many again and `need` more."""
@@ -173,7 +165,7 @@ class RunState:
         Returns the numbers of the solutions that are still in use, ascending.
         """
         self._collect(lowest)
-        return np.unique(self._runs[0][: self._cursor[kernel.USED]])
+        return np.unique(self._runs[0][: self._cursor[kernel.USED], kernel.SOLUTION])
 
     def idle(self) -> npt.NDArray[np.bool_]:
         """By slot: whether nothing waits there."""
@@ -208,7 +200,7 @@ class RunState:
 
     def waits(self) -> Iterator[WaitingPath]:
         """Every wait that the next instant of its slot does not end."""
-        row, before, edge, origin = (a.tolist() for a in self._runs[:4])
+        nodes, which = self._runs[0].tolist(), (1 << kernel.EDGE_BITS) - 1
         blocks, made, _, run = self._waits
         kind, edges = self._tables.program[2][:, kernel.KIND], len(self._tables.edges)
         latest = np.repeat(self._passed[:, kernel.ORDINAL], edges)
@@ -217,16 +209,16 @@ class RunState:
             if over[block]:
                 continue
             for node in run[place : place + count].tolist():
-                path, begin = [], origin[node]
+                path, begin = [], nodes[node][kernel.ORIGIN]
                 while node >= 0:
-                    path.append((edge[node], row[node]))
-                    node = before[node]
+                    path.append((nodes[node][kernel.PATH] & which, nodes[node][kernel.SOLUTION]))
+                    node = nodes[node][kernel.BEFORE]
                 yield WaitingPath(block // edges, block % edges, begin, path[::-1])
 
     def state(self) -> object:
         """What a snapshot keeps."""
         used = self._cursor[kernel.USED]
-        runs = tuple(a[:used] if len(a) else a for a in self._runs)
+        runs = tuple(a[:used] for a in self._runs)
         return runs, self._waits, self._cursor, self._passed
 
     def take_up(self, state: object) -> None:

@@ -17,22 +17,26 @@ Int64s: TypeAlias = npt.NDArray[np.int64]
 
 _NODES, _FEW = 256, 64
 _MARKED_EVERY, _MARKS = 64, 32
+_SPARSE = 8
+"""A ring with room for so many times what has been in it becomes smaller."""
 
 
 class SetNodes:
     """Nodes by id, forgotten from the front; `cursor` is the kernels'.
 
-    `array` [N, NODE_COLUMNS] holds those with ids from `base` on. Here and there a node is marked
-    with the measure by which all before it had been added: a window later they are not needed.
+    `array` [N, NODE_COLUMNS] is a ring that holds those with ids from `base` on; N is a power of
+    two. Here and there a node is marked with the measure by which all before it had been added: a
+    window later they are not needed.
     """
 
     __slots__ = (
         "_ends",
         "_found",
-        "_limit",
         "_marks",
+        "_most",
         "_path",
         "_stack",
+        "_swept",
         "array",
         "cursor",
         "roots",
@@ -43,7 +47,8 @@ class SetNodes:
         self.cursor = np.zeros(kernel.CURSOR, np.int64)
         self.roots = np.empty((_FEW, 2), np.int64)
         self._marks: list[tuple[int, int]] = []  # (measure, id behind the last node added by then)
-        self._limit = _NODES
+        self._swept = 0  # the base when it was last found worth while to drop nodes
+        self._most = 0  # nodes in use at a time, since then
         self._stack, self._path = np.empty((_FEW, 2), np.int64), np.empty(_FEW, np.int64)
         self._found, self._ends = np.empty(_FEW, np.int64), np.empty((_FEW, 3), np.int64)
 
@@ -55,49 +60,81 @@ class SetNodes:
     @property
     def used(self) -> int:
         """How many nodes are kept."""
-        return int(self.cursor[kernel.USED])
+        return self.next - self.base
+
+    @property
+    def next(self) -> int:
+        """Id of the next node."""
+        return int(self.cursor[kernel.NEXT])
 
     def make_room(self, full: int) -> None:
         """Let an array grow that a kernel has found full."""
         need = int(self.cursor[kernel.NEED])
         if full == kernel.NODES_FULL:
-            self.array = grown(self.array, self.used + need)
+            self._resize(self.used + need)
         else:
             self.roots = grown(self.roots, int(self.cursor[kernel.ROOTS]) + need)
 
-    def solutions(self, since: int = 0) -> Int64s:
-        """The numbers of the solutions that nodes hold from a position on, ascending."""
-        numbers = self.array[since : self.used, kernel.ROW]
+    def _resize(self, size: int) -> None:
+        """Move the nodes to a ring with room for `size`, and then some."""
+        self.array = self._ring(size, self.kept())
+
+    def _ring(self, size: int, kept: Int64s) -> Int64s:
+        """A ring with room for more than `size`, and in it the nodes in use."""
+        ring = np.empty((1 << size.bit_length(), kernel.NODE_COLUMNS), np.int64)
+        begin = self.base & (len(ring) - 1)
+        behind = min(len(kept), len(ring) - begin)
+        ring[begin : begin + behind], ring[: len(kept) - behind] = kept[:behind], kept[behind:]
+        return ring
+
+    def kept(self) -> Int64s:
+        """The nodes in use, by falling age."""
+        begin, end = self.base & (len(self.array) - 1), self.next & (len(self.array) - 1)
+        if begin < end or not self.used:
+            return self.array[begin:end]
+        return np.concatenate([self.array[begin:], self.array[:end]])
+
+    def solutions(self) -> Int64s:
+        """The numbers of the solutions that nodes hold, ascending."""
+        numbers = self.kept()[:, kernel.ROW]
         return np.unique(numbers[numbers != kernel.UNION])
+
+    def taken(self, since: int, number: int, size: int) -> npt.NDArray[np.bool_]:
+        """Which of `size` solutions, numbered from `number` on, are held by nodes from an id on."""
+        taken = np.zeros(size, np.uint8)
+        kernel.mark_taken(self.array, since, self.next, number, taken)
+        return taken.view(np.bool_)
 
     # --- time -------------------------------------------------------------------------------------
 
     def mark(self, since: int, start: Int64s, number: int) -> None:
-        """Nodes from a position on have been added by a batch of solutions, whose measures are
-        `start` [n] and whose numbers go from `number` on."""
-        step = max(_MARKED_EVERY, (self.used - since) // _MARKS)
-        for place in range(since + step, self.used, step):
-            row = int(self.array[place, kernel.ROW])
-            if row != kernel.UNION:  # what stands before it is no later
-                self._marks.append((int(start[row - number]), self.base + place))
+        """Nodes from an id on have been added by a batch of solutions, whose measures are `start`
+        [n] and whose numbers go from `number` on."""
+        end = self.next
+        step = max(_MARKED_EVERY, (end - since) // _MARKS)
+        nodes = np.arange(since + step, end, step)
+        rows = self.array[nodes & (len(self.array) - 1), kernel.ROW]
+        solutions = rows != kernel.UNION  # what stands before them is no later
+        measures = start[rows[solutions] - number]
+        self._marks += zip(measures.tolist(), nodes[solutions].tolist(), strict=True)
         before_last = self._marks[-2][1] if len(self._marks) > 1 else self.base
         if self._marks and self._marks[-1][1] - before_last < _MARKED_EVERY:
             self._marks.pop()
-        self._marks.append((int(start[-1]), self.base + self.used))
+        self._marks.append((int(start[-1]), end))
 
     def forget(self, floor: int) -> bool:
-        """Drop nodes from before a measure; amortised: whether it was worth while."""
-        if self.used <= self._limit:
-            return False
+        """Drop nodes from before a measure; whether more are gone, since that was so, than left."""
+        self._most = max(self._most, self.used)
         gone = bisect_left(self._marks, floor, key=lambda mark: mark[0])
-        cut = self._marks[gone - 1][1] if gone else self.base
-        del self._marks[:gone]
-        kept = self.used - (cut - self.base)
-        array = np.empty((2 * kept + _NODES, kernel.NODE_COLUMNS), np.int64)
-        array[:kept] = self.array[self.used - kept : self.used]
-        self.array = array
-        self.cursor[kernel.BASE], self.cursor[kernel.USED] = cut, kept
-        self._limit = 2 * kept + _NODES
+        if gone:
+            self.cursor[kernel.BASE] = self._marks[gone - 1][1]
+            del self._marks[:gone]
+        if self.base - self._swept <= self.used + _NODES:
+            return False
+        self._swept = self.base
+        if len(self.array) > _SPARSE * max(self._most, _NODES):
+            self._resize(2 * self._most)
+        self._most = 0
         return True
 
     # --- reading ----------------------------------------------------------------------------------
@@ -138,7 +175,7 @@ class SetNodes:
         `rows` gives solutions by number; without them there is what counting needs.
         """
         mark = np.zeros(self.used, np.uint8)
-        alive = [r for r in roots if r >= self.base and self.array[r - self.base, 2] >= floor]
+        alive = self._alive(roots, floor)
         mark[np.array(alive, np.int64) - self.base] = 1
         kernel.mark_reachable(self.array, self.base, floor, mark)
         places = np.flatnonzero(mark)
@@ -147,7 +184,7 @@ class SetNodes:
         of = {NIL: NIL}
         nothing: tuple[int, Row | None] = 0, None
         for place, (before, rest, start, number) in zip(
-            (places + self.base).tolist(), self.array[places].tolist(), strict=True
+            (places + self.base).tolist(), self.kept()[places].tolist(), strict=True
         ):
             is_union = number == kernel.UNION
             gpm, row = nothing if is_union or rows is None else rows[number]
@@ -159,21 +196,24 @@ class SetNodes:
     def reached(self, roots: list[int], floor: int) -> Int64s:
         """The numbers of the solutions of the matches of some roots, ascending."""
         mark = np.zeros(self.used, np.uint8)
-        alive = [r for r in roots if r >= self.base and self.array[r - self.base, 2] >= floor]
-        mark[np.array(alive, np.int64) - self.base] = 1
+        mark[np.array(self._alive(roots, floor), np.int64) - self.base] = 1
         kernel.mark_reachable(self.array, self.base, floor, mark)
-        numbers = self.array[np.flatnonzero(mark), kernel.ROW]
+        numbers = self.kept()[np.flatnonzero(mark), kernel.ROW]
         return np.unique(numbers[numbers != kernel.UNION])
+
+    def _alive(self, roots: list[int], floor: int) -> list[int]:
+        start, mask = self.array[:, kernel.START], len(self.array) - 1
+        return [r for r in roots if r >= self.base and start[r & mask] >= floor]
 
     def state(self) -> object:
         """What a snapshot keeps."""
-        return self.array[: self.used], self.cursor, self._marks, self._limit
+        return self.kept(), self.cursor, self._marks, self._swept
 
     def take_up(self, state: object) -> None:
         """Go on from what `state` gave."""
         assert isinstance(state, tuple)
-        array, self.cursor, self._marks, self._limit = state
-        self.array = grown(array, len(array) + _NODES)
+        kept, self.cursor, self._marks, self._swept = state
+        self.array = self._ring(len(kept) + _NODES, kept)
 
 
 def grown(array: Int64s, size: int) -> Int64s:

@@ -114,14 +114,12 @@ class SetSequencer:
         nodes, gathering = self._state.nodes, self._gathering
         solutions, rows = self._frame.rows(solutions)
         self._state.grow(self._frame.keys.bound)
-        before = nodes.used
+        before = nodes.next
         roots = self._state.advance(rows)
         gathering.begin(solutions, rows.number)
         if len(roots):
             yield from self._given(roots, rows)
-        taken = np.zeros(len(rows), np.bool_)
-        taken[nodes.solutions(before) - rows.number] = True
-        gathering.end(taken)
+        gathering.end(nodes.taken(before, rows.number, len(rows)))
         nodes.mark(before, rows.start, rows.number)
         self._forget(int(rows.lowest[-1]))
 

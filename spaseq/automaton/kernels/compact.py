@@ -1,10 +1,10 @@
 """Algorithm 1 of CORE (PVLDB 15:9, 4.3) for a whole batch of solutions.
 
-The active states of a slot, in the order of falling maximum start, are one block of a pool: for
-each, the state, the node that stands for all of its list if it has been made, the length of the
-list, and the list: safe nodes by falling maximum start. A block is written anew for every instant.
-Where an array is too small or a move is not known yet, the instant is taken back, and the caller
-sees to it.
+Each active state of a slot has an entry: the node that stands for all of its list if it has been
+made, the length of the list, and the list: safe nodes by falling maximum start, each with that. An
+instant looks only at the states that it may change, in the order of falling maximum start; their
+new lists are first made aside. Where an array is too small or a move is not known yet, nothing of
+the instant has happened, and the caller sees to it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ from spaseq.automaton.kernels.sets import (
     BASE,
     BEFORE,
     DONE,
+    ENTRIES_FULL,
+    FREE,
     LISTS_FULL,
     MOVE_UNKNOWN,
     NEED,
+    NEXT,
     NIL,
     NODES_FULL,
-    POOL_FULL,
     REST,
     ROOTS,
     ROOTS_FULL,
@@ -33,19 +35,14 @@ from spaseq.automaton.kernels.sets import (
     SET_UNKNOWN,
     START,
     STATE,
-    TOP,
     UNION,
-    USED,
     start_of,
 )
-from spaseq.kernels_cache import lean_kernel, part
+from spaseq.kernels_cache import inlined, lean_kernel, part
 
 Int32s: TypeAlias = npt.NDArray[np.int32]
 Int64s: TypeAlias = npt.NDArray[np.int64]
 Array: TypeAlias = npt.NDArray[Any]
-
-# Columns of `table`, by slot: the place of its block, its length, how long it may become.
-PLACE, LENGTH, ROOM = range(3)
 
 # Columns of `moves`: the state without taking anything (or NIL), the range of its marks.
 STAY, FIRST_MARK, END_MARK = range(3)
@@ -56,70 +53,99 @@ GPM, TARGET, ACCEPTS = range(3)
 UNKNOWN = -2
 """A move that has not been made yet."""
 
-_HEAD = 3
-"""What a block has of a state before its list."""
+# Columns of `entries`: the node for the whole list, its length, then nodes and maximum starts.
+MADE, COUNT, LIST = range(3)
+
+# Columns of `place_of`: the number of a state's new list, and in which pass it has been made.
+PLACE, TURN = range(2)
+
+# Columns of `order`: a state and its maximum start; and the state of each new list.
+WHICH, BEGUN, RENEWED = range(3)
+
+WORD = 64
+"""States in a word of bits."""
+
+_BIT = np.zeros(64, np.int64)
+_BIT[(0x03F79D71B4CB0A89 * (np.uint64(1) << np.arange(64, dtype=np.uint64)) >> np.uint64(58))] = (
+    np.arange(64)
+)
+
+
+@inlined
+def _number_of(bit: int) -> int:
+    """Which bit it is, by a de Bruijn sequence."""
+    number: int = _BIT[((bit * 0x03F79D71B4CB0A89) >> 58) & 63]
+    return number
+
+
+@inlined
+def _add(nodes: Int64s, node: int, before: int, rest: int, start: int, row: int) -> int:
+    """Add a node; the id of the next one."""
+    place = node & (nodes.shape[0] - 1)
+    nodes[place, BEFORE], nodes[place, REST] = before, rest
+    nodes[place, START], nodes[place, ROW] = start, row
+    return node + 1
 
 
 @part
-def _add(nodes: Int64s, used: int, before: int, rest: int, start: int, row: int) -> int:
-    """Add a node; how many there are then."""
-    nodes[used, BEFORE], nodes[used, REST] = before, rest
-    nodes[used, START], nodes[used, ROW] = start, row
-    return used + 1
-
-
-@part
-def _union(nodes: Int64s, used: int, base: int, floor: int, one: int, other: int) -> int:
-    """Add the union of two safe nodes with equal maximum start (Figure 5, a-d); how many nodes
-    there are then, the last being the union."""
-    first, second = one - base, other - base
-    start = nodes[first, START]
-    if nodes[first, ROW] != UNION:
-        return _add(nodes, used, one, other, start, UNION)
-    if nodes[second, ROW] != UNION:
-        return _add(nodes, used, other, one, start, UNION)
-    left1, right1 = nodes[first, BEFORE], nodes[first, REST]
-    left2, right2 = nodes[second, BEFORE], nodes[second, REST]
+def _union(nodes: Int64s, node: int, base: int, floor: int, first: int, second: int) -> int:
+    """Add the union of two safe nodes with equal maximum start (Figure 5, a-d); the id after that
+    of the union."""
+    mask = nodes.shape[0] - 1
+    one, other = first & mask, second & mask
+    start = nodes[one, START]
+    if nodes[one, ROW] != UNION:
+        return _add(nodes, node, first, second, start, UNION)
+    if nodes[other, ROW] != UNION:
+        return _add(nodes, node, second, first, start, UNION)
+    left1, right1 = nodes[one, BEFORE], nodes[one, REST]
+    left2, right2 = nodes[other, BEFORE], nodes[other, REST]
     start1, start2 = start_of(nodes, base, right1), start_of(nodes, base, right2)
     if start1 < start2:
         right1, start1, right2, start2 = right2, start2, right1, start1
     if start1 < floor:
-        return _add(nodes, used, left1, left2, start, UNION)
+        return _add(nodes, node, left1, left2, start, UNION)
     below = right1
     if start2 >= floor:
-        below = used + base
-        used = _add(nodes, used, right1, right2, start1, UNION)
-    middle = used + base
-    used = _add(nodes, used, left2, below, start, UNION)
-    return _add(nodes, used, left1, middle, start, UNION)
+        below = node
+        node = _add(nodes, node, right1, right2, start1, UNION)
+    middle = node
+    node = _add(nodes, node, left2, below, start, UNION)
+    return _add(nodes, node, left1, middle, start, UNION)
 
 
-@part
+@inlined
 def _insert(
-    nodes: Int64s, used: int, base: int, floor: int, lists: Int64s, entry: int, node: int
+    nodes: Int64s,
+    node: int,
+    base: int,
+    floor: int,
+    lists: Int64s,
+    entry: int,
+    added: int,
+    start: int,
 ) -> int:
-    """Add a safe node to a union-list that starts no earlier; how many nodes there are then, NIL if
-    the list is full."""
-    count = lists[entry, 2]
-    while count > 1 and start_of(nodes, base, lists[entry, _HEAD + count - 1]) < floor:
+    """Add a safe node to a union-list that starts no earlier; the id of the next node, NIL if the
+    list is full."""
+    count = lists[entry, COUNT]
+    while count > 1 and lists[entry, LIST + 2 * count - 1] < floor:
         count -= 1
-    lists[entry, 1] = NIL
-    start = nodes[node - base, START]
     place = 1
-    while place < count and start_of(nodes, base, lists[entry, _HEAD + place]) > start:
+    while place < count and lists[entry, LIST + 2 * place + 1] > start:
         place += 1
-    if place < count and start_of(nodes, base, lists[entry, _HEAD + place]) == start:
-        used = _union(nodes, used, base, floor, lists[entry, _HEAD + place], node)
-        lists[entry, _HEAD + place] = used - 1 + base
+    at = LIST + 2 * place
+    if place < count and lists[entry, at + 1] == start:
+        node = _union(nodes, node, base, floor, lists[entry, at], added)
+        lists[entry, at] = node - 1
+    elif LIST + 2 * count == lists.shape[1]:
+        node = NIL
     else:
-        if _HEAD + count == lists.shape[1]:
-            return NIL
-        for i in range(count, place, -1):
-            lists[entry, _HEAD + i] = lists[entry, _HEAD + i - 1]
-        lists[entry, _HEAD + place] = node
+        for i in range(LIST + 2 * count - 1, at - 1, -1):
+            lists[entry, i + 2] = lists[entry, i]
+        lists[entry, at], lists[entry, at + 1] = added, start
         count += 1
-    lists[entry, 2] = count
-    return used
+    lists[entry, MADE], lists[entry, COUNT] = NIL, count
+    return node
 
 
 @lean_kernel
@@ -137,13 +163,17 @@ def advance_compact(
     move: Int32s,
     moves: Int32s,
     marks: Int32s,
-    table: Int64s,
-    pool: Int64s,
+    changing: Int64s,
+    active: Int64s,
+    entry_of: Int32s,
+    entries: Int64s,
+    free: Int32s,
     latest: Int64s,
     nodes: Int64s,
     roots: Int64s,
     lists: Int64s,
     place_of: Int64s,
+    order: Int64s,
     cursor: Int64s,
 ) -> int:
     """Work off n solutions with a deterministic automaton; state 0 is initial.
@@ -153,205 +183,216 @@ def advance_compact(
         gpms: how many there are.
         sets: [S] sets of GPMs as bits: each GPM alone, none, and others that have been seen.
         move: [states, S] the number of the move, or UNKNOWN. moves [, 3]; marks [, 3].
-        table: [slots, 3]; pool [P]: the blocks.
+        changing: [S, words] the states, as bits, that a set of GPMs may change.
+        active: [slots, words] the active states. entry_of [slots, states]: their entries.
+        entries: [E, 2 + 2 H]. free [E]: those not in use come first; `cursor[FREE]` of them.
         latest: [slots] ordinal of the latest instant. nodes [N, NODE_COLUMNS]; roots [R, 2].
-        lists: [L, H] the active states while an instant is worked off, as in a block.
-        place_of: [states, 2] scratch: where a state is in `lists`, and in which pass.
+        lists: [states, 2 + 2 H] scratch: the new lists of states. place_of [states, 2], `TURN` all
+            zero; order [states, 3]: scratch.
         cursor: see `kernels.sets`; `cursor[STATE]` and `cursor[SEEN]` say which move or set (as
             bits) is unknown.
 
     Returns: DONE, or what is missing.
     """
-    n, strict = len(slot), len(ordinal) > 0
-    used, base, found, top = cursor[USED], cursor[BASE], cursor[ROOTS], cursor[TOP]
+    n, strict, words = len(slot), len(ordinal) > 0, active.shape[1]
+    end_node = cursor[BASE] + nodes.shape[0]
+    node, base, found, vacant = cursor[NEXT], cursor[BASE], cursor[ROOTS], cursor[FREE]
     first, full, turn = cursor[AT], DONE, 0
     while first < n:
-        here, floor = slot[first], lowest[first]
+        here, floor, now = slot[first], lowest[first], time_ms[first]
         end = first + 1
-        while (
-            end < n and slot[end] == here and time_ms[end] == time_ms[first] and k[end] == k[first]
-        ):
+        while end < n and time_ms[end] == now and slot[end] == here and k[end] == k[first]:
             end += 1
         # Instants of the partition without solutions of this key come first, all at once.
         missed = strict and ordinal[first] > latest[here] + 1
         begin = end if missed else first
         seen = gpms
         if not missed:
-            bits = 0
-            for row in range(first, end):
-                if gpm[row] >= 0:
-                    bits |= 1 << gpm[row]
             if end - first == 1 and gpm[first] >= 0:
                 seen = gpm[first]
             else:
+                bits = 0
+                for row in range(first, end):
+                    if gpm[row] >= 0:
+                        bits |= 1 << gpm[row]
                 seen = 0
                 while seen < len(sets) and sets[seen] != bits:
                     seen += 1
                 if seen == len(sets):
                     full, cursor[SEEN] = SET_UNKNOWN, bits
                     break
-        block, length = table[here, PLACE], table[here, LENGTH]
-        most = 4 * (length // 4 + 1) * (end - begin + 1) + length
-        if used + most > nodes.shape[0]:
+
+        # --- the states that may change, by falling maximum start
+        count, length = 0, 0
+        for word in range(words):
+            bits = active[here, word] & changing[seen, word]
+            while bits != 0:
+                bit = bits & -bits
+                bits ^= bit
+                state = word * WORD + _number_of(bit)
+                entry = entry_of[here, state]
+                begun = entries[entry, LIST + 1]
+                if begun < floor:
+                    active[here, word] ^= bit
+                    free[vacant] = entry
+                    vacant += 1
+                    continue
+                if move[state, seen] == UNKNOWN:
+                    full, cursor[STATE], cursor[SEEN] = MOVE_UNKNOWN, state, seen
+                at = count
+                while at > 0 and order[at - 1, BEGUN] < begun:
+                    order[at, WHICH], order[at, BEGUN] = order[at - 1, WHICH], order[at - 1, BEGUN]
+                    at -= 1
+                order[at, WHICH], order[at, BEGUN] = state, begun
+                count += 1
+                length += entries[entry, COUNT]
+        if move[0, seen] == UNKNOWN:
+            full, cursor[STATE], cursor[SEEN] = MOVE_UNKNOWN, 0, seen
+        if full != DONE:
+            break
+        most = 4 * (count + 1) * (end - begin + 1) + length
+        if node + most > end_node:
             full, cursor[NEED] = NODES_FULL, most
             break
         if found + most > roots.shape[0]:
             full, cursor[NEED] = ROOTS_FULL, most
             break
-        used_before, found_before = used, found
+
+        # --- their new lists
+        node_before, found_before = node, found
         turn += 1
-        entries = 0
-        at, next_at = block - _HEAD, block  # first the initial state, which has no list
-        while full == DONE:
-            initial = at < block
-            state, count, before, begun = 0, 0, NIL, 0
+        made = 0
+        for i in range(-1, count):
+            initial = i < 0
+            state, entry, begun, before = 0, 0, 0, NIL
             if initial:
-                if first < end and begin < end:
-                    begun = start[begin]
+                if begin == end:
+                    continue
+                begun = start[begin]
             else:
-                state, count = pool[at], pool[at + 2]
-                next_at = at + _HEAD + count
-            alive = initial or start_of(nodes, base, pool[at + _HEAD]) >= floor
-            if alive:
-                m = move[state, seen]
-                if m == UNKNOWN:
-                    full, cursor[STATE], cursor[SEEN] = MOVE_UNKNOWN, state, seen
-                    break
-                stay = moves[m, STAY]
-                joins = (
-                    not initial
-                    and stay != NIL
-                    and place_of[stay, 1] == turn
-                    and place_of[stay, 0] < entries
-                )
-                takes = moves[m, FIRST_MARK] < moves[m, END_MARK] and begin < end
-                # A state reached by a mark of this very move makes `stay` join, too.
-                if not initial:
-                    for i in range(moves[m, FIRST_MARK], moves[m, END_MARK]):
-                        joins = joins or (stay != NIL and marks[i, TARGET] == stay)
-                    if takes or joins:
-                        before = pool[at + 1]
-                        if before == NIL:
-                            alive_count = count
-                            while (
-                                alive_count > 1
-                                and start_of(nodes, base, pool[at + _HEAD + alive_count - 1])
-                                < floor
-                            ):
-                                alive_count -= 1
-                            before = pool[at + _HEAD + alive_count - 1]
-                            for i in range(alive_count - 2, -1, -1):
-                                node = pool[at + _HEAD + i]
-                                used = _add(
-                                    nodes, used, node, before, nodes[node - base, START], UNION
-                                )
-                                before = used - 1 + base
-                        begun = nodes[before - base, START]
-                if takes:
-                    for i in range(moves[m, FIRST_MARK], moves[m, END_MARK]):
-                        target = marks[i, TARGET]
-                        for row in range(begin, end):
-                            if gpm[row] != marks[i, GPM]:
-                                continue
-                            node = used + base
-                            used = _add(nodes, used, before, NIL, begun, number + row)
-                            if marks[i, ACCEPTS]:
-                                roots[found, 0], roots[found, 1] = node, row
-                                found += 1
-                            if target == NIL:
-                                continue
-                            if place_of[target, 1] == turn:
-                                grown = _insert(
-                                    nodes, used, base, floor, lists, place_of[target, 0], node
-                                )
-                                if grown == NIL:
-                                    full = LISTS_FULL
-                                    break
-                                used = grown
-                            elif entries == lists.shape[0]:
+                state, begun = order[i, WHICH], order[i, BEGUN]
+                entry = entry_of[here, state]
+                before = entries[entry, MADE]
+            m = move[state, seen]
+            first_mark, end_mark = moves[m, FIRST_MARK], moves[m, END_MARK]
+            stay = NIL if initial else moves[m, STAY]
+            takes = first_mark < end_mark and begin < end
+            # A state reached by a mark of this very move makes `stay` join, too.
+            joins = stay != NIL and place_of[stay, TURN] == turn
+            if stay != NIL:
+                for mark in range(first_mark, end_mark):
+                    joins = joins or marks[mark, TARGET] == stay
+            if before == NIL and not initial and (takes or joins):
+                at = LIST + 2 * entries[entry, COUNT] - 2
+                while at > LIST and entries[entry, at + 1] < floor:
+                    at -= 2
+                before = entries[entry, at]
+                for other in range(at - 2, LIST - 1, -2):
+                    node = _add(
+                        nodes, node, entries[entry, other], before, entries[entry, other + 1], UNION
+                    )
+                    before = node - 1
+            if takes:
+                for mark in range(first_mark, end_mark):
+                    target = marks[mark, TARGET]
+                    for row in range(begin, end):
+                        if gpm[row] != marks[mark, GPM]:
+                            continue
+                        added = node
+                        node = _add(nodes, node, before, NIL, begun, number + row)
+                        if marks[mark, ACCEPTS]:
+                            roots[found, 0], roots[found, 1] = added, row
+                            found += 1
+                        if target == NIL:
+                            continue
+                        if place_of[target, TURN] == turn:
+                            at = place_of[target, PLACE]
+                            node = _insert(nodes, node, base, floor, lists, at, added, begun)
+                            if node == NIL:
                                 full = LISTS_FULL
                                 break
-                            else:
-                                place_of[target, 0], place_of[target, 1] = entries, turn
-                                lists[entries, 0], lists[entries, 1] = target, NIL
-                                lists[entries, 2], lists[entries, _HEAD] = 1, node
-                                entries += 1
-                        if full != DONE:
-                            break
+                        else:
+                            place_of[target, PLACE], place_of[target, TURN] = made, turn
+                            order[made, RENEWED] = target
+                            lists[made, MADE], lists[made, COUNT] = NIL, 1
+                            lists[made, LIST], lists[made, LIST + 1] = added, begun
+                            made += 1
                     if full != DONE:
                         break
-                if not initial and stay != NIL:
-                    if place_of[stay, 1] == turn:
-                        grown = _insert(nodes, used, base, floor, lists, place_of[stay, 0], before)
-                        if grown == NIL:
-                            full = LISTS_FULL
-                            break
-                        used = grown
-                    elif entries == lists.shape[0] or _HEAD + count > lists.shape[1]:
+                if full != DONE:
+                    break
+            if stay != NIL:
+                if joins:
+                    at = place_of[stay, PLACE]
+                    node = _insert(nodes, node, base, floor, lists, at, before, begun)
+                    if node == NIL:
                         full = LISTS_FULL
                         break
-                    else:
-                        place_of[stay, 0], place_of[stay, 1] = entries, turn
-                        lists[entries, 0], lists[entries, 2] = stay, count
-                        lists[entries, 1] = before if before != NIL else pool[at + 1]
-                        for i in range(count):
-                            lists[entries, _HEAD + i] = pool[at + _HEAD + i]
-                        entries += 1
-            at = next_at
-            if at >= block + length:
-                break
-        if full == DONE:
-            size = 0
-            for entry in range(entries):
-                size += _HEAD + lists[entry, 2]
-            if size > table[here, ROOM]:
-                room = 2 * size + 8
-                if top + room > len(pool):
-                    full, cursor[NEED] = POOL_FULL, room
                 else:
-                    table[here, PLACE], table[here, ROOM] = top, room
-                    top += room
+                    place_of[stay, PLACE], place_of[stay, TURN] = made, turn
+                    order[made, RENEWED] = stay
+                    for at in range(LIST + 2 * entries[entry, COUNT]):
+                        lists[made, at] = entries[entry, at]
+                    lists[made, MADE] = before
+                    made += 1
+        if full == DONE and made > vacant:
+            full, cursor[NEED] = ENTRIES_FULL, made - vacant
         if full != DONE:
-            used, found = used_before, found_before
+            node, found = node_before, found_before
             break
-        at = table[here, PLACE]
-        table[here, LENGTH] = size
-        for entry in range(entries):
-            for i in range(_HEAD + lists[entry, 2]):
-                pool[at + i] = lists[entry, i]
-            at += _HEAD + lists[entry, 2]
+
+        # --- take the place of the old ones
+        for i in range(count):
+            state = order[i, WHICH]
+            if place_of[state, TURN] != turn:
+                active[here, state // WORD] ^= 1 << (state % WORD)
+                free[vacant] = entry_of[here, state]
+                vacant += 1
+        for i in range(made):
+            state = order[i, RENEWED]
+            word, bit = state // WORD, 1 << (state % WORD)
+            if active[here, word] & bit == 0:
+                active[here, word] |= bit
+                vacant -= 1
+                entry_of[here, state] = free[vacant]
+            entry = entry_of[here, state]
+            for at in range(LIST + 2 * lists[i, COUNT]):
+                entries[entry, at] = lists[i, at]
         if strict:
             latest[here] = ordinal[first] - 1 if missed else ordinal[first]
         if not missed:
             first = end
     for state in range(place_of.shape[0]):
-        place_of[state, 1] = 0
-    cursor[USED], cursor[ROOTS], cursor[TOP], cursor[AT] = used, found, top, first
+        place_of[state, TURN] = 0
+    cursor[NEXT], cursor[ROOTS], cursor[FREE], cursor[AT] = node, found, vacant, first
     return full
 
 
 @lean_kernel
-def living(
-    table: Int64s, pool: Int64s, nodes: Int64s, base: int, floor: int, alive: Int64s
-) -> None:
+def living(active: Int64s, entry_of: Int32s, entries: Int64s, floor: int, alive: Int64s) -> None:
     """Count, by slot, the active states that have a match in the window that begins at `floor`."""
-    for slot in range(table.shape[0]):
-        at, end = table[slot, PLACE], table[slot, PLACE] + table[slot, LENGTH]
+    for slot in range(active.shape[0]):
         alive[slot] = 0
-        while at < end:
-            if start_of(nodes, base, pool[at + _HEAD]) >= floor:
-                alive[slot] += 1
-            at += _HEAD + pool[at + 2]
+        for word in range(active.shape[1]):
+            bits = active[slot, word]
+            while bits != 0:
+                bit = bits & -bits
+                bits ^= bit
+                entry = entry_of[slot, word * WORD + _number_of(bit)]
+                if entries[entry, LIST + 1] >= floor:
+                    alive[slot] += 1
 
 
 @lean_kernel
-def moved_blocks(table: Int64s, pool: Int64s, larger: Int64s) -> int:
-    """Move the blocks of a pool one behind the other into another one; its top."""
-    top = 0
-    for slot in range(table.shape[0]):
-        place = table[slot, PLACE]
-        for i in range(table[slot, LENGTH]):
-            larger[top + i] = pool[place + i]
-        table[slot, PLACE], table[slot, ROOM] = top, table[slot, LENGTH]
-        top += table[slot, LENGTH]
-    return top
+def vacate(slots: Int64s, active: Int64s, entry_of: Int32s, free: Int32s, vacant: int) -> int:
+    """Free the entries of some slots; how many are free then."""
+    for slot in slots:
+        for word in range(active.shape[1]):
+            bits = active[slot, word]
+            while bits != 0:
+                bit = bits & -bits
+                bits ^= bit
+                free[vacant] = entry_of[slot, word * WORD + _number_of(bit)]
+                vacant += 1
+            active[slot, word] = 0
+    return vacant

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from spaseq.kernels_cache import inlined, lean_kernel, part
+from spaseq.kernels_cache import inlined, lean_kernel, natural, part
 
 Int32s: TypeAlias = npt.NDArray[np.int32]
 Int64s: TypeAlias = npt.NDArray[np.int64]
@@ -43,13 +43,19 @@ LESS, AT_MOST, GREATER, AT_LEAST, EQUAL, UNEQUAL = range(6)
 PLACE, COUNT, CAPACITY, HEAPED, WASTED = range(5)
 BLOCK_COLUMNS = 5
 
+# Columns of `nodes`: number of the solution, the run before, the measure at which the match begins;
+# the edge, and above its bits how many solutions the run has; the time, if gaps are bounded.
+SOLUTION, BEFORE, ORIGIN, PATH, TIME = range(5)
+EDGE_BITS = 6
+
 # Columns of `passed`, by slot.
 ORDINAL, EVENTS = range(2)
 
-# Columns of `cursor`: sizes in use; matches so far; where `advance` goes on: the first row of an
-# instant, how many runs arrive then, how many have, and the edges the next one waits at already.
-USED, TOP, FOUND, MATCHES, ROW, ARRIVALS, ARRIVED, WAY, NEED = range(9)
-CURSOR = 9
+# Columns of `cursor`: sizes in use, and the most waits that a block has had; matches so far; where
+# `advance` goes on: the first row of an instant, how many runs arrive then, how many have, and the
+# edges the next one waits at already.
+USED, TOP, WIDEST, FOUND, MATCHES, ROW, ARRIVALS, ARRIVED, WAY, NEED = range(10)
+CURSOR = 10
 
 DONE, ARRIVED_FULL, RUNS_FULL, POOL_FULL, FOUND_FULL, ENDS_FULL = range(6)
 
@@ -138,13 +144,11 @@ def _settle(blocks: Int32s, block: int, count: int, key: Floats, run: Int32s) ->
 
 
 @part
-def _thin(
-    blocks: Int32s, block: int, key: Floats, run: Int32s, origin: Int64s, lowest: int
-) -> None:
+def _thin(blocks: Int32s, block: int, key: Floats, run: Int32s, nodes: Int64s, lowest: int) -> None:
     """Drop the waits of a block whose window is over."""
     place, kept = blocks[block, PLACE], 0
     for i in range(place, place + blocks[block, COUNT]):
-        if origin[run[i]] >= lowest:
+        if nodes[run[i], ORIGIN] >= lowest:
             key[place + kept], run[place + kept] = key[i], run[i]
             kept += 1
     if kept < blocks[block, COUNT]:
@@ -157,7 +161,7 @@ def _thin_all(
     ordinal: Int64s,
     key: Floats,
     run: Int32s,
-    origin: Int64s,
+    nodes: Int64s,
     edge: Int32s,
     floor: int,
     counted: int,
@@ -173,24 +177,20 @@ def _thin_all(
                 if edge[e, KIND] == STRICT and ordinal[block] != passed[slot, ORDINAL]:
                     blocks[block, COUNT] = 0
                 else:
-                    _thin(blocks, block, key, run, origin, lowest)
+                    _thin(blocks, block, key, run, nodes, lowest)
 
 
-@part
-def _mark(mark: Array, before: Int32s, node: int) -> None:
+@inlined
+def _mark(mark: Array, nodes: Int64s, node: int) -> None:
     while node >= 0 and not mark[node]:
         mark[node] = 1
-        node = before[node]
+        node = nodes[node, BEFORE]
 
 
 @part
 def _collect(
     used: int,
-    row: Int64s,
-    before: Int32s,
-    edge_of: Int32s,
-    origin: Int64s,
-    time: Int64s,
+    nodes: Int64s,
     register: Floats,
     blocks: Int32s,
     run: Int32s,
@@ -207,17 +207,17 @@ def _collect(
     for block in range(blocks.shape[0]):
         place = blocks[block, PLACE]
         for i in range(place, place + blocks[block, COUNT]):
-            _mark(mark, before, run[i])
+            _mark(mark, nodes, run[i])
     for i in range(first, end):
-        _mark(mark, before, arrived[i])
-    kept, timed = 0, time.shape[0] > 0
+        _mark(mark, nodes, arrived[i])
+    kept = 0
     for node in range(used):
         if mark[node]:
             moved[node] = kept
-            row[kept], edge_of[kept], origin[kept] = row[node], edge_of[node], origin[node]
-            before[kept] = moved[before[node]] if before[node] >= 0 else NONE
-            if timed:
-                time[kept] = time[node]
+            for c in range(nodes.shape[1]):
+                nodes[kept, c] = nodes[node, c]
+            if nodes[kept, BEFORE] >= 0:
+                nodes[kept, BEFORE] = moved[nodes[kept, BEFORE]]
             for r in range(register.shape[1]):
                 register[kept, r] = register[node, r]
             kept += 1
@@ -249,27 +249,27 @@ def _offer_in_turn(
     row: int,
     now: int,
     lowest: int,
-    origin: Int64s,
-    time: Int64s,
+    nodes: Int64s,
     register: Floats,
     arrived: Int32s,
     arrivals: int,
 ) -> int:
     """Offer one solution to the waits of a small block, or of one without thresholds."""
-    place, kept = blocks[block, PLACE], 0
+    place, kept = natural(blocks[block, PLACE]), 0
     stays, inclusive = edge[e, KIND] == ANY, edge[e, INCLUSIVE]
     first_test, end_test = edge[e, TESTS], edge[e + 1, TESTS]
     for i in range(place, place + blocks[block, COUNT]):
-        threshold, waiting = key[i], run[i]
+        threshold, waiting = key[i], natural(run[i])
         if value > threshold or (inclusive and value == threshold):
-            if origin[waiting] < lowest or (gap >= 0 and now - time[waiting] > gap):
+            if nodes[waiting, ORIGIN] < lowest or (gap >= 0 and now - nodes[waiting, TIME] > gap):
                 continue
             if _passes(test, first_test, end_test, own, row, register, waiting):
                 arrived[arrivals] = waiting
                 arrivals += 1
                 if not stays:
                     continue
-        key[place + kept], run[place + kept] = threshold, waiting
+        if place + kept < i:
+            key[place + kept], run[place + kept] = threshold, waiting
         kept += 1
     blocks[block, COUNT] = kept
     return arrivals
@@ -290,8 +290,7 @@ def _offer_by_threshold(
     row: int,
     now: int,
     lowest: int,
-    origin: Int64s,
-    time: Int64s,
+    nodes: Int64s,
     register: Floats,
     arrived: Int32s,
     arrivals: int,
@@ -299,7 +298,7 @@ def _offer_by_threshold(
 ) -> int:
     """Offer one solution to the waits of a heap; only those are looked at whose threshold it
     exceeds, and their neighbours."""
-    place, count = blocks[block, PLACE], blocks[block, COUNT]
+    place, count = natural(blocks[block, PLACE]), blocks[block, COUNT]
     inclusive = edge[e, INCLUSIVE]
     first_test, end_test = edge[e, TESTS], edge[e + 1, TESTS]
     if edge[e, KIND] == ANY:
@@ -308,7 +307,7 @@ def _offer_by_threshold(
         while todo:
             todo -= 1
             at = stack[todo]
-            threshold, waiting = key[place + at], run[place + at]
+            threshold, waiting = key[place + at], natural(run[place + at])
             if value > threshold or (inclusive and value == threshold):
                 if 2 * at + 1 < count:
                     stack[todo] = 2 * at + 1
@@ -316,26 +315,28 @@ def _offer_by_threshold(
                 if 2 * at + 2 < count:
                     stack[todo] = 2 * at + 2
                     todo += 1
-                if origin[waiting] < lowest or (gap >= 0 and now - time[waiting] > gap):
+                if nodes[waiting, ORIGIN] < lowest or (
+                    gap >= 0 and now - nodes[waiting, TIME] > gap
+                ):
                     wasted += 1
                 elif _passes(test, first_test, end_test, own, row, register, waiting):
                     arrived[arrivals] = waiting
                     arrivals += 1
         blocks[block, WASTED] += wasted
         if blocks[block, WASTED] > count:
-            _thin(blocks, block, key, run, origin, lowest)
+            _thin(blocks, block, key, run, nodes, lowest)
             blocks[block, WASTED] = 0
         return arrivals
     back = 0  # waits that stay, behind the heap's end while it shrinks
     size = count
     while size:
-        threshold, waiting = key[place], run[place]
+        threshold, waiting = key[place], natural(run[place])
         if not (value > threshold or (inclusive and value == threshold)):
             break
         size -= 1
         key[place], run[place] = key[place + size], run[place + size]
         _sink(key, run, place, size, 0)
-        if origin[waiting] < lowest or (gap >= 0 and now - time[waiting] > gap):
+        if nodes[waiting, ORIGIN] < lowest or (gap >= 0 and now - nodes[waiting, TIME] > gap):
             continue
         if _passes(test, first_test, end_test, own, row, register, waiting):
             arrived[arrivals] = waiting
@@ -369,8 +370,7 @@ def _offer_several(
     end: int,
     now: int,
     lowest: int,
-    origin: Int64s,
-    time: Int64s,
+    nodes: Int64s,
     register: Floats,
     arrived: Int32s,
     arrived_row: Int32s,
@@ -378,12 +378,12 @@ def _offer_several(
 ) -> int:
     """Offer the solutions of GPM `taken` among those of one instant, `first:end`, to the waits of
     a block: a wait takes each of them."""
-    place, kept = blocks[block, PLACE], 0
+    place, kept = natural(blocks[block, PLACE]), 0
     stays, inclusive = edge[e, KIND] == ANY, edge[e, INCLUSIVE]
     first_test, end_test = edge[e, TESTS], edge[e + 1, TESTS]
     for i in range(place, place + blocks[block, COUNT]):
         waiting, takes = run[i], False
-        if origin[waiting] < lowest or (gap >= 0 and now - time[waiting] > gap):
+        if nodes[waiting, ORIGIN] < lowest or (gap >= 0 and now - nodes[waiting, TIME] > gap):
             continue
         for row in range(first, end):
             if gpm[row] == taken:
@@ -437,7 +437,7 @@ def _value(edge: Int32s, e: int, own: Floats, row: int) -> float:
     must be less; 0 where there are none."""
     if edge[e, INDEX] < 0:
         return 0.0
-    value: float = own[edge[e, INDEX], row]
+    value: float = own[natural(edge[e, INDEX]), row]
     return -value if edge[e, SIGN] < 0 else value
 
 
@@ -447,8 +447,8 @@ def _threshold(edge: Int32s, e: int, threshold: Int32s, register: Floats, run: i
     if edge[e, INDEX] < 0:
         return -np.inf
     most = -np.inf
-    for i in range(edge[e, THRESHOLDS], edge[e + 1, THRESHOLDS]):
-        value = register[run, threshold[i]]
+    for i in range(natural(edge[e, THRESHOLDS]), edge[e + 1, THRESHOLDS]):
+        value = register[run, natural(threshold[i])]
         if edge[e, SIGN] < 0:
             value = -value
         if value != value:
@@ -490,8 +490,7 @@ def advance(
         number: of the first solution; they are numbered through all batches.
         counted: n of WITHIN n EVENTS, else -1.
         program: see `spaseq.automaton.columns.layout`.
-        runs: row [N] (a solution's number), before [N], edge [N], origin [N], time [N] if an
-            operator bounds a gap, else empty, register [N, registers].
+        runs: nodes [N, 4], or [N, 5] if an operator bounds a gap; register [N, registers].
         waits: blocks [slots * edges, BLOCK_COLUMNS], made [slots * edges]: ordinal of the instant
             at which a strict edge's waits were made; key [P], run [P].
         passed: [slots, 2] ordinal of each slot's latest instant, and its events so far, where they
@@ -499,7 +498,7 @@ def advance(
         scratch: arrived [A], arrived_row [A], arrived_edge [A], stack [A]; taken [n]: which
             solutions runs have taken; found: the matches as numbers of solutions, one match behind
             the other; ends [, 2]: where each ends, and its origin.
-        cursor: see its columns; all zero but `USED` and `TOP` at the start of a batch.
+        cursor: see its columns; all zero but the first three at the start of a batch.
 
     Returns: DONE, or which array is full, `cursor[NEED]` being how many more places it needs.
     """
@@ -517,31 +516,34 @@ def advance(
         kills,
         killing,
     ) = program
-    row_of, before, edge_of, origin, time, register = runs
+    nodes, register = runs
     blocks, made, key, run = waits
     arrived, arrived_row, arrived_edge, stack, taken, found, ends = scratch
     edges, n = edge.shape[0] - 1, len(slot)
-    timed, ordered = time.shape[0] > 0, len(ordinal) > 0
-    registers, sizes = register.shape[1], len(row_of)
-    used, top = cursor[USED], cursor[TOP]
-    found_size, matches = cursor[FOUND], cursor[MATCHES]
-    first, arrivals, done, way = cursor[ROW], cursor[ARRIVALS], cursor[ARRIVED], cursor[WAY]
+    timed, ordered = nodes.shape[1] > TIME, len(ordinal) > 0
+    kills_any, registers, sizes = len(killing) > 0, register.shape[1], len(nodes)
+    used, top, widest = natural(cursor[USED]), natural(cursor[TOP]), cursor[WIDEST]
+    found_size, matches = natural(cursor[FOUND]), natural(cursor[MATCHES])
+    first, arrivals = natural(cursor[ROW]), natural(cursor[ARRIVALS])
+    done, way = natural(cursor[ARRIVED]), natural(cursor[WAY])
     full, need = DONE, 0
 
     while first < n:
-        here, now, floor = slot[first], time_ms[first], lowest[first]
+        here, now, floor = natural(slot[first]), time_ms[first], lowest[first]
         end = first + 1
-        while end < n and slot[end] == here and time_ms[end] == now and k[end] == k[first]:
+        while end < n and time_ms[end] == now and slot[end] == here and k[end] == k[first]:
             end += 1
 
         if arrivals == 0:
             # --- takes
-            most = 0
-            for row in range(first, end):
-                g = gpm[row]
-                if g >= 0:
-                    for t in range(takes[g], takes[g + 1]):
-                        most += 1 + blocks[here * edges + taking[t], COUNT] * (end - first)
+            most = len(taking) * (end - first) * (1 + widest * (end - first))
+            if most > len(arrived):
+                most = 0
+                for row in range(first, end):
+                    g = gpm[row]
+                    if g >= 0:
+                        for t in range(takes[g], takes[g + 1]):
+                            most += 1 + blocks[here * edges + taking[t], COUNT] * (end - first)
             if most > len(arrived):
                 full, need = ARRIVED_FULL, most
                 break
@@ -565,8 +567,8 @@ def advance(
                 for other in range(row + 1, end):
                     if gpm[other] == g:
                         several = True
-                for t in range(takes[g], takes[g + 1]):
-                    e = taking[t]
+                for t in range(natural(takes[g]), takes[g + 1]):
+                    e = natural(taking[t])
                     block = here * edges + e
                     arrived_before = arrivals
                     if edge[e, KIND] == FIRST:
@@ -580,7 +582,7 @@ def advance(
                     if several:
                         arrivals = _offer_several(
                             block, blocks, key, run, edge, e, test, edge_gap[e], gpm, g, own,
-                            row, end, now, floor, origin, time, register,
+                            row, end, now, floor, nodes, register,
                             arrived, arrived_row, arrivals,
                         )  # fmt: skip
                     else:
@@ -590,12 +592,12 @@ def advance(
                         if blocks[block, HEAPED]:
                             arrivals = _offer_by_threshold(
                                 block, blocks, key, run, edge, e, test, edge_gap[e], value, own,
-                                row, now, floor, origin, time, register, arrived, arrivals, stack,
+                                row, now, floor, nodes, register, arrived, arrivals, stack,
                             )  # fmt: skip
                         else:
                             arrivals = _offer_in_turn(
                                 block, blocks, key, run, edge, e, test, edge_gap[e], value, own,
-                                row, now, floor, origin, time, register, arrived, arrivals,
+                                row, now, floor, nodes, register, arrived, arrivals,
                             )  # fmt: skip
                         for a in range(arrived_before, arrivals):
                             arrived_row[a] = row
@@ -603,7 +605,7 @@ def advance(
                         arrived_edge[a] = e
 
             # --- negated steps
-            for row in range(first, end):
+            for row in range(first, end if kills_any else first):
                 g = gpm[row]
                 if g >= 0:
                     for z in range(kills[g], kills[g + 1]):
@@ -616,18 +618,18 @@ def advance(
 
         # --- runs arrive in states
         while done < arrivals:
-            e, earlier, row = arrived_edge[done], arrived[done], arrived_row[done]
-            target = edge[e, TARGET]
+            e, earlier, row = natural(arrived_edge[done]), arrived[done], natural(arrived_row[done])
+            target = natural(edge[e, TARGET])
             goes_on = state[target] < state[target + 1]
             if way == 0:
                 if goes_on and used == sizes:
                     full, need = RUNS_FULL, arrivals - done
                     break
+                length, begun = 1, start[row]
+                if earlier >= 0:
+                    length += nodes[earlier, PATH] >> EDGE_BITS
+                    begun = nodes[earlier, ORIGIN]
                 if accepts[target]:
-                    length, node = 1, earlier
-                    while node >= 0:
-                        length += 1
-                        node = before[node]
                     if found_size + length > len(found):
                         full, need = FOUND_FULL, length
                         break
@@ -635,32 +637,31 @@ def advance(
                         full, need = ENDS_FULL, 1
                         break
                     found_size += length
-                    ends[matches, 0] = found_size
-                    ends[matches, 1] = start[row] if earlier < 0 else origin[earlier]
+                    ends[matches, 0], ends[matches, 1] = found_size, begun
                     matches += 1
                     place, node = found_size - 1, earlier
                     found[place] = number + row
                     while node >= 0:
                         place -= 1
-                        found[place] = row_of[node]
-                        node = before[node]
+                        found[place] = nodes[node, SOLUTION]
+                        node = nodes[node, BEFORE]
                 if not goes_on:
                     done += 1
                     continue
                 node = used
                 used += 1
-                row_of[node], before[node], edge_of[node] = number + row, earlier, e
-                origin[node] = start[row] if earlier < 0 else origin[earlier]
+                nodes[node, SOLUTION], nodes[node, BEFORE] = number + row, earlier
+                nodes[node, ORIGIN], nodes[node, PATH] = begun, length << EDGE_BITS | e
                 taken[row] = 1
                 if timed:
-                    time[node] = now
+                    nodes[node, TIME] = now
                 for r in range(registers):
                     register[node, r] = np.nan if earlier < 0 else register[earlier, r]
-                for i in range(edge[e, SETS], edge[e + 1, SETS]):
-                    register[node, sets[i, 0]] = own[sets[i, 1], row]
+                for i in range(natural(edge[e, SETS]), edge[e + 1, SETS]):
+                    register[node, natural(sets[i, 0])] = own[natural(sets[i, 1]), row]
             node = used - 1
-            for i in range(state[target] + way, state[target + 1]):
-                out = leaving[i]
+            for i in range(natural(state[target]) + way, state[target + 1]):
+                out = natural(leaving[i])
                 way += 1
                 level = _threshold(edge, out, threshold, register, node)
                 if level != level:
@@ -672,7 +673,7 @@ def advance(
                 count, capacity = blocks[block, COUNT], blocks[block, CAPACITY]
                 if count == capacity:
                     if capacity:
-                        _thin(blocks, block, key, run, origin, floor)
+                        _thin(blocks, block, key, run, nodes, floor)
                         count = blocks[block, COUNT]
                     if 2 * count >= capacity:
                         size = max(4, 2 * capacity)
@@ -685,9 +686,11 @@ def advance(
                             key[top + w], run[top + w] = key[place + w], run[place + w]
                         blocks[block, PLACE], blocks[block, CAPACITY] = top, size
                         top += size
-                place = blocks[block, PLACE]
+                place = natural(blocks[block, PLACE])
+                count = natural(count)
                 key[place + count], run[place + count] = level, node
                 blocks[block, COUNT] = count + 1
+                widest = max(widest, count + 1)
                 if blocks[block, HEAPED]:
                     _rise(key, run, place, count)
                 elif count == _FEW and edge[out, INDEX] >= 0:
@@ -702,7 +705,7 @@ def advance(
         arrivals, done = 0, 0
         first = end
 
-    cursor[USED], cursor[TOP] = used, top
+    cursor[USED], cursor[TOP], cursor[WIDEST] = used, top, widest
     cursor[FOUND], cursor[MATCHES] = found_size, matches
     cursor[ROW], cursor[ARRIVALS], cursor[ARRIVED], cursor[WAY] = first, arrivals, done, way
     cursor[NEED] = need
@@ -725,11 +728,11 @@ def collect(
     """Drop what no match can use any more; `floor` is the least measure of one that may still end,
     where events are not counted. `mark` uint8, all zero, and `moved` int32 have a place for every
     run in use; the other arguments are those of `advance`."""
-    row_of, before, edge_of, origin, time, register = runs
+    nodes, register = runs
     blocks, made, key, run = waits
-    _thin_all(blocks, made, key, run, origin, edge, floor, counted, passed)
+    _thin_all(blocks, made, key, run, nodes, edge, floor, counted, passed)
     cursor[USED] = _collect(
-        cursor[USED], row_of, before, edge_of, origin, time, register, blocks, run,
+        cursor[USED], nodes, register, blocks, run,
         arrived, cursor[ARRIVED], cursor[ARRIVALS], mark, moved,
     )  # fmt: skip
 

@@ -2,8 +2,9 @@
 
 The nodes are those of `evaluators.compact_set` (CORE, PVLDB 15:9): an *output* node is a solution
 taken after the matches of `before`, with a set `rest` that it carries along; a *union* node stands
-for the matches of two others. A node's id is its position plus `base`; ids grow for ever, children
-are older than parents, and a node never changes. What is older than the window is below `base`, or
+for the matches of two others. Nodes lie in a ring whose size is a power of two: ids grow for ever,
+and a node's place is its id modulo the size (compare the ring arena of CORE, 4.4). Children are
+older than parents, and a node never changes. What is older than the window is below `base`, or
 starts below the window's begin. A batch only adds nodes, so that the matches that end in it can be
 read afterwards.
 """
@@ -29,15 +30,23 @@ BEFORE, REST, START, ROW = range(4)
 NODE_COLUMNS = 4
 UNION = -1
 
-# Columns of `cursor`: nodes in use, the id of the first, top of the pool; roots found so far; where
-# an interrupted call goes on; how many more places the full array needs, or which move is unknown.
-USED, BASE, TOP, ROOTS, AT, NEED, STATE, SEEN = range(8)
+# Columns of `cursor`: the id of the next node and of the first that is kept, entries that are free;
+# roots found so far; where an interrupted call goes on; how many more places the full array needs,
+# or which move is unknown.
+NEXT, BASE, FREE, ROOTS, AT, NEED, STATE, SEEN = range(8)
 CURSOR = 8
 
-DONE, NODES_FULL, ROOTS_FULL, LISTS_FULL, POOL_FULL, MOVE_UNKNOWN, SET_UNKNOWN = range(7)
+DONE, NODES_FULL, ROOTS_FULL, LISTS_FULL, ENTRIES_FULL, MOVE_UNKNOWN, SET_UNKNOWN = range(7)
 
 # Columns of `step`, of a chain.
 GPM, ENDS, STRICT, ACCEPTS = range(4)
+
+# Columns of `touched`, of a chain: a step, whether it takes the solution (and is not the last, or
+# is), whether the wait for it ends.
+STEP, GOES_ON, COMPLETES, CLOSES = range(4)
+
+# Columns of `heads`: the newest node of a list, and its maximum start.
+NODE, BEGIN = range(2)
 
 
 @inlined
@@ -45,7 +54,7 @@ def start_of(nodes: Int64s, base: int, node: int) -> int:
     """The maximum start of a node, EVER if it is forgotten."""
     if node < base:
         return EVER
-    start: int = nodes[node - base, START]
+    start: int = nodes[node & (nodes.shape[0] - 1), START]
     return start
 
 
@@ -60,8 +69,8 @@ def advance_chain(
     ordinal: Int64s,
     number: int,
     step: Int64s,
-    touches: Int32s,
-    touching: Int32s,
+    touches: Int64s,
+    touched: Int64s,
     heads: Int64s,
     latest: Int64s,
     nodes: Int64s,
@@ -72,15 +81,19 @@ def advance_chain(
 
     Each step has one list of the partial matches that end in it: a solution of the next step
     becomes one node, which holds the list of the step before as it is now, and as `rest` the older
-    ones of its own step.
+    ones of its own step. What a solution that is alone at its instant does is written down without
+    asking whether it is taken, and counts only if it is: which GPM comes next cannot be foreseen,
+    and a branch on it costs more than the work.
 
     Args:
         slot, gpm, time_ms, k, start, lowest, ordinal, number: as `kernels.runs.advance` takes
             them; `ordinal` counts the instants of the partition.
         step: [steps, 4] the GPM that a step takes, the GPMs (as bits) that end the wait for it,
             whether any instant does, whether it is the last.
-        touches [gpms + 1], touching: the steps that a solution of each GPM touches, last first.
-        heads: [slots, steps] the newest node of each step.
+        touches [gpms + 1], touched [, 4]: what a solution of each GPM does to which steps, last
+            first; flags are 0 or 1.
+        heads: [slots, steps + 1, 2] the list that each step continues, and that of the last one,
+            which stays empty. The first step continues a list without nodes that has just begun.
         latest: [slots] ordinal of the latest instant.
         nodes: [N, NODE_COLUMNS]. roots: [R, 2] nodes of matches that end, with the row.
         cursor: see its columns.
@@ -88,75 +101,74 @@ def advance_chain(
     Returns: DONE, or which array is full.
     """
     n, steps, strict = len(slot), step.shape[0], len(ordinal) > 0
-    used, base, found = cursor[USED], cursor[BASE], cursor[ROOTS]
-    capacity, most = nodes.shape[0], roots.shape[0]
+    node, found, most = cursor[NEXT], cursor[ROOTS], roots.shape[0]
+    mask, end_node = nodes.shape[0] - 1, cursor[BASE] + nodes.shape[0]
     first, full = cursor[AT], DONE
     while first < n:
-        here, floor = slot[first], lowest[first]
+        here, floor, now = slot[first], lowest[first], time_ms[first]
         end = first + 1
-        while (
-            end < n and slot[end] == here and time_ms[end] == time_ms[first] and k[end] == k[first]
-        ):
+        while end < n and time_ms[end] == now and slot[end] == here and k[end] == k[first]:
             end += 1
-        if used + steps * (end - first) > capacity:
-            full, cursor[NEED] = NODES_FULL, steps * (end - first)
+        need = steps * (end - first)
+        if node + need > end_node:
+            full, cursor[NEED] = NODES_FULL, need
             break
-        if found + steps * (end - first) > most:
-            full, cursor[NEED] = ROOTS_FULL, steps * (end - first)
+        if found + need > most:
+            full, cursor[NEED] = ROOTS_FULL, need
             break
         if strict:
             if ordinal[first] > latest[here] + 1:  # instants without solutions of this key
                 for s in range(1, steps):
                     if step[s, STRICT]:
-                        heads[here, s - 1] = NIL
+                        heads[here, s, NODE], heads[here, s, BEGIN] = NIL, EVER
             latest[here] = ordinal[first]
         if end - first == 1 and gpm[first] >= 0:
-            g = gpm[first]
-            for t in range(touches[g], touches[g + 1]):
-                s = touching[t]
-                before = heads[here, s - 1] if s else NIL
-                if step[s, GPM] == g and (s == 0 or start_of(nodes, base, before) >= floor):
-                    nodes[used, BEFORE] = before
-                    nodes[used, START] = nodes[before - base, START] if s else start[first]
-                    nodes[used, ROW] = number + first
-                    if step[s, ACCEPTS]:
-                        nodes[used, REST] = NIL
-                        roots[found, 0], roots[found, 1] = used + base, first
-                        found += 1
-                    else:
-                        nodes[used, REST] = heads[here, s]
-                        heads[here, s] = used + base
-                    used += 1
-                if s and (step[s, STRICT] or (step[s, ENDS] >> g) & 1):
-                    heads[here, s - 1] = NIL
+            heads[here, 0, BEGIN] = start[first]
+            for t in range(touches[gpm[first]], touches[gpm[first] + 1]):
+                s = touched[t, STEP]
+                before, begun = heads[here, s, NODE], heads[here, s, BEGIN]
+                rest, rest_begun = heads[here, s + 1, NODE], heads[here, s + 1, BEGIN]
+                place, alive = node & mask, begun >= floor
+                nodes[place, BEFORE], nodes[place, REST] = before, rest
+                nodes[place, START], nodes[place, ROW] = begun, number + first
+                roots[found, 0], roots[found, 1] = node, first
+                goes_on = alive & (touched[t, GOES_ON] != 0)
+                completes = alive & (touched[t, COMPLETES] != 0)
+                closes = touched[t, CLOSES] != 0
+                heads[here, s + 1, NODE] = node if goes_on else rest
+                heads[here, s + 1, BEGIN] = begun if goes_on else rest_begun
+                heads[here, s, NODE] = NIL if closes else before
+                heads[here, s, BEGIN] = EVER if closes else begun
+                found += np.int64(completes)
+                node += np.int64(goes_on | completes)
         else:
             seen = 0
             for row in range(first, end):
                 if gpm[row] >= 0:
                     seen |= 1 << gpm[row]
             for s in range(steps - 1, -1, -1):
-                before = heads[here, s - 1] if s else NIL
-                if (seen >> step[s, GPM]) & 1 and (
-                    s == 0 or start_of(nodes, base, before) >= floor
-                ):
+                takes = (seen >> step[s, GPM]) & 1
+                before, begun = heads[here, s, NODE], heads[here, s, BEGIN]
+                if takes and (s == 0 or begun >= floor):
                     for row in range(first, end):
                         if gpm[row] != step[s, GPM]:
                             continue
-                        nodes[used, BEFORE] = before
-                        nodes[used, START] = nodes[before - base, START] if s else start[row]
-                        nodes[used, ROW] = number + row
+                        place = node & mask
+                        nodes[place, BEFORE] = before
+                        nodes[place, START] = begun if s else start[row]
+                        nodes[place, ROW] = number + row
+                        nodes[place, REST] = heads[here, s + 1, NODE]
                         if step[s, ACCEPTS]:
-                            nodes[used, REST] = NIL
-                            roots[found, 0], roots[found, 1] = used + base, row
+                            roots[found, 0], roots[found, 1] = node, row
                             found += 1
                         else:
-                            nodes[used, REST] = heads[here, s]
-                            heads[here, s] = used + base
-                        used += 1
+                            heads[here, s + 1, NODE] = node
+                            heads[here, s + 1, BEGIN] = nodes[place, START]
+                        node += 1
                 if s and (step[s, STRICT] or step[s, ENDS] & seen):
-                    heads[here, s - 1] = NIL
+                    heads[here, s, NODE], heads[here, s, BEGIN] = NIL, EVER
         first = end
-    cursor[USED], cursor[ROOTS], cursor[AT] = used, found, first
+    cursor[NEXT], cursor[ROOTS], cursor[AT] = node, found, first
     return full
 
 
@@ -202,7 +214,7 @@ def enumerate_matches(
             todo -= 1
             node, depth = stack[todo, 0], stack[todo, 1]
             while True:
-                at = node - base
+                at = node & (nodes.shape[0] - 1)
                 before, rest, row = nodes[at, BEFORE], nodes[at, REST], nodes[at, ROW]
                 if start_of(nodes, base, rest) >= floor:
                     if todo == stack.shape[0]:
@@ -241,11 +253,22 @@ def enumerate_matches(
 
 @lean_kernel
 def mark_reachable(nodes: Int64s, base: int, floor: int, mark: Array) -> None:
-    """Spread `mark` [nodes] from parents to their children in the window that begins at `floor`."""
+    """Spread `mark` [nodes kept] from parents to their children in the window that begins at
+    `floor`."""
     for at in range(len(mark) - 1, -1, -1):
         if mark[at]:
-            before, rest = nodes[at, BEFORE], nodes[at, REST]
+            place = (at + base) & (nodes.shape[0] - 1)
+            before, rest = nodes[place, BEFORE], nodes[place, REST]
             if before >= base:
                 mark[before - base] = 1
             if start_of(nodes, base, rest) >= floor:
                 mark[rest - base] = 1
+
+
+@lean_kernel
+def mark_taken(nodes: Int64s, first: int, end: int, number: int, taken: Array) -> None:
+    """Set `taken` [n] for the solutions, numbered from `number` on, that some nodes hold."""
+    for node in range(first, end):
+        row = nodes[node & (nodes.shape[0] - 1), ROW]
+        if row != UNION:
+            taken[row - number] = 1
