@@ -132,15 +132,15 @@ class RunState:
     def _make_room_for_runs(self, need: int, lowest: int) -> None:
         self._collect(lowest)
         used, size = int(self._cursor[kernel.USED]), len(self._runs[0])
-        # As many as there are blocks, through all of which `collect` goes.
-        enough = max(2 * (used + need), _RUNS, len(self._waits[0]))
+        # `collect` goes through all runs and blocks: next time when half as many have been added.
+        enough = used + need + max((used + need + len(self._waits[0])) // 2, _RUNS)
         if enough > size:
             self._runs = tuple(_resized(a, enough) for a in self._runs)
 
     def make_room_for_waits(self, need: int) -> None:
-        """Move the waits together, with room for as many again and `need` more."""
+        """Move the waits together, with room for half as many again and `need` more."""
         blocks, made, key, run = self._waits
-        room = 2 * (kernel.pool_size(blocks) + need + len(blocks))
+        room = 3 * (kernel.pool_size(blocks) + need + len(blocks)) // 2
         new_key, new_run = np.empty(room), np.empty(room, np.int32)
         self._cursor[kernel.TOP] = kernel.moved_together(blocks, key, run, new_key, new_run)
         self._waits = blocks, made, new_key, new_run

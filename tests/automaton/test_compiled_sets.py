@@ -1,0 +1,88 @@
+"""The kernels of sets give what the evaluators in Python give: on long streams, where their rings
+wrap round, grow and shrink, and with more states than a word has bits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+import pytest
+
+from spaseq.algebra.answers import Answer
+from spaseq.automaton.columns.compact_state import CompactState
+from spaseq.automaton.columns.set_sequencer import SetSequencer
+from spaseq.compile import compile_query
+from spaseq.engine import SequenceStage
+from spaseq.plan.nodes import QueryPlan
+from tests.automaton.cases import Event, batch, letters, query, run
+
+KEYED = {name: f"?{name.lower()} :k ?k" for name in "ABCD"}
+
+
+def stream(names: str, size: int, keys: int, seed: int) -> list[Event]:
+    """Events with a solution of one GPM each, a second apart; some at one instant."""
+    random, events, time = Random(seed), list[Event](), 0
+    for i in range(size):
+        name = random.choice(names)
+        tied = bool(events) and events[-1].k == 0 and random.random() < 0.1
+        time += 0 if tied else 1000
+        values = {name.lower(): f"<e{i}>", "k": f"<k{random.randrange(keys)}>"}
+        events.append(Event(time, 0, int(tied), {name: [values]}))
+    return events
+
+
+def in_pieces(stage: SequenceStage, plan: QueryPlan, pieces: Sequence[list[Event]]) -> list[Answer]:
+    """The answers where events come so many at a time."""
+    answers = list[Answer]()
+    for piece in pieces:
+        stage.push(batch(plan, piece))
+        answers += stage.advance(piece[-1].time - 1)
+    return answers + stage.close()
+
+
+def cut(events: list[Event], sizes: Sequence[int]) -> list[list[Event]]:
+    """The events in pieces of these sizes, in turn."""
+    pieces, first = list[list[Event]](), 0
+    while first < len(events):
+        size = sizes[len(pieces) % len(sizes)]
+        pieces.append(events[first : first + size])
+        first += size
+    return pieces
+
+
+@pytest.mark.parametrize("keys", [1, 4])
+@pytest.mark.parametrize(
+    ("evaluator", "sequence"),
+    [
+        ("chain", "A: B; C"),
+        ("chain", "A; B; C"),
+        ("chain", "A, B; C"),
+        ("compact", "A: B: C"),
+        ("compact", "A; B+; C"),
+        ("compact", "A: (B | C); D"),
+        ("compact", "A, B+; C"),
+    ],
+)
+def test_long_streams(evaluator: str, sequence: str, keys: int) -> None:
+    gpms = {name: pattern for name, pattern in KEYED.items() if name in sequence}
+    text = query(sequence, gpms, f"{9 * keys} SECONDS", partition="PARTITION BY (?k)")
+    compiled = compile_query(text, evaluator=f"compiled-{evaluator}")
+    expected = run(
+        compile_query(text, evaluator=evaluator), events := stream("ABCD", 2500, keys, 1)
+    )
+    assert len(expected[0]) > 100
+    pieces = cut(events, [900, *[13] * 60, 120])
+    assert in_pieces(SequenceStage(compiled), compiled, pieces) == expected[0]
+    assert run(compiled, events, restart_after=1300)[0] == expected[0]
+
+
+def test_more_states_than_bits_in_a_word() -> None:
+    text = query(": ".join("AB" * 70), dict.fromkeys("AB", "[] :is []"), "1000 SECONDS")
+    compiled = compile_query(text, evaluator="compiled-compact")
+    _, events = letters(" ".join("ab"[i % 2] for i in range(143)))
+    stage = SequenceStage(compiled)
+    answers = in_pieces(stage, compiled, cut(events, [50]))
+    assert len(answers) == len(run(compile_query(text, evaluator="compact"), events)[0]) > 10
+    sequencer = stage._sequencer
+    assert isinstance(sequencer, SetSequencer) and isinstance(sequencer._state, CompactState)
+    assert sequencer._state._active.shape[1] == 3
