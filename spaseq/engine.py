@@ -38,7 +38,7 @@ from spaseq.rdf.blocks import OnBad, warn
 
 __all__ = ["Matcher", "SequenceStage"]
 
-STATE_VERSION = 2
+STATE_VERSION = 3
 """Version of what `SequenceStage.snapshot` writes."""
 
 _Item: TypeAlias = tuple[str, Instant, PartitionMatch, Answer]
