@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from os import PathLike, fspath, path
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from spaseq.algebra.answers import Answer
 from spaseq.algebra.schema import Schema
 from spaseq.compile import compile_query
 from spaseq.errors import InputError, SpaseqError, UsageError
@@ -30,7 +31,14 @@ from spaseq.plan.nodes import QueryPlan
 from spaseq.rdf.batches import BadInput
 from spaseq.rdf.readers import StreamOptions
 from spaseq.rdf.vocabulary import GENERATED_AT_TIME
-from spaseq.runtime.answer_rows import ANSWER_DDL, ANSWER_SCHEMA, row_of
+from spaseq.runtime.answer_rows import (
+    ANSWER_DDL,
+    ANSWER_SCHEMA,
+    SIDES_DDL,
+    SIDES_SCHEMA,
+    row_of,
+    side_row_of,
+)
 from spaseq.runtime.arrivals import ArrivalSettings
 from spaseq.runtime.binding import bind_streams, check_kbs
 from spaseq.runtime.chaining import reading_order
@@ -39,7 +47,7 @@ from spaseq.runtime.job import Job, LateEvent
 from spaseq.runtime.spark import bounded_output, bounded_solve
 from spaseq.runtime.spark_follow import following_output, sequenced
 from spaseq.runtime.spark_frames import frame_packs, frame_solutions
-from spaseq.runtime.spark_rows import SIDE, answer_of, payload_of
+from spaseq.runtime.spark_rows import payload_of
 from spaseq.runtime.spark_sink import AnswerDataSink
 from spaseq.runtime.spark_source import RdfDataSource
 
@@ -66,6 +74,7 @@ def answers(
     entailment: str | None = None,
     kb_cache: str | PathLike[str] | None = None,
     disable: Iterable[str] = (),
+    sides: bool = False,
 ) -> Any:
     """The answers of one or several queries.
 
@@ -91,6 +100,7 @@ def answers(
             in the worker's log (logger `spaseq`).
         limit_per_event: at most so many answers of one query that end at the same instant (and lie
             in the same partition); the others are left out.
+        sides: give malformed input and late events as rows, too, instead of a warning.
         services: how SPARQL endpoints are asked.
         ontology, entailment, disable: as `spaseq.run`.
         kb_cache: the directory in which compiled knowledge bases are kept for the next run; the
@@ -99,7 +109,10 @@ def answers(
     Returns:
         A DataFrame with a row per answer: `query` (name), `start` and `end` (timestamps),
         `bindings` (variable to N-Triples text), `trace` (its events); of a CONSTRUCT query `event`
-        (IRI) and `graph` (triples of N-Triples texts), which are null otherwise.
+        (IRI) and `graph` (triples of N-Triples texts), which are null otherwise. With `sides` also
+        rows in which only `late` (`stream`, `event`, `time`, `late_ms`: how far behind the
+        watermark) or `bad` (`file`, `line`, `reason`, `text`) is not null; as the rows of a batch
+        come together, `foreachBatch` can write them apart.
 
     Raises:
         QueryError, InputError, UsageError: as `spaseq.run`.
@@ -126,7 +139,9 @@ def answers(
             settings = ArrivalSettings(delay_ms=watermark_ms)
             output = following_output(spark, job, state, settings)
     names = tuple(plan.name for plan in job.plans)
-    return output.mapInArrow(lambda batches: _decoded(batches, names, strict), ANSWER_DDL)
+    decode = _Decode(names, strict, sides)
+    ddl = f"{ANSWER_DDL}, {SIDES_DDL}" if sides else ANSWER_DDL
+    return output.mapInArrow(lambda batches: decode.run(batches), ddl)
 
 
 def _job(
@@ -182,27 +197,34 @@ def _process_directory() -> Path:
     return Path(_directory().name)
 
 
-def _decoded(
-    batches: Iterator[pa.RecordBatch], names: Sequence[str], strict: bool
-) -> Iterator[pa.RecordBatch]:
-    """For `mapInArrow`: rows of `OUTPUT` to rows of `ANSWER_DDL`."""
-    for batch in batches:
-        queries = batch.column("query").to_pylist()
-        rows = []
-        for query, payload in zip(queries, batch.column("payload").to_pylist(), strict=True):
-            if query == SIDE:
-                _note(payload_of(query, payload), strict)
-            else:
-                rows.append(row_of(names[query], answer_of(payload)))
-        if rows:
-            yield pa.RecordBatch.from_pylist(rows, ANSWER_SCHEMA)
+@dataclass(frozen=True, slots=True)
+class _Decode:
+    """Rows of `OUTPUT` to rows for the caller; `names` are the queries'."""
 
+    names: Sequence[str]
+    strict: bool
+    sides: bool  # late events and malformed input as rows
 
-def _note(message: object, strict: bool) -> None:
-    match message:
-        case SpaseqError():
-            raise message
-        case BadInput() | LateEvent() if strict:
-            raise InputError(str(message))
-        case BadInput() | LateEvent():
-            logging.getLogger("spaseq").warning("%s", message)
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """For `mapInArrow`."""
+        schema = SIDES_SCHEMA if self.sides else ANSWER_SCHEMA
+        for batch in batches:
+            queries, payloads = batch.column("query"), batch.column("payload")
+            pairs = zip(queries.to_pylist(), payloads.to_pylist(), strict=True)
+            rows = [row for pair in pairs if (row := self._row(*pair)) is not None]
+            if rows:
+                yield pa.RecordBatch.from_pylist(rows, schema)
+
+    def _row(self, query: int, payload: bytes) -> dict[str, Any] | None:
+        match payload_of(query, payload):
+            case Answer() as answer:
+                return row_of(self.names[query], answer)
+            case SpaseqError() as error:
+                raise error
+            case BadInput() | LateEvent() as side if self.strict:
+                raise InputError(str(side))
+            case BadInput() | LateEvent() as side if self.sides:
+                return side_row_of(side)
+            case BadInput() | LateEvent() as side:
+                logging.getLogger("spaseq").warning("%s", side)
+        return None

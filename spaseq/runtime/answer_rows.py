@@ -7,12 +7,18 @@ from typing import Any
 import pyarrow as pa
 
 from spaseq.algebra.answers import Answer, TraceItem
+from spaseq.rdf.batches import BadInput
 from spaseq.rdf.events import Triple
+from spaseq.runtime.job import LateEvent
 
 ANSWER_DDL = (
     "query string, start timestamp, `end` timestamp, bindings map<string, string>, "
     "trace array<struct<gpm: string, stream: string, event: string, time: timestamp, k: int>>, "
     "event string, graph array<struct<subject: string, predicate: string, object: string>>"
+)
+SIDES_DDL = (
+    "late struct<stream: string, event: string, time: timestamp, late_ms: bigint>, "
+    "bad struct<file: string, line: bigint, reason: string, text: string>"
 )
 _TIME = pa.timestamp("us", "UTC")
 _ITEM = pa.struct(
@@ -37,6 +43,44 @@ ANSWER_SCHEMA = pa.schema(
         ("graph", pa.list_(_TRIPLE)),
     ]
 )
+SIDES_SCHEMA = pa.schema(
+    [
+        *ANSWER_SCHEMA,
+        (
+            "late",
+            pa.struct(
+                [
+                    ("stream", pa.string()),
+                    ("event", pa.string()),
+                    ("time", _TIME),
+                    ("late_ms", pa.int64()),
+                ]
+            ),
+        ),
+        (
+            "bad",
+            pa.struct(
+                [
+                    ("file", pa.string()),
+                    ("line", pa.int64()),
+                    ("reason", pa.string()),
+                    ("text", pa.string()),
+                ]
+            ),
+        ),
+    ]
+)
+"""Answers, late events and malformed input, each in rows of its own."""
+
+
+def side_row_of(side: LateEvent | BadInput) -> dict[str, Any]:
+    """A row of `SIDES_SCHEMA`."""
+    match side:
+        case LateEvent(stream, event, time, late_ms):
+            late = {"stream": stream, "event": event, "time": time * 1000, "late_ms": late_ms}
+            return {"late": late}
+        case BadInput(file, line, reason, text):
+            return {"bad": {"file": file, "line": line, "reason": reason, "text": text}}
 
 
 def row_of(name: str, answer: Answer) -> dict[str, Any]:

@@ -100,6 +100,47 @@ def test_rows_that_are_no_events_are_left_out(spark: Any, frame: Any) -> None:
         answers(spark, KEYED, frame.drop("graph"))
 
 
+def test_late_and_bad_rows_come_beside_the_answers(spark: Any, tmp_path: Path) -> None:
+    def event(machine: str, what: str, value: int) -> str:
+        return f'<http://m.example/{machine}> <http://m.example/{what}> "{value}" .'
+
+    columns = "stream string, time bigint, event string, graph string"
+    batches = [
+        [("N", 5000, "a", event("m1", "starts", 1)), ("N", 9000, "b", event("m2", "starts", 2))],
+        [("N", 6000, "c", event("m1", "stops", 3)), ("N", 5999, "d", event("m1", "stops", 4))],
+        [("N", 900_000, "e", ""), ("S", 900_000, "f", ""), ("S", 900_001, "g", "no triple")],
+    ]
+    for rows in batches:
+        part = spark.createDataFrame(rows, columns).coalesce(1)
+        part.write.mode("append").parquet(str(tmp_path / "events"))
+    events = spark.readStream.schema(columns).option("maxFilesPerTrigger", 1)
+    found = answers(
+        spark,
+        KEYED,
+        events.parquet(str(tmp_path / "events")),
+        checkpoint=tmp_path / "state",
+        watermark_ms=3000,
+        sides=True,
+    )
+    query = (
+        found.writeStream.format("memory")
+        .queryName("with_sides")
+        .option("checkpointLocation", str(tmp_path / "spark"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    rows = spark.table("with_sides")
+    assert codes(rows.where("query IS NOT NULL")) == ['"3"']
+    late = rows.selectExpr("late.*", "unix_millis(late.time) AS ms").where("event IS NOT NULL")
+    assert [(r.stream, r.event, r.ms, r.late_ms) for r in late.collect()] == [
+        ("http://m.example/north", "d", 5999, 1)
+    ]
+    (bad,) = rows.where("bad IS NOT NULL").select("bad.*").collect()
+    assert (bad.file, bad.text) == ("<http://m.example/south>", "no triple")
+    assert bad.reason
+
+
 def test_a_streaming_frame_of_events_gives_the_same_answers(
     spark: Any, frame: Any, tmp_path: Path
 ) -> None:
