@@ -65,6 +65,7 @@ def answers(
     *,
     checkpoint: str | PathLike[str] | None = None,
     watermark_ms: int = 0,
+    idle_ms: int | None = None,
     time_predicate: str = GENERATED_AT_TIME,
     triples_per_event: int | None = None,
     strict: bool = False,
@@ -96,6 +97,8 @@ def answers(
             DataFrame needs `checkpoint`; its streams all have to go on, for time to pass.
         kb: by graph IRI: a path, an rdflib.Graph, or the URL of a SPARQL endpoint.
         watermark_ms: how late an event may be, if streaming.
+        idle_ms: a stream without new events for so long (ms) no longer holds the others back. All
+            streams of a DataFrame are then read by one task.
         strict: fail at malformed input and late events, which are otherwise left out with a warning
             in the worker's log (logger `spaseq`).
         limit_per_event: at most so many answers of one query that end at the same instant (and lie
@@ -133,10 +136,10 @@ def answers(
     else:
         state = Checkpoint.open(Path(checkpoint).absolute(), job, watermark_ms)
         if frame is not None:
-            packed = frame_packs(spark, frame, job, state, watermark_ms)
+            packed = frame_packs(spark, frame, job, state, watermark_ms, idle_ms)
             output = sequenced(spark, job, state, packed)
         else:
-            settings = ArrivalSettings(delay_ms=watermark_ms)
+            settings = ArrivalSettings(delay_ms=watermark_ms, idle_ms=idle_ms)
             output = following_output(spark, job, state, settings)
     names = tuple(plan.name for plan in job.plans)
     decode = _Decode(names, strict, sides)

@@ -23,7 +23,7 @@ from spaseq.errors import InputError, RunError
 from spaseq.rdf.inputs import Format
 from spaseq.rdf.ranges import FileRange, divide, is_divisible, last_place, places, survey
 from spaseq.rdf.readers import InputFile, StreamOptions, resolve_paths
-from spaseq.runtime.stream_clock import StreamClock
+from spaseq.runtime.stream_clock import StreamClock, raise_idle
 from spaseq.runtime.works import RANGE_BYTES
 
 COMPACT_EVERY = 50
@@ -311,18 +311,7 @@ class ArrivalLog:
         idle_ms = self._settings.idle_ms
         if idle_ms is None:
             return False
-        idle = [s for s in streams if at - s.since >= idle_ms]
-        busy = [s.clock.watermark for s in streams if at - s.since < idle_ms]
-        if not idle or None in busy:
-            return False
-        known = [m for m in (busy or [s.clock.watermark for s in idle]) if m is not None]
-        if not known:
-            return False
-        to = min(known) if busy else max(known)  # nobody is left to wait for if all are idle
-        risen = [s for s in idle if s.clock.watermark is None or s.clock.watermark < to]
-        for stream in risen:
-            stream.clock.raise_to(to)
-        return bool(risen)
+        return raise_idle((s.clock, at - s.since >= idle_ms) for s in streams)
 
     # --- what has been taken ----------------------------------------------------------------------
 

@@ -1,11 +1,13 @@
 """Stage 1 over a DataFrame of events: columns stream, time, graph, and event, k if there are.
 
 A bounded frame without k is sorted by (stream, time, event, graph) to number events of equal time;
-a streaming one goes through one group per stream that keeps its clock.
+a streaming one goes through one group per stream that keeps its clock, or through one for all if
+idle streams are not to be waited for.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -28,10 +30,11 @@ from spaseq.runtime.spark import ship_functions, store_knowledge
 from spaseq.runtime.spark_follow_stages import PACKED, PACKED_DDL, marks, packed
 from spaseq.runtime.spark_rows import SideRows, solution_ddl
 from spaseq.runtime.spark_solve import BoundedSolve, Solver, StoredKnowledge
-from spaseq.runtime.stream_clock import StreamClock, late_events
+from spaseq.runtime.stream_clock import StreamClock, late_events, raise_idle
 
 COLUMNS = ("stream", "time", "k", "event", "graph")
 CLOCK_DDL = "delay_ms bigint, latest bigint, times array<bigint>, counts array<bigint>"
+CLOCKS_DDL = "clock string, since bigint"
 
 Row: TypeAlias = tuple[str, int | None, int | None, str | None, str]
 """stream, ms, k, event IRI, N-Triples text."""
@@ -44,14 +47,29 @@ def frame_solutions(frame: Any, solve: BoundedSolve) -> Any:
     return placed.mapInArrow(lambda batches: task.run(batches), solution_ddl(solve.width))
 
 
-def frame_packs(spark: Any, frame: Any, job: Job, checkpoint: Checkpoint, delay_ms: int) -> Any:
+def frame_packs(
+    spark: Any,
+    frame: Any,
+    job: Job,
+    checkpoint: Checkpoint,
+    delay_ms: int,
+    idle_ms: int | None = None,
+) -> Any:
     """Stage 1 of a streaming run: the DataFrame of `PACKED` rows for one of events."""
+    from pyspark.sql import functions as sf
+
     ship_functions()
     knowledge = store_knowledge(spark, job.knowledge, checkpoint.directory)
     names = stream_names(job.plans)
-    clock = FrameClock(job.plans, knowledge, checkpoint.buckets, delay_ms, names)
-    grouped = normalised(frame).groupBy("stream")
-    return grouped.transformWithStateInPandas(clock, PACKED_DDL, "append", "none")
+    matching = FrameMatching(job.plans, knowledge, checkpoint.buckets, names)
+    rows = normalised(frame)
+    if idle_ms is None:
+        clock = FrameClock(matching, delay_ms)
+        grouped, time_mode = rows.groupBy("stream"), "none"
+    else:
+        clock = FrameClocks(matching, delay_ms, idle_ms)
+        grouped, time_mode = rows.withColumn("all", sf.lit(0)).groupBy("all"), "processingTime"
+    return grouped.transformWithStateInPandas(clock, PACKED_DDL, "append", time_mode)
 
 
 def normalised(frame: Any) -> Any:
@@ -120,38 +138,23 @@ class FrameSolve:
         yield side.batch([stats])
 
 
-@dataclass(slots=True)
-class FrameClock(StatefulProcessor):  # type: ignore[misc]
-    """Stage 1 of a streaming run, for groups by stream: rows of `COLUMNS` to rows of `PACKED`.
-
-    The events of one batch are not late behind each other.
-    """
+@dataclass(frozen=True, slots=True)
+class FrameMatching:
+    """What a streaming run does with the rows of one stream in one batch."""
 
     plans: tuple[QueryPlan, ...]
     knowledge: StoredKnowledge
     buckets: int
-    delay_ms: int
-    names: Mapping[str, str]
-    _clock: Any = field(default=None, init=False)
+    names: Mapping[str, str]  # what a stream may be called -> its IRI
 
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        self._clock = handle.getValueState("clock", CLOCK_DDL)
+    @property
+    def streams(self) -> list[str]:
+        """The IRIs."""
+        return sorted(set(self.names.values()))
 
-    def handleInputRows(
-        self, key: tuple[str], rows: Iterator[pd.DataFrame], timerValues: Any
-    ) -> Iterator[pd.DataFrame]:
-        iri = self.names.get(key[0])
-        if iri is None:
-            return
-        given = [row for frame in rows for row in _rows(frame)]
-        clock = self._stored()
-        for batch in self._solved(iri, given, clock):
-            yield batch.to_pandas()
-        times = list(clock.counts)
-        self._clock.update((clock.delay_ms, clock.latest, times, list(clock.counts.values())))
-
-    def _solved(self, iri: str, given: list[Row], clock: StreamClock) -> Iterator[pa.RecordBatch]:
-        stats, number = Stats(), sorted(set(self.names.values())).index(iri)
+    def solved(self, iri: str, given: list[Row], clock: StreamClock) -> Iterator[pa.RecordBatch]:
+        """Packs and side rows; the clock is moved on. Rows are not late behind each other."""
+        stats, number = Stats(), self.streams.index(iri)
         ordered = sorted(given, key=lambda r: tuple("" if x is None else x for x in r[3:]))
         ordered.sort(key=lambda r: (r[1] or 0, r[2] or 0))
         events, found = _events(iri, ordered, InstantCounter())
@@ -163,10 +166,41 @@ class FrameClock(StatefulProcessor):  # type: ignore[misc]
         solver = Solver(self.plans, iri, self.knowledge, stats, found.append)
         for query, solutions in solver.solve(iter([events])):
             yield from packed(self.plans, query, solutions, self.buckets)
-        yield from marks(self.plans, iri, clock.watermark, self.buckets)
         stats.bad, stats.late = len(found), len(late)
-        stats.watermarks = {iri: clock.watermark}
         yield SideRows(PACKED, number).batch([*found, *late, stats])
+
+    def marked(self, iri: str, clock: StreamClock) -> Iterator[pa.RecordBatch]:
+        """Where a stream's time stands."""
+        number = len(self.streams) + self.streams.index(iri)
+        yield from marks(self.plans, iri, clock.watermark, self.buckets)
+        yield SideRows(PACKED, number).batch([Stats(watermarks={iri: clock.watermark})])
+
+
+@dataclass(slots=True)
+class FrameClock(StatefulProcessor):  # type: ignore[misc]
+    """Stage 1 of a streaming run, for groups by stream: rows of `COLUMNS` to rows of `PACKED`."""
+
+    matching: FrameMatching
+    delay_ms: int
+    _clock: Any = field(default=None, init=False)
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._clock = handle.getValueState("clock", CLOCK_DDL)
+
+    def handleInputRows(
+        self, key: tuple[str], rows: Iterator[pd.DataFrame], timerValues: Any
+    ) -> Iterator[pd.DataFrame]:
+        iri = self.matching.names.get(key[0])
+        if iri is None:
+            return
+        given = [row for frame in rows for row in _rows(frame)]
+        clock = self._stored()
+        for batch in self.matching.solved(iri, given, clock):
+            yield batch.to_pandas()
+        for batch in self.matching.marked(iri, clock):
+            yield batch.to_pandas()
+        times = list(clock.counts)
+        self._clock.update((clock.delay_ms, clock.latest, times, list(clock.counts.values())))
 
     def _stored(self) -> StreamClock:
         known = self._clock.get() if self._clock.exists() else None
@@ -174,6 +208,63 @@ class FrameClock(StatefulProcessor):  # type: ignore[misc]
             return StreamClock(self.delay_ms)
         _, latest, times, counts = known
         return StreamClock(self.delay_ms, latest, dict(zip(times, counts, strict=True)))
+
+
+@dataclass(slots=True)
+class FrameClocks(StatefulProcessor):  # type: ignore[misc]
+    """As `FrameClock`, for one group of all streams: an idle one no longer holds the others back.
+
+    A stream is idle that has had no row for `idle_ms` of Spark's processing time; a timer ends the
+    wait if no stream has any.
+    """
+
+    matching: FrameMatching
+    delay_ms: int
+    idle_ms: int
+    _handle: Any = field(default=None, init=False)
+    _clocks: Any = field(default=None, init=False)
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._handle = handle
+        self._clocks = handle.getMapState("clocks", "stream string", CLOCKS_DDL)
+
+    def handleInputRows(
+        self, key: tuple[int], rows: Iterator[pd.DataFrame], timerValues: Any
+    ) -> Iterator[pd.DataFrame]:
+        given = (row for frame in rows for row in _rows(frame))
+        yield from self._advance(_by_stream(given, self.matching.names), timerValues)
+
+    def handleExpiredTimer(
+        self, key: tuple[int], timerValues: Any, expiredTimerInfo: Any
+    ) -> Iterator[pd.DataFrame]:
+        yield from self._advance({}, timerValues)
+
+    def _advance(self, given: Mapping[str, list[Row]], timer: Any) -> Iterator[pd.DataFrame]:
+        now = timer.getCurrentProcessingTimeInMs()
+        clocks = {iri: self._stored(iri, now) for iri in self.matching.streams}
+        for iri, rows in given.items():
+            clock, _ = clocks[iri]
+            for batch in self.matching.solved(iri, rows, clock):
+                yield batch.to_pandas()
+            clocks[iri] = clock, now
+        risen = raise_idle((clock, now - since >= self.idle_ms) for clock, since in clocks.values())
+        for iri, (clock, since) in clocks.items():
+            for batch in self.matching.marked(iri, clock):
+                yield batch.to_pandas()
+            self._clocks.updateValue((iri,), (json.dumps(clock.as_json()), since))
+        if given or risen:
+            waits = {since + self.idle_ms for _, since in clocks.values()}
+            for end in waits - set(self._handle.listTimers()):
+                if end > now:
+                    self._handle.registerTimer(end)
+
+    def _stored(self, iri: str, now: int) -> tuple[StreamClock, int]:
+        """A stream's clock, and since when (ms of processing time) it has had no row."""
+        known = self._clocks.getValue((iri,))
+        if known is None:
+            return StreamClock(self.delay_ms), now
+        clock, since = known
+        return StreamClock.of_json(json.loads(clock)), since
 
 
 def _rows(frame: pd.DataFrame) -> Iterator[Row]:

@@ -7,6 +7,7 @@ batches.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -104,6 +105,27 @@ class StreamClock:
         """The inverse of `as_json`."""
         delay_ms, latest, floor, counts = value
         return cls(delay_ms, latest, dict(counts), floor)
+
+
+def raise_idle(clocks: Iterable[tuple[StreamClock, bool]]) -> bool:
+    """Let the watermarks of streams that are said to be idle follow those of the others.
+
+    Nothing rises while one that is not idle has had no event; if all are idle, they rise to the
+    furthest. Returns whether one has risen.
+    """
+    given = list(clocks)
+    idle = [clock for clock, is_idle in given if is_idle]
+    busy = [clock.watermark for clock, is_idle in given if not is_idle]
+    if not idle or None in busy:
+        return False
+    known = [m for m in (busy or [clock.watermark for clock in idle]) if m is not None]
+    if not known:
+        return False
+    to = min(known) if busy else max(known)  # nobody is left to wait for if all are idle
+    risen = [clock for clock in idle if clock.watermark is None or clock.watermark < to]
+    for clock in risen:
+        clock.raise_to(to)
+    return bool(risen)
 
 
 def late_events(batch: EventBatch, lateness: Int64s) -> list[LateEvent]:

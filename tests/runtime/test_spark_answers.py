@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import datetime
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import pytest
@@ -100,45 +101,87 @@ def test_rows_that_are_no_events_are_left_out(spark: Any, frame: Any) -> None:
         answers(spark, KEYED, frame.drop("graph"))
 
 
-def test_late_and_bad_rows_come_beside_the_answers(spark: Any, tmp_path: Path) -> None:
-    def event(machine: str, what: str, value: int) -> str:
-        return f'<http://m.example/{machine}> <http://m.example/{what}> "{value}" .'
+EVENT_COLUMNS = "stream string, time bigint, event string, graph string"
 
-    columns = "stream string, time bigint, event string, graph string"
-    batches = [
-        [("N", 5000, "a", event("m1", "starts", 1)), ("N", 9000, "b", event("m2", "starts", 2))],
-        [("N", 6000, "c", event("m1", "stops", 3)), ("N", 5999, "d", event("m1", "stops", 4))],
-        [("N", 900_000, "e", ""), ("S", 900_000, "f", ""), ("S", 900_001, "g", "no triple")],
-    ]
-    for rows in batches:
-        part = spark.createDataFrame(rows, columns).coalesce(1)
-        part.write.mode("append").parquet(str(tmp_path / "events"))
-    events = spark.readStream.schema(columns).option("maxFilesPerTrigger", 1)
-    found = answers(
-        spark,
-        KEYED,
-        events.parquet(str(tmp_path / "events")),
-        checkpoint=tmp_path / "state",
-        watermark_ms=3000,
-        sides=True,
+
+def event(machine: str, what: str, value: int) -> str:
+    return f'<http://m.example/{machine}> <http://m.example/{what}> "{value}" .'
+
+
+class Arriving:
+    """Events that arrive as files, each a batch, and what has been found about them so far."""
+
+    def __init__(self, spark: Any, directory: Path, **options: Any) -> None:
+        self._spark, self._directory = spark, directory
+        self._options = options
+
+    def put(self, *rows: tuple[str, int, str, str]) -> None:
+        part = self._spark.createDataFrame(rows, EVENT_COLUMNS).coalesce(1)
+        part.write.mode("append").parquet(str(self._directory / "events"))
+
+    def found(self) -> Any:
+        """The rows of all runs, one of which is made now."""
+        events = self._spark.readStream.schema(EVENT_COLUMNS).option("maxFilesPerTrigger", 1)
+        found = answers(
+            self._spark,
+            KEYED,
+            events.parquet(str(self._directory / "events")),
+            checkpoint=self._directory / "state",
+            sides=True,
+            **self._options,
+        )
+        query = (
+            found.writeStream.foreachBatch(self._keep)
+            .option("checkpointLocation", str(self._directory / "spark"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+        return self._spark.read.parquet(str(self._directory / "found"))
+
+    def _keep(self, frame: Any, _: int) -> None:
+        frame.write.mode("append").parquet(str(self._directory / "found"))
+
+    @staticmethod
+    def late(rows: Any) -> list[tuple[str, int, int]]:
+        """(event, time in ms, ms by which it is late) of the late ones."""
+        late = rows.where("late IS NOT NULL")
+        late = late.selectExpr("late.event", "unix_millis(late.time)", "late.late_ms")
+        return [tuple(row) for row in late.collect()]
+
+
+def test_late_and_bad_rows_come_beside_the_answers(spark: Any, tmp_path: Path) -> None:
+    arriving = Arriving(spark, tmp_path, watermark_ms=3000)
+    arriving.put(
+        ("N", 5000, "a", event("m1", "starts", 1)), ("N", 9000, "b", event("m2", "starts", 2))
     )
-    query = (
-        found.writeStream.format("memory")
-        .queryName("with_sides")
-        .option("checkpointLocation", str(tmp_path / "spark"))
-        .trigger(availableNow=True)
-        .start()
+    arriving.put(
+        ("N", 6000, "c", event("m1", "stops", 3)), ("N", 5999, "d", event("m1", "stops", 4))
     )
-    query.awaitTermination()
-    rows = spark.table("with_sides")
+    arriving.put(("N", 900_000, "e", ""), ("S", 900_000, "f", ""), ("S", 900_001, "g", "no triple"))
+    rows = arriving.found()
     assert codes(rows.where("query IS NOT NULL")) == ['"3"']
-    late = rows.selectExpr("late.*", "unix_millis(late.time) AS ms").where("event IS NOT NULL")
-    assert [(r.stream, r.event, r.ms, r.late_ms) for r in late.collect()] == [
-        ("http://m.example/north", "d", 5999, 1)
-    ]
+    assert arriving.late(rows) == [("d", 5999, 1)]
     (bad,) = rows.where("bad IS NOT NULL").select("bad.*").collect()
     assert (bad.file, bad.text) == ("<http://m.example/south>", "no triple")
     assert bad.reason
+
+
+def test_an_idle_stream_of_a_frame_is_not_waited_for(spark: Any, tmp_path: Path) -> None:
+    arriving = Arriving(spark, tmp_path, idle_ms=1000)
+    arriving.put(
+        ("N", 5000, "a", event("m1", "starts", 1)),
+        ("N", 6000, "b", event("m1", "stops", 2)),
+        ("N", 60_000, "c", ""),
+        ("S", 1000, "d", ""),
+    )
+    assert arriving.found().where("query IS NOT NULL").count() == 0
+    sleep(1.1)
+    arriving.put(("N", 900_000, "e", ""))
+    arriving.put(("S", 2000, "f", event("m1", "stops", 3)))
+    rows = arriving.found()
+    assert codes(rows.where("query IS NOT NULL")) == ['"2"']
+    assert arriving.late(rows) == [("f", 2000, 898_000)]
 
 
 def test_a_streaming_frame_of_events_gives_the_same_answers(
