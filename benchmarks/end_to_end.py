@@ -13,9 +13,9 @@ local           `--runtime local` with one or two threads that read
 spark[n] batch  `spaseq run` on `local[n]`
 spark[n] follow Structured Streaming over the same events in files that are there already
 
-Seconds are of the wall clock, *CPU* those of the process and of all that it has started: on a machine that others
-use, too, compare CPU times. Medians of the runs; *memory* is the most that the process held. With
-`--selectivity 0.333` every event has a type that some step asks for.
+Seconds are of the wall clock, *CPU* those of the process and of all that it has started: on a
+machine that others use, too, compare CPU times. Medians of the runs; *memory* is the most that the
+process held. With `--selectivity 0.333` every event has a type that some step asks for.
 """
 
 from __future__ import annotations
