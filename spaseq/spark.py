@@ -98,7 +98,8 @@ def answers(
         kb: by graph IRI: a path, an rdflib.Graph, or the URL of a SPARQL endpoint.
         watermark_ms: how late an event may be, if streaming.
         idle_ms: a stream without new events for so long (ms) no longer holds the others back. All
-            streams of a DataFrame are then read by one task.
+            streams of a DataFrame are then read by one task, and its query does not end by itself
+            (`availableNow`), as Spark keeps an eye on the clock.
         strict: fail at malformed input and late events, which are otherwise left out with a warning
             in the worker's log (logger `spaseq`).
         limit_per_event: at most so many answers of one query that end at the same instant (and lie

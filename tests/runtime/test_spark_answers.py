@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
-from time import sleep
+from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -119,8 +120,8 @@ class Arriving:
         part = self._spark.createDataFrame(rows, EVENT_COLUMNS).coalesce(1)
         part.write.mode("append").parquet(str(self._directory / "events"))
 
-    def found(self) -> Any:
-        """The rows of all runs, one of which is made now."""
+    def query(self, **trigger: Any) -> Any:
+        """The running query."""
         events = self._spark.readStream.schema(EVENT_COLUMNS).option("maxFilesPerTrigger", 1)
         found = answers(
             self._spark,
@@ -130,17 +131,19 @@ class Arriving:
             sides=True,
             **self._options,
         )
-        query = (
+        return (
             found.writeStream.foreachBatch(self._keep)
             .option("checkpointLocation", str(self._directory / "spark"))
-            .trigger(availableNow=True)
+            .trigger(**trigger)
             .start()
         )
-        query.awaitTermination()
+
+    def found(self) -> Any:
+        """The rows that have been found so far."""
         return self._spark.read.parquet(str(self._directory / "found"))
 
     def _keep(self, frame: Any, _: int) -> None:
-        frame.write.mode("append").parquet(str(self._directory / "found"))
+        frame.coalesce(1).write.mode("append").parquet(str(self._directory / "found"))
 
     @staticmethod
     def late(rows: Any) -> list[tuple[str, int, int]]:
@@ -159,6 +162,7 @@ def test_late_and_bad_rows_come_beside_the_answers(spark: Any, tmp_path: Path) -
         ("N", 6000, "c", event("m1", "stops", 3)), ("N", 5999, "d", event("m1", "stops", 4))
     )
     arriving.put(("N", 900_000, "e", ""), ("S", 900_000, "f", ""), ("S", 900_001, "g", "no triple"))
+    arriving.query(availableNow=True).awaitTermination()
     rows = arriving.found()
     assert codes(rows.where("query IS NOT NULL")) == ['"3"']
     assert arriving.late(rows) == [("d", 5999, 1)]
@@ -175,13 +179,24 @@ def test_an_idle_stream_of_a_frame_is_not_waited_for(spark: Any, tmp_path: Path)
         ("N", 60_000, "c", ""),
         ("S", 1000, "d", ""),
     )
-    assert arriving.found().where("query IS NOT NULL").count() == 0
-    sleep(1.1)
-    arriving.put(("N", 900_000, "e", ""))
-    arriving.put(("S", 2000, "f", event("m1", "stops", 3)))
-    rows = arriving.found()
-    assert codes(rows.where("query IS NOT NULL")) == ['"2"']
-    assert arriving.late(rows) == [("f", 2000, 898_000)]
+    query = arriving.query(processingTime="200 milliseconds")
+    try:
+        wait_for(query, lambda: codes(arriving.found().where("query IS NOT NULL")))
+        arriving.put(("S", 2000, "e", event("m1", "stops", 3)))
+        wait_for(query, lambda: arriving.late(arriving.found()))
+    finally:
+        query.stop()
+    assert codes(arriving.found().where("query IS NOT NULL")) == ['"2"']
+    assert arriving.late(arriving.found()) == [("e", 2000, 58_000)]
+
+
+def wait_for(query: Any, found: Callable[[], Sequence[Any]], patience: float = 300) -> None:
+    """Until a running query has found something."""
+    end = monotonic() + patience
+    while not (query.recentProgress and found()):
+        assert query.isActive, query.exception()
+        assert monotonic() < end
+        sleep(0.2)
 
 
 def test_a_streaming_frame_of_events_gives_the_same_answers(
