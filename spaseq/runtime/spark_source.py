@@ -143,6 +143,7 @@ class _Options:
     settings: ArrivalSettings
     strict: bool = False
     directory: str | None = None  # what relative paths start from
+    range_bytes: int | None = None  # of a bounded read, if it is said
 
     @classmethod
     def of(cls, options: Any) -> _Options:
@@ -152,7 +153,10 @@ class _Options:
             streams = tuple(_stream(s) for s in json.loads(given["streams"]))
             settings = ArrivalSettings(**json.loads(given.get("settings", "{}")))
             return cls(streams, False, log, settings, directory=given.get("directory"))
-        return cls((_public_stream(given),), True, log, _public_settings(given), _is_strict(given))
+        settings = _public_settings(given)
+        said = settings.range_bytes if "maxpartitionbytes" in given else None
+        stream = _public_stream(given)
+        return cls((stream,), True, log, settings, _is_strict(given), range_bytes=said)
 
 
 def _stream(given: dict[str, Any]) -> StreamOptions:
@@ -267,7 +271,7 @@ class RdfReader(_Reading, DataSourceReader):  # type: ignore[misc]
     def partitions(self) -> Sequence[InputPartition]:
         options = self._options
         with paths_from(options.directory):
-            works = bounded_works(options.streams, options.settings.range_bytes)
+            works = bounded_works(options.streams, options.range_bytes)
         return [_Partition((work,)) for work in works]
 
 

@@ -27,7 +27,10 @@ from spaseq.rdf.ranges import (
 from spaseq.rdf.readers import ArrivalClock
 
 RANGE_BYTES = 32 * 2**20
-"""About how many bytes one task reads."""
+"""About how many bytes one task reads; more in a stream of more than `PIECES` times as many."""
+
+MOST_RANGE_BYTES = 128 * 2**20
+PIECES = 16
 
 _AHEAD = 4  # ranges that are surveyed at a time, per thread
 
@@ -59,8 +62,11 @@ class Work:
     ties: Ties = field(default_factory=Ties)
 
 
-def bounded_works(streams: Sequence[StreamOptions], range_bytes: int) -> list[Work]:
+def bounded_works(streams: Sequence[StreamOptions], range_bytes: int | None = None) -> list[Work]:
     """All that there is to read, in pieces of about `range_bytes`.
+
+    If that is not given, the pieces of a long stream are larger, because every task costs Spark and
+    its workers a tenth of a second of computing.
 
     N-Quads and N-Triples are divided. To number events of equal time, and lines, their ranges are
     read once for times alone; where a stream is small, or has a file in another format, one task
@@ -82,8 +88,17 @@ def read_work(work: Work, options: StreamOptions, on_bad: OnBad) -> Iterator[Eve
         yield from read_range(part, options, on_bad, counter, arrival)
 
 
+def range_bytes_for(size: int) -> int:
+    """Into pieces of how many bytes a stream of `size` bytes is divided.
+
+    >>> [range_bytes_for(n * 2**20) // 2**20 for n in (10, 512, 1024, 2048, 100_000)]
+    [32, 32, 64, 128, 128]
+    """
+    return min(max(size // PIECES, RANGE_BYTES), MOST_RANGE_BYTES)
+
+
 def _of_stream(
-    options: StreamOptions, range_bytes: int, pool: Executor
+    options: StreamOptions, range_bytes: int | None, pool: Executor
 ) -> Iterator[tuple[tuple[FileRange, ...], Ties]]:
     files = resolve_paths(options)
     whole = tuple(FileRange(file) for file in files)
@@ -91,6 +106,7 @@ def _of_stream(
         yield whole, Ties()
         return
     sizes = [size_of(file) for file in files]
+    range_bytes = range_bytes or range_bytes_for(sum(sizes))
     if sum(sizes) <= range_bytes:
         yield whole, Ties()
         return
