@@ -25,4 +25,4 @@ def test_a_stream_is_divided_as_it_is_said_or_not_at_all_if_small(tmp_path: Path
     path.write_text(nquads(NORTH))
     streams = [StreamOptions(IRIS[0], (str(path),))]
     assert len(bounded_works(streams)) == 1
-    assert len(bounded_works(streams, path.stat().st_size // 3)) >= 3
+    assert len(bounded_works(streams, path.stat().st_size // 2)) == 2
