@@ -149,10 +149,10 @@ class _Rewriting:
                 options = [_alternative(self.schema.subproperties(name))]
                 for q, turned in self.schema.transitive(name):
                     steps = ast.PathRepeat(_alternative(self.schema.subproperties(q)), "+")
-                    options.append(ast.PathInverse(steps) if turned else steps)
+                    options.append(ast.PathInverse(steps, entailed=True) if turned else steps)
                 return options[0] if len(options) == 1 else ast.PathAlternative(tuple(options))
-            case ast.PathInverse(inner):
-                return ast.PathInverse(self.path(inner))
+            case ast.PathInverse(inner, entailed):
+                return ast.PathInverse(self.path(inner), entailed)
             case ast.PathSequence(parts):
                 return ast.PathSequence(tuple(map(self.path, parts)))
             case ast.PathAlternative(parts):
@@ -211,5 +211,5 @@ def _alternative(properties: tuple[Signed, ...]) -> ast.Path:
     options: list[ast.Path] = []
     for name, backwards in properties:
         iri = ast.Iri(name[1:-1])
-        options.append(ast.PathInverse(iri) if backwards else iri)
+        options.append(ast.PathInverse(iri, entailed=True) if backwards else iri)
     return options[0] if len(options) == 1 else ast.PathAlternative(tuple(options))

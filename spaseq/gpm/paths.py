@@ -51,8 +51,9 @@ class _Paths:
         match path:
             case ast.Iri(value):
                 return self._source.select(iri_text(value), None, None)
-            case ast.PathInverse(inner):
-                return _inverse(self.ends(inner))
+            case ast.PathInverse(inner, entailed):
+                table = _inverse(self.ends(inner))
+                return self._from_nodes(table) if entailed else table
             case ast.PathSequence(parts):
                 first, *rest = map(self.ends, parts)
                 for part in rest:
@@ -69,6 +70,12 @@ class _Paths:
                 if modifier != "+":
                     steps = _together([steps, self._nodes()])
                 return _distinct(steps)
+
+    def _from_nodes(self, table: TripleTable) -> TripleTable:
+        """Without what starts at a literal, which is nobody's subject."""
+        starts, which = np.unique(table.s, return_inverse=True)
+        literal = [text[0] == '"' for text in self._source.lexicon.take(starts)]
+        return table.take(~np.array(literal, np.bool_)[which])
 
     def _negated(self, forward: tuple[ast.Iri, ...], inverse: tuple[ast.Iri, ...]) -> TripleTable:
         every = self._source.select(None, None, None)

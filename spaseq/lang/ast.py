@@ -171,7 +171,10 @@ class PathAlternative(Node):
 
 @dataclass(frozen=True, slots=True)
 class PathInverse(Node):
+    """`^path`; if `entailed`, by an ontology's inverses, and then from no literal."""
+
     path: Path
+    entailed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

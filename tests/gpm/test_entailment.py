@@ -137,6 +137,16 @@ def test_rewriting_gives_what_materialisation_gives(ontology, event, kb, group):
     assert found == oxigraph(with_unions(group), [materialised(ontology, event)], whole)
 
 
+def test_an_entailed_inverse_starts_a_step_at_no_literal():
+    """p0 is the inverse of p1; the literal that :b has for p1 is nobody's subject."""
+    event = [("<http://e/b>", "<http://e/p1>", '"x"'), ("<http://e/c>", "<http://e/p0>", '"x"')]
+    schema = Schema.of([("<http://e/p0>", f"<{OWL}inverseOf>", "<http://e/p1>")])
+    [found] = solutions("{ ?y :p0+ ?z }", [event], {}, schema)
+    assert found == {frozenset({("y", "<http://e/c>"), ("z", '"x"')}): 1}
+    [written] = solutions("{ ?y (:p0|^:p1)+ ?z }", [event], {})
+    assert sum(written.values()) == 3
+
+
 @pytest.mark.parametrize("path", [":p0|:p2", "!(:p1|^:p2)"])
 def test_an_alternative_counts_twice_where_both_sides_match(path):
     """Oxigraph counts it once, whence `with_unions`; rdflib has no inverse in a negated set."""
