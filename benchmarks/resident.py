@@ -5,7 +5,7 @@
 
 A million synthetic events come again and again, each time with other IRIs and a year later, through
 a pipe into `spaseq run sequence.rq --stream S1=- --runtime local`. *Peak* is the most that the
-run's process held, *growth* that against the shortest stream's.
+run's process held, *growth* that against the shortest stream's. Kernels are compiled before.
 """
 
 from __future__ import annotations
@@ -86,6 +86,7 @@ def main() -> None:
         generate = [sys.executable, str(HERE / "generate.py"), "synthetic", "--seed", "1"]
         generate += ["--events", str(options.events), "--out", directory]
         subprocess.run(generate, check=True)
+        subprocess.run([sys.executable, "-m", "spaseq", "warm"], check=True, capture_output=True)
         for copies in map(int, options.copies.split(",")):
             file = Path(directory, "s1.nq")
             lines.append(line := measure(file, options.events, copies, options.threads))
