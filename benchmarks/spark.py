@@ -55,12 +55,13 @@ def events(first: int, count: int, keys: int, step_ms: int = 1) -> Iterator[str]
         )
 
 
-def write(path: Path, text: Iterator[str]) -> None:
-    """A file that appears whole."""
+def write(path: Path, text: Iterator[str]) -> int:
+    """A file that appears whole; its size."""
     unfinished = path.with_name(f".{path.name}")
     with unfinished.open("w", encoding="ascii") as file:
         file.writelines(text)
     unfinished.rename(path)
+    return path.stat().st_size
 
 
 def job(path: Path, window: str, least: int = 0) -> Job:
@@ -104,8 +105,8 @@ def many_keys(directory: Path, arguments: argparse.Namespace) -> list[dict[str, 
     found = sum(1 for _ in follow(work, FollowOptions(directory / "state", until_done=True)))
     seconds = time.perf_counter() - started
     restart(arguments.cores)
-    write(files / f"{count:09}.nq", events(count, 100, keys))
-    _, restored = followed(job(files, window, 990), directory / "state")
+    size = write(files / f"{count:09}.nq", events(count, 100, keys))
+    _, restored = followed(job(files, window, 990), directory / "state", size)
     return [*rows, row("followed", work, found, seconds, restored)]
 
 
@@ -133,10 +134,10 @@ class Ends:
         self.at.append(time.perf_counter())
 
 
-def followed(work: Job, checkpoint: Path) -> tuple[list[float], float]:
-    """(seconds of each batch but the first, seconds to the end of the first)."""
+def followed(work: Job, checkpoint: Path, batch: int) -> tuple[list[float], float]:
+    """(seconds of each batch but the first, seconds to the end of the first); bytes of a batch."""
     ends = Ends(work)
-    settings = ArrivalSettings(max_bytes=1)  # a file is a batch
+    settings = ArrivalSettings(max_bytes=batch)
     started = time.perf_counter()
     options = FollowOptions(checkpoint, settings, until_done=True)
     for _ in follow(work, options, output=ends):
@@ -150,9 +151,10 @@ def batches(directory: Path, arguments: argparse.Namespace) -> list[dict[str, An
         place = directory / str(size)
         (place / "in").mkdir(parents=True)
         count = max(3, min(arguments.batches, 400_000 // size))
-        for n in range(count):
-            write(place / "in" / f"{n:05}.nq", events(n * size, size, 1000))
-        times, _ = followed(job(place / "in", "10 SECONDS"), place / "checkpoint")
+        files = [
+            write(place / "in" / f"{n:05}.nq", events(n * size, size, 1000)) for n in range(count)
+        ]
+        times, _ = followed(job(place / "in", "10 SECONDS"), place / "checkpoint", max(files))
         rows.append(
             {
                 "events per batch": size,
@@ -172,25 +174,24 @@ def large_state(directory: Path, arguments: argparse.Namespace) -> list[dict[str
     per_file, keys, small = 50_000, 10**9, 100
     next_event = 0
 
-    def deliver(count: int) -> None:
+    def deliver(count: int) -> int:
         nonlocal next_event
-        write(place / f"{next_event:012}.nq", events(next_event, count, keys))
+        size = write(place / f"{next_event:012}.nq", events(next_event, count, keys))
         next_event += count
+        return size
 
     rows = []
     for megabytes in (0, arguments.megabytes):
         size = 0.0
         while size < megabytes:
-            for _ in range(4):
-                deliver(per_file)
+            largest = max(deliver(per_file) for _ in range(4))
             filling = job(place, "7 DAYS")
-            followed(filling, checkpoint)
+            followed(filling, checkpoint, largest)
             size = sum(filling.stats.state_bytes.values()) / 2**20
-        for _ in range(arguments.batches):
-            deliver(small)
+        largest = max(deliver(small) for _ in range(arguments.batches))
         restart(arguments.cores)
         work = job(place, "7 DAYS")
-        times, first = followed(work, checkpoint)
+        times, first = followed(work, checkpoint, largest)
         rows.append(
             {
                 "state, MB": round(sum(work.stats.state_bytes.values()) / 2**20, 1),
