@@ -6,7 +6,7 @@ N-Quads and N-Triples go through the ingest kernel, all other formats through py
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
@@ -124,34 +124,33 @@ def _refuse(bad: BadInput) -> NoReturn:
 
 
 def _document_quads(file: InputFile, base: str | None) -> Iterator[KbQuads]:
-    builder = BlockBuilder()
     with file.open() as data:
         try:
-            for s, p, o, g in ox.parse(data, DOCUMENT_FORMATS[file.format], base_iri=base):
-                if isinstance(o, ox.Triple):
-                    raise InputError(f"{file.path}: {TRIPLE_TERM}: {o}")
-                builder.add(str(s), str(p), str(o), _graph_text(g))
-                if len(builder) == BLOCK_QUADS:
-                    yield _columns(builder.block())
-                    builder = BlockBuilder()
+            yield from _blocks(
+                ox.parse(data, DOCUMENT_FORMATS[file.format], base_iri=base), file.path
+            )
         except (SyntaxError, ValueError, *READ_ERRORS) as error:
             line = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
             raise InputError(f"{file.path}{line}: {syntax_reason(error)}") from error
-    yield _columns(builder.block())
 
 
 def _store_quads(path: str) -> Iterator[KbQuads]:
-    builder = BlockBuilder()
     try:
-        for s, p, o, g in ox.Store.read_only(path).quads_for_pattern(None, None, None):
-            if isinstance(o, ox.Triple):
-                raise InputError(f"{path}: {TRIPLE_TERM}: {o}")
-            builder.add(str(s), str(p), str(o), _graph_text(g))
-            if len(builder) == BLOCK_QUADS:
-                yield _columns(builder.block())
-                builder = BlockBuilder()
+        yield from _blocks(ox.Store.read_only(path).quads_for_pattern(None, None, None), path)
     except (OSError, RuntimeError) as error:
         raise InputError(f"cannot open the store {path}: {error}") from error
+
+
+def _blocks(quads: Iterable[ox.Quad], path: str) -> Iterator[KbQuads]:
+    """The quads of Oxigraph's, in blocks; the last one may be empty."""
+    builder = BlockBuilder()
+    for s, p, o, g in quads:
+        if isinstance(o, ox.Triple):
+            raise InputError(f"{path}: {TRIPLE_TERM}: {o}")
+        builder.add(str(s), str(p), str(o), _graph_text(g))
+        if len(builder) == BLOCK_QUADS:
+            yield _columns(builder.block())
+            builder = BlockBuilder()
     yield _columns(builder.block())
 
 

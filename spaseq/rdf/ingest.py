@@ -129,7 +129,8 @@ def _in_order(
                 yield found
                 del found  # so that its memory can be used again
         finally:
-            for future in ahead:
+            # The last one first: none may wait for the turn of one that has been cancelled.
+            for future in reversed(ahead):
                 future.cancel()
 
 

@@ -50,13 +50,7 @@ class ChainState:
         cursor[kernel.ROOTS :] = 0
         while True:
             full = kernel.advance_chain(
-                rows.slot,
-                rows.gpm,
-                rows.time,
-                rows.k,
-                rows.start,
-                rows.lowest,
-                rows.ordinal,
+                *rows.columns,
                 rows.number,
                 self._step,
                 self._touches,

@@ -170,13 +170,7 @@ class CompactState:
         cursor[sets.ROOTS :] = 0
         while True:
             full = kernel.advance_compact(
-                rows.slot,
-                rows.gpm,
-                rows.time,
-                rows.k,
-                rows.start,
-                rows.lowest,
-                rows.ordinal,
+                *rows.columns,
                 rows.number,
                 tables.gpms,
                 tables.sets,

@@ -39,6 +39,11 @@ class Rows:
     def __len__(self) -> int:
         return len(self.slot)
 
+    @property
+    def columns(self) -> tuple[Int32s, Int32s, Int64s, Int32s, Int64s, Int64s, Int64s]:
+        """The first arguments of every kernel."""
+        return self.slot, self.gpm, self.time, self.k, self.start, self.lowest, self.ordinal
+
 
 class Frame:
     """Slots are values of `key`, whose first variables are the partition's.

@@ -95,13 +95,7 @@ class RunState:
         found, ends = self._found, self._ends
         while True:
             full = kernel.advance(
-                rows.slot,
-                rows.gpm,
-                rows.time,
-                rows.k,
-                rows.start,
-                rows.lowest,
-                rows.ordinal,
+                *rows.columns,
                 own,
                 rows.number,
                 self._counted,
