@@ -71,7 +71,7 @@ def check_query(
         if not any(d.severity == "error" for d in found):
             found += check_partition(resolved, schema)
         if schema is not None:
-            found += check_entailment(resolved)
+            found += check_entailment(resolved, schema)
         if not any(d.severity == "error" for d in found):
             found += lint(resolved)
             plan = plan_query(resolved, name, evaluator, schema, disabled)

@@ -101,7 +101,7 @@ def _may_be_empty(path: ast.Path) -> bool:
             return all(map(_may_be_empty, parts))
         case ast.PathAlternative(parts):
             return any(map(_may_be_empty, parts))
-        case ast.PathInverse(inner):
+        case ast.PathInverse(inner) | ast.PathFromNode(inner):
             return _may_be_empty(inner)
         case _:
             return False

@@ -13,7 +13,8 @@ They hold in the event and in each graph of the knowledge base, for variable cla
 variable predicates (`?x ?p ?y`) too: the solutions are those over the materialised graph. The
 ontology's own triples belong to no event, and axioms in events or in the knowledge base are data.
 The axiomatic triples of RDFS are not there (everything an rdfs:Resource, and the like), nor is
-anything whose subject would be a literal. Paths of length zero start and end at nodes of the event.
+anything whose subject would be a literal, though what a transitive property and its inverse entail
+by way of one is. Paths of length zero start and end at nodes of the event.
 """
 
 from __future__ import annotations
@@ -82,11 +83,21 @@ class _Rewriting:
     def properties(self, s: n.PatternTerm, p: str, o: n.PatternTerm) -> Iterator[n.Pattern]:
         below = self.schema.subproperties(p)
         for q, backwards in below:
-            if q == TYPE and not backwards:
-                yield from self.types(s, o)
+            if q == TYPE:
+                yield from self.signed_types(s, o, backwards)
             else:
                 yield from _step(s, q, o, backwards)
-        yield from (self.closure(s, q, o, turned) for q, turned in self.schema.transitive(p))
+        for q, turned in self.schema.transitive(p):
+            yield from self.closure(s, q, o, turned)
+
+    def signed_types(
+        self, s: n.PatternTerm, o: n.PatternTerm, backwards: bool
+    ) -> Iterator[n.Pattern]:
+        """rdf:type, or its inverse."""
+        if backwards:
+            yield from (_without_literal(s, way) for way in self.types(o, s))
+        else:
+            yield from self.types(s, o)
 
     def types(self, s: n.PatternTerm, o: n.PatternTerm) -> Iterator[n.Pattern]:
         """rdf:type, by what is said, by subclasses, and by domains and ranges."""
@@ -125,19 +136,28 @@ class _Rewriting:
                 for step in _step(s, _PROPERTY, o, turned):
                     yield n.Join(step, n.Table((_PROPERTY.name, p.name), pairs))
         for q, r, turned in self.schema.transitive_pairs:
-            yield n.Join(self.closure(s, q, o, turned), n.Table((p.name,), ((r,),)))
-        above = {r for q, r, turned in self.schema.property_pairs if q == TYPE and not turned}
-        rows = tuple((r,) for r in sorted({TYPE, *above}))
-        for way in self.types(s, o):
-            yield n.Join(way, n.Table((p.name,), rows))
+            for way in self.closure(s, q, o, turned):
+                yield n.Join(way, n.Table((p.name,), ((r,),)))
+        above = {(r, turned) for q, r, turned in self.schema.property_pairs if q == TYPE}
+        for backwards in (False, True):
+            rows = tuple((r,) for r, b in sorted({(TYPE, False), *above}) if b is backwards)
+            for way in self.signed_types(s, o, backwards) if rows else ():
+                yield n.Join(way, n.Table((p.name,), rows))
 
     def closure(
         self, s: n.PatternTerm, transitive: str, o: n.PatternTerm, turned: bool
-    ) -> n.Pattern:
+    ) -> Iterator[n.Pattern]:
         """One or more steps of a transitive property."""
-        path = ast.PathRepeat(_alternative(self.schema.subproperties(transitive)), "+")
         start, end = (o, s) if turned else (s, o)
-        return _without_literal(s, n.Path(start, path, end))
+        if not _is_literal(s):
+            yield _without_literal(s, n.Path(start, self.steps(transitive), end))
+
+    def steps(self, transitive: str) -> ast.Path:
+        """One or more steps of a transitive property; where it has an inverse, by way of literals.
+
+        RDF has no triple that begins with a literal, but a triple that two of them entail is one.
+        """
+        return ast.PathRepeat(_alternative(self.schema.subproperties(transitive)), "+")
 
     # --- paths ----------------------------------------------------------------------------------
 
@@ -148,11 +168,13 @@ class _Rewriting:
                 name = iri_text(value)
                 options = [_alternative(self.schema.subproperties(name))]
                 for q, turned in self.schema.transitive(name):
-                    steps = ast.PathRepeat(_alternative(self.schema.subproperties(q)), "+")
-                    options.append(ast.PathInverse(steps, entailed=True) if turned else steps)
-                return options[0] if len(options) == 1 else ast.PathAlternative(tuple(options))
-            case ast.PathInverse(inner, entailed):
-                return ast.PathInverse(self.path(inner), entailed)
+                    steps = self.steps(q)
+                    options.append(ast.PathInverse(steps) if turned else steps)
+                whole = options[0] if len(options) == 1 else ast.PathAlternative(tuple(options))
+                inverses = any(backwards for _, backwards in self.schema.subproperties(name))
+                return ast.PathFromNode(whole) if inverses else whole
+            case ast.PathInverse(inner):
+                return ast.PathInverse(self.path(inner))
             case ast.PathSequence(parts):
                 return ast.PathSequence(tuple(map(self.path, parts)))
             case ast.PathAlternative(parts):
@@ -197,8 +219,12 @@ def _step(
     """The triple pattern, or that of the inverse; a literal is nobody's subject."""
     if not backwards:
         yield n.BGP((n.TriplePattern(s, p, o),))
-    elif not (isinstance(s, str) and s[0] == '"'):
+    elif not _is_literal(s):
         yield _without_literal(s, n.BGP((n.TriplePattern(o, p, s),)))
+
+
+def _is_literal(term: n.PatternTerm) -> bool:
+    return isinstance(term, str) and term[0] == '"'
 
 
 def _without_literal(s: n.PatternTerm, pattern: n.Pattern) -> n.Pattern:
@@ -211,5 +237,5 @@ def _alternative(properties: tuple[Signed, ...]) -> ast.Path:
     options: list[ast.Path] = []
     for name, backwards in properties:
         iri = ast.Iri(name[1:-1])
-        options.append(ast.PathInverse(iri, entailed=True) if backwards else iri)
+        options.append(ast.PathInverse(iri) if backwards else iri)
     return options[0] if len(options) == 1 else ast.PathAlternative(tuple(options))

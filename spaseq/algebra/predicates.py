@@ -61,7 +61,7 @@ def _of_path(path: ast.Path) -> Predicates:
     match path:
         case ast.Iri(value):
             return frozenset([iri_text(value)])
-        case ast.PathInverse(inner):
+        case ast.PathInverse(inner) | ast.PathFromNode(inner):
             return _of_path(inner)
         case ast.PathSequence(parts) | ast.PathAlternative(parts):
             return together(map(_of_path, parts))

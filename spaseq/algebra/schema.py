@@ -36,6 +36,7 @@ _DOMAIN, _RANGE = _rdfs("domain"), _rdfs("range")
 _SAME_CLASS, _SAME_PROPERTY = _owl("equivalentClass"), _owl("equivalentProperty")
 _INVERSE = _owl("inverseOf")
 _SYMMETRIC, _TRANSITIVE = _owl("SymmetricProperty"), _owl("TransitiveProperty")
+_OBJECT_PROPERTY = _owl("ObjectProperty")
 
 _AXIOMS = frozenset(
     {_SUBCLASS, _SUBPROPERTY, _DOMAIN, _RANGE, _SAME_CLASS, _SAME_PROPERTY, _INVERSE}
@@ -47,9 +48,11 @@ class Schema:
     """The axioms of an ontology between named classes and properties, and what follows from them.
 
     Two schemas are equal if their axioms are. Class expressions (blank nodes) say nothing here.
+    `object_properties` are those declared as such, from which nothing follows.
     """
 
     axioms: tuple[tuple[str, str, str], ...]
+    object_properties: frozenset[str] = frozenset()
     fingerprint: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -59,7 +62,13 @@ class Schema:
     @classmethod
     def of(cls, triples: Iterable[tuple[str, str, str]]) -> Schema:
         """The schema in an ontology's triples (N-Triples texts); other triples are passed over."""
-        return cls(tuple(sorted({t for t in triples if _is_axiom(*t)})))
+        axioms, objects = set(), set()
+        for s, p, o in triples:
+            if _is_axiom(s, p, o):
+                axioms.add((s, p, o))
+            elif p == TYPE and o == _OBJECT_PROPERTY:
+                objects.add(s)
+        return cls(tuple(sorted(axioms)), frozenset(objects))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schema) and self.fingerprint == other.fingerprint
@@ -68,7 +77,8 @@ class Schema:
         return hash(self.fingerprint)
 
     def __getstate__(self) -> dict[str, object]:
-        return {"axioms": self.axioms, "fingerprint": self.fingerprint}
+        names = ("axioms", "object_properties", "fingerprint")
+        return {name: getattr(self, name) for name in names}
 
     # --- classes --------------------------------------------------------------------------------
 
@@ -156,6 +166,17 @@ class Schema:
         """The transitive ones among the signed properties below a property, itself included."""
         found = self._instances(_TRANSITIVE)
         return tuple(signed for signed in self.subproperties(name) if signed[0] in found)
+
+    def holds_types(self, name: str) -> bool:
+        """Whether triples with rdf:type entail some with the property."""
+        return any(q == TYPE for q, _ in self.subproperties(name))
+
+    @cached_property
+    def transitive_types(self) -> tuple[str, ...]:
+        """Transitive properties above or below rdf:type, which the rewriting cannot do."""
+        below = {q for q, _ in self.subproperties(TYPE)}
+        found = self._instances(_TRANSITIVE)
+        return tuple(sorted(name for name in found if name in below or self.holds_types(name)))
 
     @cached_property
     def transitive_pairs(self) -> tuple[tuple[str, str, bool], ...]:

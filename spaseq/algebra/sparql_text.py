@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import count
 
 from spaseq.algebra import nodes as n
+from spaseq.algebra.entailment import entailed
+from spaseq.algebra.groups import translate_group
+from spaseq.algebra.schema import Schema
 from spaseq.lang import ast
 from spaseq.lang.format_expressions import ExpressionText
-from spaseq.lang.format_patterns import PatternText
 from spaseq.lang.format_terms import TermText
-from spaseq.lang.format_triples import uses_of_blank_nodes
 from spaseq.lang.rewriting import rewritten
 
 _TERMS = TermText(ast.Prologue())
 
 
-def pattern_text(pattern: n.Pattern) -> str:
+def pattern_text(pattern: n.Pattern, schema: Schema | None = None) -> str:
     """The inside of a group graph pattern that translates to this pattern.
 
     IRIs are written out. Variables that stand for blank nodes or were made by the translation get
-    names that no other variable of the pattern has.
+    names that no other variable of the pattern has. `schema` is what the patterns of EXISTS are
+    entailed by; the pattern itself has been rewritten.
     """
-    return _Writer().pattern(pattern)
+    return _Writer(schema, count()).pattern(pattern)
 
 
 class _Writer:
-    """Writes one pattern; numbers its reserved variables."""
+    """Writes one pattern; gives its reserved variables numbers that no other pattern has."""
 
-    def __init__(self) -> None:
+    def __init__(self, schema: Schema | None, numbers: Iterator[int]) -> None:
+        self._schema, self._numbers = schema, numbers
         self._reserved: dict[str, str] = {}
 
     def pattern(self, pattern: n.Pattern) -> str:
@@ -51,7 +55,8 @@ class _Writer:
                 return f"GRAPH {self.term(name)} {self.group(inner)}"
             case n.Service(name, inner, silent):
                 word = "SILENT " if silent else ""
-                return f"SERVICE {word}{self.term(name)} {self.group(inner)}"
+                asked = _Writer(None, self._numbers).group(inner)  # not entailed
+                return f"SERVICE {word}{self.term(name)} {asked}"
             case n.Extend(inner, variable, expr):
                 bind = f"BIND({self.expression(expr)} AS {self.variable(variable)})"
                 return f"{self.group(inner)} {bind}"
@@ -113,16 +118,24 @@ class _Writer:
     def variable(self, name: str) -> str:
         if not n.is_reserved(name):
             return f"?{name}"
-        return "?" + self._reserved.setdefault(name, f"spaseq__{len(self._reserved)}")
+        if name not in self._reserved:
+            self._reserved[name] = f"spaseq__{next(self._numbers)}"
+        return f"?{self._reserved[name]}"
 
     def constraint(self, expr: ast.Expr) -> str:
-        return self._expressions(expr).constraint(self._renamed(expr))
+        return self._expressions.constraint(self._renamed(expr))
 
     def expression(self, expr: ast.Expr) -> str:
-        return self._expressions(expr).text(self._renamed(expr))
+        return self._expressions.text(self._renamed(expr))
 
-    def _expressions(self, expr: ast.Expr) -> ExpressionText:
-        return PatternText(_TERMS, uses_of_blank_nodes([expr])).expressions
+    @property
+    def _expressions(self) -> ExpressionText:
+        return ExpressionText(_TERMS, self._tested)
+
+    def _tested(self, group: ast.Group) -> str:
+        """The pattern of an EXISTS; its blank nodes are no others'."""
+        pattern = entailed(translate_group(group), self._schema)
+        return _Writer(self._schema, self._numbers).group(pattern)
 
     def _renamed(self, expr: ast.Expr) -> ast.Expr:
         def change(node: ast.Node) -> ast.Node | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from functools import reduce
 
 import numpy as np
 
 from spaseq.algebra import nodes as n
-from spaseq.algebra.groups import translate_group
+from spaseq.algebra.remote import asks_endpoints
 from spaseq.algebra.scope import possible
 from spaseq.expr.blank_nodes import makes_labelled_nodes, with_solution
 from spaseq.expr.columns import filter_rows
@@ -186,7 +186,9 @@ class PatternOperators:
     def _graph(self, name: str, inner: n.Pattern, active: Active) -> Solutions:
         url = self._knowledge.endpoints.get(name)
         if url is not None:
-            return self.services.solutions(url, inner, active.given, self._lexicon)
+            return self.services.graph(
+                url, inner, active.given, self._lexicon, self._options.schema
+            )
         graph = self._knowledge.graphs.get(name)
         if graph is None:
             return none(self._lexicon, possible(inner))
@@ -285,22 +287,6 @@ class PatternOperators:
         if known is None:
             known = self._exists[id(expr)] = expr, ExistsTests(expr, self._options.schema)
         return known[1]
-
-
-def asks_endpoints(pattern: n.Pattern, endpoints: Collection[str]) -> bool:
-    """Whether evaluating a pattern asks an endpoint, for SERVICE or a graph that is one."""
-    match pattern:
-        case n.Service():
-            return True
-        case n.Graph(str() as name) if name[1:-1] in endpoints:
-            return True
-        case n.Graph(ast.Var()) if endpoints:
-            return True
-        case n.Filter(expr) | n.Extend(expr=expr) | n.LeftJoin(expr=ast.Node() as expr):
-            tests = (translate_group(use.pattern) for use in exists_uses(expr))
-            if any(asks_endpoints(inner, endpoints) for inner in tests):
-                return True
-    return any(asks_endpoints(inner, endpoints) for inner in n.children(pattern))
 
 
 def _basic(parts: Conjunction, source: TripleSource) -> Iterator[Solutions]:

@@ -51,9 +51,10 @@ class _Paths:
         match path:
             case ast.Iri(value):
                 return self._source.select(iri_text(value), None, None)
-            case ast.PathInverse(inner, entailed):
-                table = _inverse(self.ends(inner))
-                return self._from_nodes(table) if entailed else table
+            case ast.PathInverse(inner):
+                return _inverse(self.ends(inner))
+            case ast.PathFromNode(inner):
+                return self._from_nodes(self.ends(inner))
             case ast.PathSequence(parts):
                 first, *rest = map(self.ends, parts)
                 for part in rest:

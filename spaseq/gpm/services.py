@@ -14,6 +14,7 @@ import numpy as np
 
 from spaseq.algebra import nodes as n
 from spaseq.algebra.deferral import sensitive
+from spaseq.algebra.schema import Schema
 from spaseq.algebra.scope import possible, visible
 from spaseq.algebra.sparql_text import pattern_text, values_text
 from spaseq.errors import RunError
@@ -75,7 +76,7 @@ class Services:
         if isinstance(pattern.name, str):
             iri = pattern.name[1:-1]
             url = self._addresses.get(iri, iri)
-            return self.solutions(url, pattern.pattern, given, lexicon, pattern.silent)
+            return self._solutions(url, pattern.pattern, given, lexicon, silent=pattern.silent)
         return self._each(pattern, pattern.name.name, given, lexicon)
 
     def _each(
@@ -93,24 +94,39 @@ class Services:
                 reason = f"SERVICE ?{name} asks only endpoints that a KB names"
                 found = self._fail(term, reason, mine.event, pattern.silent, lexicon)
             else:
-                found = self.solutions(url, pattern.pattern, mine, lexicon, pattern.silent)
+                found = self._solutions(url, pattern.pattern, mine, lexicon, silent=pattern.silent)
             own = np.full(found.size, lexicon.encode([term])[0], np.int32)
             parts.append(found.with_column(name, own))
         return _together(parts, lexicon)
 
-    def solutions(
+    def graph(
         self,
         url: str,
         pattern: n.Pattern,
         given: Solutions | None,
         lexicon: Lexicon,
+        schema: Schema | None = None,
+    ) -> Solutions:
+        """The solutions, over an endpoint's graph, that `given` may join with.
+
+        The pattern has been rewritten with the `schema`; those of EXISTS in it have not.
+        """
+        return self._solutions(url, pattern, given, lexicon, schema)
+
+    def _solutions(
+        self,
+        url: str,
+        pattern: n.Pattern,
+        given: Solutions | None,
+        lexicon: Lexicon,
+        schema: Schema | None = None,
+        *,
         silent: bool = False,
     ) -> Solutions:
-        """The solutions of a pattern at an endpoint that `given` may join with."""
         names = visible(possible(pattern))
         bound, questions = _questions(given, names)
         free = sorted(names - set(bound))
-        answers = self._answers(url, pattern, bound, free, questions)
+        answers = self._answers(url, self._text(pattern, bound, schema), bound, free, questions)
         parts = [none(lexicon, names)]
         for question, found in zip(questions, answers, strict=True):
             if isinstance(found, ServiceFailure):
@@ -138,13 +154,13 @@ class Services:
     def _answers(
         self,
         url: str,
-        pattern: n.Pattern,
+        text: str,
         bound: list[str],
         free: list[str],
         questions: Sequence[_Question],
     ) -> list[list[Row] | ServiceFailure]:
         """The values of the free variables for each question, kept or asked for."""
-        cache, text = shared_cache(self._options), self._text(pattern, bound)
+        cache = shared_cache(self._options)
         keys = [(url, text, *bound, *(q.bound[v] for v in bound)) for q in questions]
         found: list[list[Row] | ServiceFailure | None] = [cache.get(key) for key in keys]
         unknown = [i for i, rows in enumerate(found) if rows is None]
@@ -171,10 +187,10 @@ class Services:
             return [failure] * len(values)
         return answers
 
-    def _text(self, pattern: n.Pattern, bound: Sequence[str]) -> str:
+    def _text(self, pattern: n.Pattern, bound: Sequence[str], schema: Schema | None) -> str:
         known = self._texts.get(id(pattern))
         if known is None:
-            known = self._texts[id(pattern)] = pattern, pattern_text(pattern)
+            known = self._texts[id(pattern)] = pattern, pattern_text(pattern, schema)
         # Beside VALUES, what is no join would see the values; in a group of its own it does not.
         apart = isinstance(pattern, n.Extend) or sensitive(pattern) & set(bound)
         return f"{{ {known[1]} }}" if apart else known[1]

@@ -24,7 +24,8 @@ def entailing_schema(ontology: OntologyInput | None, entailment: str | None) -> 
     Raises:
         UsageError: an ontology without entailment, entailment without an ontology, or a regime that
             there is not.
-        InputError: an ontology cannot be read, or says nothing that the rules look at.
+        InputError: an ontology cannot be read, says nothing that the rules look at, or makes a
+            property transitive that is above or below rdf:type.
     """
     if entailment is not None and entailment not in REGIMES:
         raise UsageError(f"unknown entailment {entailment!r}; there is: {', '.join(REGIMES)}")
@@ -36,9 +37,14 @@ def entailing_schema(ontology: OntologyInput | None, entailment: str | None) -> 
     if not sources:
         raise UsageError(f"entailment {entailment} needs an ontology")
     schema = Schema.of(t for source in sources for t in triples_in(source))
+    names = ", ".join(str(s) for s in sources if isinstance(s, str | PathLike)) or "the graph"
     if not schema.axioms:
-        names = ", ".join(str(s) for s in sources if isinstance(s, str | PathLike)) or "the graph"
         raise InputError(f"{names}: no axiom about classes or properties to entail by")
+    if refused := schema.transitive_types:
+        raise InputError(
+            f"{names}: {refused[0]} is transitive and above or below rdf:type, by which nothing "
+            "can be entailed: take away one of the two"
+        )
     return schema
 
 

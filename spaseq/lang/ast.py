@@ -171,10 +171,17 @@ class PathAlternative(Node):
 
 @dataclass(frozen=True, slots=True)
 class PathInverse(Node):
-    """`^path`; if `entailed`, by an ontology's inverses, and then from no literal."""
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class PathFromNode(Node):
+    """`path` from IRIs and blank nodes only: a property that an ontology's inverses entail.
+
+    No text says this; it is part of patterns that have been rewritten (`algebra.entailment`).
+    """
 
     path: Path
-    entailed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +196,9 @@ class PathNegated(Node):
     inverse: tuple[Iri, ...]
 
 
-Path: TypeAlias = Iri | PathSequence | PathAlternative | PathInverse | PathRepeat | PathNegated
+Path: TypeAlias = (
+    Iri | PathSequence | PathAlternative | PathInverse | PathFromNode | PathRepeat | PathNegated
+)
 
 
 # --- group graph patterns ----------------------------------------------------------------------

@@ -74,6 +74,8 @@ class TermText:
                 return _bracketed(text, place > _SEQUENCE)
             case ast.PathInverse(inner):
                 return _bracketed(f"^{self.path(inner, _REPEAT)}", place > _INVERSE)
+            case ast.PathFromNode(inner):
+                return self.path(inner, place)
             case ast.PathRepeat(inner, modifier):
                 text = f"{self.path(inner, _PRIMARY)}{modifier}"
                 return _bracketed(text, place > _REPEAT)

@@ -27,7 +27,7 @@ from spaseq.lang.visibility import seen_before
 from spaseq.plan.evaluators import Candidate, choose
 from spaseq.plan.nodes import AfterMatch, GpmPlan, Projection, QueryPlan
 from spaseq.plan.rules import PRUNED_COLUMNS, Rule
-from spaseq.rdf.terms import literal_text
+from spaseq.rdf.terms import iri_text, literal_text
 from spaseq.rdf.times import parse_time
 from spaseq.rdf.vocabulary import RDF, XSD_DATE_TIME
 
@@ -51,21 +51,32 @@ def check_services(resolved: Resolved) -> list[Diagnostic]:
     return found
 
 
-def check_entailment(resolved: Resolved) -> list[Diagnostic]:
+def check_entailment(resolved: Resolved, schema: Schema) -> list[Diagnostic]:
     """What cannot be evaluated under entailment: paths whose steps no property is enough for."""
     found = []
     for gpm in resolved.query.gpms:
         for repeat in (n for n in walk(gpm.pattern) if isinstance(n, ast.PathRepeat)):
             for step in walk(repeat):
                 negated = isinstance(step, ast.PathNegated)
-                if negated or step == ast.Iri(RDF + "type"):
-                    what = "a negated property set" if negated else "rdf:type"
+                if negated or (isinstance(step, ast.Iri) and _holds_types(step, schema)):
+                    what = "a negated property set" if negated else _type_name(step)
                     message = f"{what} cannot be repeated in a path under entailment"
                     span = step.span if step.span != NOWHERE else repeat.span
                     found.append(
                         Diagnostic("error", "entailed-path", message, span, resolved.source)
                     )
     return found
+
+
+def _holds_types(step: ast.Iri, schema: Schema) -> bool:
+    return step.value == RDF + "type" or schema.holds_types(iri_text(step.value))
+
+
+def _type_name(step: ast.Node) -> str:
+    match step:
+        case ast.Iri(value) if value != RDF + "type":
+            return f"<{value}>, which rdf:type entails,"
+    return "rdf:type"
 
 
 def gpm_algebra(resolved: Resolved, schema: Schema | None = None) -> dict[str, GpmAlgebra]:

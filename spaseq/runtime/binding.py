@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TypeVar
 
+from spaseq.algebra.remote import remote_parts, unsayable_paths
 from spaseq.errors import InputError, UsageError
 from spaseq.kb.endpoint import is_url
 from spaseq.kb.knowledge import KnowledgeBase
@@ -91,10 +92,12 @@ def _no_input_wanted(plans: Sequence[QueryPlan], names: Collection[str], name: s
 
 
 def check_kbs(plans: Sequence[QueryPlan], knowledge: KnowledgeBase) -> None:
-    """Every graph that FROM NAMED names is loaded, and every SERVICE is an endpoint.
+    """Every graph that FROM NAMED names is loaded, every SERVICE is an endpoint, and no endpoint
+    is asked what cannot be said in SPARQL.
 
     Raises:
-        InputError: one is not.
+        InputError: a graph or an endpoint is not there.
+        UsageError: an endpoint would be asked a path under entailment that has no text.
     """
     graphs = {*knowledge.graphs, *knowledge.endpoints}
     for plan in plans:
@@ -109,6 +112,22 @@ def check_kbs(plans: Sequence[QueryPlan], knowledge: KnowledgeBase) -> None:
             if iri not in knowledge.endpoints and not is_url(iri):
                 raise InputError(
                     f"SERVICE <{iri}> is no HTTP address: give --kb '{iri}=https://...'"
+                )
+        _check_paths(plan, knowledge)
+
+
+def _check_paths(plan: QueryPlan, knowledge: KnowledgeBase) -> None:
+    """Under entailment an endpoint is asked no path that SPARQL has no text for."""
+    if plan.schema is None or not knowledge.endpoints:
+        return
+    for gpm in plan.gpms:
+        for part in remote_parts(gpm.pattern, knowledge.endpoints, plan.schema):
+            for repeated, backwards in unsayable_paths(part, plan.schema):
+                raise UsageError(
+                    f"{gpm.name} of query {plan.title}: an endpoint cannot be asked for a path "
+                    f"that repeats <{repeated}> and goes back along <{backwards}>, which is "
+                    f"entailed from no literal. Declare <{backwards}> an owl:ObjectProperty in "
+                    "the ontology, or use SERVICE, which is sent as it is written"
                 )
 
 

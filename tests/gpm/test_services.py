@@ -7,10 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import pytest
+import rdflib
 
 import spaseq
+from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
-from spaseq.errors import QueryError, RunError
+from spaseq.algebra.schema import Schema
+from spaseq.errors import QueryError, RunError, UsageError
+from spaseq.expr.compile import Options
 from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.gpm.services import Unanswered
 from spaseq.kb.endpoint import ServiceOptions, shared_cache
@@ -52,10 +56,14 @@ def server(endpoint: s.SparqlServer) -> s.SparqlServer:
 
 
 def rows(
-    pattern: str, knowledge: KnowledgeBase, events: Sequence[Sequence[Triple]] = EVENTS
+    pattern: str,
+    knowledge: KnowledgeBase,
+    events: Sequence[Sequence[Triple]] = EVENTS,
+    schema: Schema | None = None,
 ) -> tuple[list[Counter[Row]], list[Unanswered]]:
     """The solutions of each event, blank nodes all alike, and what was not answered."""
-    evaluator = GpmEvaluator(translate_group(group_of(pattern)), knowledge)
+    algebra = entailed(translate_group(group_of(pattern)), schema)
+    evaluator = GpmEvaluator(algebra, knowledge, Options(schema=schema))
     found = evaluator.evaluate(batch_of(events))
     each: list[Counter[Row]] = [Counter() for _ in events]
     for i, event in enumerate(found.event.tolist()):
@@ -122,6 +130,75 @@ def test_an_endpoint_answers_as_the_loaded_graph_does(server: s.SparqlServer, pa
         assert rows(service, replace(remote(server), endpoints={})) == (expected, [])
         silent = pattern.replace("GRAPH :kb0", "SERVICE SILENT :kb0")
         assert rows(silent, remote(server)) == (expected, [])
+
+
+RDFS, OWL = "http://www.w3.org/2000/01/rdf-schema#", "http://www.w3.org/2002/07/owl#"
+TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
+ENTAILED = Schema.of(
+    [
+        (R, f"<{RDFS}domain>", "<http://e/C>"),
+        (Q, TYPE, f"<{OWL}SymmetricProperty>"),
+        (Q, TYPE, f"<{OWL}TransitiveProperty>"),
+        (R, f"<{OWL}inverseOf>", "<http://e/v>"),
+        ("<http://e/v>", f"<{RDFS}subPropertyOf>", "<http://e/w>"),
+        (R, TYPE, f"<{OWL}ObjectProperty>"),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "{ ?x :p ?y GRAPH :kb0 { ?x a :C } }",
+        "{ ?x :p ?y GRAPH :kb0 { ?x :q ?z } }",  # :a :q 2 , and :b, by way of a literal
+        "{ ?x :p ?y GRAPH :kb0 { ?z :q ?x } }",
+        "{ ?x :p ?y GRAPH :kb0 { ?x ?w ?z FILTER (?w != :t) } }",
+        "{ ?x :p ?y GRAPH :kb0 { ?x :w+ ?z } }",
+        "{ ?x :p ?y GRAPH :kb0 { ?x ^:w* ?z } }",
+        "{ ?x :p ?y GRAPH :kb0 { ?x :r ?z FILTER EXISTS { ?z :w ?x } } }",
+        "{ ?x :p ?y GRAPH :kb0 { ?x :r ?z FILTER NOT EXISTS { ?x :q/:w [] } } }",
+        "{ ?x :p ?y FILTER EXISTS { GRAPH :kb0 { ?x :v ?z FILTER EXISTS { ?z a :C } } } }",
+    ],
+)
+def test_an_endpoint_is_asked_for_what_its_graph_entails(
+    server: s.SparqlServer, pattern: str
+) -> None:
+    expected, _ = rows(pattern, knowledge_of({KB: TRIPLES}), schema=ENTAILED)
+    assert rows(pattern, remote(server), schema=ENTAILED) == (expected, [])
+    assert expected != rows(pattern, knowledge_of({KB: TRIPLES}))[0]
+
+
+def test_service_is_sent_as_it_is_written(server: s.SparqlServer) -> None:
+    pattern = "{ ?x :p ?y SERVICE :kb0 { ?x :r ?z FILTER EXISTS { ?z :q|:w ?y } } }"
+    assert rows(pattern, remote(server), schema=ENTAILED) == rows(pattern, remote(server))
+
+
+def test_blank_nodes_of_exists_are_told_apart_from_those_around_it(server: s.SparqlServer) -> None:
+    pattern = "{ ?x :p ?y GRAPH :kb0 { ?x :r/:r ?z FILTER EXISTS { ?z :r/:r ?x } } }"
+    expected, _ = rows(pattern, knowledge_of({KB: TRIPLES}))
+    assert rows(pattern, remote(server)) == (expected, [])
+    assert any(sum(each.values()) == 0 for each in expected)
+
+
+@pytest.mark.parametrize("pattern", ["?x :q+ ?y", "?x :r ?z FILTER EXISTS { ?x (:p/:q)* ?z }"])
+def test_a_path_that_sparql_cannot_say_is_refused_at_the_start(pattern: str) -> None:
+    ontology = rdflib.Graph()
+    for triple in ENTAILED.axioms:
+        ontology.add(tuple(rdflib.URIRef(term[1:-1]) for term in triple))
+    query = (
+        f"PREFIX : <http://e/> SELECT * WITHIN 1 HOURS FROM STREAM S <http://e/s> FROM NAMED :kb0 "
+        f"SEQ(A) {{ DEFINE GPM A ON S {{ ?x :p ?y GRAPH :kb0 {{ {pattern} }} }} }}"
+    )
+
+    def start(ontology: rdflib.Graph) -> None:
+        spaseq.Engine(query, {KB: "http://127.0.0.1:9/"}, ontology=ontology, entailment="rdfs")
+
+    with pytest.raises(
+        UsageError, match=r"A of query .* repeats <http://e/q> .* owl:ObjectProperty"
+    ):
+        start(ontology)
+    ontology.add((rdflib.URIRef("http://e/q"), rdflib.RDF.type, rdflib.OWL.ObjectProperty))
+    start(ontology)
 
 
 def test_one_request_asks_for_many_solutions_and_each_once(server: s.SparqlServer) -> None:

@@ -150,6 +150,35 @@ def test_what_is_refused(ontology: Any, entailment: Any, error: type[Exception],
         entailing_schema(ontology, entailment)
 
 
+@pytest.mark.parametrize(
+    "axioms",
+    [
+        ":p a owl:TransitiveProperty ; rdfs:subPropertyOf rdf:type .",
+        ":p a owl:TransitiveProperty . rdf:type rdfs:subPropertyOf :p .",
+        ":p a owl:TransitiveProperty ; owl:inverseOf :q . :q rdfs:subPropertyOf rdf:type .",
+    ],
+)
+def test_a_transitive_property_above_or_below_rdf_type_is_refused(axioms: str):
+    head = "".join(
+        f"@prefix {prefix}: <http://www.w3.org/{place}#> . "
+        for prefix, place in (
+            ("rdf", "1999/02/22-rdf-syntax-ns"),
+            ("rdfs", "2000/01/rdf-schema"),
+            ("owl", "2002/07/owl"),
+        )
+    )
+    with pytest.raises(InputError, match="<http://e/p> is transitive and above or below rdf:type"):
+        entailing_schema(graph(head + axioms), "rdfs")
+
+
+def test_a_property_that_types_entail_is_not_repeated_in_a_path():
+    axioms = f"{ONTOLOGY} <{rdflib.RDF.type}> rdfs:subPropertyOf :about ."
+    schema = entailing_schema(rdflib.Graph().parse(data=axioms, format="turtle"), "rdfs")
+    [error] = check_query(query("?x :about* ?y"), schema=schema).errors
+    assert "<http://e/about>, which rdf:type entails, cannot be repeated" in error.message
+    assert check_query(query("?x :about/:partOf+ ?y"), schema=schema).errors == ()
+
+
 @pytest.mark.parametrize("path", ["(a|:p)+", "(:p/!:q)*", "(^a)?"])
 def test_steps_that_need_more_than_a_property_are_refused_in_repetitions(path):
     schema = entailing_schema(rdflib.Graph().parse(data=ONTOLOGY, format="turtle"), "rdfs")
