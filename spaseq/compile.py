@@ -65,9 +65,9 @@ def check_query(
     plan = None
     if query is not None:
         resolved = resolve(query, source, parsed.broken_gpms, parsed.broken_parts)
-        found += resolved.diagnostics
-        found += check_services(resolved)
-        found += check_expressions(resolved)
+        said = {d.span for d in found if d.severity == "error"}
+        checks = (resolved.diagnostics, check_services(resolved), check_expressions(resolved))
+        found += [d for check in checks for d in check if d.span not in said]
         if not any(d.severity == "error" for d in found):
             found += check_partition(resolved, schema)
         if schema is not None:

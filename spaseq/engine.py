@@ -72,7 +72,7 @@ class SequenceStage:
         self._withheld = 0
         columns = [_columns(g) for g in plan.gpms]
         known = KnowledgeBase.empty() if knowledge is None else knowledge
-        late = LateEvaluator(plan, known, on_bad)
+        late = self._late = LateEvaluator(plan, known, on_bad)
         names = [g.name for g in plan.gpms]
         self._machine = Machine(
             plan.program,
@@ -101,6 +101,10 @@ class SequenceStage:
             None if p.expr is None else compile_term(p.expr, plan.expressions)
             for p in plan.projection
         ]
+
+    def use(self, knowledge: KnowledgeBase) -> None:
+        """From now on evaluate with this knowledge base; what has been found so far stays."""
+        self._late.use(knowledge)
 
     def push(self, rows: SolutionBatch) -> None:
         """Take rows into the reorder buffer."""

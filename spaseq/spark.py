@@ -21,10 +21,11 @@ from spaseq.algebra.answers import Answer
 from spaseq.algebra.schema import Schema
 from spaseq.compile import compile_query
 from spaseq.errors import InputError, SpaseqError, UsageError
-from spaseq.kb.cache import cache_at
+from spaseq.kb.cache import KbCache, cache_at
 from spaseq.kb.endpoint import ServiceOptions
 from spaseq.kb.load import load_kb
 from spaseq.kb.ontology import OntologyInput, entailing_schema
+from spaseq.kb.refresh import KbWatch
 from spaseq.kb.sources import KbInput
 from spaseq.live import check_limit
 from spaseq.plan.nodes import QueryPlan
@@ -44,6 +45,7 @@ from spaseq.runtime.binding import bind_streams, check_kbs
 from spaseq.runtime.chaining import reading_order
 from spaseq.runtime.checkpoint import Checkpoint
 from spaseq.runtime.job import Job, LateEvent
+from spaseq.runtime.kb_refresh import Refresh
 from spaseq.runtime.spark import bounded_output, bounded_solve
 from spaseq.runtime.spark_follow import following_output, sequenced
 from spaseq.runtime.spark_frames import frame_packs, frame_solutions
@@ -52,6 +54,8 @@ from spaseq.runtime.spark_sink import AnswerDataSink
 from spaseq.runtime.spark_source import RdfDataSource
 
 __all__ = ["AnswerDataSink", "RdfDataSource", "answers"]
+
+_LOGGER = logging.getLogger("spaseq")
 
 QueryInput: TypeAlias = str | Path
 DataFrame: TypeAlias = Any
@@ -74,6 +78,7 @@ def answers(
     ontology: OntologyInput | None = None,
     entailment: str | None = None,
     kb_cache: str | PathLike[str] | None = None,
+    kb_refresh: bool = False,
     disable: Iterable[str] = (),
     sides: bool = False,
 ) -> Any:
@@ -109,6 +114,9 @@ def answers(
         ontology, entailment, disable: as `spaseq.run`.
         kb_cache: the directory in which compiled knowledge bases are kept for the next run; the
             user's cache if None, none if "none".
+        kb_refresh: take up changes of the knowledge base's files between micro-batches, if
+            streaming from paths. If they do not load, the last ones stay. Either is said by the
+            driver's logger `spaseq`.
 
     Returns:
         A DataFrame with a row per answer: `query` (name), `start` and `end` (timestamps),
@@ -126,8 +134,23 @@ def answers(
     paths, frame = (streams, None) if isinstance(streams, Mapping) else (None, streams)
     queries = [query] if isinstance(query, str | Path) else list(query)
     plans = [_plan(q, i, len(queries), schema, disable) for i, q in enumerate(queries, 1)]
-    job = _job(plans, paths, kb, time_predicate, triples_per_event, services, kb_cache)
+    if kb_refresh and checkpoint is None:
+        raise UsageError("kb_refresh goes with checkpoint: a bounded run reads one knowledge base")
+    if kb_refresh and frame is not None:
+        raise UsageError(
+            "kb_refresh needs streams that are given as paths: which micro-batch the events of a "
+            "DataFrame belong to is not known here"
+        )
+    cache = cache_at(kb_cache)
+    job = _job(plans, paths, kb, time_predicate, triples_per_event, services, cache)
     job = replace(job, limit_per_event=limit_per_event)
+    if kb_refresh:
+        job = replace(
+            job,
+            watch=KbWatch(list((kb or {}).items()), services, cache),
+            on_note=lambda text: _LOGGER.warning("%s", text),
+            on_bad=lambda bad: _LOGGER.warning("%s", bad),
+        )
     if frame is not None and frame.isStreaming and checkpoint is None:
         raise UsageError("a streaming DataFrame of events needs a checkpoint directory")
     if checkpoint is None:
@@ -142,6 +165,8 @@ def answers(
         else:
             settings = ArrivalSettings(delay_ms=watermark_ms, idle_ms=idle_ms)
             output = following_output(spark, job, state, settings)
+            if kb_refresh:
+                Refresh(spark, job, state).keep()
     names = tuple(plan.name for plan in job.plans)
     decode = _Decode(names, strict, sides)
     ddl = f"{ANSWER_DDL}, {SIDES_DDL}" if sides else ANSWER_DDL
@@ -155,10 +180,10 @@ def _job(
     time_predicate: str,
     triples_per_event: int | None,
     services: ServiceOptions,
-    kb_cache: str | PathLike[str] | None,
+    cache: KbCache,
 ) -> Job:
     plans = reading_order(plans)
-    knowledge = load_kb(list((kb or {}).items()), services, cache_at(kb_cache))
+    knowledge = load_kb(list((kb or {}).items()), services, cache)
     check_kbs(plans, knowledge)
     if streams is None:
         return Job(plans, (), knowledge)  # they come in a DataFrame
@@ -230,5 +255,5 @@ class _Decode:
             case BadInput() | LateEvent() as side if self.sides:
                 return side_row_of(side)
             case BadInput() | LateEvent() as side:
-                logging.getLogger("spaseq").warning("%s", side)
+                _LOGGER.warning("%s", side)
         return None

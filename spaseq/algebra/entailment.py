@@ -19,7 +19,7 @@ by way of one is. Paths of length zero start and end at nodes of the event.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -30,7 +30,9 @@ from spaseq.algebra.scope import possible, triple_variables
 from spaseq.lang import ast
 from spaseq.rdf.terms import iri_text
 
-_CLASS, _PROPERTY, _ANY = (ast.Var(n.RESERVED + "e." + name) for name in ("c", "p", "any"))
+_CLASS, _PROPERTY, _ANY, _INSTANCE, _OTHER = (
+    ast.Var(n.RESERVED + "e." + name) for name in ("c", "p", "any", "i", "o")
+)
 """Variables of the rewriting; each is projected away with the triple pattern it serves."""
 
 
@@ -101,16 +103,20 @@ class _Rewriting:
 
     def types(self, s: n.PatternTerm, o: n.PatternTerm) -> Iterator[n.Pattern]:
         """rdf:type, by what is said, by subclasses, and by domains and ranges."""
+        yield from self.own_types(s, o)
+        if classes := self.schema.types_of_classes:
+            for way in self.own_types(_INSTANCE, s):
+                yield from _one_of(_without_literal(s, way), (o,), [(c,) for c in classes])
+            for way in self.own_types(_INSTANCE, _OTHER):
+                yield from _one_of(way, (s, o), [(c, d) for c in classes for d in classes])
+
+    def own_types(self, s: n.PatternTerm, o: n.PatternTerm) -> Iterator[n.Pattern]:
+        """`types` without what the range of rdf:type says of classes."""
         for q, backwards in self.schema.subproperties(TYPE):
             yield from self.said_types(s, q, o, backwards)
         for (q, backwards), classes in self.schema.typings.items():
-            if isinstance(o, str):
-                if o in classes:
-                    yield from _step(s, q, _ANY, backwards)
-                continue
-            rows = tuple((c,) for c in sorted(classes))
             for step in _step(s, q, _ANY, backwards):
-                yield n.Join(step, n.Table((o.name,), rows))
+                yield from _one_of(step, (o,), [(c,) for c in sorted(classes)])
 
     def said_types(
         self, s: n.PatternTerm, q: str, o: n.PatternTerm, backwards: bool
@@ -211,6 +217,22 @@ _PROPERTY_READ = ast.Var(n.RESERVED + "e.q")
 def _together(ways: list[n.Pattern], triple: n.TriplePattern) -> n.Pattern:
     names = tuple(sorted(triple_variables(triple)))
     return n.Distinct(n.Project(reduce(n.Union, ways), names))
+
+
+def _one_of(
+    pattern: n.Pattern, terms: Sequence[n.PatternTerm], rows: Sequence[Sequence[str]]
+) -> Iterator[n.Pattern]:
+    """The pattern where the terms are those of one of the rows; nothing if they cannot be."""
+    solutions = []
+    for row in rows:
+        values: dict[str, str] = {}
+        pairs = zip(terms, row, strict=True)
+        if all((t if isinstance(t, str) else values.setdefault(t.name, v)) == v for t, v in pairs):
+            solutions.append(values)
+    if solutions:
+        names = tuple(solutions[0])
+        table = n.Table(names, tuple(tuple(s.values()) for s in solutions))
+        yield n.Join(pattern, table) if names else pattern
 
 
 def _step(

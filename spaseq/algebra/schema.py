@@ -110,13 +110,29 @@ class Schema:
 
     @cached_property
     def typings(self) -> Mapping[Signed, frozenset[str]]:
-        """For each signed property the classes of what stands before it: by domain and range."""
+        """For each signed property the classes of what stands before it: by domain and range.
+
+        The inverse of rdf:type is left out: see `types_of_classes`.
+        """
+        found = dict(self._typings)
+        found.pop((TYPE, True), None)
+        return found
+
+    @cached_property
+    def types_of_classes(self) -> tuple[str, ...]:
+        """The classes of everything that something is an instance of: by the range of rdf:type."""
+        return tuple(sorted(self._typings.get((TYPE, True), ())))
+
+    @cached_property
+    def _typings(self) -> Mapping[Signed, frozenset[str]]:
         found: dict[Signed, set[str]] = {}
         for axiom, backwards in ((_DOMAIN, False), (_RANGE, True)):
             for name, cls in self._pairs(axiom):
                 for below, sign in self.subproperties(name):
                     place = below, sign != backwards
                     found.setdefault(place, set()).update(self.superclasses(cls))
+        for classes in found.values():  # what is typed is in the domain of rdf:type
+            classes |= found.get((TYPE, False), set())
         return {place: frozenset(classes) for place, classes in sorted(found.items())}
 
     # --- properties -----------------------------------------------------------------------------

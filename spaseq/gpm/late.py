@@ -57,9 +57,14 @@ class LateEvaluator:
 
     def __init__(self, plan: QueryPlan, knowledge: KnowledgeBase, on_bad: OnBad = warn) -> None:
         """`on_bad` is called for each event that an endpoint was asked for in vain."""
-        self._plan, self._knowledge = plan, knowledge.only(plan.kbs)
-        self._on_bad = on_bad
+        self._plan, self._on_bad = plan, on_bad
         self.solve = lru_cache(_REMEMBERED)(self._solve)
+        self.use(knowledge)
+
+    def use(self, knowledge: KnowledgeBase) -> None:
+        """From now on evaluate with this knowledge base."""
+        self._knowledge = knowledge.only(self._plan.kbs)
+        self.solve.cache_clear()
 
     def _solve(
         self, gpm: int, event: str, values: tuple[tuple[str, str], ...]

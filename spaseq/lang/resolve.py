@@ -24,6 +24,7 @@ from spaseq.lang.variables import (
     pattern_variables,
     prev_uses,
     timestamp_uses,
+    walk,
 )
 from spaseq.rdf.terms import literal_text
 from spaseq.rdf.times import parse_time
@@ -217,7 +218,7 @@ class _Resolver:
         for gpm in self.query.gpms:
             if gpm.name not in used or gpm.name in self.broken:
                 continue
-            for expr in filters_of(gpm.pattern):
+            for expr in _expressions_of(gpm.pattern):
                 yield from self._timestamps(expr)
                 yield from self._group_uses(expr, gpm.name)
 
@@ -321,6 +322,17 @@ class _Resolver:
                         item.var.span,
                     )
                 seen.add(item.var.name)
+
+
+def _expressions_of(pattern: ast.Group) -> Iterator[ast.Expr]:
+    """The FILTERs, those in EXISTS too, and the BINDs of a GPM."""
+    yield from filters_of(pattern)
+    for part in walk(pattern):
+        match part:
+            case ast.Exists(inner):
+                yield from filters_of(inner)
+            case ast.Bind(expr):
+                yield expr
 
 
 def _only_negations(chain: Chain) -> bool:

@@ -36,6 +36,7 @@ def faults(node: ast.Node) -> Iterator[Fault]:
                 in_pattern = pattern_variables(part.pattern)
                 yield from _projection((*part.group_by, *(part.items or ())), in_pattern)
                 yield from _grouping(part)
+                yield from _aggregates_in_place(part)
             case ast.Select():
                 yield from _projection(part.items or (), frozenset())
 
@@ -129,6 +130,38 @@ def _grouping(query: ast.SubSelect) -> Iterator[Fault]:
                 yield Fault(f"?{var.name} is neither grouped by nor in an aggregate", var.span)
         if item.var is not None:
             known.add(item.var.name)
+
+
+def _aggregates_in_place(query: ast.SubSelect) -> Iterator[Fault]:
+    """Aggregates stand in SELECT, HAVING and ORDER BY only, and not in each other."""
+    for use in _own_aggregates(query.pattern):
+        yield Fault(
+            f"{use.function} cannot stand in the pattern of a sub-query: "
+            "test it in HAVING, or give it a name in SELECT",
+            use.span,
+        )
+    for key in query.group_by:
+        for use in _own_aggregates(key):
+            message = f"{use.function} cannot stand in GROUP BY, which makes the groups"
+            yield Fault(message, use.span)
+    exprs = [item.expr for item in query.items or () if item.expr is not None]
+    for expr in (*exprs, *query.having, *(order.expr for order in query.order_by)):
+        for outer in _own_aggregates(expr):
+            for use in _own_aggregates(outer.operand) if outer.operand else ():
+                message = f"{use.function} cannot stand in another aggregate, {outer.function}"
+                yield Fault(f"{message}: name it in a sub-query of its own", use.span)
+
+
+def _own_aggregates(node: ast.Node) -> Iterator[ast.Aggregate]:
+    """SPARQL's aggregates in a node, the outermost ones, apart from those of sub-queries in it."""
+    match node:
+        case ast.SubSelect():
+            return
+        case ast.Aggregate(function) if function in AGGREGATES:
+            yield node
+        case _:
+            for child in children(node):
+                yield from _own_aggregates(child)
 
 
 def _aggregates(expr: ast.Expr) -> bool:

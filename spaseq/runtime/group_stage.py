@@ -89,7 +89,23 @@ class GroupStage:
             if plan.register is not None and plan.register in readers
         }
         fed = {reader for numbers in self._readers.values() for reader in numbers}
-        self._matchers = {n: Matcher(self.plans[n], knowledge, on_bad) for n in fed}
+        self._fed, self._on_bad = tuple(fed), on_bad
+        self._matchers = self._matchers_with(knowledge)
+
+    def _matchers_with(self, knowledge: KnowledgeBase) -> dict[int, Matcher]:
+        return {n: Matcher(self.plans[n], knowledge, self._on_bad) for n in self._fed}
+
+    @property
+    def reads_knowledge(self) -> bool:
+        """Whether a graph of the knowledge base is read here, not in stage 1 alone."""
+        late = (n for n, plan in self.plans.items() if any(g.late for g in plan.gpms))
+        return any(self.plans[n].kbs for n in (*late, *self._fed))
+
+    def use(self, knowledge: KnowledgeBase) -> None:
+        """From now on evaluate with this knowledge base; what has been found so far stays."""
+        for stage in self._stages.values():
+            stage.use(knowledge)
+        self._matchers = self._matchers_with(knowledge)
 
     def push(self, query: int, rows: SolutionBatch) -> None:
         """Take rows of a query."""

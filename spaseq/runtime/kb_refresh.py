@@ -2,43 +2,22 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spaseq.errors import InputError, UsageError
+from spaseq.errors import InputError
 from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.plan.nodes import QueryPlan
 from spaseq.rdf.batches import BadInput
 from spaseq.runtime.arrivals import ArrivalLog
 from spaseq.runtime.binding import check_kbs
-from spaseq.runtime.chaining import registered
 from spaseq.runtime.checkpoint import Checkpoint
 from spaseq.runtime.job import Job
 from spaseq.runtime.spark import KB_FILE, store_knowledge
 
-
-def refuse_late(plans: tuple[QueryPlan, ...]) -> None:
-    """For runs whose knowledge base may change.
-
-    Raises:
-        UsageError: a graph pattern is evaluated in stage 2, which keeps the first one.
-    """
-    made = registered(plans)
-    for plan in plans:
-        for iri in plan.streams:
-            if iri in made and plan.kbs:
-                raise UsageError(
-                    f"--kb-refresh: query {plan.title} names a knowledge base and reads <{iri}>, "
-                    f"which {plans[made[iri]].title} registers; a changed knowledge base does not "
-                    "reach the events of registered streams yet"
-                )
-        for gpm in plan.gpms:
-            if gpm.late is not None:
-                raise UsageError(
-                    f"--kb-refresh: {gpm.name} of query {plan.title} is evaluated for each partial "
-                    f"match, which a changed knowledge base does not reach yet: {gpm.late.reason}"
-                )
+_PAUSE_SECONDS = 0.5
 
 
 @dataclass(slots=True)
@@ -69,10 +48,20 @@ class Refresh:
         job.stats.refreshed += 1
         job.on_note(f"the knowledge base has changed: {len(changed):,} triples from the next batch")
 
+    def keep(self) -> None:
+        """Poll from now on, in a thread of its own, for as long as the session lives."""
+
+        def poll() -> None:
+            while self.spark.sparkContext._jsc is not None:  # it is None once it has been stopped
+                self.poll()
+                time.sleep(_PAUSE_SECONDS)
+
+        threading.Thread(target=poll, name="spaseq-kb-refresh", daemon=True).start()
+
     def _use(self, knowledge: KnowledgeBase) -> None:
         directory = Path(self.checkpoint.directory)
         arrivals = ArrivalLog(self.checkpoint.arrivals, self.job.streams)
-        first = f"{KB_FILE}{self.job.knowledge.hash}"  # stage 2 has it open
+        first = f"{KB_FILE}{self.job.knowledge.hash}"  # what stage 2 begins with
         # What was current until now may be taken for a batch at this very moment.
         needed = {*arrivals.knowledge_in_use(), first}
         stored = store_knowledge(self.spark, knowledge, directory)

@@ -27,7 +27,7 @@ from spaseq.rdf.readers import StreamOptions
 from spaseq.runtime.arrivals import ArrivalLog, ArrivalSettings, present_files
 from spaseq.runtime.checkpoint import Checkpoint, OutputPositions
 from spaseq.runtime.job import Job, Stats
-from spaseq.runtime.kb_refresh import Refresh, refuse_late
+from spaseq.runtime.kb_refresh import Refresh
 from spaseq.runtime.spark import ship_functions, spark_errors, store_knowledge, take_message
 from spaseq.runtime.spark_follow_stages import PACKED_DDL, FollowSolve
 from spaseq.runtime.spark_rows import OUTPUT_DDL, Message, payload_of
@@ -104,8 +104,6 @@ def follow(
         InputError: a stream's directory does not exist.
         RunError: a limit was exceeded, or Spark failed.
     """
-    if job.watch is not None:
-        refuse_late(job.plans)
     job = replace(job, streams=tuple(_absolute(s) for s in job.streams))
     for stream in job.streams:
         present_files(stream)

@@ -2,7 +2,8 @@
 
 To stage 2 (see `spark_state`) travel packs: the solutions of one batch for one query and bucket as
 Arrow bytes, and marks: a stream's watermark, sent to every bucket with every batch, so that time
-passes everywhere. Queries that read each other's streams are one group, of one bucket.
+passes everywhere, with the name of the batch's knowledge base. Queries that read each other's
+streams are one group, of one bucket.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ PACKED = pa.schema(
         ("stream", pa.int32()),  # of a mark, as the group counts it; -1 for a pack
         ("time", pa.int64()),  # of a mark: the watermark, ms, or NEVER
         ("order", pa.string()),
-        ("payload", pa.binary()),
+        ("payload", pa.binary()),  # a pack, or of a mark the name of the knowledge base
     ]
 )
 PACKED_DDL = (
@@ -99,7 +100,8 @@ class FollowSolve:
 
     def _marks(self, standing: Standing) -> Iterator[pa.RecordBatch]:
         iri = self.streams[standing.stream].iri
-        yield from marks(self.plans, iri, standing.watermark, self.buckets)
+        name = standing.knowledge
+        yield from marks(self.plans, iri, standing.watermark, self.buckets, name)
         stats = Stats(watermarks={iri: standing.watermark})
         yield SideRows(PACKED, standing.stream).batch([stats])
 
@@ -118,9 +120,10 @@ def packed(
 
 
 def marks(
-    plans: Sequence[QueryPlan], iri: str, watermark: int | None, count: int
+    plans: Sequence[QueryPlan], iri: str, watermark: int | None, count: int, knowledge: str = ""
 ) -> Iterator[pa.RecordBatch]:
-    """A stream's watermark (ms) for every bucket of every group of queries that reads it."""
+    """A stream's watermark (ms) for every bucket of every group of queries that reads it, and the
+    name of the knowledge base to go on with ("": the one there is)."""
     mark = NEVER if watermark is None else watermark
     for group in groups(plans):
         if iri in group.streams:
@@ -134,6 +137,7 @@ def marks(
                 reader=-1,
                 stream=stream,
                 time=mark,
+                payload=knowledge.encode(),
             )
 
 

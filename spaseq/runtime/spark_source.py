@@ -78,10 +78,12 @@ class ArrivedWork:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a stream's time stands after a batch: its watermark (ms), None before any event."""
+    """Where a stream's time stands after a batch: its watermark (ms), None before any event, and
+    the name of the knowledge base of the batch."""
 
     stream: int
     watermark: int | None
+    knowledge: str = ""
 
 
 AnyWork: TypeAlias = Work | ArrivedWork | Standing
@@ -312,7 +314,10 @@ class RdfStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailable
             parts = [(work,) for work in works]
         if self._options.has_events or not batches:
             return [_Partition(p) for p in parts]
-        marks = tuple(Standing(i, s.clock.watermark) for i, s in enumerate(batches[-1].streams))
+        last = batches[-1]
+        marks = tuple(
+            Standing(i, s.clock.watermark, last.knowledge) for i, s in enumerate(last.streams)
+        )
         if len(parts) == 1:
             return [_Partition((*parts[0], *marks))]
         return [*(_Partition(p) for p in parts), _Partition(marks)]

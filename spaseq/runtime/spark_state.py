@@ -30,9 +30,9 @@ from spaseq.runtime.spark_rows import OUTPUT, SIDE, SideRows, answer_rows
 from spaseq.runtime.spark_solve import StoredKnowledge
 from spaseq.runtime.state_limits import StateLimits
 
-STATE_FORMAT = 2
-"""Version of what is in the state store; a snapshot in it has one of its own. Format 1 is read, and
-goes on as this one."""
+STATE_FORMAT = 3
+"""Version of what is in the state store; a snapshot in it has one of its own. Formats 1 and 2 are
+read, and go on as this one."""
 
 META_DDL = (
     "format int, version bigint, first bigint, snapshot_chunks int, snapshot_bytes bigint,"
@@ -96,11 +96,12 @@ class Meta:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a batch brings to a bucket: packs of solutions, each with the query it is for, and how
-    far time has come (ms) in each stream of the group."""
+    """What a batch brings to a bucket: packs of solutions, each with the query it is for, how far
+    time has come (ms) in each stream of the group, and the name of the knowledge base."""
 
     times: tuple[int, ...]
     packs: tuple[tuple[int, bytes], ...]
+    knowledge: str = ""
 
     def apply(self, stage: GroupStage) -> list[tuple[int, list[Answer]]]:
         """Work it off: the answers by query."""
@@ -110,16 +111,16 @@ class Entry:
 
     def data(self) -> bytes:
         """The entry as bytes, in a form that does not depend on this class."""
-        return pickle.dumps((self.times, self.packs), protocol=5)
+        return pickle.dumps((self.times, self.packs, self.knowledge), protocol=5)
 
     @classmethod
     def of(cls, data: bytes, group: Group) -> Entry:
-        """The inverse of `data`; what format 1 wrote, too."""
-        times, packs = pickle.loads(data)
+        """The inverse of `data`; what formats 1 and 2 wrote, too."""
+        times, packs, *names = pickle.loads(data)
         if isinstance(times, int):  # format 1: a query alone, and one time for all its streams
             times = (times,) * len(group.streams)
             packs = tuple((group.numbers[0], pack) for pack in packs)
-        return cls(times, packs)
+        return cls(times, packs, *names)
 
     def solutions(self, query: int, stage: GroupStage) -> SolutionBatch:
         """All solutions of a query that came."""
@@ -130,11 +131,13 @@ class Entry:
 
 @dataclass(slots=True)
 class Warm:
-    """A stage that this worker has, and how many batches it has seen."""
+    """A stage that this worker has, how many batches it has seen, and the name of the knowledge
+    base of the last of them."""
 
     version: int
     stage: GroupStage
     bad: list[BadInput]  # what endpoints did not answer the stage
+    knowledge: str = ""
 
 
 @dataclass(slots=True)
@@ -161,7 +164,9 @@ class BucketState:
                 numbers = range(meta.snapshot_chunks)
                 warm.stage.restore(b"".join(self._read(_SNAPSHOT, n) for n in numbers))
         for number in range(warm.version + 1, meta.version + 1):
-            Entry.of(self._read(_LOG, number), self.group).apply(warm.stage)
+            entry = Entry.of(self._read(_LOG, number), self.group)
+            self._use(entry.knowledge, warm)
+            entry.apply(warm.stage)
             warm.version = number
         warm.bad.clear()  # it has been reported
         return meta, warm
@@ -173,13 +178,31 @@ class BucketState:
             marks = [min(marks)] * len(marks)
         return tuple(max(mark - 1, NEVER) for mark in marks)
 
-    def append(self, meta: Meta, entry: Entry, stage: GroupStage) -> None:
-        """Keep what a batch brought; `stage` has worked it off."""
+    def renew(self, name: str, meta: Meta, warm: Warm) -> bool:
+        """Go on with a knowledge base; whether the batches in the log had another one.
+
+        If so, a snapshot must take the log's place, which nobody could work off again once the
+        other one is gone.
+        """
+        return self._use(name, warm) and meta.version >= meta.first
+
+    def _use(self, name: str, warm: Warm) -> bool:
+        """Have the stage read a knowledge base; False if it has it, or reads none."""
+        if name in ("", warm.knowledge) or not warm.stage.reads_knowledge:
+            return False
+        assert self.knowledge is not None
+        warm.stage.use(self.knowledge.named(name).open())
+        warm.knowledge = name
+        return True
+
+    def append(self, meta: Meta, entry: Entry, stage: GroupStage, *, renewed: bool = False) -> None:
+        """Keep what a batch brought; `stage` has worked it off, `renewed` is what `renew` said."""
         data = entry.data()
         meta.version += 1
         meta.log_bytes += len(data)
         entries = meta.version - meta.first + 1
-        if meta.log_bytes > max(LOG_BYTES, meta.snapshot_bytes) or entries > LOG_ENTRIES:
+        long = meta.log_bytes > max(LOG_BYTES, meta.snapshot_bytes) or entries > LOG_ENTRIES
+        if long or renewed:
             self._replace(meta, stage.snapshot())
         else:
             self._write(_LOG, meta.version, data)
@@ -272,12 +295,12 @@ class FollowSequence(StatefulProcessor):  # type: ignore[misc]
         start = time.perf_counter()
         stage, withheld = warm.stage, warm.stage.withheld
         before, marks_before = state.times(meta), list(meta.marks)
-        packs = _packs(rows, meta.marks)
-        entry = Entry(state.times(meta), packs)
-        stats = Stats()
-        if packs or entry.times != before:
+        packs, knowledge = _packs(rows, meta.marks)
+        entry = Entry(state.times(meta), packs, knowledge)
+        stats, renewed = Stats(), state.renew(knowledge, meta, warm)
+        if packs or entry.times != before or renewed:
             found = entry.apply(stage)
-            state.append(meta, entry, stage)
+            state.append(meta, entry, stage, renewed=renewed)
             for query, runs in stage.live_runs().items():
                 plan, came = stage.plans[query], partial(entry.solutions, query, stage)
                 self.limits.check(plan, bucket, runs, meta.size, came)
@@ -297,9 +320,12 @@ class FollowSequence(StatefulProcessor):  # type: ignore[misc]
         yield side.batch([*bad, stats]).to_pandas()[OUTPUT.names]
 
 
-def _packs(rows: Iterator[pd.DataFrame], marks: list[int]) -> tuple[tuple[int, bytes], ...]:
-    """The packs of a group, each with its query; the marks are moved on."""
-    packs = []
+def _packs(
+    rows: Iterator[pd.DataFrame], marks: list[int]
+) -> tuple[tuple[tuple[int, bytes], ...], str]:
+    """The packs of a group, each with its query, and the name of the knowledge base; the marks are
+    moved on."""
+    packs, knowledge = [], ""
     for frame in rows:
         columns: Sequence[list[Any]] = [
             frame[c].tolist() for c in ("reader", "stream", "time", "payload")
@@ -309,4 +335,5 @@ def _packs(rows: Iterator[pd.DataFrame], marks: list[int]) -> tuple[tuple[int, b
                 packs.append((int(reader), bytes(payload)))
             else:
                 marks[stream] = max(marks[stream], mark)
-    return tuple(packs)
+                knowledge = bytes(payload).decode()
+    return tuple(packs), knowledge

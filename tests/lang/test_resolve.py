@@ -122,6 +122,21 @@ def test_what_cannot_mean_anything_in_a_filter(expression: str, code: str) -> No
     assert code in [c for c, _ in findings(check_query(query("A+; C", gpms)))]
 
 
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "?b :q ?w BIND(COUNT(?w) AS ?n)",
+        "?b :q ?w FILTER EXISTS { ?w :r ?z FILTER(MAX(?z) > 1) }",
+        "?b :q ?w OPTIONAL { ?w :r ?z FILTER(MAX(?z) > 1) }",
+    ],
+)
+def test_an_aggregate_of_what_no_repeated_step_binds(pattern: str) -> None:
+    gpms = f"DEFINE GPM A ON S {{ ?a :p ?v }} DEFINE GPM B ON S {{ {pattern} }}"
+    assert only(query("A+; B", gpms))[0] == "not-a-group-variable"
+    group = pattern.replace("COUNT(?w)", "COUNT(?v)").replace("MAX(?z)", "MAX(?v)")
+    assert check_query(query("A+; B", gpms.replace(pattern, group))).errors == ()
+
+
 def test_an_aggregate_is_for_later_steps() -> None:
     gpms = "DEFINE GPM A ON S { ?x :p ?a FILTER(COUNT(?a) < 3) }"
     assert only(query("A+", gpms))[0] == "aggregate-inside"

@@ -74,6 +74,46 @@ def test_sub_queries(sub_query: str, expected: list[str]) -> None:
     assert messages(sub_query) == expected
 
 
+IN_PATTERN = (
+    "{} cannot stand in the pattern of a sub-query: test it in HAVING, or give it a name in SELECT"
+)
+
+
+@pytest.mark.parametrize(
+    ("sub_query", "expected"),
+    [
+        ("SELECT ?s { ?s ?p ?o FILTER(COUNT(?o) > 1) }", [IN_PATTERN.format("COUNT")]),
+        ("SELECT ?s { ?s ?p ?o BIND(MAX(?o) AS ?n) }", [IN_PATTERN.format("MAX")]),
+        (
+            "SELECT ?s { ?s ?p ?o OPTIONAL { ?s ?q ?n FILTER(!(SUM(?o) > ?n)) } }",
+            [IN_PATTERN.format("SUM")],
+        ),
+        (
+            "SELECT ?s { ?s ?p ?o FILTER EXISTS { ?s ?p ?n FILTER(AVG(?o) > 1) } }",
+            [IN_PATTERN.format("AVG")],
+        ),
+        (
+            "SELECT ?s { { SELECT ?s { ?s ?p ?o FILTER(COUNT(*) > 1) } } }",
+            [IN_PATTERN.format("COUNT")],
+        ),
+        (
+            "SELECT ?s { ?s ?p ?o } GROUP BY ?s (COUNT(?o) AS ?n)",
+            ["COUNT cannot stand in GROUP BY, which makes the groups"],
+        ),
+        (
+            "SELECT (SUM(COUNT(?o)) AS ?n) { ?s ?p ?o }",
+            ["COUNT cannot stand in another aggregate, SUM: name it in a sub-query of its own"],
+        ),
+        ("SELECT ?s { ?s ?p ?o } GROUP BY ?s HAVING (COUNT(?o) > 1) ORDER BY SUM(?o)", []),
+        ("SELECT ?s { ?s ?p ?o FILTER(?n > 1) { SELECT (COUNT(*) AS ?n) { ?a ?b ?c } } }", []),
+    ],
+)
+def test_aggregates_stand_in_select_having_and_order_by(
+    sub_query: str, expected: list[str]
+) -> None:
+    assert sorted(set(messages(sub_query))) == expected
+
+
 @pytest.mark.parametrize(("name", "arity"), BUILT_INS.items())
 def test_functions_take_as_many_arguments_as_the_specification_says(
     name: str, arity: tuple[int, int | None]

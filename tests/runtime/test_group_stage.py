@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from random import Random
-
-import pytest
 
 import spaseq
 from spaseq.algebra.answers import Answer
 from spaseq.compile import compile_query
 from spaseq.engine import Matcher
-from spaseq.errors import UsageError
 from spaseq.kb.load import load_kb
 from spaseq.plan.nodes import QueryPlan
 from spaseq.rdf.events import batch_from_events
 from spaseq.rdf.instants import InstantCounter
 from spaseq.runtime.chaining import reading_order
 from spaseq.runtime.group_stage import Group, GroupStage, groups
-from spaseq.runtime.kb_refresh import refuse_late
 from tests.construct.test_differential import chain, inputs
 from tests.oracle.choices import seeded
 from tests.oracle.patterns import nt
@@ -44,15 +39,6 @@ def test_groups() -> None:
 def test_a_query_that_reads_two_others_brings_them_together() -> None:
     plans = [query("b", "R", "B"), query("c", "R", "C"), query("both", "BC"), query("d", "R", "D")]
     assert [group.numbers for group in groups(plans)] == [(0, 1, 2), (3,)]
-
-
-def test_a_changed_knowledge_base_that_would_not_reach_a_reader_is_refused() -> None:
-    """Events of registered streams are matched in stage 2, which keeps the first one."""
-    maker, reader = query("maker", "R", "B"), query("reader", "B")
-    kb = ("http://e/kb",)
-    refuse_late((replace(maker, kbs=kb), reader))
-    with pytest.raises(UsageError, match="reads <http://e/B>, which maker registers"):
-        refuse_late((maker, replace(reader, kbs=kb)))
 
 
 def test_chains_give_the_answers_of_a_bounded_run() -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import queue
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +19,10 @@ from spaseq.kb.load import load_kb
 from spaseq.kb.refresh import KbWatch
 from spaseq.rdf.batches import BadInput
 from spaseq.rdf.readers import StreamOptions
+from spaseq.runtime.chaining import reading_order
 from spaseq.runtime.job import Job
 from spaseq.runtime.spark_follow import FollowOptions, follow
+from spaseq.spark import answers
 from tests.runtime.machines import nquads, put
 
 pytestmark = pytest.mark.spark
@@ -30,28 +35,39 @@ WHERE {{ SEQ(A)
 LATE = QUERY.replace("SEQ(A)", "SEQ(B : A)").replace(
     "DEFINE", "DEFINE GPM B ON N { ?o :stops ?old } DEFINE", 1
 ).replace(":name ?name }", ":name ?name } OPTIONAL { ?machine :stops ?old }")  # fmt: skip
+MAKER = """PREFIX : <http://m.example/> REGISTER STREAM :begun AS
+CONSTRUCT { ?machine :begins ?load } WITHIN 1 HOURS FROM STREAM N <http://m.example/north>
+WHERE { SEQ(A) DEFINE GPM A ON N { ?machine :starts ?load } }"""
+READER = QUERY.replace("STREAM N <http://m.example/north>", "STREAM N :begun").replace(
+    ":starts", ":begins"
+)
 
 
 class Followed:
     """A stream's directory and a KB file, and a run that follows both."""
 
-    def __init__(self, spark: Any, place: Path, query: str) -> None:
+    def __init__(self, spark: Any, place: Path, *queries: str) -> None:
+        self.spark, self.place, self.queries = spark, place, queries
         self.directory, self.kb, self.written = place / "north", place / "kb.nt", 0
         self.directory.mkdir()
         self.name("Ann")
         self.notes: list[str] = []
         self.bad: list[BadInput] = []
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin, or go on with the checkpoint."""
         sources = [(KB, self.kb)]
         self.job = Job(
-            (compile_query(query),),
+            reading_order([compile_query(query) for query in self.queries]),
             (StreamOptions("http://m.example/north", (str(self.directory),)),),
             load_kb(sources),
             watch=KbWatch(sources, ServiceOptions(), NO_CACHE, every_s=0.1),
             on_note=self.note,
             on_bad=self.on_bad,
         )
-        options = FollowOptions(place / "checkpoint", trigger_ms=100)
-        self.answers = follow(self.job, options, spark=spark)
+        options = FollowOptions(self.place / "checkpoint", trigger_ms=100)
+        self.answers = follow(self.job, options, spark=self.spark)
 
     def name(self, name: str) -> None:
         self.kb.write_text(f'<http://m.example/m1> <http://m.example/name> "{name}" .\n')
@@ -77,7 +93,9 @@ class Followed:
         self.start_machine()
 
     def next_names(self, answers: int) -> set[str]:
-        return {dict(next(self.answers)[1].bindings)["name"] for _ in range(answers)}
+        found = (dict(answer.bindings) for _, answer in self.answers)
+        named = (bindings["name"] for bindings in found if "name" in bindings)
+        return {next(named) for _ in range(answers)}
 
 
 def test_the_next_batch_is_read_with_the_new_one_and_a_broken_one_is_not_used(
@@ -99,7 +117,96 @@ def test_the_next_batch_is_read_with_the_new_one_and_a_broken_one_is_not_used(
     assert 1 <= len(kept) <= 2
 
 
-def test_a_pattern_of_the_second_stage_is_refused(spark: Any, tmp_path: Path) -> None:
+def test_a_pattern_that_waits_for_earlier_bindings_reads_the_new_one(
+    spark: Any, tmp_path: Path
+) -> None:
+    """Each A is evaluated in stage 2, once for every B before it."""
     run = Followed(spark, tmp_path, LATE)
-    with pytest.raises(UsageError, match="--kb-refresh: A of query query is evaluated for each"):
-        next(run.answers)
+    assert run.job.plans[0].gpms[1].late is not None
+    run.start_machine()
+    assert run.next_names(1) == {'"Ann"'}
+    run.name("Barbara")
+    assert run.next_names(2) == {'"Barbara"'}
+    run.kb.write_text("no triple\n")
+    assert run.next_names(3) == {'"Barbara"'}
+    run.answers.close()
+    assert [b.file for b in run.bad] == ["--kb"]
+
+
+def test_a_run_goes_on_with_the_knowledge_base_that_is_there_when_it_starts_again(
+    spark: Any, tmp_path: Path
+) -> None:
+    run = Followed(spark, tmp_path, LATE)
+    run.start_machine()
+    run.next_names(1)
+    run.name("Barbara")
+    run.next_names(2)
+    run.answers.close()
+    run.name("Cleopatra")
+    run.restart()
+    assert run.next_names(2) == {'"Barbara"'}  # of the batch that was not done
+    run.start_machine()
+    assert run.next_names(3) == {'"Cleopatra"'}
+    run.answers.close()
+
+
+def test_a_query_that_reads_a_registered_stream_reads_the_new_one(
+    spark: Any, tmp_path: Path
+) -> None:
+    run = Followed(spark, tmp_path, READER, MAKER)
+    run.start_machine()
+    assert run.next_names(1) == {'"Ann"'}
+    run.name("Barbara")
+    assert run.next_names(1) == {'"Barbara"'}
+    run.kb.write_text("no triple\n")
+    assert run.next_names(1) == {'"Barbara"'}
+    run.answers.close()
+
+
+def test_a_streaming_data_frame_of_answers_takes_up_changes(
+    spark: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = Followed(spark, tmp_path, QUERY)
+    found = answers(
+        spark, LATE, {"N": run.directory}, {KB: run.kb}, checkpoint=tmp_path / "c",
+        kb_refresh=True,
+    )  # fmt: skip
+    names: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def take(frame: Any, _: int) -> None:
+        for row in frame.collect():
+            names.put(row.bindings["name"])
+
+    writer = found.writeStream.foreachBatch(take)
+    query = writer.option("checkpointLocation", str(tmp_path / "s")).start()
+    try:
+        run.start_machine()
+        assert names.get(timeout=120) == '"Ann"'
+        run.name("Barbara")
+        until(lambda: "the knowledge base has changed: 1 triples" in caplog.text)
+        run.start_machine()
+        assert [names.get(timeout=120) for _ in range(2)] == ['"Barbara"'] * 2
+        run.kb.write_text("no triple\n")
+        until(lambda: "does not load; the last one stays" in caplog.text)
+        run.start_machine()
+        assert [names.get(timeout=120) for _ in range(3)] == ['"Barbara"'] * 3
+    finally:
+        query.stop()
+
+
+def test_what_cannot_be_refreshed_is_said(spark: Any, tmp_path: Path) -> None:
+    run = Followed(spark, tmp_path, QUERY)
+    with pytest.raises(UsageError, match="kb_refresh goes with checkpoint"):
+        answers(spark, QUERY, {"N": run.directory}, {KB: run.kb}, kb_refresh=True)
+    frame = spark.readStream.format("rate").load().selectExpr(
+        "'N' stream", "timestamp time", "'' graph"
+    )  # fmt: skip
+    with pytest.raises(UsageError, match="kb_refresh needs streams that are given as paths"):
+        answers(spark, QUERY, frame, {KB: run.kb}, checkpoint=tmp_path / "c", kb_refresh=True)
+
+
+def until(holds: Callable[[], bool], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,14 @@ from spaseq.compile import compile_query
 from spaseq.engine import STATE_VERSION, Matcher, SequenceStage
 from spaseq.errors import RunError
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.kb.load import load_kb
 from spaseq.plan.nodes import QueryPlan
 from spaseq.rdf.events import batch_from_events
 from spaseq.rdf.instants import InstantCounter
 from spaseq.runtime import spark_state
 from spaseq.runtime.group_stage import groups
 from spaseq.runtime.spark_follow_stages import pack
+from spaseq.runtime.spark_solve import StoredKnowledge
 from spaseq.runtime.spark_state import STATE_FORMAT, BucketState, Entry, Warm
 from spaseq.runtime.state_limits import StateLimits
 from tests.runtime.machines import HEAD, IRIS, KEYED, UNKEYED
@@ -77,9 +80,11 @@ def triples(machine: str, what: str, value: int) -> list[tuple[str, str, str]]:
     ]
 
 
-def entries(plan: QueryPlan, sizes: Sequence[int], later_ms: int = 0) -> Iterator[Entry]:
+def entries(
+    plan: QueryPlan, sizes: Sequence[int], later_ms: int = 0, matcher: Matcher | None = None
+) -> Iterator[Entry]:
     """The events in batches of so many, all of them so much later."""
-    matcher, counter, at = Matcher(plan, KnowledgeBase.empty()), InstantCounter(), 0
+    matcher, counter, at = matcher or Matcher(plan, KnowledgeBase.empty()), InstantCounter(), 0
     for size in sizes:
         some, at = EVENTS[at : at + size], at + size
         events = [(t + later_ms, None, triples(m, p, v)) for t, m, p, v in some]
@@ -223,6 +228,53 @@ def test_a_state_beyond_its_limit_names_query_key_and_step() -> None:
         assert "of the step A" in str(raised.value)
     with pytest.raises(RunError, match="it has no key"):
         StateLimits(rows=1).check(PLANS["not"], 0, 2, 0, lambda: recent)
+
+
+LATE = (
+    HEAD
+    + """FROM NAMED <http://m.example/kb> SEQ (A; B) {
+  DEFINE GPM A ON N, S { ?machine :starts ?load }
+  DEFINE GPM B ON N, S { ?machine :stops ?code OPTIONAL {
+    GRAPH <http://m.example/kb> { ?machine :name ?name } OPTIONAL { ?machine :takes ?load } } } }"""
+)
+"""B depends on what A binds, and is evaluated in stage 2."""
+
+
+def test_a_log_is_worked_off_again_with_the_knowledge_base_it_was_made_with(
+    tmp_path: Path,
+) -> None:
+    """The name changes before the third batch; the stage is made anew before each."""
+
+    def stored(name: str) -> StoredKnowledge:
+        lines = [f'<http://m.example/m{i}> <http://m.example/name> "{name}" .' for i in range(5)]
+        file = tmp_path / f"{name}.nt"
+        file.write_text("\n".join(lines) + "\n")
+        load_kb([("http://m.example/kb", file)]).save(tmp_path / f"kb-{name}")
+        return StoredKnowledge(str(tmp_path / f"kb-{name}"), f"kb-{name}")
+
+    plan = compile_query(LATE, "late")
+    assert any(gpm.late for gpm in plan.gpms)
+    first, second = stored("one"), stored("two")
+    matcher = Matcher(plan, first.open())
+    meta, chunks = FakeValue(), FakeMap()
+    found: list[list[str]] = []
+    for number, entry in enumerate(entries(plan, [10] * 6, matcher=matcher)):
+        knowledge = (first if number < 2 else second).name
+        entry = replace(entry, knowledge=knowledge)
+        state = replace(bucket(plan, meta, chunks), knowledge=first)
+        known, warm = state.load(None)
+        renewed = state.renew(knowledge, known, warm)
+        assert renewed == (number == 2)
+        answers = applied(entry, warm)
+        found.append(sorted({dict(a.bindings)["name"] for a in answers}))
+        state.append(known, entry, warm.stage, renewed=renewed)
+        group = groups([plan])[0]
+        log = [Entry.of(v, group) for (kind, _), (v,) in chunks.values.items() if kind == 1]
+        assert {logged.knowledge for logged in log} <= {knowledge}
+        if number == 2:
+            Path(first.path).unlink()  # nobody needs it any more
+            first = second
+    assert found == [['"one"']] * 2 + [['"two"']] * 4
 
 
 STORED = Path(__file__).parent / "state"
