@@ -41,7 +41,7 @@ __all__ = ["Matcher", "SequenceStage"]
 STATE_VERSION = 3
 """Version of what `SequenceStage.snapshot` writes."""
 
-_Item: TypeAlias = tuple[str, Instant, PartitionMatch, Answer]
+_Item: TypeAlias = tuple[int, Instant, PartitionMatch, Answer]
 """An answer with its place in the order, its end, and the match it is of."""
 
 
@@ -154,17 +154,7 @@ class SequenceStage:
     def _answers(self, matches: Iterator[PartitionMatch]) -> list[Answer]:
         """Order, HAVING, selection, after-match, projection: LANGUAGE sections 3 and 5."""
         plan = self._plan
-        seen: set[str] = set()
-        items: list[_Item] = []
-        for match in matches:
-            answer = self._answer(match.found)
-            if answer is None:
-                continue
-            key = answer.order_key()
-            if key not in seen:
-                seen.add(key)
-                items.append((key, answer.end, match, answer))
-        items.sort(key=lambda item: item[0])
+        items = self._ordered(matches)
         if plan.strategy != "ALL" and not selects(plan):
             items = self._selected(items)
         if plan.after_match.kind != "NO SKIP":
@@ -179,11 +169,26 @@ class SequenceStage:
             return [event for event in events if event is not None]
         return answers
 
+    def _ordered(self, matches: Iterator[PartitionMatch]) -> list[_Item]:
+        """The answers of some matches in the order of answers, each once."""
+        found = [(match, self._answer(match.found)) for match in matches]
+        pairs = [(match, answer) for match, answer in found if answer is not None]
+        pairs.sort(key=_span)
+        ordered: list[tuple[PartitionMatch, Answer]] = []
+        for _, group in groupby(pairs, key=_span):
+            first, *others = group
+            if others:
+                each = {answer.order_key(): (match, answer) for match, answer in (first, *others)}
+                ordered += (each[key] for key in sorted(each))
+            else:
+                ordered.append(first)
+        return [(i, answer.end, match, answer) for i, (match, answer) in enumerate(ordered)]
+
     def _answer(self, found: Found) -> Answer | None:
         plan = self._plan
         names, streams = self._machine.names, plan.streams
-        events = {(r[1], r[2], names[g], streams[r[0]]): r[3] for g, r in found.trace}
-        trace = tuple([TraceItem(*place, events[place]) for place in sorted(events)])
+        events = {TraceItem(r[1], r[2], names[g], streams[r[0]], r[3]) for g, r in found.trace}
+        trace = tuple(sorted(events))
         env = MatchEnv(found, trace)
         if self._having is not None and not self._having(env):
             return None
@@ -303,6 +308,11 @@ class MatchEnv:
 
     def time(self, gpm: str) -> int | None:
         return max((t.time for t in self._trace if t.gpm == gpm), default=None)
+
+
+def _span(pair: tuple[PartitionMatch, Answer]) -> tuple[Instant, Instant]:
+    """What answers are ordered by before all else."""
+    return pair[1].end, pair[1].first
 
 
 def _positions(answer: Answer) -> frozenset[Position]:

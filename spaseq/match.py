@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from spaseq.algebra.answers import Answer, TraceItem
 from spaseq.rdf.terms import Term
-from spaseq.sinks.rendering import render_answer
+from spaseq.sinks.rendering import answer_json
 
 if TYPE_CHECKING:
     import rdflib
@@ -78,7 +79,8 @@ class Match:
 
     def to_json(self) -> dict[str, Any]:
         """The object that the jsonl format writes."""
-        return render_answer(self.query, self.answer)
+        found: dict[str, Any] = json.loads(answer_json(self.query, self.answer))
+        return found
 
 
 def to_datetime(time_ms: int) -> datetime:

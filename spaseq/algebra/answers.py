@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from spaseq.rdf.events import Triple
 
@@ -14,9 +13,12 @@ AFTER_ALL = 2**31 - 1
 """k of the close of a window: after all instants of that time."""
 
 
-@dataclass(frozen=True, slots=True)
-class TraceItem:
-    """One event of a match. `stream` is the stream's IRI, `event` its graph's IRI or None."""
+class TraceItem(NamedTuple):
+    """One event of a match. `stream` is the stream's IRI, `event` its graph's IRI or None.
+
+    Their order is that of a trace (LANGUAGE section 3, Answers): what comes before `event` tells
+    the items of one answer apart.
+    """
 
     time: int
     k: int
@@ -25,8 +27,7 @@ class TraceItem:
     event: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """One answer, before it is written anywhere.
 
     `bindings` are the projected variables that are bound, in order of projection, as N-Triples

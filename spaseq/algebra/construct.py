@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 
 from spaseq.algebra.answers import Answer
@@ -55,7 +55,7 @@ def constructed(template: Template, query: str, answer: Answer) -> Answer | None
     graph = tuple(dict.fromkeys(t for t in triples if t is not None))
     if not graph:
         return None
-    return replace(answer, graph=graph, event=_event_iri(template.stream, key))
+    return answer._replace(graph=graph, event=_event_iri(template.stream, key))
 
 
 def _event_iri(stream: str | None, key: str) -> str:

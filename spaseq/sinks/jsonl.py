@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 from spaseq.algebra.answers import Answer
 from spaseq.sinks.base import Sink
-from spaseq.sinks.rendering import render_answer
-
-_ENCODED = json.JSONEncoder(ensure_ascii=False).encode
+from spaseq.sinks.rendering import answer_json
 
 
 class JsonLines(Sink):
-    """Answers of any number of queries, each line one JSON object (see `render_answer`)."""
+    """Answers of any number of queries, each line one JSON object (see `answer_json`)."""
 
     def write(self, query: str, answer: Answer) -> None:
-        self.out.write(_ENCODED(render_answer(query, answer)) + "\n")
+        self.out.write(answer_json(query, answer) + "\n")

@@ -1,7 +1,9 @@
-"""An answer as the JSON-ready value that the jsonl format writes."""
+"""An answer as the JSON object that the jsonl format writes."""
 
 from __future__ import annotations
 
+import json
+from functools import lru_cache
 from typing import Any
 
 from spaseq.algebra.answers import Answer, TraceItem
@@ -10,9 +12,14 @@ from spaseq.rdf.terms import Term, kind_of, split_literal
 from spaseq.rdf.times import format_time
 from spaseq.rdf.vocabulary import CDT_LIST
 
+_TERMS = 1 << 14
+"""So many terms' JSON texts are kept: values come again and again, in many answers."""
 
-def render_answer(query: str, answer: Answer) -> dict[str, Any]:
-    """Name of the query, start, end, bindings and trace of an answer.
+_encoded = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def answer_json(query: str, answer: Answer) -> str:
+    """Name of the query, start, end, bindings and trace of an answer, as one line of JSON.
 
     An answer of a CONSTRUCT query has no bindings but "event", the IRI of its graph, and "graph",
     an array of triples whose "subject", "predicate" and "object" are SPARQL 1.1 JSON terms.
@@ -20,24 +27,41 @@ def render_answer(query: str, answer: Answer) -> dict[str, Any]:
     Times are `xsd:dateTime` in UTC. A binding is a SPARQL 1.1 JSON term, or an array of them where
     the value is a `cdt:List` (an item is null where the list has null).
     """
-    return {
-        "query": query,
-        "start": format_time(answer.first[0]),
-        "end": format_time(answer.end[0]),
-        **_render_result(answer),
-        "trace": [_render_item(item) for item in answer.trace],
-    }
+    start, end = format_time(answer.first[0]), format_time(answer.end[0])
+    trace = ", ".join([_item_json(item) for item in answer.trace])
+    return (
+        f'{{"query": {_name_json(query)}, "start": "{start}", "end": "{end}", '
+        f'{_result_json(answer)}, "trace": [{trace}]}}'
+    )
 
 
-def _render_result(answer: Answer) -> dict[str, Any]:
+def _result_json(answer: Answer) -> str:
     if answer.graph is None:
-        return {"bindings": {name: render_term(text) for name, text in answer.bindings}}
+        bound = [f"{_name_json(name)}: {_term_json(text)}" for name, text in answer.bindings]
+        return f'"bindings": {{{", ".join(bound)}}}'
     places = ("subject", "predicate", "object")
     triples = [
         {place: Term(text).to_sparql_json() for place, text in zip(places, triple, strict=True)}
         for triple in answer.graph
     ]
-    return {"event": answer.event, "graph": triples}
+    return f'"event": {_encoded(answer.event)}, "graph": {_encoded(triples)}'
+
+
+def _item_json(item: TraceItem) -> str:
+    event = "null" if item.event is None else _encoded(item.event)
+    return (
+        f'{{"gpm": {_name_json(item.gpm)}, "stream": {_name_json(item.stream)}, '
+        f'"event": {event}, "time": "{format_time(item.time)}", "k": {item.k}}}'
+    )
+
+
+_name_json = lru_cache(_encoded)
+"""A name that stands in many answers."""
+
+
+@lru_cache(_TERMS)
+def _term_json(text: str) -> str:
+    return _encoded(render_term(text))
 
 
 def render_term(text: str) -> dict[str, str] | list[Any]:
@@ -52,13 +76,3 @@ def render_term(text: str) -> dict[str, str] | list[Any]:
 
 
 _LIST_END = f'"^^<{CDT_LIST}>'
-
-
-def _render_item(item: TraceItem) -> dict[str, Any]:
-    return {
-        "gpm": item.gpm,
-        "stream": item.stream,
-        "event": item.event,
-        "time": format_time(item.time),
-        "k": item.k,
-    }
