@@ -70,10 +70,11 @@ def comparables(answers: Sequence[Any]) -> list[tuple[object, ...]]:
 
 
 def _comparable(answer: Any) -> tuple[object, ...]:
+    if isinstance(answer, EngineAnswer):
+        made = answer.graph
+        return comparable(answer) if made is None else (answer.end[0], renamed(made))
     if isinstance(answer, tuple):  # an event of the oracle's
         return answer
-    if isinstance(answer, EngineAnswer) and answer.graph is not None:
-        return answer.end[0], renamed(answer.graph)
     return comparable(answer)
 
 
