@@ -19,7 +19,7 @@ Int64s: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
 Arrays: TypeAlias = tuple[npt.NDArray[Any], ...]
 
-_RUNS, _POOL, _SLOTS = 4096, 256, 16
+_RUNS, _POOL, _SLOTS = 4096, 4096, 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,8 @@ class RunState:
             if full == kernel.ARRIVED_FULL:
                 self._arrived = _arrived(2 * need)
             elif full == kernel.RUNS_FULL:
-                self._make_room_for_runs(need, int(rows.lowest[cursor[kernel.ROW]]))
+                row = int(cursor[kernel.ROW])
+                self._make_room_for_runs(need, len(rows) - row, int(rows.lowest[row]))
             elif full == kernel.POOL_FULL:
                 self.make_room_for_waits(need)
             elif full == kernel.FOUND_FULL:
@@ -123,18 +124,19 @@ class RunState:
         ended, origins = ends[:matches].T.copy()
         return Matched(found[:size].copy(), ended, origins), taken.view(np.bool_)
 
-    def _make_room_for_runs(self, need: int, lowest: int) -> None:
+    def _make_room_for_runs(self, need: int, rows: int, lowest: int) -> None:
+        """Room for runs that arrive now, and for as many as so many rows usually begin."""
         self._collect(lowest)
         used, size = int(self._cursor[kernel.USED]), len(self._runs[0])
         # `collect` goes through all runs and blocks: next time when half as many have been added.
-        enough = used + need + max((used + need + len(self._waits[0])) // 2, _RUNS)
+        enough = used + need + max((used + need + len(self._waits[0])) // 2, rows, _RUNS)
         if enough > size:
             self._runs = tuple(_resized(a, enough) for a in self._runs)
 
     def make_room_for_waits(self, need: int) -> None:
-        """Move the waits together, with room for half as many again and `need` more."""
+        """Move the waits together, with room for as many again and `need` more."""
         blocks, made, key, run = self._waits
-        room = 3 * (kernel.pool_size(blocks) + need + len(blocks)) // 2
+        room = 2 * (kernel.pool_size(blocks) + need + len(blocks)) + _POOL
         new_key, new_run = np.empty(room), np.empty(room, np.int32)
         self._cursor[kernel.TOP] = kernel.moved_together(blocks, key, run, new_key, new_run)
         self._waits = blocks, made, new_key, new_run

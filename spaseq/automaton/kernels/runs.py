@@ -113,8 +113,8 @@ def _sink(key: Floats, run: Int32s, place: int, count: int, at: int) -> None:
         below = 2 * at + 1
         if below >= count:
             break
-        if below + 1 < count and key[place + below + 1] < key[place + below]:
-            below += 1
+        other = below + (below + 1 < count)  # which of two is less, cannot be foreseen: no branch
+        below = other if key[place + other] < key[place + below] else below
         if key[place + below] >= own:
             break
         key[place + at], run[place + at] = key[place + below], run[place + below]
@@ -252,25 +252,30 @@ def _offer_in_turn(
     nodes: Int64s,
     register: Floats,
     arrived: Int32s,
+    arrived_row: Int32s,
+    arrived_edge: Int32s,
     arrivals: int,
 ) -> int:
-    """Offer one solution to the waits of a small block, or of one without thresholds."""
+    """Offer one solution to the waits of a small block, or of one without thresholds.
+
+    Which waits take it cannot be foreseen, so each is written down as one that does and as one that
+    stays, and counts as what it is.
+    """
     place, kept = natural(blocks[block, PLACE]), 0
-    stays, inclusive = edge[e, KIND] == ANY, edge[e, INCLUSIVE]
+    stays, inclusive = edge[e, KIND] == ANY, edge[e, INCLUSIVE] != 0
     first_test, end_test = edge[e, TESTS], edge[e + 1, TESTS]
     for i in range(place, place + blocks[block, COUNT]):
         threshold, waiting = key[i], natural(run[i])
-        if value > threshold or (inclusive and value == threshold):
-            if nodes[waiting, ORIGIN] < lowest or (gap >= 0 and now - nodes[waiting, TIME] > gap):
-                continue
-            if _passes(test, first_test, end_test, own, row, register, waiting):
-                arrived[arrivals] = waiting
-                arrivals += 1
-                if not stays:
-                    continue
-        if place + kept < i:
-            key[place + kept], run[place + kept] = threshold, waiting
-        kept += 1
+        alive = nodes[waiting, ORIGIN] >= lowest
+        if gap >= 0:
+            alive &= now - nodes[waiting, TIME] <= gap
+        takes = alive & ((value > threshold) | (inclusive & (value == threshold)))
+        if first_test < end_test:
+            takes = takes and _passes(test, first_test, end_test, own, row, register, waiting)
+        arrived[arrivals], arrived_row[arrivals], arrived_edge[arrivals] = waiting, row, e
+        arrivals += int(takes)
+        key[place + kept], run[place + kept] = threshold, waiting
+        kept += int(alive & (stays | (not takes)))
     blocks[block, COUNT] = kept
     return arrivals
 
@@ -293,6 +298,8 @@ def _offer_by_threshold(
     nodes: Int64s,
     register: Floats,
     arrived: Int32s,
+    arrived_row: Int32s,
+    arrived_edge: Int32s,
     arrivals: int,
     stack: Int32s,
 ) -> int:
@@ -320,7 +327,8 @@ def _offer_by_threshold(
                 ):
                     wasted += 1
                 elif _passes(test, first_test, end_test, own, row, register, waiting):
-                    arrived[arrivals] = waiting
+                    arrived[arrivals], arrived_row[arrivals] = waiting, row
+                    arrived_edge[arrivals] = e
                     arrivals += 1
         blocks[block, WASTED] += wasted
         if blocks[block, WASTED] > count:
@@ -339,7 +347,7 @@ def _offer_by_threshold(
         if nodes[waiting, ORIGIN] < lowest or (gap >= 0 and now - nodes[waiting, TIME] > gap):
             continue
         if _passes(test, first_test, end_test, own, row, register, waiting):
-            arrived[arrivals] = waiting
+            arrived[arrivals], arrived_row[arrivals], arrived_edge[arrivals] = waiting, row, e
             arrivals += 1
         else:
             back += 1
@@ -374,6 +382,7 @@ def _offer_several(
     register: Floats,
     arrived: Int32s,
     arrived_row: Int32s,
+    arrived_edge: Int32s,
     arrivals: int,
 ) -> int:
     """Offer the solutions of GPM `taken` among those of one instant, `first:end`, to the waits of
@@ -391,8 +400,8 @@ def _offer_several(
                 if (value > key[i] or (inclusive and value == key[i])) and _passes(
                     test, first_test, end_test, own, row, register, waiting
                 ):
-                    arrived[arrivals] = waiting
-                    arrived_row[arrivals] = row
+                    arrived[arrivals], arrived_row[arrivals] = waiting, row
+                    arrived_edge[arrivals] = e
                     arrivals += 1
                     takes = True
         if takes and not stays:
@@ -570,7 +579,6 @@ def advance(
                 for t in range(natural(takes[g]), takes[g + 1]):
                     e = natural(taking[t])
                     block = here * edges + e
-                    arrived_before = arrivals
                     if edge[e, KIND] == FIRST:
                         arrived[arrivals] = NONE
                         arrived_row[arrivals] = row
@@ -583,7 +591,7 @@ def advance(
                         arrivals = _offer_several(
                             block, blocks, key, run, edge, e, test, edge_gap[e], gpm, g, own,
                             row, end, now, floor, nodes, register,
-                            arrived, arrived_row, arrivals,
+                            arrived, arrived_row, arrived_edge, arrivals,
                         )  # fmt: skip
                     else:
                         value = _value(edge, e, own, row)
@@ -592,17 +600,15 @@ def advance(
                         if blocks[block, HEAPED]:
                             arrivals = _offer_by_threshold(
                                 block, blocks, key, run, edge, e, test, edge_gap[e], value, own,
-                                row, now, floor, nodes, register, arrived, arrivals, stack,
+                                row, now, floor, nodes, register,
+                                arrived, arrived_row, arrived_edge, arrivals, stack,
                             )  # fmt: skip
                         else:
                             arrivals = _offer_in_turn(
                                 block, blocks, key, run, edge, e, test, edge_gap[e], value, own,
-                                row, now, floor, nodes, register, arrived, arrivals,
+                                row, now, floor, nodes, register,
+                                arrived, arrived_row, arrived_edge, arrivals,
                             )  # fmt: skip
-                        for a in range(arrived_before, arrivals):
-                            arrived_row[a] = row
-                    for a in range(arrived_before, arrivals):
-                        arrived_edge[a] = e
 
             # --- negated steps
             for row in range(first, end if kills_any else first):
