@@ -22,6 +22,7 @@ from spaseq.algebra.late import EVENT
 from spaseq.automaton.after_match import AfterMatchFilter
 from spaseq.automaton.columns import sequencer
 from spaseq.automaton.evaluators.registers import Found
+from spaseq.automaton.event_rows import EventRows, batch_of
 from spaseq.automaton.machine import GpmColumns, LateColumns, Machine
 from spaseq.automaton.selection import Position, select
 from spaseq.automaton.sequencer import PartitionKey, PartitionMatch
@@ -40,6 +41,9 @@ __all__ = ["Matcher", "SequenceStage"]
 
 STATE_VERSION = 3
 """Version of what `SequenceStage.snapshot` writes."""
+
+_FEW = 64
+"""So many events that came one by one are sooner worked off without columns."""
 
 _Item: TypeAlias = tuple[int, Instant, PartitionMatch, Answer]
 """An answer with its place in the order, its end, and the match it is of."""
@@ -93,12 +97,20 @@ class SequenceStage:
         )
         self._sequencer = sequencer(self._machine)
         self._buffer: list[SolutionBatch] = []
+        self._events: list[EventRows] = []  # those that came one by one
         self._filters: dict[PartitionKey, AfterMatchFilter] = {}
+        self._as_found = (  # all of them, each by itself
+            (plan.strategy == "ALL" or selects(plan))
+            and plan.after_match.kind == "NO SKIP"
+            and not plan.distinct
+            and self._limit is None
+            and plan.template is None
+        )
         self._having = (
             compile_filter(plan.having, plan.expressions) if plan.having is not None else None
         )
-        self._terms = [
-            None if p.expr is None else compile_term(p.expr, plan.expressions)
+        self._projection = [
+            (p.name, None if p.expr is None else compile_term(p.expr, plan.expressions))
             for p in plan.projection
         ]
 
@@ -106,13 +118,31 @@ class SequenceStage:
         """From now on evaluate with this knowledge base; what has been found so far stays."""
         self._late.use(knowledge)
 
-    def push(self, rows: SolutionBatch) -> None:
+    def push(self, rows: SolutionBatch | EventRows) -> None:
         """Take rows into the reorder buffer."""
-        if len(rows):
+        if isinstance(rows, EventRows):
+            self._events.append(rows)
+        elif len(rows):
             self._buffer.append(rows)
 
     def advance(self, watermark: int) -> list[Answer]:
         """Answers that are certain once nothing at or before `watermark` (ms) follows."""
+        events = [e for e in self._events if e.time <= watermark]
+        if len(events) == len(self._events):
+            self._events.clear()
+        elif events:
+            self._events = [e for e in self._events if e.time > watermark]
+        if not self._buffer and len(events) <= _FEW:
+            return self._answers(self._sequencer.run_events(events, watermark))
+        if events:
+            self._buffer.append(self._columns_of(events))
+        return self._answers(self._sequencer.run(self._due(watermark), watermark))
+
+    def _columns_of(self, events: list[EventRows]) -> SolutionBatch:
+        taken = [row for event in events for row in event.taken()]
+        return batch_of(taken, [g.variables for g in self._plan.gpms], self._plan.columns)
+
+    def _due(self, watermark: int) -> SolutionBatch:
         due: list[SolutionBatch] = []
         later: list[SolutionBatch] = []
         for batch in self._buffer:
@@ -125,14 +155,14 @@ class SequenceStage:
                 due.append(batch.take(np.flatnonzero(mask)))
                 later.append(batch.take(np.flatnonzero(~mask)))
         self._buffer = later
-        rows = SolutionBatch.concat(due, self._plan.columns)
-        return self._answers(self._sequencer.run(rows, watermark))
+        return SolutionBatch.concat(due, self._plan.columns)
 
     def close(self) -> list[Answer]:
         """The remaining answers; all streams have ended."""
         answers = []
-        if self._buffer:
-            answers = self.advance(max(int(b.time.max()) for b in self._buffer))
+        if self._buffer or self._events:
+            times = [int(b.time.max()) for b in self._buffer] + [e.time for e in self._events]
+            answers = self.advance(max(times))
         return answers + self._answers(self._sequencer.close())
 
     @property
@@ -153,8 +183,13 @@ class SequenceStage:
 
     def _answers(self, matches: Iterator[PartitionMatch]) -> list[Answer]:
         """Order, HAVING, selection, after-match, projection: LANGUAGE sections 3 and 5."""
+        found = [*matches]
+        if not found:
+            return []
         plan = self._plan
-        items = self._ordered(matches)
+        items = self._ordered(found)
+        if self._as_found:
+            return [item[3] for item in items]
         if plan.strategy != "ALL" and not selects(plan):
             items = self._selected(items)
         if plan.after_match.kind != "NO SKIP":
@@ -169,8 +204,11 @@ class SequenceStage:
             return [event for event in events if event is not None]
         return answers
 
-    def _ordered(self, matches: Iterator[PartitionMatch]) -> list[_Item]:
+    def _ordered(self, matches: list[PartitionMatch]) -> list[_Item]:
         """The answers of some matches in the order of answers, each once."""
+        if len(matches) == 1:
+            answer = self._answer(matches[0].found)
+            return [] if answer is None else [(0, answer.end, matches[0], answer)]
         found = [(match, self._answer(match.found)) for match in matches]
         pairs = [(match, answer) for match, answer in found if answer is not None]
         pairs.sort(key=_span)
@@ -189,24 +227,26 @@ class SequenceStage:
         names, streams = self._machine.names, plan.streams
         events = {TraceItem(r[1], r[2], names[g], streams[r[0]], r[3]) for g, r in found.trace}
         trace = tuple(sorted(events))
-        env = MatchEnv(found, trace)
+        bindings = self._projected(MatchEnv(found, trace))
+        if bindings is None:
+            return None
+        end = found.last if found.close is None else (found.close, AFTER_ALL)
+        singles = tuple(sorted(found.singles.items()))
+        lists = found.lists and tuple(sorted((v, xs) for v, xs in found.lists.items() if xs))
+        return Answer(found.first, end, trace, tuple(bindings), singles, lists or ())
+
+    def _projected(self, env: MatchEnv) -> list[tuple[str, str]] | None:
+        """The values of what SELECT names; None if HAVING is against the match."""
         if self._having is not None and not self._having(env):
             return None
         bindings = []
-        for projection, term in zip(plan.projection, self._terms, strict=True):
-            value = env.value(projection.name) if term is None else term(env)
+        for name, term in self._projection:
+            value = env.value(name) if term is None else term(env)
             if value is not None:
-                bindings.append((projection.name, value))
-                env.extra[projection.name] = value
-        end = found.last if found.close is None else (found.close, AFTER_ALL)
-        return Answer(
-            found.first,
-            end,
-            trace,
-            tuple(bindings),
-            tuple(sorted(found.singles.items())),
-            tuple(sorted((v, xs) for v, xs in found.lists.items() if xs)),
-        )
+                bindings.append((name, value))
+                if term is not None:
+                    env.extra[name] = value
+        return bindings
 
     def _selected(self, items: list[_Item]) -> list[_Item]:
         kept: list[_Item] = []
@@ -250,6 +290,9 @@ class SequenceStage:
         """The stage's state; `restore` on a stage of the same plan takes it up again."""
         out = io.BytesIO()
         pickler = _StatePickler(out, self._machine)
+        if self._events:
+            self._buffer.append(self._columns_of(self._events))
+            self._events.clear()
         buffer = [rows.compact() for rows in self._buffer]
         state = (self._sequencer.state(), buffer, self._filters, self._withheld)
         pickler.dump((STATE_VERSION, self._plan.fingerprint, state))

@@ -20,7 +20,7 @@ from spaseq.kb.sources import KbInput
 from spaseq.match import Match, to_ms
 from spaseq.plan.predicates import stream_predicates
 from spaseq.rdf.blocks import OnBad, warn
-from spaseq.rdf.events import triples_of
+from spaseq.rdf.events import Triple, triples_of
 from spaseq.rdf.instants import InstantCounter
 from spaseq.runtime.binding import check_kbs, stream_names
 
@@ -91,7 +91,9 @@ class Engine:
         self._texts: dict[str, TextEvents] = {}
         self._stage = SequenceStage(self._plan, limit_per_event, knowledge, on_bad)
         self._now: int | None = None  # time of the latest event
-        self._done: int | None = None  # nothing at or before it follows
+        self._done = self._floor = -(
+            2**63
+        )  # nothing at or before `_done`, or below `_floor`, follows
         self._closed = False
 
     @property
@@ -105,7 +107,11 @@ class Engine:
         Raises:
             UsageError: an unknown stream, a time that goes back, or an engine that is closed.
         """
-        return self.push_many([(stream, Event(graph, time))])
+        self._check_open()
+        iri = self._iri(stream)
+        now = self._checked(to_ms(time))
+        self._push_one(iri, now, None, triples_of(graph))
+        return self._matches(now - 1)
 
     def push_many(self, batch: Iterable[tuple[str, Event]]) -> list[Match]:
         """Take (stream, event) pairs in order of time; their answers, in order."""
@@ -125,10 +131,12 @@ class Engine:
     def _push_each(self, iri: str, events: list[tuple[int, str | None, Any]]) -> None:
         graphs = [triples_of(graph) for _, _, graph in events]
         for (time, name, _), triples in zip(events, graphs, strict=True):
-            k = self._counters[iri].next(time)
-            rows = self._events.match(iri, time, k, name, triples)
-            if rows is not None:
-                self._stage.push(rows)
+            self._push_one(iri, time, name, triples)
+
+    def _push_one(self, iri: str, time: int, name: str | None, triples: list[Triple]) -> None:
+        rows = self._events.match(iri, time, self._counters[iri].next(time), name, triples)
+        if rows is not None:
+            self._stage.push(rows)
 
     def _reader(self, iri: str) -> TextEvents:
         if iri not in self._texts:
@@ -150,9 +158,10 @@ class Engine:
         return [Match.of(self._plan.name, a) for a in self._stage.close()]
 
     def _matches(self, watermark: int) -> list[Match]:
-        if self._done is not None and watermark <= self._done:
+        if watermark <= self._done:
             return []
         self._done = watermark
+        self._floor = max(self._floor, watermark + 1)
         return [Match.of(self._plan.name, a) for a in self._stage.advance(watermark)]
 
     def _iri(self, stream: str) -> str:
@@ -163,13 +172,9 @@ class Engine:
         return iri
 
     def _checked(self, time: int) -> int:
-        floor = max(
-            (self._now if self._now is not None else time),
-            (self._done + 1 if self._done is not None else time),
-        )
-        if time < floor:
-            raise UsageError(f"time {time} ms goes back: the engine stands at {floor} ms")
-        self._now = time
+        if time < self._floor:
+            raise UsageError(f"time {time} ms goes back: the engine stands at {self._floor} ms")
+        self._now = self._floor = time
         return time
 
     def _check_open(self) -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from spaseq.algebra.answers import Answer, TraceItem
@@ -30,7 +31,7 @@ class TracedEvent:
     k: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Match:
     """One answer of a query.
 
@@ -42,9 +43,6 @@ class Match:
 
     query: str
     bindings: Mapping[str, Term]
-    trace: tuple[TracedEvent, ...]
-    start: datetime
-    end: datetime
     answer: Answer
 
     @classmethod
@@ -53,11 +51,23 @@ class Match:
         return cls(
             query,
             {name: Term(text) for name, text in answer.bindings},
-            tuple(_traced(item) for item in answer.trace),
-            to_datetime(answer.first[0]),
-            to_datetime(answer.end[0]),
             answer,
         )
+
+    @cached_property
+    def trace(self) -> tuple[TracedEvent, ...]:
+        """The events that it is made of, in order."""
+        return tuple(_traced(item) for item in self.answer.trace)
+
+    @cached_property
+    def start(self) -> datetime:
+        """The time of the first event."""
+        return to_datetime(self.answer.first[0])
+
+    @cached_property
+    def end(self) -> datetime:
+        """The time of the last event, or the close of the window."""
+        return to_datetime(self.answer.end[0])
 
     @property
     def event(self) -> str | None:

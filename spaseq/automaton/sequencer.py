@@ -16,6 +16,7 @@ import numpy as np
 
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.evaluators import Found, PartitionEvaluator, partitions
+from spaseq.automaton.event_rows import EventRows
 from spaseq.automaton.machine import GpmColumns, Machine
 from spaseq.automaton.runs import Row
 from spaseq.rdf.batches import BARE, SolutionBatch
@@ -48,7 +49,23 @@ def entries_of(
         yield time[i], k[i], stream[i], numbers[i], tuple([c[i] for c in keys]), taken
 
 
-@dataclass(frozen=True, slots=True)
+def entries_of_events(
+    events: Iterable[EventRows], gpms: Sequence[GpmColumns], partition: Sequence[str]
+) -> list[Entry]:
+    """The same of events that came one by one."""
+    found: list[Entry] = []
+    for event in sorted(events, key=lambda e: (e.time, e.k, e.stream)):
+        for gpm, row in event.taken():
+            if gpm == BARE:
+                found.append((event.time, event.k, event.stream, BARE, (), None))
+                continue
+            variables, values = gpms[gpm].variables, row[4]
+            key = tuple([values[variables.index(v)] for v in partition])
+            found.append((event.time, event.k, event.stream, gpm, key, row))
+    return found
+
+
+@dataclass(slots=True)
 class PartitionMatch:
     """A match and the partition it was found in."""
 
@@ -74,6 +91,14 @@ class Sequencer:
         Afterwards nothing at or before the watermark may follow.
         """
         entries = entries_of(rows, self._machine.gpms, self._machine.partition)
+        yield from self._run(entries, watermark)
+
+    def run_events(self, events: Sequence[EventRows], watermark: int) -> Iterator[PartitionMatch]:
+        """The same for a few events that came one by one."""
+        entries = entries_of_events(events, self._machine.gpms, self._machine.partition)
+        yield from self._run(entries, watermark)
+
+    def _run(self, entries: Iterable[Entry], watermark: int) -> Iterator[PartitionMatch]:
         for time, group in groupby(entries, key=lambda e: e[0]):
             yield from self._closed(time - 1)
             for k, instant in groupby(group, key=lambda e: e[1]):

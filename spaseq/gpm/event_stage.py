@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-import numpy as np
-
-from spaseq.expr.doubles import double_of
-from spaseq.gpm.single import EventPattern, Solution
+from spaseq.automaton.event_rows import EventRows
+from spaseq.automaton.runs import Values
+from spaseq.expr.compile import Options
+from spaseq.gpm.single import EventGraph, EventPattern, Solution
 from spaseq.gpm.stage import Matcher
-from spaseq.plan.nodes import QueryPlan
+from spaseq.plan.nodes import GpmPlan, QueryPlan
 from spaseq.rdf.batches import BARE, SolutionBatch
-from spaseq.rdf.columns import UNBOUND, NumberColumn, TermColumn, texts_array
 from spaseq.rdf.events import Triple, batch_of_event
-from spaseq.rdf.kinds import OTHER
 from spaseq.rdf.terms import scoped_blank
+
+
+@dataclass(frozen=True, slots=True)
+class _EventGpm:
+    """A GPM on events by themselves; `is_decided` if its triple patterns are all there is to it."""
+
+    number: int
+    pattern: EventPattern
+    is_decided: bool
+    private: frozenset[str]
+
+
+def _event_gpm(number: int, gpm: GpmPlan, options: Options) -> _EventGpm:
+    pattern = EventPattern(gpm.late.core if gpm.late else gpm.pattern, options)
+    return _EventGpm(number, pattern, pattern.is_whole and gpm.late is None, gpm.private)
 
 
 class EventMatcher:
@@ -27,16 +41,18 @@ class EventMatcher:
     def __init__(self, plan: QueryPlan, matcher: Matcher) -> None:
         self._plan, self._matcher = plan, matcher
         self._streams = {iri: i for i, iri in enumerate(plan.streams)}
-        self._patterns = [
-            EventPattern(g.late.core if g.late else g.pattern, plan.expressions) for g in plan.gpms
-        ]
+        self._gpms: list[list[_EventGpm]] = [[] for _ in plan.streams]
+        for number, gpm in enumerate(plan.gpms):
+            own = _event_gpm(number, gpm, plan.expressions)
+            for stream in gpm.streams:
+                self._gpms[stream].append(own)
         partition = set(plan.partition)
         spread = any(not partition <= g.certain for g in plan.gpms)
         self._by_partition = spread or bool(plan.needs_instants and partition)
 
     def match(
         self, iri: str, time: int, k: int, name: str | None, triples: Sequence[Triple]
-    ) -> SolutionBatch | None:
+    ) -> EventRows | SolutionBatch | None:
         """The solutions on an event of a stream, given by its instant, its graph's IRI and triples.
 
         None if there are none, and stage 2 does not need to know of the event.
@@ -47,50 +63,38 @@ class EventMatcher:
             found = self._matcher.match(batch_of_event(iri, time, k, name, triples))
             return found if len(found) else None
         if not rows and self._plan.needs_instants:
-            rows.append((BARE, {}))
-        return self._batch(stream, time, k, name, rows) if rows else None
+            return EventRows(stream, time, k, name, [(BARE, ())])
+        return EventRows(stream, time, k, name, self._values(rows, iri, time, k)) if rows else None
 
     def _rows(self, stream: int, triples: Sequence[Triple]) -> list[tuple[int, Solution]] | None:
         """(GPM, solution) pairs; None if they cannot be known here."""
-        graph = list(dict.fromkeys(triples))
+        graph = EventGraph(triples)
         rows: list[tuple[int, Solution]] = []
-        for number, (gpm, pattern) in enumerate(zip(self._plan.gpms, self._patterns, strict=True)):
-            if stream in gpm.streams:
-                found = pattern.solutions(graph)
-                if found and (gpm.late is not None or not pattern.is_whole):
+        for gpm in self._gpms[stream]:
+            found = gpm.pattern.solutions(graph)
+            if found:
+                if not gpm.is_decided:
                     return None
-                rows += [(number, solution) for solution in _without(found, gpm.private)]
+                rows += [(gpm.number, solution) for solution in _without(found, gpm.private)]
         return rows
 
-    def _batch(
-        self, stream: int, time: int, k: int, name: str | None, rows: list[tuple[int, Solution]]
-    ) -> SolutionBatch:
-        columns, size = self._plan.columns, len(rows)
-        codes: dict[str, int] = {}
-        values, numbers = {}, {}
-        for v in columns.variables:
-            texts = [solution.get(v) for _, solution in rows]
-            values[v] = [UNBOUND if t is None else codes.setdefault(t, len(codes)) for t in texts]
-            if v in columns.numbers:
-                doubles = [(np.nan, OTHER) if t is None else double_of(t) for t in texts]
-                value, kind = zip(*doubles, strict=True)
-                numbers[v] = NumberColumn(np.array(value), np.array(kind, np.int8))
-        scope = self._plan.streams[stream], time, k
-        terms = texts_array([scoped_blank(*scope, t[2:]) if t[0] == "_" else t for t in codes])
-        return SolutionBatch(
-            np.full(size, stream, np.int32),
-            np.full(size, time, np.int64),
-            np.full(size, k, np.int32),
-            np.array([gpm for gpm, _ in rows], np.int32),
-            texts_array([name] * size),
-            {v: TermColumn(np.array(c, np.int32), terms) for v, c in values.items()},
-            numbers,
-        )
+    def _values(
+        self, rows: list[tuple[int, Solution]], iri: str, time: int, k: int
+    ) -> list[tuple[int, Values]]:
+        """The solutions by their GPMs' variables, blank nodes with the labels they have outside."""
+        found = []
+        for gpm, solution in rows:
+            texts = map(solution.get, self._plan.gpms[gpm].variables)
+            values = [
+                scoped_blank(iri, time, k, t[2:]) if t is not None and t[0] == "_" else t
+                for t in texts
+            ]
+            found.append((gpm, tuple(values)))
+        return found
 
 
-def _without(found: Iterable[Solution], private: frozenset[str]) -> Iterable[Solution]:
+def _without(rows: Sequence[Solution], private: frozenset[str]) -> Sequence[Solution]:
     """Solutions without the values of private variables, but if there are several."""
-    rows = list(found)
-    if len(rows) > 1:
+    if len(rows) > 1 or not private:
         return rows
     return [{v: text for v, text in row.items() if v not in private} for row in rows]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from spaseq.algebra.nodes import Pattern, PatternTerm, TriplePattern, is_reserved
+from spaseq.algebra.nodes import Pattern, TriplePattern, is_reserved
 from spaseq.algebra.scope import triple_variables
 from spaseq.expr.compile import Options, compile_filter, is_volatile
 from spaseq.expr.env import DictEnv, Env
@@ -22,14 +22,63 @@ Solution = dict[str, str]
 """N-Triples texts by variable, blank nodes of the pattern among them."""
 
 
+class EventGraph:
+    """The triples of one event, each once, and by predicate: (subject, object) pairs."""
+
+    __slots__ = ("by_predicate", "triples")
+
+    def __init__(self, triples: Iterable[Triple]) -> None:
+        self.triples = dict.fromkeys(triples)
+        self.by_predicate: dict[str, list[tuple[str, str]]] = {}
+        for s, p, o in self.triples:
+            pairs = self.by_predicate.get(p)
+            if pairs is None:
+                self.by_predicate[p] = [(s, o)]
+            else:
+                pairs.append((s, o))
+
+
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One triple pattern, and the conditions that can be tested after it."""
+    """One triple pattern, and the conditions that can be tested after it.
 
-    subject: PatternTerm
-    predicate: PatternTerm
-    object: PatternTerm
+    Of each place a constant or a variable, the other is None.
+    """
+
+    constants: tuple[str | None, str | None, str | None]
+    variables: tuple[str | None, str | None, str | None]
     tests: tuple[Callable[[Env], bool], ...]
+
+    @classmethod
+    def of(cls, triple: TriplePattern, tests: Iterable[Callable[[Env], bool]]) -> _Step:
+        s, p, o = ((t, None) if isinstance(t, str) else (None, t.name) for t in triple.terms)
+        return cls((s[0], p[0], o[0]), (s[1], p[1], o[1]), tuple(tests))
+
+    def extended(self, solutions: Iterable[Solution], graph: EventGraph) -> list[Solution]:
+        """The solutions joined with those of the triple pattern, and tested."""
+        subject, predicate, object_ = self.constants
+        s_name, p_name, o_name = self.variables
+        if predicate is None:
+            candidates: Iterable[Triple] = graph.triples
+        else:
+            pairs = graph.by_predicate.get(predicate)
+            if pairs is None:
+                return []
+            candidates = [(s, predicate, o) for s, o in pairs]
+        found = []
+        for s, p, o in candidates:
+            if (object_ is not None and o != object_) or (subject is not None and s != subject):
+                continue
+            for solution in solutions:
+                further = solution.copy()
+                if (
+                    (o_name is None or further.setdefault(o_name, o) == o)
+                    and (s_name is None or further.setdefault(s_name, s) == s)
+                    and (p_name is None or further.setdefault(p_name, p) == p)
+                    and all(test(DictEnv(further)) for test in self.tests)
+                ):
+                    found.append(further)
+        return found
 
 
 class EventPattern:
@@ -46,11 +95,11 @@ class EventPattern:
         self.is_whole = not parts.operands and len(conditions) == len(parts.conditions)
         self._steps = tuple(_steps(parts.triples, conditions, options))
 
-    def solutions(self, triples: Sequence[Triple]) -> Iterable[Solution]:
-        """The solutions on the graph of these triples, each of which is there once."""
+    def solutions(self, graph: EventGraph) -> Sequence[Solution]:
+        """The solutions on an event."""
         found: list[Solution] = [{}]
         for step in self._steps:
-            found = _extended(found, step, triples)
+            found = step.extended(found, graph)
             if not found:
                 return found
         return _distinct(found) if len(found) > 1 else found
@@ -72,44 +121,17 @@ def _steps(
         known |= triple_variables(triple)
         due = [c for c in waiting if c.variables <= known]
         waiting = [c for c in waiting if c not in due]
-        tests = tuple(compile_filter(c.expr, options) for c in due)
-        yield _Step(triple.subject, triple.predicate, triple.object, tests)
+        yield _Step.of(triple, (compile_filter(c.expr, options) for c in due))
 
 
 def _open_places(triple: TriplePattern, known: frozenset[str]) -> int:
     return sum(isinstance(term, ast.Var) and term.name not in known for term in triple.terms)
 
 
-def _extended(solutions: list[Solution], step: _Step, triples: Sequence[Triple]) -> list[Solution]:
-    """The solutions joined with those of one more triple pattern, and tested."""
-    found = []
-    predicate = step.predicate
-    if isinstance(predicate, str):
-        triples = [t for t in triples if t[1] == predicate]
-    for solution in solutions:
-        for s, p, o in triples:
-            further = solution.copy()
-            if (
-                _fits(further, step.object, o)
-                and _fits(further, step.subject, s)
-                and (isinstance(predicate, str) or _fits(further, predicate, p))
-                and all(test(DictEnv(further)) for test in step.tests)
-            ):
-                found.append(further)
-    return found
-
-
-def _fits(solution: Solution, term: PatternTerm, text: str) -> bool:
-    """Whether a place of a triple pattern takes a term, which a variable is bound to then."""
-    if isinstance(term, str):
-        return term == text
-    return solution.setdefault(term.name, text) == text
-
-
-def _distinct(solutions: Iterable[Solution]) -> Iterable[Solution]:
+def _distinct(solutions: Iterable[Solution]) -> Sequence[Solution]:
     """The solutions that differ in more than the pattern's own blank nodes: matches are a set."""
     visible = {
         tuple((v, t) for v, t in solution.items() if not is_reserved(v)): solution
         for solution in solutions
     }
-    return visible.values()
+    return list(visible.values())

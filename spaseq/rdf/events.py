@@ -13,6 +13,7 @@ from spaseq.errors import InputError
 from spaseq.rdf.batches import EventBatch, Int32s, Int64s
 from spaseq.rdf.instants import InstantCounter
 from spaseq.rdf.nquads import syntax_reason
+from spaseq.rdf.plain_triples import plain_triples
 from spaseq.rdf.term_tables import ListedTerms
 from spaseq.rdf.terms import from_pyoxigraph, from_rdflib
 
@@ -80,6 +81,8 @@ def triples_of(graph: GraphLike) -> list[Triple]:
     Labels that a library made up at random become canonical ones (RDFC-1.0), so that equal graphs
     give equal answers. InputError for what is not RDF.
     """
+    if isinstance(graph, str) and (plain := plain_triples(graph)) is not None:
+        return plain
     try:
         return _triples(graph)
     except (SyntaxError, ValueError) as error:

@@ -241,3 +241,17 @@ def test_what_is_not_compiled(sequence: str, gpms: dict[str, str], reason: str) 
     text = query(sequence, {**used(sequence), **gpms})
     with pytest.raises(Exception, match=reason):
         compile_query(text, evaluator="compiled-registers")
+
+
+@pytest.mark.parametrize("sequence", ["A; N", "A: N", "A; B; L"])
+def test_texts_that_are_compared_with_texts(sequence: str) -> None:
+    """A run whose value is no number is there still when something comes that it compares with."""
+    compiled, python = plans(query(sequence, used(sequence), "40 SECONDS"))
+    random, names = Random(5), sorted(used(sequence))
+    events = stream(names, 60, 1, 3)
+    for i in range(60, 200):
+        name, value = random.choice(names), random.choice(['"a"', '"b"', integer(50)])
+        events.append(Event(1000 * (i + 1), 0, 0, {name: solutions(random, name, value, 1)}))
+    expected = run(python, events)[0]
+    assert run(compiled, events)[0] == expected
+    assert in_pieces(compiled, events, 1) == expected

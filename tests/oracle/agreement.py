@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 from spaseq.algebra.answers import Answer as EngineAnswer
+from spaseq.automaton.event_rows import EventRows
 from spaseq.errors import QueryError
 from spaseq.kb.load import load_kb
 from spaseq.lang import ast
@@ -22,7 +23,14 @@ from tests.oracle.oracle import evaluate
 from tests.oracle.report import disagreement, events_table
 from tests.oracle.strategies import Case
 
-ARRIVALS = ("several-pieces", "several-watermarks", "restart", "limit", "answers-withheld")
+ARRIVALS = (
+    "several-pieces",
+    "one-by-one",
+    "several-watermarks",
+    "restart",
+    "limit",
+    "answers-withheld",
+)
 """What of the arrival, and of limits, a run exercises."""
 
 
@@ -112,6 +120,8 @@ class _Comparison:
         pieces = solved(chosen, self.case.streams, self.case.kb, random)
         if len(pieces) > len(whole):
             self.extra.add("several-pieces")
+        if any(isinstance(piece.solutions, EventRows) for piece in pieces):
+            self.extra.add("one-by-one")
         for name, plan in self.plans.items():
             # Solutions do not depend on the evaluator.
             wrong = self._wrong(plan, whole, Arrival()) or self._wrong(

@@ -10,9 +10,11 @@ from typing import get_args
 from rdflib import Graph
 
 from spaseq.algebra.answers import Answer
+from spaseq.automaton.event_rows import EventRows
 from spaseq.compile import check_query
 from spaseq.engine import Matcher, SequenceStage
 from spaseq.errors import QueryError, UsageError
+from spaseq.gpm.event_stage import EventMatcher
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import load_kb
 from spaseq.lang import ast
@@ -51,10 +53,10 @@ def parsed(query: str) -> tuple[ast.Query, dict[str, QueryPlan]]:
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """The solutions on consecutive events of one stream."""
+    """The solutions on consecutive events of one stream, or those on one event by itself."""
 
     earliest: int  # ms
-    solutions: SolutionBatch
+    solutions: SolutionBatch | EventRows
 
 
 def solved(
@@ -62,17 +64,25 @@ def solved(
 ) -> list[Piece]:
     """The solutions on all events, each stream in as many pieces as chance has it (None: in one).
 
-    A cut may fall between events of equal time.
+    A cut may fall between events of equal time. Pieces of one event are matched by themselves.
     """
     matcher = Matcher(plan, load_kb(list((kb or {}).items())))
+    single = EventMatcher(plan, matcher)
     pieces = []
     for stream, events in streams.items():
         counter = InstantCounter()
         rows = [(t, iri, [(nt(s), nt(p), nt(o)) for s, p, o in ts]) for t, iri, ts in events]
         while rows:
-            size = len(rows) if random is None else random.randint(1, len(rows))
-            batch = batch_from_events(stream, rows[:size], counter)
-            pieces.append(Piece(rows[0][0], matcher.match(batch)))
+            size = (
+                len(rows) if random is None else random.choice([1, 1, random.randint(1, len(rows))])
+            )
+            if random is not None and size == 1:
+                time, iri, triples = rows[0]
+                found = single.match(stream, time, counter.next(time), iri, triples)
+                pieces += [] if found is None else [Piece(time, found)]
+            else:
+                batch = batch_from_events(stream, rows[:size], counter)
+                pieces.append(Piece(rows[0][0], matcher.match(batch)))
             rows = rows[size:]
     return pieces
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import product
 
-import numpy as np
-import numpy.typing as npt
-
 from spaseq.automaton.columns.tests import Test
 from spaseq.rdf.kinds import DOUBLE, EXACT, FLOAT, MOMENT, OTHER, SHORT
 
@@ -43,17 +40,20 @@ class Seen:
         """Those that are compared."""
         return tuple(self._kinds)
 
-    def add(self, kinds: Mapping[str, npt.NDArray[np.int8]]) -> bool:
+    def add(self, kinds: Mapping[str, set[int]]) -> bool:
         """Take note of the kinds of bound terms; whether float64 still decides all comparisons."""
         news = False
-        for variable, seen in self._kinds.items():
-            found = set(np.flatnonzero(np.bincount(kinds[variable], minlength=1)).tolist())
+        for variable, found in kinds.items():
+            seen = self._kinds[variable]
             news |= not found <= seen
             seen |= found
         return not news or all(map(self._decided, self._compared))
 
     def _decided(self, test: Test) -> bool:
-        pairs = product(self._kinds[test.own], self._kinds[test.earlier])
+        own, earlier = self._kinds[test.own], self._kinds[test.earlier]
+        if OTHER in earlier and test.operator not in ("=", "!="):
+            return False  # a run that has no number to exceed waits no more, and would be lost
+        pairs = product(own, earlier)
         return all(decides(test.operator, one, other) for one, other in pairs)
 
     def state(self) -> object:

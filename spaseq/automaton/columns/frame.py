@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
@@ -11,15 +11,19 @@ import numpy as np
 import numpy.typing as npt
 
 from spaseq.automaton.columns.slots import Interner, Key
+from spaseq.automaton.event_rows import EventRows, Taken
 from spaseq.automaton.kernels.measures import positions
+from spaseq.automaton.machine import GpmColumns
 from spaseq.automaton.window import Counted, Window
 from spaseq.rdf.batches import SolutionBatch
 
 Int32s: TypeAlias = npt.NDArray[np.int32]
 Int64s: TypeAlias = npt.NDArray[np.int64]
 
+_NONE = np.empty(0, np.int64)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class Rows:
     """n solutions in the order of instants, those of one instant and slot together.
 
@@ -57,6 +61,8 @@ class Frame:
         "_key",
         "_number",
         "_partition",
+        "_places",
+        "_row",
         "_window",
         "keys",
         "partitions",
@@ -64,15 +70,25 @@ class Frame:
     )
 
     def __init__(
-        self, partition: tuple[str, ...], key: tuple[str, ...], window: Window, strict: bool
+        self,
+        gpms: Sequence[GpmColumns],
+        partition: tuple[str, ...],
+        key: tuple[str, ...],
+        window: Window,
+        strict: bool,
     ) -> None:
         assert key[: len(partition)] == partition
+        self._places = [_places(gpm.variables, key) for gpm in gpms]  # where a row has its key
+        self._places.append(_places((), key))  # of BARE
         self._partition, self._key, self._window = partition, key, window
         self._counts = strict or isinstance(window, Counted)
         self.keys = Interner()
         self.partitions = self.keys if key == partition else Interner()
         self.passed = np.zeros((16, 2), np.int64)  # by partition: instants, events
         self._number = 0
+        small, large = np.zeros((3, 1), np.int32), np.zeros((2, 1), np.int64)
+        columns = small[0], small[1], large[0], small[2], large[0], large[1]
+        self._row = Rows(*columns, _NONE)  # of a solution that comes by itself
 
     def rows(self, solutions: SolutionBatch) -> tuple[SolutionBatch, Rows]:
         """The solutions in order, and what a kernel is given of them."""
@@ -86,9 +102,54 @@ class Frame:
             kept = _distinct(solutions)
             if kept is not None:
                 solutions, slot, part = solutions.take(kept), slot[kept], part[kept]
-        rows = self._measured(solutions, slot, part)
-        self._number += len(solutions)
-        return solutions, rows
+        return solutions, self._measured(
+            solutions.stream, solutions.time, solutions.k, solutions.gpm, slot, part
+        )
+
+    def rows_of(self, events: Sequence[EventRows]) -> tuple[list[Taken], Rows]:
+        """The same for the solutions on a few events."""
+        taken = events[0].taken() if len(events) == 1 else [r for e in events for r in e.taken()]
+        if len(taken) == 1:
+            return taken, self._row_of(taken[0])
+        taken = [*dict.fromkeys(taken)]
+        slots, parts = zip(*map(self._slot_of, taken), strict=True)
+        order = sorted(
+            range(len(taken)),
+            key=lambda i: (*taken[i][1][1:3], parts[i], slots[i], taken[i][1][0], taken[i][0]),
+        )
+        taken = [taken[i] for i in order]
+        place = np.array([row[:3] for _, row in taken], np.int64)
+        return taken, self._measured(
+            place[:, 0].astype(np.int32),
+            place[:, 1].copy(),
+            place[:, 2].astype(np.int32),
+            np.array([gpm for gpm, _ in taken], np.int32),
+            np.array(slots, np.int32)[order],
+            np.array(parts, np.int32)[order],
+        )
+
+    def _row_of(self, taken: Taken) -> Rows:
+        """What a kernel is given of one solution."""
+        gpm, (stream, time, k, _, _) = taken
+        slot, part = self._slot_of(taken)
+        if self._counts:
+            small = np.array([[stream], [k], [gpm], [slot], [part]], np.int32)
+            return self._measured(small[0], np.array([time], np.int64), *small[1:])
+        row, self._number = self._row, self._number + 1
+        row.slot[0], row.gpm[0], row.time[0], row.k[0] = slot, gpm, time, k
+        row.lowest[0] = self._window.earliest(time)
+        row.number = self._number - 1
+        return row
+
+    def _slot_of(self, taken: Taken) -> tuple[int, int]:
+        """The slot of a solution, and its partition if events or instants are counted."""
+        gpm, row = taken
+        values = row[4]
+        key = tuple([None if c < 0 else values[c] for c in self._places[gpm]])
+        slot = self.keys.number(key)
+        if not self._counts or self.partitions is self.keys:
+            return slot, slot
+        return slot, self.partitions.number(self.partition_of(key))
 
     def _slots(self, solutions: SolutionBatch) -> tuple[Int32s, Int32s]:
         columns = [solutions.values[v] for v in self._key]
@@ -98,19 +159,21 @@ class Frame:
         own = self.partitions.numbers(columns[: len(self._partition)], len(solutions))
         return slot, own.astype(np.int32)
 
-    def _measured(self, solutions: SolutionBatch, slot: Int32s, part: Int32s) -> Rows:
-        time, k = solutions.time, solutions.k
-        start, reach, ordinal = time, time, np.empty(0, np.int64)
+    def _measured(
+        self, stream: Int32s, time: Int64s, k: Int32s, gpm: Int32s, slot: Int32s, part: Int32s
+    ) -> Rows:
+        number = self._number
+        self._number += len(time)
+        start, reach, ordinal = time, time, _NONE
         if self._counts:
             self._grow(self.partitions.bound)
             ordinal, before, after = (np.empty(len(time), np.int64) for _ in range(3))
-            stream = solutions.stream
             seen = np.empty(stream.max(initial=-1) + 1, np.int64)
             positions(part, time, k, stream, seen, self.passed, ordinal, before, after)
             if isinstance(self._window, Counted):
                 start, reach = before, after
         lowest = self._window.earliest(reach)
-        return Rows(slot, solutions.gpm, time, k, start, lowest, ordinal, self._number)
+        return Rows(slot, gpm, time, k, start, lowest, ordinal, number)
 
     def _grow(self, size: int) -> None:
         if size > len(self.passed):
@@ -148,6 +211,10 @@ class Frame:
         self.keys.take_up(keys)
         if other is not None:
             self.partitions.take_up(other)
+
+
+def _places(variables: Sequence[str], key: tuple[str, ...]) -> tuple[int, ...]:
+    return tuple([variables.index(v) if v in variables else -1 for v in key])
 
 
 def _writable(rows: SolutionBatch) -> SolutionBatch:

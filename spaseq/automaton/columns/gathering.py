@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -11,15 +11,15 @@ import numpy.typing as npt
 
 from spaseq.automaton.columns.row_store import Chunk, RowStore
 from spaseq.automaton.evaluators.emission import Emission
+from spaseq.automaton.event_rows import Taken
 from spaseq.automaton.machine import Machine
-from spaseq.automaton.runs import Row
 from spaseq.automaton.sequencer import PartitionKey, PartitionMatch
 from spaseq.rdf.batches import SolutionBatch
 
 Int64s: TypeAlias = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Matched:
     """m matches as numbers of solutions, one match behind the other; `ends` [m] says where each
     ends, `origins` [m] the measure at which it begins."""
@@ -36,27 +36,38 @@ class Gathering:
         variables = tuple(sorted({v for g in machine.gpms for v in g.variables}))
         self.store = RowStore(machine.gpms, variables)
         self.emission = Emission(machine, None)
-        self._batch: Chunk | None = None
+        self._batch: Chunk | dict[int, Taken] | None = None  # a dict: came one by one
         self._places = [
             tuple(g.variables.index(v) for v in machine.partition if v in g.variables)
             for g in machine.gpms
         ]
 
-    def begin(self, rows: SolutionBatch, number: int) -> None:
+    def begin(self, rows: SolutionBatch | Sequence[Taken], number: int) -> None:
         """A batch of solutions, numbered from `number` on."""
+        if not isinstance(rows, SolutionBatch):
+            self._batch = dict(enumerate(rows, number))
+            return
         rows = replace(rows, numbers={})
         self._batch = Chunk(np.arange(number, number + len(rows)), rows)
 
     def end(self, taken: npt.NDArray[np.bool_]) -> None:
         """Keep those of the batch that have been taken."""
         assert self._batch is not None
+        if isinstance(self._batch, dict):
+            for (number, row), is_taken in zip(self._batch.items(), taken.tolist(), strict=True):
+                if is_taken:
+                    self.store.add_row(number, row)
+            self._batch = None
+            return
         kept = np.flatnonzero(taken)
         whole = len(kept) == len(taken)
         self.store.add(self._batch if whole else self._batch.part(kept))
         self._batch = None
 
-    def rows(self, numbers: Int64s) -> dict[int, tuple[int, Row]]:
+    def rows(self, numbers: Int64s) -> dict[int, Taken]:
         """Solutions with their GPMs, by number."""
+        if isinstance(self._batch, dict):
+            return self.store.taken(set(numbers.tolist()), self._batch)
         return self.store.rows(np.unique(numbers), self._batch)
 
     def matches(self, matched: Matched) -> Iterator[PartitionMatch]:
@@ -70,7 +81,7 @@ class Gathering:
             yield PartitionMatch(self.partition_of(trace[0]), self.emission.found_of(origin, trace))
             first = end
 
-    def partition_of(self, taken: tuple[int, Row]) -> PartitionKey:
+    def partition_of(self, taken: Taken) -> PartitionKey:
         """The partition of a solution, given with its GPM."""
         gpm, row = taken
         return tuple([row[4][c] for c in self._places[gpm]])

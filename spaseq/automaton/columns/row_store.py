@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from spaseq.automaton.event_rows import Taken, batch_of
 from spaseq.automaton.machine import GpmColumns
-from spaseq.automaton.runs import Row
 from spaseq.rdf.batches import SolutionBatch, SolutionColumns
 
 Int64s: TypeAlias = npt.NDArray[np.int64]
@@ -22,6 +23,8 @@ _BASE = 8
 """So many at a time."""
 _FEW = 4
 """So many rows are sooner read one by one."""
+_RECENT = 1024
+"""Of more rows that came one by one, columns are made of the older half."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,23 +40,43 @@ class Chunk:
 
 
 class RowStore:
-    """Chunks of solutions in the order of their numbers."""
+    """Chunks of solutions in the order of their numbers; the latest ones, if they came one by one,
+    by number."""
 
-    __slots__ = ("_chunks", "_columns", "_gpms", "_size")
+    __slots__ = ("_chunks", "_columns", "_gpms", "_recent", "_size")
 
     def __init__(self, gpms: Sequence[GpmColumns], variables: tuple[str, ...]) -> None:
         self._gpms = gpms
         self._columns = SolutionColumns(variables)
         self._chunks: list[Chunk] = []
-        self._size = 0
+        self._size = 0  # of all chunks
+        self._recent: dict[int, Taken] = {}  # by ascending numbers
 
     def __len__(self) -> int:
-        return self._size
+        return self._size + len(self._recent)
+
+    def add_row(self, number: int, taken: Taken) -> None:
+        """Keep a solution with a number above all so far."""
+        self._recent[number] = taken
+        if len(self._recent) > _RECENT:
+            self._settle(_RECENT // 2)
+
+    def _settle(self, count: int) -> None:
+        """Make columns of the oldest solutions that came one by one."""
+        numbers = list(islice(self._recent, count))
+        if numbers:
+            rows = [self._recent.pop(number) for number in numbers]
+            variables = [gpm.variables for gpm in self._gpms]
+            columns = batch_of(rows, variables, self._columns)
+            self._add(Chunk(np.array(numbers, np.int64), columns))
 
     def add(self, chunk: Chunk) -> None:
         """Keep solutions with numbers above all so far."""
-        if not len(chunk.numbers):
-            return
+        if len(chunk.numbers):
+            self._settle(len(self._recent))
+            self._add(chunk)
+
+    def _add(self, chunk: Chunk) -> None:
         self._size += len(chunk.numbers)
         self._chunks.append(chunk)
         # Like the digits of a counter: each solution is copied a few times, however small the
@@ -75,20 +98,46 @@ class RowStore:
 
     def keep(self, numbers: Int64s) -> None:
         """Drop all solutions but those with the given numbers, ascending."""
+        first = next(iter(self._recent), None)
+        if first is not None:
+            late = numbers[np.searchsorted(numbers, first) :].tolist()
+            self._recent = {number: self._recent[number] for number in late}
         chunks, self._chunks, self._size = self._chunks, [], 0
         for chunk in chunks:
             first, end = np.searchsorted(numbers, [chunk.numbers[0], chunk.numbers[-1] + 1])
             kept = np.searchsorted(chunk.numbers, numbers[first:end])
-            self.add(chunk if len(kept) == len(chunk.numbers) else chunk.part(kept))
+            if len(kept):
+                self._add(chunk if len(kept) == len(chunk.numbers) else chunk.part(kept))
 
-    def rows(self, numbers: Int64s, more: Chunk | None = None) -> dict[int, tuple[int, Row]]:
+    def rows(self, numbers: Int64s, more: Chunk | None = None) -> dict[int, Taken]:
         """Solutions by number, each with its GPM; `numbers` ascending.
 
         `more` are solutions that are not kept (yet), with numbers above all that are.
         """
+        if not self._recent:
+            return self._of_chunks(numbers, more)
+        recent = {n: row for n in numbers.tolist() if (row := self._recent.get(n)) is not None}
+        others = [n for n in numbers.tolist() if n not in recent]
+        return recent | self._of_chunks(np.array(others, np.int64), more)
+
+    def taken(self, numbers: set[int], more: Mapping[int, Taken]) -> dict[int, Taken]:
+        """The same where the solutions that are not kept yet have come one by one."""
+        found: dict[int, Taken] = {}
+        older = []
+        for number in numbers:
+            row = more.get(number) or self._recent.get(number)
+            if row is None:
+                older.append(number)
+            else:
+                found[number] = row
+        if older:
+            found |= self._of_chunks(np.array(sorted(older), np.int64), None)
+        return found
+
+    def _of_chunks(self, numbers: Int64s, more: Chunk | None) -> dict[int, Taken]:
         chunks = [*self._chunks] if more is None else [*self._chunks, more]
         begins = [int(c.numbers[0]) for c in chunks]
-        found: dict[int, tuple[int, Row]] = {}
+        found: dict[int, Taken] = {}
         at = 0
         while at < len(numbers):
             place = bisect_right(begins, int(numbers[at])) - 1
@@ -99,7 +148,7 @@ class RowStore:
             at = end
         return found
 
-    def _read(self, chunk: Chunk, numbers: Int64s, found: dict[int, tuple[int, Row]]) -> None:
+    def _read(self, chunk: Chunk, numbers: Int64s, found: dict[int, Taken]) -> None:
         places = np.searchsorted(chunk.numbers, numbers)
         if len(places) <= _FEW:
             read = (self._row(chunk.rows, place) for place in places.tolist())
@@ -115,7 +164,7 @@ class RowStore:
                 row = place[0][i], place[1][i], place[2][i], place[3][i], solution
                 found[int(numbers[i])] = gpm, row
 
-    def _row(self, rows: SolutionBatch, place: int) -> tuple[int, Row]:
+    def _row(self, rows: SolutionBatch, place: int) -> Taken:
         gpm, one = int(rows.gpm[place]), slice(place, place + 1)
         solution = tuple([rows.texts(v, one)[0] for v in self._gpms[gpm].variables])
         time, k = int(rows.time[place]), int(rows.k[place])
@@ -123,6 +172,7 @@ class RowStore:
 
     def state(self) -> object:
         """What a snapshot keeps."""
+        self._settle(len(self._recent))
         return self._chunks, self._size
 
     def take_up(self, state: object) -> None:

@@ -7,7 +7,7 @@ handed over to the evaluator in Python, for good.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -15,13 +15,14 @@ import numpy.typing as npt
 
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.columns.exactness import Seen
-from spaseq.automaton.columns.frame import Frame
+from spaseq.automaton.columns.frame import Frame, Rows
 from spaseq.automaton.columns.gathering import Gathering
 from spaseq.automaton.columns.layout import Number
 from spaseq.automaton.columns.run_state import RunState
 from spaseq.automaton.columns.slots import Interner
 from spaseq.automaton.columns.tables import run_tables
 from spaseq.automaton.evaluators.registers import Partition
+from spaseq.automaton.event_rows import EventRows, Taken, known_double
 from spaseq.automaton.machine import Machine
 from spaseq.automaton.sequencer import PartitionKey, PartitionMatch, Sequencer
 from spaseq.automaton.window import Counted
@@ -50,10 +51,23 @@ class RunSequencer:
         self._tables = tables = run_tables(machine.program, machine.gpms, machine.partition, window)
         self._counted = isinstance(window, Counted)
         self._runs = RunState(tables, window.events if isinstance(window, Counted) else -1)
-        self._frame = Frame(machine.partition, tables.key, window, tables.strict)
+        self._frame = Frame(machine.gpms, machine.partition, tables.key, window, tables.strict)
         self._gathering = Gathering(machine)
         self._terms = {n.variable: Interner() for n in tables.own if n.by_term}
         self._seen = Seen(tables.compared)
+        columns_of = [{v: i for i, v in enumerate(g.variables)} for g in machine.gpms]
+        columns_of.append({})  # of BARE
+        self._compared = [
+            [(i, v) for v, i in columns.items() if v in self._seen.variables]
+            for columns in columns_of
+        ]
+        self._owned = [
+            [
+                (row, columns.get(n.variable), self._terms[n.variable] if n.by_term else None)
+                for row, n in enumerate(tables.own)
+            ]
+            for columns in columns_of
+        ]
         self._most_rows, self._most_keys = _LEAST_ROWS, _LEAST_KEYS
         self._python: Sequencer | None = None
 
@@ -64,12 +78,30 @@ class RunSequencer:
 
     def run(self, rows: SolutionBatch, watermark: int) -> Iterator[PartitionMatch]:
         """Work off rows that are none later than the watermark (ms), and later than all before."""
-        if self._python is None and not self._seen.add(self._kinds(rows)):
-            self._python = self._handed_over()
-        if self._python is not None:
+        if self._fits(self._kinds(rows) if len(rows) else {}):
+            if len(rows):
+                solutions, framed = self._frame.rows(rows)
+                yield from self._advanced(solutions, framed, self._own(solutions))
+        else:
+            assert self._python is not None
             yield from self._python.run(rows, watermark)
-        elif len(rows):
-            yield from self._advanced(rows)
+
+    def run_events(self, events: Sequence[EventRows], watermark: int) -> Iterator[PartitionMatch]:
+        """The same for a few events that came one by one."""
+        if self._fits(self._kinds_of(events) if events else {}):
+            if events:
+                taken, framed = self._frame.rows_of(events)
+                yield from self._advanced(taken, framed, self._own_of(taken))
+        else:
+            assert self._python is not None
+            yield from self._python.run_events(events, watermark)
+
+    def _fits(self, kinds: Mapping[str, set[int]]) -> bool:
+        """Whether float64 decides all comparisons still, given the kinds of some more numbers; if
+        not, the evaluator in Python takes over."""
+        if self._python is None and not self._seen.add(kinds):
+            self._python = self._handed_over()
+        return self._python is None
 
     def close(self) -> Iterator[PartitionMatch]:
         """All streams have ended."""
@@ -111,13 +143,25 @@ class RunSequencer:
 
     # --- a batch ----------------------------------------------------------------------------------
 
-    def _kinds(self, rows: SolutionBatch) -> dict[str, npt.NDArray[np.int8]]:
-        return {v: rows.numbers[v].kind[rows.values[v].codes >= 0] for v in self._seen.variables}
+    def _kinds(self, rows: SolutionBatch) -> dict[str, set[int]]:
+        kinds = {v: rows.numbers[v].kind[rows.values[v].codes >= 0] for v in self._seen.variables}
+        return {v: set(np.flatnonzero(np.bincount(k)).tolist()) for v, k in kinds.items()}
 
-    def _advanced(self, solutions: SolutionBatch) -> Iterator[PartitionMatch]:
-        solutions, rows = self._frame.rows(solutions)
+    def _kinds_of(self, events: Sequence[EventRows]) -> dict[str, set[int]]:
+        kinds: dict[str, set[int]] = {}
+        for event in events:
+            for gpm, values in event.solutions:
+                for column, variable in self._compared[gpm]:
+                    text = values[column]
+                    if text is not None:
+                        kinds.setdefault(variable, set()).add(known_double(text)[1])
+        return kinds
+
+    def _advanced(
+        self, solutions: SolutionBatch | list[Taken], rows: Rows, own: Floats
+    ) -> Iterator[PartitionMatch]:
         self._runs.grow(self._frame.keys.bound)
-        matched, taken = self._runs.advance(rows, self._own(solutions))
+        matched, taken = self._runs.advance(rows, own)
         self._gathering.begin(solutions, rows.number)
         yield from self._gathering.matches(matched)
         self._gathering.end(taken)
@@ -136,6 +180,17 @@ class RunSequencer:
             column = rows.values[number.variable]
             return self._terms[number.variable].numbers([column], len(rows))
         return rows.numbers[number.variable].value
+
+    def _own_of(self, rows: Sequence[Taken]) -> Floats:
+        own = np.empty((len(self._tables.own), len(rows)))
+        for j, (gpm, row) in enumerate(rows):
+            for i, column, terms in self._owned[gpm]:
+                text = None if column is None else row[4][column]
+                if terms is not None:
+                    own[i, j] = terms.number((text,))
+                else:
+                    own[i, j] = np.nan if text is None else known_double(text)[0]
+        return own
 
     # --- memory -----------------------------------------------------------------------------------
 

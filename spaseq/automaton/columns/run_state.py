@@ -20,6 +20,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Arrays: TypeAlias = tuple[npt.NDArray[Any], ...]
 
 _RUNS, _POOL, _SLOTS = 4096, 4096, 16
+_NO_MATCHES = Matched(*[np.empty(0, np.int64)] * 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,8 @@ class RunState:
     def advance(self, rows: Rows, own: Floats) -> tuple[Matched, npt.NDArray[np.bool_]]:
         """Work off some solutions; `own` [numbers, n] are those of `RunTables.own`.
 
-        Returns the matches that end there, and which of the solutions runs have taken that wait.
+        Returns the matches that end there, which are valid until the next call, and which of the
+        solutions runs have taken that wait.
         """
         cursor, taken = self._cursor, np.zeros(len(rows), np.uint8)
         cursor[kernel.FOUND :] = 0
@@ -120,9 +122,11 @@ class RunState:
                 found = self._found = _resized(found, 2 * (len(found) + need))
             else:
                 ends = self._ends = _resized(ends, 2 * len(ends))
-        size, matches = cursor[kernel.FOUND], cursor[kernel.MATCHES]
-        ended, origins = ends[:matches].T.copy()
-        return Matched(found[:size].copy(), ended, origins), taken.view(np.bool_)
+        matches = cursor[kernel.MATCHES]
+        if not matches:
+            return _NO_MATCHES, taken.view(np.bool_)
+        ended, origins = ends[:matches].T
+        return Matched(found[: cursor[kernel.FOUND]], ended, origins), taken.view(np.bool_)
 
     def _make_room_for_runs(self, need: int, rows: int, lowest: int) -> None:
         """Room for runs that arrive now, and for as many as so many rows usually begin."""

@@ -35,6 +35,7 @@ class SetNodes:
         "_marks",
         "_most",
         "_path",
+        "_reading",
         "_stack",
         "_swept",
         "array",
@@ -49,6 +50,7 @@ class SetNodes:
         self._marks: list[tuple[int, int]] = []  # (measure, id behind the last node added by then)
         self._swept = 0  # the base when it was last found worth while to drop nodes
         self._most = 0  # nodes in use at a time, since then
+        self._reading = np.zeros(3, np.int64)  # the cursor of `enumerate_matches`
         self._stack, self._path = np.empty((_FEW, 2), np.int64), np.empty(_FEW, np.int64)
         self._found, self._ends = np.empty(_FEW, np.int64), np.empty((_FEW, 3), np.int64)
 
@@ -111,12 +113,13 @@ class SetNodes:
         """Nodes from an id on have been added by a batch of solutions, whose measures are `start`
         [n] and whose numbers go from `number` on."""
         end = self.next
-        step = max(_MARKED_EVERY, (end - since) // _MARKS)
-        nodes = np.arange(since + step, end, step)
-        rows = self.array[nodes & (len(self.array) - 1), kernel.ROW]
-        solutions = rows != kernel.UNION  # what stands before them is no later
-        measures = start[rows[solutions] - number]
-        self._marks += zip(measures.tolist(), nodes[solutions].tolist(), strict=True)
+        if end - since > _MARKED_EVERY:
+            step = max(_MARKED_EVERY, (end - since) // _MARKS)
+            nodes = np.arange(since + step, end, step)
+            rows = self.array[nodes & (len(self.array) - 1), kernel.ROW]
+            solutions = rows != kernel.UNION  # what stands before them is no later
+            measures = start[rows[solutions] - number]
+            self._marks += zip(measures.tolist(), nodes[solutions].tolist(), strict=True)
         before_last = self._marks[-2][1] if len(self._marks) > 1 else self.base
         if self._marks and self._marks[-1][1] - before_last < _MARKED_EVERY:
             self._marks.pop()
@@ -124,11 +127,12 @@ class SetNodes:
 
     def forget(self, floor: int) -> bool:
         """Drop nodes from before a measure; whether more are gone, since that was so, than left."""
+        if not self._marks or self._marks[0][0] >= floor:
+            return False
         self._most = max(self._most, self.used)
         gone = bisect_left(self._marks, floor, key=lambda mark: mark[0])
-        if gone:
-            self.cursor[kernel.BASE] = self._marks[gone - 1][1]
-            del self._marks[:gone]
+        self.cursor[kernel.BASE] = self._marks[gone - 1][1]
+        del self._marks[:gone]
         if self.base - self._swept <= self.used + _NODES:
             return False
         self._swept = self.base
@@ -141,8 +145,12 @@ class SetNodes:
 
     def matches(self, roots: Int64s, lowest: Int64s, limit: int = -1) -> tuple[Matched, Int64s]:
         """The matches of roots [R, 2] (node, row) in the windows that begin at `lowest` [rows], at
-        most `limit` for each root if it is not negative; and the root [m] of each match."""
-        cursor = np.zeros(3, np.int64)
+        most `limit` for each root if it is not negative; and the root [m] of each match.
+
+        They are valid until the next call.
+        """
+        cursor = self._reading
+        cursor.fill(0)
         while True:
             full = kernel.enumerate_matches(
                 self.array,
@@ -164,8 +172,9 @@ class SetNodes:
             else:
                 self._found = grown(self._found, len(self._found) + len(self._path))
                 self._ends = grown(self._ends, len(self._ends) + 1)
-        ends, origins, of_root = self._ends[: cursor[2]].T.copy()
-        return Matched(self._found[: cursor[1]].copy(), ends, origins), of_root
+        _, size, matches = cursor.tolist()
+        ends, origins, of_root = self._ends[:matches].T
+        return Matched(self._found[:size], ends, origins), of_root
 
     def view(
         self, roots: list[int], floor: int, rows: dict[int, tuple[int, Row]] | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -14,6 +14,7 @@ from spaseq.automaton.columns.gathering import Gathering, Matched
 from spaseq.automaton.columns.set_nodes import SetNodes
 from spaseq.automaton.columns.unfit import NotCompiled
 from spaseq.automaton.evaluators.counting import count
+from spaseq.automaton.event_rows import EventRows, Taken
 from spaseq.automaton.machine import Machine
 from spaseq.automaton.sequencer import PartitionKey, PartitionMatch
 from spaseq.automaton.window import Counted, Window
@@ -73,7 +74,7 @@ class SetSequencer:
     def __init__(self, machine: Machine, state: SetState) -> None:
         self._machine, self._state = machine, state
         key = (*machine.partition, *machine.key)
-        self._frame = Frame(machine.partition, key, machine.window, state.strict)
+        self._frame = Frame(machine.gpms, machine.partition, key, machine.window, state.strict)
         self._gathering = Gathering(machine)
         self._most_keys = _LEAST_KEYS
         self.withheld = 0
@@ -81,7 +82,12 @@ class SetSequencer:
     def run(self, rows: SolutionBatch, watermark: int) -> Iterator[PartitionMatch]:
         """Work off rows that are none later than the watermark (ms), and later than all before."""
         if len(rows):
-            yield from self._advanced(rows)
+            yield from self._advanced(*self._frame.rows(rows))
+
+    def run_events(self, events: Sequence[EventRows], watermark: int) -> Iterator[PartitionMatch]:
+        """The same for a few events that came one by one."""
+        if events:
+            yield from self._advanced(*self._frame.rows_of(events))
 
     def close(self) -> Iterator[PartitionMatch]:
         """All streams have ended."""
@@ -110,17 +116,19 @@ class SetSequencer:
 
     # --- a batch ----------------------------------------------------------------------------------
 
-    def _advanced(self, solutions: SolutionBatch) -> Iterator[PartitionMatch]:
+    def _advanced(
+        self, solutions: SolutionBatch | list[Taken], rows: Rows
+    ) -> Iterator[PartitionMatch]:
         nodes, gathering = self._state.nodes, self._gathering
-        solutions, rows = self._frame.rows(solutions)
         self._state.grow(self._frame.keys.bound)
         before = nodes.next
         roots = self._state.advance(rows)
-        gathering.begin(solutions, rows.number)
-        if len(roots):
-            yield from self._given(roots, rows)
-        gathering.end(nodes.taken(before, rows.number, len(rows)))
-        nodes.mark(before, rows.start, rows.number)
+        if nodes.next > before:
+            gathering.begin(solutions, rows.number)
+            if len(roots):
+                yield from self._given(roots, rows)
+            gathering.end(nodes.taken(before, rows.number, len(rows)))
+            nodes.mark(before, rows.start, rows.number)
         self._forget(int(rows.lowest[-1]))
 
     def _forget(self, floor: int) -> None:

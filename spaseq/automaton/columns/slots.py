@@ -41,7 +41,7 @@ class Interner:
     def numbers(self, columns: list[TermColumn], rows: int) -> Int64s:
         """The numbers of n rows of key terms."""
         if not columns:
-            return np.full(rows, self._number(()), np.int64)
+            return np.full(rows, self.number(()), np.int64)
         if len(columns) == 1:
             return self._of_one(columns[0])
         return self._of_several(columns)
@@ -55,7 +55,7 @@ class Interner:
             missing = np.flatnonzero(found < 0)
             used, first = np.unique(codes[missing], return_index=True)
             texts = column.texts(missing[first])
-            self._of_code[used] = [self._number((text,)) for text in texts]
+            self._of_code[used] = [self.number((text,)) for text in texts]
             found = self._of_code[codes]
         return found
 
@@ -68,11 +68,12 @@ class Interner:
             _, combined = np.unique(combined * len(used) + place, return_inverse=True)
         _, row, which = np.unique(combined, return_index=True, return_inverse=True)
         texts = zip(*(c.texts(row) for c in columns), strict=True)
-        numbers = np.array([self._number(key) for key in texts], np.int64)
+        numbers = np.array([self.number(key) for key in texts], np.int64)
         result: Int64s = numbers[which]
         return result
 
-    def _number(self, key: Key) -> int:
+    def number(self, key: Key) -> int:
+        """The number of one key."""
         number = self._numbers.get(key)
         if number is None:
             if self._free:

@@ -13,7 +13,7 @@ Rows: TypeAlias = Mapping[int, list[Row]]
 """Solutions of one instant by GPM."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Found:
     """A complete match; `close` is the close of its window if a negation in last place waits for
     it, and `pending` those negations."""

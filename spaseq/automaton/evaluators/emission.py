@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TypeAlias
 
@@ -17,6 +17,8 @@ from spaseq.automaton.selection import Position, select
 
 FEW = 32
 """So many matches are compared one by one; more are selected without being enumerated."""
+
+_NONE: Mapping[str, tuple[str, ...]] = {}
 
 _Path: TypeAlias = tuple[int, list[tuple[int, Row]]]
 """A match: its start, and what it took."""
@@ -99,5 +101,5 @@ class Emission:
             origin,
             tuple(trace),
             singles,
-            {variable: tuple(values) for variable, values in lists.items()},
+            {variable: tuple(values) for variable, values in lists.items()} if lists else _NONE,
         )

@@ -1,0 +1,143 @@
+"""Events pushed one by one, in small and in large batches, in turn: the same answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rdflib import Graph, Literal, URIRef
+
+from spaseq import Engine, Event, Match
+from spaseq.algebra.answers import Answer
+from spaseq.rdf.vocabulary import XSD
+
+NS = "http://e/ns#"
+STREAMS = {"S": "http://e/s", "T": "http://e/t"}
+KB = "http://e/kb"
+KNOWLEDGE = Graph()
+for number in (0, 1):
+    KNOWLEDGE.add((URIRef(f"http://e/k{number}"), URIRef(f"{NS}name"), Literal(f"key {number}")))
+
+HEAD = f"PREFIX : <{NS}> SELECT"
+FROM = " ".join(f"FROM STREAM {name} <{iri}>" for name, iri in STREAMS.items())
+GPMS = """
+    DEFINE GPM A ON S, T { ?a a :A ; :key ?key ; :v ?va }
+    DEFINE GPM B ON S { ?b a :B ; :key ?key ; :v ?vb }
+    DEFINE GPM C ON S, T { ?c a :C ; :key ?key ; :v ?vc FILTER (?vc < 4) }
+    DEFINE GPM M ON S, T { ?m a :B ; :key ?key ; :v ?vm FILTER (?vm >= ?va) }
+    DEFINE GPM K ON S, T { ?n a :A ; :key ?key GRAPH <http://e/kb> { ?key :name ?name } }
+    DEFINE GPM O ON T { ?o a :C OPTIONAL { ?o :v ?vo FILTER (?vo > 2) } }
+"""
+
+
+def query(sequence: str, head: str = "*", rest: str = "", within: str = "6 SECONDS") -> str:
+    used = "\n".join(
+        line
+        for line in GPMS.splitlines()
+        if line.strip() and line.split()[2] in sequence.replace("(", " ").replace(")", " ")
+    )
+    graph = f"FROM NAMED <{KB}>" if "K" in sequence else ""
+    return f"{HEAD} {head} WITHIN {within} {rest} {FROM} {graph} SEQ({sequence}) {{ {used} }}"
+
+
+QUERIES = {
+    "one step": query("C"),
+    "chain": query("A; B: C"),
+    "chain by key": query("A, B; C", rest="PARTITION BY (?key)"),
+    "compact": query("A: (B | C)+: C"),
+    "registers": query("A; M; C"),
+    "registers by key": query("A: M: C", rest="PARTITION BY (?key)"),
+    "absence": query("A; M!; C"),
+    "absence at the end": query("A; M!", within="2 SECONDS"),
+    "lazy": query("A: M: B"),
+    "strict": query("A, B?, C"),
+    "counted": query("A; M; C", within="7 EVENTS"),
+    "counted by key": query("A; M", within="4 EVENTS", rest="PARTITION BY (?key)"),
+    "conjunction": query("(A & C); B"),
+    "any order": query("(A AND B); C"),
+    "knowledge": query("K; C"),
+    "optional": query("A; O"),
+    "SELECT NEXT": query("A: B: C", "NEXT *"),
+    "SELECT STRICT": query("A: B", "STRICT *"),
+    "DISTINCT": query("A: B", "DISTINCT ?key"),
+    "after match": query("A: B: C", rest="AFTER MATCH SKIP PAST LAST EVENT"),
+    "expressions": query("A; M", "?key (?vm - ?va AS ?more)"),
+}
+
+
+def events(random: Random, size: int) -> Iterator[tuple[str, Event]]:
+    """Events of both streams in order of time, some of them at one time, some strange ones."""
+    time = 1000
+    for i in range(size):
+        time += random.choice([0, 0, 500, 1000])
+        value = random.choice([*map(str, range(8)), "1.5", "x"])
+        kind = "decimal" if "." in value else "string" if value == "x" else "integer"
+        subject = random.choice([f"<http://e/e{i}>", "_:e", "<http://e/same>"])
+        lines = [
+            f"{subject} <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <{NS}{k}> ."
+            for k in random.choice(["A", "B", "C", "B", "AC", ""])
+        ]
+        lines.append(f"{subject} <{NS}key> <http://e/k{random.randrange(3)}> .")
+        lines.append(f'{subject} <{NS}v> "{value}"^^<{XSD}{kind}> .')
+        lines += random.choice([[], [], [f'{subject} <{NS}v> "7"^^<{XSD}integer> .'], lines[:1]])
+        yield random.choice([*STREAMS]), Event("\n".join(lines), time)
+
+
+Pusher = Callable[[Engine, list[tuple[str, Event]]], list[Match]]
+
+
+def one_by_one(engine: Engine, given: list[tuple[str, Event]]) -> list[Match]:
+    return [match for s, e in given for match in engine.push(s, e.graph, e.time)]
+
+
+def at_once(engine: Engine, given: list[tuple[str, Event]]) -> list[Match]:
+    return engine.push_many(given)
+
+
+def all_ways(random: Random) -> Pusher:
+    """Single pushes, batches, and promises about time, by chance."""
+
+    def push(engine: Engine, given: list[tuple[str, Event]]) -> list[Match]:
+        found, at = [], 0
+        while at < len(given):
+            size = random.choice([1, 1, 1, 5, 60])
+            part = given[at : at + size]
+            found += one_by_one(engine, part) if size == 1 else engine.push_many(part)
+            at += size
+            following = given[at][1].time if at < len(given) else 10**6
+            if random.random() < 0.2:
+                found += engine.advance(random.randint(part[-1][1].time - 1, following - 1))
+        return found
+
+    return push
+
+
+def answers(query: str, given: list[tuple[str, Event]], push: Pusher) -> list[Answer]:
+    engine = Engine(query, {KB: KNOWLEDGE} if KB in query else None)
+    found = push(engine, given)
+    return [match.answer for match in [*found, *engine.close()]]
+
+
+@pytest.mark.parametrize("name", QUERIES)
+@given(st.integers(0, 10**6))
+@settings(max_examples=12, deadline=None)
+def test_however_events_are_pushed(name: str, seed: int) -> None:
+    random = Random(seed)
+    given = [*events(random, 90)]
+    expected = answers(QUERIES[name], given, at_once)
+    assert answers(QUERIES[name], given, one_by_one) == expected
+    assert answers(QUERIES[name], given, all_ways(random)) == expected
+
+
+def test_the_queries_have_answers() -> None:
+    given = [*events(Random(1), 200)]
+    assert all(answers(text, given, one_by_one) for text in QUERIES.values())
+
+
+@pytest.mark.parametrize("sequence", ["A; B; C", "A; M; C"])
+def test_more_than_is_kept_as_rows(sequence: str) -> None:
+    text, given = query(sequence, within="4000 SECONDS"), [*events(Random(2), 3000)]
+    assert answers(text, given, one_by_one) == answers(text, given, at_once)
