@@ -44,6 +44,7 @@ def run(
     *,
     time_predicate: str = GENERATED_AT_TIME,
     triples_per_event: int | None = None,
+    base: str | None = None,
     on_bad: Callable[[BadInput], None] | None = None,
     stats: Stats | None = None,
     threads: int | None = None,
@@ -65,6 +66,7 @@ def run(
         runtime: "spark", or "local" for this process alone.
         time_predicate: IRI whose object is an event's time in the formats with graphs.
         triples_per_event: n of the formats without graphs.
+        base: IRI that relative IRIs of Turtle, TriG, RDF/XML and JSON-LD streams are relative to.
         on_bad: called for each piece of input that could not become an event.
         stats: filled with counts as the run goes.
         threads: how many read N-Quads and N-Triples in the local runtime; by default two, or one
@@ -103,6 +105,7 @@ def run(
         runtime,
         time_predicate,
         triples_per_event,
+        base,
         on_bad,
         stats,
         threads,
@@ -117,6 +120,7 @@ def _matches(
     runtime: str,
     time_predicate: str,
     triples_per_event: int | None,
+    base: str | None,
     on_bad: Callable[[BadInput], None] | None,
     stats: Stats | None,
     threads: int | None,
@@ -131,6 +135,7 @@ def _matches(
                 paths,
                 time_predicate=time_predicate,
                 triples_per_event=triples_per_event,
+                base=base,
                 format=form,
                 threads=(threads or reading_threads()) if runtime == "local" else 1,
             )

@@ -72,6 +72,7 @@ def answers(
     idle_ms: int | None = None,
     time_predicate: str = GENERATED_AT_TIME,
     triples_per_event: int | None = None,
+    base: str | None = None,
     strict: bool = False,
     limit_per_event: int | None = None,
     services: ServiceOptions = ServiceOptions(),  # noqa: B008 - frozen
@@ -111,7 +112,7 @@ def answers(
             in the same partition); the others are left out.
         sides: give malformed input and late events as rows, too, instead of a warning.
         services: how SPARQL endpoints are asked.
-        ontology, entailment, disable: as `spaseq.run`.
+        time_predicate, triples_per_event, base, ontology, entailment, disable: as `spaseq.run`.
         kb_cache: the directory in which compiled knowledge bases are kept for the next run; the
             user's cache if None, none if "none".
         kb_refresh: take up changes of the knowledge base's files between micro-batches, if
@@ -142,7 +143,7 @@ def answers(
             "DataFrame belong to is not known here"
         )
     cache = cache_at(kb_cache)
-    job = _job(plans, paths, kb, time_predicate, triples_per_event, services, cache)
+    job = _job(plans, paths, kb, time_predicate, triples_per_event, base, services, cache)
     job = replace(job, limit_per_event=limit_per_event)
     if kb_refresh:
         job = replace(
@@ -179,6 +180,7 @@ def _job(
     kb: Mapping[str, KbInput] | None,
     time_predicate: str,
     triples_per_event: int | None,
+    base: str | None,
     services: ServiceOptions,
     cache: KbCache,
 ) -> Job:
@@ -193,6 +195,7 @@ def _job(
             tuple(path.abspath(p) for p in _paths(given)),
             time_predicate=time_predicate,
             triples_per_event=triples_per_event,
+            base=base,
         )
         for iri, given in bind_streams(plans, streams).items()
     ]

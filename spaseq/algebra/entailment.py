@@ -97,41 +97,50 @@ class _Rewriting:
     ) -> Iterator[n.Pattern]:
         """rdf:type, or its inverse."""
         if backwards:
-            yield from (_without_literal(s, way) for way in self.types(o, s))
+            if not _is_literal(s):
+                yield from (_without_literal(s, way) for way in self.types(o, s, literals=True))
         else:
             yield from self.types(s, o)
 
-    def types(self, s: n.PatternTerm, o: n.PatternTerm) -> Iterator[n.Pattern]:
-        """rdf:type, by what is said, by subclasses, and by domains and ranges."""
-        yield from self.own_types(s, o)
-        if classes := self.schema.types_of_classes:
-            for way in self.own_types(_INSTANCE, s):
-                yield from _one_of(_without_literal(s, way), (o,), [(c,) for c in classes])
-            for way in self.own_types(_INSTANCE, _OTHER):
+    def types(
+        self, s: n.PatternTerm, o: n.PatternTerm, *, literals: bool = False
+    ) -> Iterator[n.Pattern]:
+        """rdf:type, by what is said, by subclasses, and by domains and ranges.
+
+        With `literals` they are typed, too: no triple says so, but from the inverse of rdf:type
+        some follow of which the literal is the object.
+        """
+        yield from self.own_types(s, o, literals)
+        classes = self.schema.types_of_classes
+        if classes and (literals or not _is_literal(s)):
+            for way in self.own_types(_INSTANCE, s, literals=True):
+                way = way if literals else _without_literal(s, way)
+                yield from _one_of(way, (o,), [(c,) for c in classes])
+            for way in self.own_types(_INSTANCE, _OTHER, literals=True):
                 yield from _one_of(way, (s, o), [(c, d) for c in classes for d in classes])
 
-    def own_types(self, s: n.PatternTerm, o: n.PatternTerm) -> Iterator[n.Pattern]:
+    def own_types(self, s: n.PatternTerm, o: n.PatternTerm, literals: bool) -> Iterator[n.Pattern]:
         """`types` without what the range of rdf:type says of classes."""
         for q, backwards in self.schema.subproperties(TYPE):
-            yield from self.said_types(s, q, o, backwards)
+            yield from self.said_types(s, q, o, backwards, literals)
         for (q, backwards), classes in self.schema.typings.items():
-            for step in _step(s, q, _ANY, backwards):
+            for step in _step(s, q, _ANY, backwards, literals):
                 yield from _one_of(step, (o,), [(c,) for c in sorted(classes)])
 
     def said_types(
-        self, s: n.PatternTerm, q: str, o: n.PatternTerm, backwards: bool
+        self, s: n.PatternTerm, q: str, o: n.PatternTerm, backwards: bool, literals: bool
     ) -> Iterator[n.Pattern]:
         if isinstance(o, ast.Var):
-            yield from _step(s, q, o, backwards)
+            yield from _step(s, q, o, backwards, literals)
             if pairs := self.schema.class_pairs:
-                for step in _step(s, q, _CLASS, backwards):
+                for step in _step(s, q, _CLASS, backwards, literals):
                     yield n.Join(step, n.Table((_CLASS.name, o.name), pairs))
             return
         below = sorted(self.schema.subclasses(o))
         if len(below) == 1:
-            yield from _step(s, q, o, backwards)
+            yield from _step(s, q, o, backwards, literals)
             return
-        for step in _step(s, q, _CLASS, backwards):
+        for step in _step(s, q, _CLASS, backwards, literals):
             yield n.Join(step, n.Table((_CLASS.name,), tuple((c,) for c in below)))
 
     def any_property(self, s: n.PatternTerm, p: ast.Var, o: n.PatternTerm) -> Iterator[n.Pattern]:
@@ -236,11 +245,14 @@ def _one_of(
 
 
 def _step(
-    s: n.PatternTerm, p: n.PatternTerm, o: n.PatternTerm, backwards: bool
+    s: n.PatternTerm, p: n.PatternTerm, o: n.PatternTerm, backwards: bool, literals: bool = False
 ) -> Iterator[n.Pattern]:
-    """The triple pattern, or that of the inverse; a literal is nobody's subject."""
+    """The triple pattern, or that of the inverse; a literal is nobody's subject, unless `literals`
+    says otherwise."""
     if not backwards:
         yield n.BGP((n.TriplePattern(s, p, o),))
+    elif literals:
+        yield n.BGP((n.TriplePattern(o, p, s),))
     elif not _is_literal(s):
         yield _without_literal(s, n.BGP((n.TriplePattern(o, p, s),)))
 

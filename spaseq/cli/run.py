@@ -185,6 +185,11 @@ class Follow:
     help="For N-Triples and Turtle, which have no graphs: N triples are one event.",
 )
 @click.option(
+    "--base",
+    metavar="IRI",
+    help="What relative IRIs in Turtle, TriG, RDF/XML and JSON-LD streams are relative to.",
+)
+@click.option(
     "--limit-per-event",
     type=click.IntRange(1),
     metavar="N",
@@ -244,6 +249,7 @@ def run(
     max_state_bytes: int,
     time_predicate: str,
     triples_per_event: int | None,
+    base: str | None,
     limit_per_event: int | None,
     threads: int | None,
     stats: str | None,
@@ -285,7 +291,15 @@ def run(
         job = Job(
             plans=plans,
             streams=_streams(
-                plans, streams, time_predicate, triples_per_event, runtime, follow, stack, threads
+                plans,
+                streams,
+                time_predicate,
+                triples_per_event,
+                base,
+                runtime,
+                follow,
+                stack,
+                threads,
             ),
             knowledge=load_kb(sources, services, cache),
             watch=KbWatch(sources, services, cache) if kb_refresh else None,
@@ -379,6 +393,7 @@ def _streams(
     given: Sequence[str],
     time_predicate: str,
     triples_per_event: int | None,
+    base: str | None,
     runtime: str,
     follow: bool,
     stack: ExitStack,
@@ -407,6 +422,7 @@ def _streams(
             tuple(files),
             time_predicate=time_predicate,
             triples_per_event=triples_per_event,
+            base=base,
             threads=(threads or reading_threads()) if runtime == "local" else 1,
         )
         if not follow:  # what is followed may still have to arrive

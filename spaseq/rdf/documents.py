@@ -22,16 +22,19 @@ DOCUMENT_FORMATS = {
 }
 
 
-def document_blocks(data: IO[bytes], file: str, form: Format, on_bad: OnBad) -> Iterator[QuadBlock]:
+def document_blocks(
+    data: IO[bytes], file: str, form: Format, on_bad: OnBad, base: str | None = None
+) -> Iterator[QuadBlock]:
     """The quads of a file in the order in which its parser meets them.
 
+    `base` is what relative IRIs are relative to until the document says otherwise.
     A syntax error is reported, and what came before it is the last block, marked `cut`. Blank nodes
     without a label have one that the parser made up (see `blanks`). Lines are not known.
     """
     builder = BlockBuilder()
     cut = False
     try:
-        for s, p, o, g in ox.parse(data, DOCUMENT_FORMATS[form]):
+        for s, p, o, g in ox.parse(data, DOCUMENT_FORMATS[form], base_iri=base):
             if isinstance(o, ox.Triple):
                 on_bad(BadInput(file, None, TRIPLE_TERM, f"{s} {p} <<( {o} )>>"))
                 continue
@@ -41,7 +44,10 @@ def document_blocks(data: IO[bytes], file: str, form: Format, on_bad: OnBad) -> 
                 builder = BlockBuilder()
     except (SyntaxError, ValueError, *READ_ERRORS) as error:
         line = error.lineno if isinstance(error, SyntaxError) else None
-        on_bad(BadInput(file, line, f"the rest of the file is not read: {syntax_reason(error)}"))
+        reason = f"the rest of the file is not read: {syntax_reason(error)}"
+        if base is None and "No scheme found" in reason:
+            reason += "; relative IRIs need a base (--base IRI, or base= in Python)"
+        on_bad(BadInput(file, line, reason))
         cut = True
     if cut or len(builder):
         yield builder.block(cut)

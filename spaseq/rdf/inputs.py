@@ -15,7 +15,8 @@ from glob import glob, has_magic
 from pathlib import Path
 from typing import IO, cast
 
-from spaseq.errors import InputError
+from spaseq.errors import InputError, UsageError
+from spaseq.rdf.terms import is_absolute_iri
 from spaseq.rdf.vocabulary import GENERATED_AT_TIME
 
 STDIN = "-"
@@ -65,7 +66,8 @@ class StreamOptions:
     whose name does not tell. `triples_per_event` is the n of the formats without graphs, whose
     events take the time of their arrival if `arrival_time` says so. `batch_events` bounds the
     events of one batch. `threads` tokenize N-Quads and N-Triples. If `predicates` (IRIs) are given,
-    those formats' triples with others are checked and counted, but not kept.
+    those formats' triples with others are checked and counted, but not kept. `base` is the IRI that
+    relative IRIs of the other formats are relative to, where the document names none.
     """
 
     iri: str
@@ -77,6 +79,11 @@ class StreamOptions:
     batch_events: int = 16_384
     threads: int = 1
     predicates: tuple[str, ...] | None = None
+    base: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.base is not None and not is_absolute_iri(self.base):
+            raise UsageError(f"the base {self.base} is no absolute IRI")
 
 
 def reading_threads() -> int:

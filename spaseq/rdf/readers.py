@@ -111,7 +111,7 @@ def _document_events(
     buffer = EventBuffer(options.iri, counter, made_up_labels=True)
     assembly = _assembly(file, options, buffer, arrival, on_bad)
     cut = False
-    for block in document_blocks(data, file.path, file.format, on_bad):
+    for block in document_blocks(data, file.path, file.format, on_bad, options.base):
         assembly.add(block)
         cut = block.cut
         if len(buffer) >= options.batch_events or buffer.rows_before(assembly.keep) >= BATCH_ROWS:

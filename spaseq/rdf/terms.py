@@ -135,15 +135,16 @@ def is_rdf_term(text: str) -> bool:
     """
     match kind_of(text):
         case "iri":
-            return _is_absolute_iri(text[1:-1])
+            return is_absolute_iri(text[1:-1])
         case "literal" if text[-1] == ">":
-            return _is_absolute_iri(split_literal(text)[1])
+            return is_absolute_iri(split_literal(text)[1])
         case _:
             return True
 
 
 @lru_cache(maxsize=16_384)
-def _is_absolute_iri(iri: str) -> bool:
+def is_absolute_iri(iri: str) -> bool:
+    """Whether a text is an IRI with a scheme, as RDF asks for."""
     try:
         pyoxigraph.NamedNode(iri)
     except ValueError:

@@ -89,6 +89,7 @@ def _description(job: Job, watermark_ms: int) -> dict[str, Any]:
                 "paths": [os.path.abspath(p) for p in s.paths],
                 "time_predicate": s.time_predicate,
                 "triples_per_event": s.triples_per_event,
+                **({} if s.base is None else {"base": s.base}),
             }
             for s in job.streams
         },

@@ -110,12 +110,12 @@ class RdfDataSource(DataSource):  # type: ignore[misc]
     far it came behind the stream's watermark; null, as in a bounded read, if it did not).
 
     Options (case-insensitive): `path` (file, directory or glob; required), `stream` (its IRI),
-    `timePredicate` (IRI), `format` (where file names do not tell), `triplesPerEvent` (of N-Triples
-    and Turtle), `maxPartitionBytes`, `mode` (PERMISSIVE: malformed input is logged and left out;
-    FAILFAST: it is an error). For `readStream` also: `log` (a directory in which the source keeps
-    what it has taken; required, and to be kept together with the checkpoint), `watermark` (a
-    duration), `maxBytesPerBatch`, `growing` (files may be appended to), `settle` (a duration: after
-    it a growing file's last event is whole).
+    `timePredicate` (IRI), `format` (where file names do not tell), `base` (IRI, for relative ones),
+    `triplesPerEvent` (of N-Triples and Turtle), `maxPartitionBytes`, `mode` (PERMISSIVE: malformed
+    input is logged and left out; FAILFAST: it is an error). For `readStream` also: `log` (a
+    directory in which the source keeps what it has taken; required, and to be kept together with
+    the checkpoint), `watermark` (a duration), `maxBytesPerBatch`, `growing` (files may be appended
+    to), `settle` (a duration: after it a growing file's last event is whole).
 
     >>> spark.dataSource.register(RdfDataSource)  # doctest: +SKIP
     >>> spark.read.format("rdf").load("events.nq").show()  # doctest: +SKIP
@@ -172,6 +172,7 @@ _KNOWN = [
     "stream",
     "timepredicate",
     "format",
+    "base",
     "triplesperevent",
     "maxpartitionbytes",
     "mode",
@@ -197,6 +198,7 @@ def _public_stream(given: Mapping[str, str]) -> StreamOptions:
         time_predicate=given.get("timepredicate", GENERATED_AT_TIME),
         triples_per_event=None if per_event is None else _integer("triplesPerEvent", per_event),
         format=given.get("format"),
+        base=given.get("base"),
     )
 
 

@@ -217,6 +217,9 @@ def test_what_rdf_type_entails_includes_entailed_types():
     event = [(n("a"), TYPE, n("C0")), (n("b"), n("p1"), '"x"')]
     expected = [(n("C0"), n("a")), (n("C1"), n("a")), (n("C2"), n("b"))]
     assert pairs(":p0", event, ontology) == expected
+    ontology.append((n("p1"), f"<{RDFS}range>", n("C3")))
+    assert pairs(":p0", event, ontology) == [*expected, (n("C3"), '"x"')]
+    assert (n("C3"), '"x"') not in [(c, x) for x, c in pairs("a", event, ontology)]
 
 
 def test_a_domain_and_a_range_of_rdf_type_are_closed_over_entailed_types():

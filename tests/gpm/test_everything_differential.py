@@ -47,6 +47,7 @@ RDFLIB = {
 OXIGRAPH = {
     "a path alternative is one match where both sides are": r":p\|:q|\(:p\|",
     "no path of length zero from a term that the graph lacks": r"<[^>]*> \S*:\S*[?*]",
+    "a negated property set is one match where other patterns bind both ends": r"![:(^]",
     "errors and types of numbers: decimals overflow, xsd:decimal(1.5E0)": r"xsd:|[-+*/]|SUM|AVG",
 }
 """What Oxigraph gets wrong, and a sign of it in a pattern."""
@@ -93,6 +94,21 @@ def binding(rows: Rows) -> Rows:
     return [Counter({row: n for row, n in event.items() if row}) for event in rows]
 
 
+def with_plain_doubles(
+    events: Sequence[Sequence[Triple]], kb: Kb, pattern: str
+) -> tuple[str, list[list[Triple]], Kb] | None:
+    """Both keep a double's value, not its lexical form: to them STR(1.5E0) is "1.5". What they are
+    asked, in words of theirs; None if that is the same."""
+
+    def plain(triples: Sequence[Triple]) -> list[Triple]:
+        return [tuple(t.replace('"1.5E0"^^', '"1.5"^^') for t in triple) for triple in triples]
+
+    if "1.5E0" not in f"{events}{kb}{pattern}":
+        return None
+    written = pattern.replace("1.5E0", '"1.5"^^xsd:double')
+    return written, [plain(e) for e in events], {name: plain(graph) for name, graph in kb.items()}
+
+
 def explained(pattern: str, bugs: Mapping[str, str]) -> bool:
     return any(re.search(sign, pattern) for sign in bugs.values())
 
@@ -109,6 +125,9 @@ def check(events: Sequence[Sequence[Triple]], kb: Kb, pattern: str) -> None:
         assert explained(pattern, RDFLIB), crash
         others = None
     same = ours == theirs, binding(ours) == others
+    if not any(same) and (plain := with_plain_doubles(events, kb, pattern)):
+        ours = by_value(solutions(*plain))
+        same = ours == theirs, binding(ours) == others
     told = f"{pattern}\n{events}\n{kb}\nours     {ours}\nOxigraph {theirs}\nrdflib   {others}"
     assert any(same), told
     assert same[0] or explained(pattern, OXIGRAPH), told

@@ -16,7 +16,7 @@ import pytest
 from spaseq.lang.format import format_query
 from spaseq.lang.parser import parse
 from tests.rdf.shared import needs_w3c
-from tests.w3c.exclusions import why_excluded
+from tests.w3c.exclusions import SYNTAX, why_excluded
 from tests.w3c.manifests import SUITES, Test, suite_tests
 from tests.w3c.queries import as_gpm, files_named
 
@@ -29,7 +29,9 @@ def chosen(syntax: bool) -> list[object]:
     """The tests of good queries that a GPM can be asked."""
     if not SUITES.is_dir():
         return []
-    found = (t for t in suite_tests() if not t.suite.startswith("rdf") and not t.negative)
+    found = (
+        t for t in suite_tests() if (t.is_query or SYNTAX.fullmatch(t.kind)) and not t.negative
+    )
     picked = (t for t in found if t.is_query is not syntax and why_excluded(t) is None)
     return [pytest.param(t, id=t.id) for t in picked]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from spaseq.errors import UsageError
 from tests.rdf.streams import XSD, read, write
 
 PREFIXES = f"""@prefix : <http://e/> .
@@ -51,6 +52,21 @@ def test_a_syntax_error_keeps_the_events_before_it(tmp_path: Path) -> None:
     assert [(b.line, b.reason.split(":")[0]) for b in bad] == [
         (6, "the rest of the file is not read")
     ]
+
+
+def test_relative_iris_are_relative_to_the_base(tmp_path: Path) -> None:
+    path = write(tmp_path / "s.trig", PREFIXES + ONE.replace("{ :s :p", "{ <s> <#p>"))
+    events, bad = read(path, base="http://base/d/x")
+    assert events[0].triples[0][:2] == ("<http://base/d/s>", "<http://base/d/x#p>")
+    assert bad == []
+    own = write(tmp_path / "own.trig", "@base <http://own/> . " + path.read_text())
+    events, _ = read(own, base="http://base/d/x")
+    assert events[0].triples[0][0] == "<http://own/s>"
+    events, bad = read(path)
+    assert events == []
+    assert "relative IRIs need a base (--base IRI, or base= in Python)" in bad[0].reason
+    with pytest.raises(UsageError, match="the base here is no absolute IRI"):
+        read(path, base="here")
 
 
 def test_an_error_in_one_file_does_not_cost_the_next(tmp_path: Path) -> None:

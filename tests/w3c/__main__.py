@@ -1,9 +1,10 @@
-"""`python -m tests.w3c`: passed, excluded and failed per folder, and every exclusion's reason."""
+"""`python -m tests.w3c [DIRECTORY]`: passed, excluded, failed per folder, and all reasons."""
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
+from pathlib import Path
 
 from tests.w3c.manifests import SUITES, suite_tests
 from tests.w3c.running import Outcome, outcomes
@@ -11,9 +12,10 @@ from tests.w3c.running import Outcome, outcomes
 
 def main() -> int:
     """Print the table; 1 if a test fails, or there are none."""
-    found = [o for test in suite_tests() for o in outcomes(test)]
+    root = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else SUITES
+    found = [o for test in suite_tests(root) for o in outcomes(test)]
     if not found:
-        print(f"no suites in {SUITES}; set SPASEQ_SHARED to their parent", file=sys.stderr)
+        print(f"no manifests in {root}; set SPASEQ_SHARED or name a directory", file=sys.stderr)
         return 1
     for title, rows in (("excluded", found), ("failed", found)):
         for each in (o for o in rows if o.verdict == title):
@@ -25,7 +27,7 @@ def main() -> int:
 def _table(found: list[Outcome]) -> str:
     counts: dict[tuple[str, str], Counter[str]] = {}
     for each in found:
-        folder = f"{each.test.suite}/{each.test.folder.name}"
+        folder = f"{each.test.suite}/{each.test.place}".rstrip("/")
         for row in ((folder, each.way), ("all", each.way)):
             counts.setdefault(row, Counter())[each.verdict] += 1
     lines = [f"{'folder':40} {'by':10} {'passed':>7} {'excluded':>9} {'failed':>7}"]

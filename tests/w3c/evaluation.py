@@ -17,7 +17,9 @@ from rdflib.compare import isomorphic
 from rdflib.namespace import RDF
 
 import spaseq
+from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
+from spaseq.algebra.schema import Schema
 from spaseq.expr.compile import Options
 from spaseq.expr.values import decode, encode
 from spaseq.gpm.evaluator import GpmEvaluator
@@ -30,6 +32,7 @@ from tests.gpm.graphs import Triple, batch_of
 from tests.kb.sparql_server import serving
 from tests.w3c.manifests import Test
 from tests.w3c.queries import as_construct, as_gpm, files_named
+from tests.w3c.regimes import schema_of
 
 RS = "<http://www.w3.org/2001/sw/DataAccess/tests/result-set#"
 NUMBER = re.compile(r'"\^\^<http://www\.w3\.org/2001/XMLSchema#(integer|decimal|float|double)>$')
@@ -52,9 +55,18 @@ class Dataset:
         knowledge = load_kb(list(self.named.items()))
         return replace(knowledge, addresses=self.endpoints, services=SERVICES)
 
-    def engine(self, text: str) -> spaseq.Engine:
+    def engine(self, text: str, schema: Schema | None = None) -> spaseq.Engine:
         """An engine that has read the default graph as an event."""
-        engine = spaseq.Engine(text, {**self.named, **self.endpoints}, services=SERVICES)
+        kb = {**self.named, **self.endpoints}
+        if schema is None:
+            engine = spaseq.Engine(text, kb, services=SERVICES)
+        else:
+            ontology = rdflib.Graph()
+            for triple in schema.axioms:
+                ontology.add(tuple(Term(term).to_rdflib() for term in triple))
+            engine = spaseq.Engine(
+                text, kb, services=SERVICES, ontology=ontology, entailment="rdfs"
+            )
         engine.push("S", self.default, 1)
         return engine
 
@@ -86,10 +98,10 @@ def by_evaluator(test: Test) -> Solutions:
     """What the graph-pattern evaluator says, as a multiset."""
     with dataset(test) as data:
         query = parse(as_gpm(test.text(), test.base, list(data.named)))
-        base = query.prologue.base
-        evaluator = GpmEvaluator(
-            translate_group(query.gpms[0].pattern), data.knowledge(), Options(base=base)
-        )
+        schema = schema_of(test, data.default)
+        pattern = entailed(translate_group(query.gpms[0].pattern), schema)
+        options = Options(base=query.prologue.base, schema=schema)
+        evaluator = GpmEvaluator(pattern, data.knowledge(), options)
         found = evaluator.evaluate(batch_of([data.default]))
     rows: list[Solution] = [{} for _ in found.event]
     for variable, codes in found.columns.items():
@@ -101,7 +113,8 @@ def by_evaluator(test: Test) -> Solutions:
 def by_engine(test: Test) -> list[Solution]:
     """What the whole engine answers in process: each solution once."""
     with dataset(test) as data:
-        engine = data.engine(as_gpm(test.text(), test.base, list(data.named)))
+        text = as_gpm(test.text(), test.base, list(data.named))
+        engine = data.engine(text, schema_of(test, data.default))
         return [{v: t.n3() for v, t in match.bindings.items()} for match in engine.close()]
 
 

@@ -1,12 +1,17 @@
-"""The tests of the W3C suites, as their manifests list them: whatever folders there are."""
+"""The tests of the W3C suites, as their manifests list them: whatever folders there are.
+
+A manifest is any file `manifest*.ttl` at any depth; what it includes is found the same way. What
+cannot be read becomes a test that fails and says so, so that the others run.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from urllib.parse import unquote
 
 import rdflib
 from rdflib.namespace import RDF
@@ -19,13 +24,18 @@ MF = rdflib.Namespace("http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#
 QT = rdflib.Namespace("http://www.w3.org/2001/sw/DataAccess/tests/test-query#")
 DAWGT = rdflib.Namespace("http://www.w3.org/2001/sw/DataAccess/tests/test-dawg#")
 SD_REGIME = rdflib.URIRef("http://www.w3.org/ns/sparql-service-description#entailmentRegime")
+REGIMES = (SD_REGIME, MF.entailmentRegime)
 ROOT = "http://w3c.example/"
 """Where the suites are said to lie, unless a manifest says otherwise."""
+
+UNREADABLE = "UnreadableManifest"
+"""The kind of the test that stands for a manifest that cannot be read."""
 
 
 @dataclass(frozen=True)
 class Test:
-    """One test. `files` and `named` are names in its folder; `base` is the folder's IRI.
+    """One test. `action`, `data`, `named` and `result` are names in its folder; `base` is the
+    folder's IRI.
 
     `kind` is the test's type without its namespace. Of a query `action` is the query file, and
     `data`, `named` the default and the named graphs; of a syntax or format test the file itself.
@@ -33,22 +43,24 @@ class Test:
 
     __test__ = False  # no test of pytest's
 
-    suite: str  # rdf11, sparql10, sparql11
+    suite: str  # the first folder: rdf11, sparql10, sparql11
     folder: Path
+    place: str  # the folder, seen from the suite's
     name: str
     kind: str
     base: str
     action: str | None
-    data: tuple[str, ...]
-    named: tuple[str, ...]
-    result: str | None
-    withdrawn: bool
-    regime: bool  # evaluated under an entailment regime
+    data: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
+    result: str | None = None
+    withdrawn: bool = False
+    regimes: tuple[str, ...] = ()  # evaluated under one of these entailment regimes
     services: tuple[tuple[str, tuple[str, ...]], ...] = ()  # endpoints and the files they serve
+    problem: str = ""  # of a manifest that cannot be read
 
     @property
     def id(self) -> str:
-        return f"{self.suite}/{self.folder.name}/{self.name}"
+        return "/".join(part for part in (self.suite, self.place, self.name) if part)
 
     @property
     def negative(self) -> bool:
@@ -65,53 +77,90 @@ class Test:
 
 
 @cache
-def suite_tests() -> tuple[Test, ...]:
-    """All tests of all folders."""
-    found = [t for m in sorted(SUITES.glob("*/*/manifest.ttl")) for t in _tests(m)]
-    return tuple(found)
+def suite_tests(root: Path = SUITES) -> tuple[Test, ...]:
+    """All tests of all folders, each once."""
+    found: dict[str, Test] = {}
+    for manifest in sorted(root.rglob("manifest*.ttl")):
+        for test in _tests(manifest, root):
+            found.setdefault(test.id, test)
+    return tuple(found.values())
 
 
-def _tests(manifest: Path) -> Iterator[Test]:
+def _tests(manifest: Path, root: Path) -> Iterator[Test]:
     folder = manifest.parent
-    suite, base = folder.parent.name, f"{ROOT}{folder.parent.name}/{folder.name}/"
-    graph = rdflib.Graph().parse(manifest, publicID=f"{base}manifest.ttl")
-    assumed = next(graph.objects(predicate=MF.assumedTestBase), None)
-    for head in graph.objects(predicate=MF.entries):
-        for test in graph.items(head):
-            kind = str(graph.value(test, RDF.type) or "QueryEvaluationTest")
-            yield _test(graph, test, kind, suite, folder, base, str(assumed or base))
+    suite, *places = folder.relative_to(root).parts or (root.name,)
+    base = ROOT + "".join(f"{part}/" for part in (suite, *places))
+    where = suite, folder, "/".join(places)
+    try:
+        graph = rdflib.Graph().parse(manifest, format="turtle", publicID=f"{base}{manifest.name}")
+        assumed = next(graph.objects(predicate=MF.assumedTestBase), None)
+        found = [
+            _test(graph, test, where, base, str(assumed or base))
+            for head in graph.objects(predicate=MF.entries)
+            for test in graph.items(head)
+        ]
+    except Exception as error:
+        problem = f"{type(error).__name__}: {error}"
+        yield Test(*where, manifest.name, UNREADABLE, base, None, problem=problem)
+        return
+    yield from found
 
 
 def _test(
     graph: rdflib.Graph,
     test: rdflib.term.Node,
-    kind: str,
-    suite: str,
-    folder: Path,
+    where: tuple[str, Path, str],
     base: str,
     stated: str,
 ) -> Test:
     action, result = graph.value(test, MF.action), graph.value(test, MF.result)
+    folder = where[1]
+
+    def file(node: rdflib.term.Node | None) -> str | None:
+        return _file(str(node), folder, base) if isinstance(node, rdflib.URIRef) else None
 
     def files(predicate: rdflib.URIRef, of: rdflib.term.Node | None = action) -> tuple[str, ...]:
-        found = (o for o in graph.objects(of, predicate) if isinstance(o, rdflib.URIRef))
-        return tuple(sorted(str(f).removeprefix(base) for f in found))
+        return tuple(sorted(name for o in graph.objects(of, predicate) if (name := file(o))))
 
-    query = graph.value(action, QT.query) or action
     return Test(
-        suite,
-        folder,
-        os.path.basename(str(test).replace("#", "/")),
-        kind.rpartition("#")[2],
+        *where,
+        os.path.basename(str(test).replace("#", "/").rstrip("/")),
+        _kind(list(graph.objects(test, RDF.type))),
         stated,
-        str(query).removeprefix(base) if isinstance(query, rdflib.URIRef) else None,
+        file(graph.value(action, QT.query) or action),
         files(QT.data),
         files(QT.graphData),
-        str(result).removeprefix(base) if isinstance(result, rdflib.URIRef) else None,
+        file(result),
         (test, DAWGT.approval, DAWGT.Withdrawn) in graph,
-        graph.value(action, SD_REGIME) is not None or graph.value(test, SD_REGIME) is not None,
+        tuple(_regimes(graph, action, test)),
         tuple(
             (str(graph.value(service, QT.endpoint)), files(QT.data, service))
             for service in graph.objects(action, QT.serviceData)
         ),
     )
+
+
+def _kind(types: Sequence[rdflib.term.Node]) -> str:
+    """One without a type asks a query; of several the most telling is the longest."""
+    names = [str(t).replace("#", "/").rpartition("/")[2] for t in types]
+    return max(names, key=len, default="QueryEvaluationTest")
+
+
+def _file(iri: str, folder: Path, base: str) -> str:
+    """The name of a file that a manifest means, seen from its folder."""
+    if iri.startswith(base):
+        return unquote(iri.removeprefix(base))
+    if iri.startswith(ROOT):
+        up = "../" * len(base.removeprefix(ROOT).rstrip("/").split("/"))
+        return up + unquote(iri.removeprefix(ROOT))
+    last = unquote(iri.rpartition("/")[2])  # where the manifest has a base of its own
+    return last if last and (folder / last).exists() else iri
+
+
+def _regimes(graph: rdflib.Graph, *nodes: rdflib.term.Node | None) -> Iterator[str]:
+    """The local names of the entailment regimes, given one by one or as a list."""
+    for node in nodes:
+        for predicate in REGIMES:
+            for value in graph.objects(node, predicate) if node is not None else ():
+                listed = list(graph.items(value)) if (value, RDF.first, None) in graph else [value]
+                yield from (str(regime).rpartition("/")[2] for regime in listed)

@@ -9,7 +9,7 @@ from typing import Literal
 from spaseq.errors import Source
 from spaseq.lang.parser import parse_source
 from tests.w3c import evaluation, formats
-from tests.w3c.exclusions import why_excluded
+from tests.w3c.exclusions import FORMATS, SYNTAX, why_excluded
 from tests.w3c.manifests import Test
 from tests.w3c.queries import as_gpm, form_of
 
@@ -26,11 +26,21 @@ class Outcome:
 
 def ways(test: Test) -> list[str]:
     """How a test is run: by the graph-pattern evaluator and the engine, the parser, or readers."""
-    if test.suite.startswith("rdf"):
-        return formats.readers(test) if test.action is not None else ["documents"]
-    if not test.is_query:
+    if FORMATS.fullmatch(test.kind):
+        return formats.readers(test)
+    if SYNTAX.fullmatch(test.kind):
         return ["parser"]
-    return ["construct"] if form_of(test.text()) == "CONSTRUCT" else ["evaluator", "engine"]
+    if not test.is_query:
+        return ["none"]
+    return ["construct"] if _form(test) == "CONSTRUCT" else ["evaluator", "engine"]
+
+
+def _form(test: Test) -> str:
+    """The form of a query; "" if it cannot be read, which running it will say."""
+    try:
+        return form_of(test.text()) if test.action else ""
+    except (OSError, UnicodeDecodeError, SyntaxError):
+        return ""
 
 
 def outcomes(test: Test) -> Iterator[Outcome]:
@@ -41,18 +51,18 @@ def outcomes(test: Test) -> Iterator[Outcome]:
 
 def outcome(test: Test, way: str) -> Outcome:
     """What one way of running a test gives."""
-    if (reason := why_excluded(test, way)) is not None:
-        return Outcome(test, way, "excluded", reason)
     try:
+        if (reason := why_excluded(test, way)) is not None:
+            return Outcome(test, way, "excluded", reason)
         wrong = _wrong(test, way)
-    except formats.NotForThisReader as reason:
-        return Outcome(test, way, "excluded", str(reason))
     except Exception as error:
         wrong = f"{type(error).__name__}: {error}"
     return Outcome(test, way, "passed" if wrong is None else "failed", wrong or "")
 
 
 def _wrong(test: Test, way: str) -> str | None:
+    if test.problem or test.action is None:
+        return test.problem or "the manifest names no file"
     match way:
         case "parser":
             return _parsed(test)
