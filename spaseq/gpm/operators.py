@@ -29,6 +29,7 @@ from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses
 from spaseq.plan.rules import LAZY_OPERANDS, Rule
 from spaseq.rdf.batches import Int64s
+from spaseq.rdf.columns import distinct
 
 
 class PatternOperators:
@@ -162,7 +163,7 @@ class PatternOperators:
             or self._asks(pattern)
         ):
             return None
-        events = np.unique(found.event)
+        events = distinct(found.event)
         return (events, source.part(events)) if 2 * len(events) <= active.events else None
 
     def _left_join(

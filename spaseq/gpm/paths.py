@@ -14,6 +14,7 @@ from spaseq.gpm.solutions import Solutions
 from spaseq.gpm.triples import TripleSource, TripleTable
 from spaseq.lang import ast
 from spaseq.rdf.batches import Int32s, Int64s
+from spaseq.rdf.columns import distinct
 from spaseq.rdf.terms import iri_text
 
 
@@ -132,13 +133,14 @@ def _composed(first: TripleTable, second: TripleTable) -> TripleTable:
 
 def _distinct(table: TripleTable) -> TripleTable:
     nodes, s, o = _numbered(table)
-    return _pairs(np.unique(s * len(nodes) + o), nodes, table)
+    return _pairs(distinct(s * len(nodes) + o), nodes, table)
 
 
 def _closure(table: TripleTable) -> TripleTable:
     """One or more steps: every pair that is connected, once (semi-naive iteration)."""
     nodes, s, o = _numbered(table)
-    edges = reached = new = np.unique(s * len(nodes) + o)
+    edges: Int64s = distinct(s * len(nodes) + o)
+    reached = new = edges
     if not len(edges):
         return table
     starts, targets = edges // len(nodes), edges % len(nodes)
@@ -146,9 +148,9 @@ def _closure(table: TripleTable) -> TripleTable:
         ends = new % len(nodes)
         low = np.searchsorted(starts, ends, "left")
         rows, steps = expanded(low, np.searchsorted(starts, ends, "right") - low)
-        further = np.unique(new[rows] // len(nodes) * len(nodes) + targets[steps])
+        further = distinct(new[rows] // len(nodes) * len(nodes) + targets[steps])
         new = np.setdiff1d(further, reached, assume_unique=True)
-        reached = np.union1d(reached, new)
+        reached = distinct(np.concatenate((reached, new)))
     return _pairs(reached, nodes, table)
 
 

@@ -23,6 +23,7 @@ from spaseq.gpm.modifiers import encoded
 from spaseq.gpm.solutions import Rows, Solutions, none
 from spaseq.kb.endpoint import Endpoint, Row, ServiceFailure, ServiceOptions, shared_cache
 from spaseq.rdf.batches import Int64s
+from spaseq.rdf.columns import distinct
 
 _NUMBER = "spaseq__row"
 
@@ -85,7 +86,7 @@ class Services:
         """SERVICE ?var: each endpoint is asked for the solutions that name it."""
         parts = [none(lexicon, visible(possible(pattern)))]
         codes = np.empty(0, np.int32) if given is None else given.column(name)
-        for code in np.unique(codes[codes >= 0]).tolist():
+        for code in distinct(codes[codes >= 0]).tolist():
             assert given is not None
             mine = given.take(codes == code)
             (term,) = given.lexicon.take(np.array([code], np.int32))
@@ -222,11 +223,11 @@ def _questions(given: Solutions | None, names: frozenset[str]) -> tuple[list[str
     if not shared:
         return [], [_Question({}, np.arange(given.size))]
     table = np.stack([given.columns[v] for v in shared])
-    distinct, which = np.unique(table, axis=1, return_inverse=True)
+    asked, which = np.unique(table, axis=1, return_inverse=True)
     order = np.argsort(which.reshape(-1), kind="stable")
-    ends = np.cumsum(np.bincount(which.reshape(-1), minlength=distinct.shape[1]))
+    ends = np.cumsum(np.bincount(which.reshape(-1), minlength=asked.shape[1]))
     questions = []
-    for codes, rows in zip(distinct.T, np.split(order, ends[:-1]), strict=True):
+    for codes, rows in zip(asked.T, np.split(order, ends[:-1]), strict=True):
         texts = given.lexicon.take(codes)
         if not any(text.startswith("_:") for text in texts):
             questions.append(_Question(dict(zip(shared, texts, strict=True)), rows))
@@ -236,7 +237,7 @@ def _questions(given: Solutions | None, names: frozenset[str]) -> tuple[list[str
 def _events(given: Solutions | None, rows: Rows) -> Int64s | None:
     if given is None or given.event is None:
         return None
-    return np.unique(given.event[rows])
+    return distinct(given.event[rows])
 
 
 def _solutions(

@@ -10,6 +10,7 @@ import numpy as np
 from spaseq.rdf.batches import EventBatch, Int32s, Int64s
 from spaseq.rdf.blanks import relabel
 from spaseq.rdf.blocks import MALFORMED, QuadBlock
+from spaseq.rdf.columns import distinct
 from spaseq.rdf.graphs import repeated_rows
 from spaseq.rdf.instants import InstantCounter
 from spaseq.rdf.term_tables import ABSENT, ListedTerms
@@ -121,7 +122,7 @@ class EventBuffer:
         """Forget the events and the rows before `keep`, and the terms that no row left has."""
         left = slice(keep - self._base, None)
         old = self._terms
-        used = np.unique(np.concatenate((s[left], p[left], o[left])))
+        used = distinct(np.concatenate((s[left], p[left], o[left])))
         used = used[used >= 0]
         recode = np.full(len(old) + 1, -1, np.int32)
         recode[used] = np.arange(len(used), dtype=np.int32)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 Int32s = npt.NDArray[np.int32]
+Ints = TypeVar("Ints", npt.NDArray[np.int32], npt.NDArray[np.int64])
 Rows: TypeAlias = "npt.NDArray[np.intp] | slice"
 
 UNBOUND = -1
@@ -42,6 +43,15 @@ def taken(array: Texts, rows: Rows) -> Texts:
 def joined(arrays: Sequence[Texts]) -> Texts:
     """Arrow arrays one after the other."""
     return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
+
+
+def distinct(numbers: Ints) -> Ints:
+    """[n] integers, each once and ascending: `np.unique`, which is many times slower, as it hashes
+    them first."""
+    ordered = np.sort(numbers)
+    new = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
+    return ordered[new]
 
 
 def distinct_codes(codes: Int32s, limit: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:

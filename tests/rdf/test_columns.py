@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spaseq.rdf.batches import SolutionBatch, SolutionColumns
-from spaseq.rdf.columns import NumberColumn, TermColumn, texts_array
+from spaseq.rdf.columns import NumberColumn, TermColumn, distinct, texts_array
 
 TEXTS = st.one_of(st.none(), st.sampled_from(["<a:x>", "<a:y>", '"z"', '"ü"@de', "_:b"]))
 LISTS = st.lists(TEXTS, max_size=12)
@@ -114,3 +114,10 @@ def test_no_rows(batches: list[SolutionBatch]) -> None:
     none = SolutionBatch.concat(batches, COLUMNS)
     assert len(none) == 0
     assert rows_of(SolutionBatch.from_arrow(none.to_arrow(COLUMNS), COLUMNS)) == []
+
+
+@given(st.lists(st.integers(-5, 40)), st.sampled_from([np.int32, np.int64]))
+def test_distinct_integers(numbers: list[int], kind: type[np.int64]) -> None:
+    found = distinct(np.array(numbers, kind))
+    assert found.dtype == kind
+    assert found.tolist() == sorted(set(numbers))

@@ -15,6 +15,7 @@ from spaseq.automaton.event_rows import Taken
 from spaseq.automaton.machine import Machine
 from spaseq.automaton.sequencer import PartitionKey, PartitionMatch
 from spaseq.rdf.batches import SolutionBatch
+from spaseq.rdf.columns import distinct
 
 Int64s: TypeAlias = npt.NDArray[np.int64]
 
@@ -68,7 +69,7 @@ class Gathering:
         """Solutions with their GPMs, by number."""
         if isinstance(self._batch, dict):
             return self.store.taken(set(numbers.tolist()), self._batch)
-        return self.store.rows(np.unique(numbers), self._batch)
+        return self.store.rows(distinct(numbers), self._batch)
 
     def matches(self, matched: Matched) -> Iterator[PartitionMatch]:
         """Matches with their bindings."""

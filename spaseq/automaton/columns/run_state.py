@@ -13,6 +13,7 @@ from spaseq.automaton.columns.frame import Rows
 from spaseq.automaton.columns.gathering import Matched
 from spaseq.automaton.columns.tables import RunTables
 from spaseq.automaton.kernels import runs as kernel
+from spaseq.rdf.columns import distinct
 
 Int32s: TypeAlias = npt.NDArray[np.int32]
 Int64s: TypeAlias = npt.NDArray[np.int64]
@@ -165,7 +166,7 @@ class RunState:
         Returns the numbers of the solutions that are still in use, ascending.
         """
         self._collect(lowest)
-        return np.unique(self._runs[0][: self._cursor[kernel.USED], kernel.SOLUTION])
+        return distinct(self._runs[0][: self._cursor[kernel.USED], kernel.SOLUTION])
 
     def idle(self) -> npt.NDArray[np.bool_]:
         """By slot: whether nothing waits there."""

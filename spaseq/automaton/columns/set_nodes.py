@@ -12,6 +12,7 @@ from spaseq.automaton.columns.gathering import Matched
 from spaseq.automaton.evaluators.compact_set import NIL, CompactSet
 from spaseq.automaton.kernels import sets as kernel
 from spaseq.automaton.runs import Row
+from spaseq.rdf.columns import distinct
 
 Int64s: TypeAlias = npt.NDArray[np.int64]
 
@@ -99,7 +100,7 @@ class SetNodes:
     def solutions(self) -> Int64s:
         """The numbers of the solutions that nodes hold, ascending."""
         numbers = self.kept()[:, kernel.ROW]
-        return np.unique(numbers[numbers != kernel.UNION])
+        return distinct(numbers[numbers != kernel.UNION])
 
     def taken(self, since: int, number: int, size: int) -> npt.NDArray[np.bool_]:
         """Which of `size` solutions, numbered from `number` on, are held by nodes from an id on."""
@@ -208,7 +209,7 @@ class SetNodes:
         mark[np.array(self._alive(roots, floor), np.int64) - self.base] = 1
         kernel.mark_reachable(self.array, self.base, floor, mark)
         numbers = self.kept()[np.flatnonzero(mark), kernel.ROW]
-        return np.unique(numbers[numbers != kernel.UNION])
+        return distinct(numbers[numbers != kernel.UNION])
 
     def _alive(self, roots: list[int], floor: int) -> list[int]:
         start, mask = self.array[:, kernel.START], len(self.array) - 1
