@@ -7,9 +7,11 @@ Queries over a synthetic stream of five-triple events, one every millisecond, 5 
 the types that the query asks for:
 
 filter    one step with a FILTER
+chain     three steps without a condition between them
 sequence  three steps by key, each of the later ones with a FILTER on the first
 any       the same under skip-till-any
 knowledge the same as `filter`, joined with a knowledge base
+construct the same as `sequence`, making a graph of each match
 
 For each, microseconds of the `push` of one event, percentiles over all calls (*all*) and over those
 that gave answers (*answers*); and events/s of `push_many` with a thousand events to the call. CPU
@@ -48,16 +50,26 @@ def _step(name: str, number: int, condition: str = "") -> str:
     return f"DEFINE GPM {name} ON S1 {{ {triples} {condition} }}"
 
 
+_PLAIN = " ".join(
+    [
+        _step("A", 1),
+        "DEFINE GPM B ON S1 { ?b a :T2 ; :value ?vb }",
+        "DEFINE GPM C ON S1 { ?c a :T3 ; :value ?vc }",
+    ]
+)
 _THREE = " ".join(
     [_step("A", 1), _step("B", 2, "FILTER (?vb > ?va)"), _step("C", 3, "FILTER (?vc > ?va)")]
 )
 QUERIES = {
     "filter": f"{_HEAD} {_FROM} SEQ(A) {{ {_step('A', 1, 'FILTER (?va < 500)')} }}",
+    "chain": f"{_HEAD} {_FROM} SEQ(A; B; C) {{ {_PLAIN} }}",
     "sequence": f"{_HEAD} PARTITION BY (?key) {_FROM} SEQ(A; B; C) {{ {_THREE} }}",
     "any": f"{_HEAD} PARTITION BY (?key) {_FROM} SEQ(A: B: C) {{ {_THREE} }}",
     "knowledge": f"{_HEAD} {_FROM} FROM NAMED <{KB}> SEQ(A) {{ "
     + _step("A", 1, f"GRAPH <{KB}> {{ ?key :name ?name }}")
     + " }",
+    "construct": f"PREFIX : <{NS}> CONSTRUCT {{ ?key :rose [ :from ?va ; :to ?vb, ?vc ] }} "
+    f"WITHIN 200 MILLISECONDS PARTITION BY (?key) {_FROM} SEQ(A; B; C) {{ {_THREE} }}",
 }
 
 

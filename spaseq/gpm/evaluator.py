@@ -9,9 +9,11 @@ from spaseq.algebra import nodes as n
 from spaseq.algebra.scope import possible, visible
 from spaseq.expr.compile import Options
 from spaseq.gpm.active import Active
+from spaseq.gpm.conjunction import Conjunction
 from spaseq.gpm.operators import PatternOperators
 from spaseq.gpm.partitions import VerticalPartition
 from spaseq.gpm.services import Services
+from spaseq.gpm.solutions import Solutions
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.rules import Rule
 from spaseq.rdf.batches import EventBatch, Int32s, Int64s
@@ -54,6 +56,15 @@ class GpmEvaluator:
     def services(self) -> Services:
         """Where it asks endpoints, and learns of requests that failed."""
         return self._operators.services
+
+    @property
+    def parts(self) -> Conjunction:
+        """The pattern as a conjunction."""
+        return self._operators.parts(self._pattern)
+
+    def constant(self, part: n.Pattern) -> Solutions | None:
+        """The solutions of a part that reads no event and asks no endpoint; None if it does."""
+        return self._operators.constant(part)
 
     def evaluate(self, events: EventBatch | VerticalPartition) -> Bindings:
         """The solutions on each event, as a multiset.

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from spaseq.automaton.event_rows import EventRows
 from spaseq.automaton.runs import Values
 from spaseq.expr.compile import Options
-from spaseq.gpm.single import EventGraph, EventPattern, Solution
+from spaseq.gpm.evaluator import GpmEvaluator
+from spaseq.gpm.known_parts import Solution
+from spaseq.gpm.single import EventGraph, EventPattern
 from spaseq.gpm.stage import Matcher
 from spaseq.plan.nodes import GpmPlan, QueryPlan
 from spaseq.rdf.batches import BARE, SolutionBatch
@@ -18,7 +20,7 @@ from spaseq.rdf.terms import scoped_blank
 
 @dataclass(frozen=True, slots=True)
 class _EventGpm:
-    """A GPM on events by themselves; `is_decided` if its triple patterns are all there is to it."""
+    """A GPM on events by themselves; `is_decided` if nothing else is to be asked."""
 
     number: int
     pattern: EventPattern
@@ -26,16 +28,17 @@ class _EventGpm:
     private: frozenset[str]
 
 
-def _event_gpm(number: int, gpm: GpmPlan, options: Options) -> _EventGpm:
-    pattern = EventPattern(gpm.late.core if gpm.late else gpm.pattern, options)
+def _event_gpm(number: int, gpm: GpmPlan, options: Options, evaluator: GpmEvaluator) -> _EventGpm:
+    pattern = EventPattern(evaluator.parts, options, evaluator.constant)
     return _EventGpm(number, pattern, pattern.is_whole and gpm.late is None, gpm.private)
 
 
 class EventMatcher:
     """Evaluates every GPM of a plan on single events.
 
-    An event is left to `matcher` if a GPM on it may have solutions and is more than triple patterns
-    and conditions over them, or if the events' partitions have to be known.
+    An event is left to `matcher` if a GPM on it may have solutions and is more than triple
+    patterns, parts that read no event, and conditions over them; or if the events' partitions have
+    to be known.
     """
 
     def __init__(self, plan: QueryPlan, matcher: Matcher) -> None:
@@ -43,7 +46,7 @@ class EventMatcher:
         self._streams = {iri: i for i, iri in enumerate(plan.streams)}
         self._gpms: list[list[_EventGpm]] = [[] for _ in plan.streams]
         for number, gpm in enumerate(plan.gpms):
-            own = _event_gpm(number, gpm, plan.expressions)
+            own = _event_gpm(number, gpm, plan.expressions, matcher.evaluator(number))
             for stream in gpm.streams:
                 self._gpms[stream].append(own)
         partition = set(plan.partition)
@@ -64,7 +67,11 @@ class EventMatcher:
             return found if len(found) else None
         if not rows and self._plan.needs_instants:
             return EventRows(stream, time, k, name, [(BARE, ())])
-        return EventRows(stream, time, k, name, self._values(rows, iri, time, k)) if rows else None
+        return (
+            EventRows(stream, time, k, name, self._values(rows, iri, time, k, triples))
+            if rows
+            else None
+        )
 
     def _rows(self, stream: int, triples: Sequence[Triple]) -> list[tuple[int, Solution]] | None:
         """(GPM, solution) pairs; None if they cannot be known here."""
@@ -72,6 +79,8 @@ class EventMatcher:
         rows: list[tuple[int, Solution]] = []
         for gpm in self._gpms[stream]:
             found = gpm.pattern.solutions(graph)
+            if found is None:
+                return None
             if found:
                 if not gpm.is_decided:
                     return None
@@ -79,16 +88,21 @@ class EventMatcher:
         return rows
 
     def _values(
-        self, rows: list[tuple[int, Solution]], iri: str, time: int, k: int
+        self,
+        rows: list[tuple[int, Solution]],
+        iri: str,
+        time: int,
+        k: int,
+        triples: Sequence[Triple],
     ) -> list[tuple[int, Values]]:
-        """The solutions by their GPMs' variables, blank nodes with the labels they have outside."""
+        """The solutions by their GPMs' variables, the event's blank nodes with the labels they have
+        outside."""
         found = []
         for gpm, solution in rows:
-            texts = map(solution.get, self._plan.gpms[gpm].variables)
-            values = [
-                scoped_blank(iri, time, k, t[2:]) if t is not None and t[0] == "_" else t
-                for t in texts
-            ]
+            values = [solution.get(v) for v in self._plan.gpms[gpm].variables]
+            for i, text in enumerate(values):
+                if text is not None and text[0] == "_" and any(text in t for t in triples):
+                    values[i] = scoped_blank(iri, time, k, text[2:])
             found.append((gpm, tuple(values)))
         return found
 

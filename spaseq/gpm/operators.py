@@ -59,13 +59,18 @@ class PatternOperators:
         """The pattern's solutions; of events, or such that hold for every event."""
         if not active.of_events:
             return self._evaluate(pattern, active)
+        known = self.constant(pattern)
+        return self._evaluate(pattern, active) if known is None else known
+
+    def constant(self, pattern: n.Pattern) -> Solutions | None:
+        """The solutions of a pattern that reads no event and asks no endpoint; None if it does."""
         known = self._constants.get(id(pattern))
         if known is None:
             found = None
             if is_constant(pattern) and not self._asks(pattern):
                 found = self._evaluate(pattern, Active(GraphSource({}, self._lexicon)))
             known = self._constants[id(pattern)] = pattern, found
-        return self._evaluate(pattern, active) if known[1] is None else known[1]
+        return known[1]
 
     def _evaluate(self, pattern: n.Pattern, active: Active) -> Solutions:
         match pattern:
@@ -221,7 +226,7 @@ class PatternOperators:
     # --- conjunctions and filters ---------------------------------------------------------------
 
     def _conjunction(self, pattern: n.Pattern, active: Active) -> Solutions:
-        parts = self._parts(pattern)
+        parts = self.parts(pattern)
         pool = []
         for found in _basic(parts, active.source):
             if not found.size:
@@ -244,7 +249,8 @@ class PatternOperators:
             result = result.take(self._test(condition.expr, result, active))
         return result
 
-    def _parts(self, pattern: n.Pattern) -> Conjunction:
+    def parts(self, pattern: n.Pattern) -> Conjunction:
+        """The pattern as a conjunction."""
         known = self._conjunctions.get(id(pattern))
         if known is None:
             known = self._conjunctions[id(pattern)] = pattern, conjunction(pattern, self._disabled)

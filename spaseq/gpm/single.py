@@ -1,8 +1,9 @@
 """Graph patterns over one event by itself: its triples as Python strings, no columns.
 
 A pushed event is matched within microseconds, in which a few arrays can be made and no more. So its
-triple patterns and the conditions over them are looked at one by one; what else a pattern has is
-left to `GpmEvaluator`, and only asked for where the triple patterns have a solution.
+triple patterns and the conditions over them are looked at one by one, and what does not depend on
+the event is joined with their solutions; what else a pattern has is left to `GpmEvaluator`, and
+only asked for where the triple patterns have a solution.
 """
 
 from __future__ import annotations
@@ -14,12 +15,11 @@ from spaseq.algebra.nodes import Pattern, TriplePattern, is_reserved
 from spaseq.algebra.scope import triple_variables
 from spaseq.expr.compile import Options, compile_filter, is_volatile
 from spaseq.expr.env import DictEnv, Env
-from spaseq.gpm.conjunction import Condition, conjunction
+from spaseq.gpm.conjunction import Condition, Conjunction
+from spaseq.gpm.known_parts import KnownPart, Solution, can_be_joined
+from spaseq.gpm.solutions import Solutions
 from spaseq.lang import ast
 from spaseq.rdf.events import Triple
-
-Solution = dict[str, str]
-"""N-Triples texts by variable, blank nodes of the pattern among them."""
 
 
 class EventGraph:
@@ -82,27 +82,67 @@ class _Step:
 
 
 class EventPattern:
-    """The triple patterns of a graph pattern, with the conditions that they decide.
+    """The triple patterns of a graph pattern and its parts that read no event, with the conditions
+    that they decide.
 
     Their solutions on an event are those of the whole pattern if `is_whole`; if not, the pattern
     has no solution where they have none.
     """
 
-    def __init__(self, pattern: Pattern, options: Options) -> None:
-        parts = conjunction(pattern)
+    def __init__(
+        self,
+        parts: Conjunction,
+        options: Options,
+        constant: Callable[[Pattern], Solutions | None] = lambda part: None,
+    ) -> None:
+        """`constant` gives the solutions of a part that does not depend on the event."""
         bound = frozenset[str]().union(*map(triple_variables, parts.triples))
         conditions = [c for c in parts.conditions if parts.triples and _is_decided(c, bound)]
-        self.is_whole = not parts.operands and len(conditions) == len(parts.conditions)
         self._steps = tuple(_steps(parts.triples, conditions, options))
+        waiting = [c for c in parts.conditions if c not in conditions]
+        known = _known_parts(parts, bound, waiting, options, constant)
+        self.is_whole = known is not None and not waiting
+        self._known = tuple(known or ())
 
-    def solutions(self, graph: EventGraph) -> Sequence[Solution]:
-        """The solutions on an event."""
+    def solutions(self, graph: EventGraph) -> Sequence[Solution] | None:
+        """The solutions on an event; None if they are too many."""
         found: list[Solution] = [{}]
         for step in self._steps:
             found = step.extended(found, graph)
             if not found:
                 return found
+        for part in self._known:
+            further = part.extended(found)
+            if not further:
+                return further
+            found = further
         return _distinct(found) if len(found) > 1 else found
+
+
+def _known_parts(
+    parts: Conjunction,
+    bound: frozenset[str],
+    waiting: list[Condition],
+    options: Options,
+    constant: Callable[[Pattern], Solutions | None],
+) -> list[KnownPart] | None:
+    """The parts beside the triple patterns, those first that share variables with them; None if
+    some must be left to columns. Conditions that they decide are taken from `waiting`."""
+    if parts.operands and not parts.triples:
+        return None
+    left = [constant(operand) for operand in parts.operands]
+    found = []
+    while left:
+        ranks = [part is not None and not bound & part.columns.keys() for part in left]
+        part = left.pop(ranks.index(min(ranks)))
+        if part is None or not can_be_joined(part, bound):
+            return None
+        after = bound | part.columns.keys()
+        due = [c for c in waiting if _is_decided(c, after)]
+        waiting[:] = [c for c in waiting if c not in due]
+        found.append(KnownPart(part, bound, (compile_filter(c.expr, options) for c in due)))
+        bound = after
+    return found
 
 
 def _is_decided(condition: Condition, bound: frozenset[str]) -> bool:

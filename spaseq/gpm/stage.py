@@ -41,6 +41,10 @@ class Matcher:
             for g in plan.gpms
         ]
 
+    def evaluator(self, gpm: int) -> GpmEvaluator:
+        """What evaluates a GPM (its index)."""
+        return self._evaluators[gpm]
+
     def match(self, batch: EventBatch) -> SolutionBatch:
         """Solutions of the batch's events, and bare events where stage 2 needs them.
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from spaseq.automaton.event_rows import EventRows, batch_of
 from spaseq.compile import compile_query
 from spaseq.errors import QueryError
+from spaseq.gpm.conjunction import conjunction
 from spaseq.gpm.event_stage import EventMatcher
 from spaseq.gpm.single import EventPattern
 from spaseq.gpm.stage import Matcher
@@ -105,4 +106,5 @@ def test_single_events_have_the_rows_of_batches(head, sequence, a, b, events, kb
 )
 def test_what_is_done_without_columns(pattern: str, whole: bool) -> None:
     plan = compile_query(query(HEADS[0], "A", pattern, "{ ?x :p ?y }"))
-    assert EventPattern(plan.gpms[0].pattern, plan.expressions).is_whole == whole
+    parts = conjunction(plan.gpms[0].pattern)
+    assert EventPattern(parts, plan.expressions).is_whole == whole
