@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spaseq.automaton.columns.tests import Test
-from spaseq.automaton.kernels import runs as kernel
+from spaseq.automaton.kernels import run_arrays as kernel
 from spaseq.automaton.machine import GpmColumns
 from spaseq.automaton.nfa import Automaton, Edge, Take
 

@@ -12,7 +12,9 @@ import numpy.typing as npt
 from spaseq.automaton.columns.frame import Rows
 from spaseq.automaton.columns.gathering import Matched
 from spaseq.automaton.columns.tables import RunTables
-from spaseq.automaton.kernels import runs as kernel
+from spaseq.automaton.kernels import run_arrays as kernel
+from spaseq.automaton.kernels import run_collection, waits
+from spaseq.automaton.kernels.runs import advance
 from spaseq.rdf.columns import distinct
 
 Int32s: TypeAlias = npt.NDArray[np.int32]
@@ -97,7 +99,7 @@ class RunState:
         cursor[kernel.FOUND :] = 0
         found, ends = self._found, self._ends
         while True:
-            full = kernel.advance(
+            full = advance(
                 *rows.columns,
                 own,
                 rows.number,
@@ -141,13 +143,13 @@ class RunState:
     def make_room_for_waits(self, need: int) -> None:
         """Move the waits together, with room for as many again and `need` more."""
         blocks, made, key, run = self._waits
-        room = 2 * (kernel.pool_size(blocks) + need + len(blocks)) + _POOL
+        room = 2 * (waits.pool_size(blocks) + need + len(blocks)) + _POOL
         new_key, new_run = np.empty(room), np.empty(room, np.int32)
-        self._cursor[kernel.TOP] = kernel.moved_together(blocks, key, run, new_key, new_run)
+        self._cursor[kernel.TOP] = waits.moved_together(blocks, key, run, new_key, new_run)
         self._waits = blocks, made, new_key, new_run
 
     def _collect(self, lowest: int) -> None:
-        kernel.collect(
+        run_collection.collect(
             self._tables.program[2],
             self._runs,
             self._waits,

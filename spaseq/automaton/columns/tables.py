@@ -17,7 +17,7 @@ from spaseq.automaton.columns.flow import bound_by_state
 from spaseq.automaton.columns.layout import Number, TestedEdge, program_arrays
 from spaseq.automaton.columns.tests import Earlier, Own, Place, Test, tests_of
 from spaseq.automaton.columns.unfit import NotCompiled
-from spaseq.automaton.kernels.runs import EDGE_BITS
+from spaseq.automaton.kernels.run_arrays import EDGE_BITS
 from spaseq.automaton.machine import GpmColumns
 from spaseq.automaton.nfa import Edge, Program, Take
 from spaseq.automaton.window import Counted, Window
