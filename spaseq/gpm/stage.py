@@ -18,6 +18,7 @@ from spaseq.rdf.blocks import OnBad, warn
 from spaseq.rdf.columns import UNBOUND, NumberColumn, Rows, TermColumn
 from spaseq.rdf.kernels.compact import compacted
 from spaseq.rdf.terms import scoped_blank
+from spaseq.rdf.times import format_time
 
 
 class Matcher:
@@ -79,7 +80,8 @@ class Matcher:
                 events = np.arange(len(batch)) if failed.event is None else failed.event
                 names = batch.names(events)
                 for i, name in zip(events.tolist(), names.tolist(), strict=True):
-                    at = f"{name or 'an event'} of <{batch.stream}> at {int(batch.time[i])} ms"
+                    time = format_time(int(batch.time[i]))
+                    at = f"{name or 'an event'} of <{batch.stream}> at {time}"
                     self._on_bad(BadInput(failed.url, None, f"no answer: {failed.reason}", at))
 
     def _add_bare(self, rows: _Rows, index: VerticalPartition, stream: int) -> None:

@@ -127,7 +127,7 @@ class Endpoint:
             raise ServiceFailure(f"the connection broke: {what}: {error}", True) from error
 
     def _late(self) -> ServiceFailure:
-        return ServiceFailure(f"no answer within {self.options.timeout_s:g} s", True)
+        return ServiceFailure(f"timed out after {self.options.timeout_s:g} s", True)
 
 
 class _Resend(urllib.request.HTTPRedirectHandler):

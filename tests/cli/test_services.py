@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator
 
 import pytest
@@ -55,6 +56,53 @@ def test_an_endpoint_that_is_down_is_said_event_by_event(
     assert {b["reason"] for b in bad} == {"no answer: HTTP status 404 Not Found: no luck today"}
     names = [f"http://example/e{i} of <http://example/stream?a=1>" for i in range(3)]
     assert [b["text"].partition(" at ")[0] for b in bad] == names
+
+
+def nobody(server: s.SparqlServer) -> str:
+    """An address on this machine at which nobody listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{free.getsockname()[1]}/"
+
+
+TROUBLE = {
+    "down": (None, "cannot be reached: "),
+    "slow": (s.slow(2.0), "timed out after 0.2 s"),
+    "dripping": (s.dripping, "timed out after 0.2 s"),
+    "error": (s.status(500), "HTTP status 500 Internal Server Error: no luck today"),
+    "broken-off": (s.broken_off, "half an answer: "),
+    "cut-short": (s.cut_short, "half an answer, or none: "),
+}
+
+
+@ON_BOTH
+@pytest.mark.parametrize("trouble", sorted(TROUBLE))
+def test_whatever_is_wrong_with_an_endpoint_is_said_and_no_event_is_lost(
+    place: Place, server: s.SparqlServer, runtime: str, trouble: str
+) -> None:
+    """The first request is sent again; then each event goes to --bad, and with --kb-required the
+    run stops instead."""
+    reply, reason = TROUBLE[trouble]
+    url = nobody(server) if reply is None else server.url
+    server.always = reply or s.good
+    options = (
+        "--runtime", runtime, "--service-timeout", "200 MILLISECONDS", "--service-retries", "1",
+        "--bad", "bad.jsonl",
+    )  # fmt: skip
+    done = place.run(*options, kb=f"http://example/kb={url}")
+    assert (done.status, done.out) == (0, ""), done.err
+    assert "0 answers from 3 events" in done.err
+    bad = [json.loads(x) for x in (place.directory / "bad.jsonl").read_text().splitlines()]
+    assert sorted(b["text"].partition(" ")[0] for b in bad) == [
+        f"http://example/e{i}" for i in range(3)
+    ]
+    assert all(b["reason"].startswith(f"no answer: {reason}") for b in bad)
+    requests = len(server.queries)
+    assert reply is None or requests in (2, 4, 6)  # each sent again, in one batch or several
+    done = place.run(*options, "--kb-required", kb=f"http://example/kb={url}")
+    assert (done.status, done.out) == (3, "")
+    assert f"the endpoint {url} failed: {reason}" in done.err
+    assert reply is None or len(server.queries) == requests + 2
 
 
 def test_without_a_file_for_them_the_events_are_named_on_stderr(
