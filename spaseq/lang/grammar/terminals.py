@@ -62,7 +62,8 @@ def terminal(pattern: str, name: str, make: Callable[[str, Span], object]) -> Pa
     def fail(text: Passage, place: int, *_: object) -> None:
         text.note(place, name)
 
-    return Regex(pattern).set_parse_action(act).set_fail_action(fail)
+    matcher = pattern if pattern.isascii() else lexical.Names(pattern)
+    return Regex(matcher).set_parse_action(act).set_fail_action(fail)
 
 
 def rule(element: ParserElement, make: Callable[..., object]) -> ParserElement:
