@@ -64,6 +64,8 @@ def summary(stats: Stats) -> str:
         text += f"; {_count(stats.withheld, 'answer')} withheld"
     if stats.bad:
         text += f"; {_count(stats.bad, 'bad input')}"
+    if stats.repeated:
+        text += f"; {_count(stats.repeated, 'request')} to endpoints sent again"
     if stats.late:
         text += f"; {_count(stats.late, 'late event')}"
     if stats.refreshed:

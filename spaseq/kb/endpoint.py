@@ -18,7 +18,7 @@ from email.message import Message
 from functools import lru_cache
 from hashlib import blake2b
 from http.client import HTTPException
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import pyoxigraph as ox
 
@@ -58,6 +58,20 @@ def is_url(text: str) -> bool:
     return text.lower().startswith(("http://", "https://"))
 
 
+class Repeats:
+    """Counts the requests that this process sends again, because they failed."""
+
+    total: ClassVar[int] = 0
+
+    def __init__(self) -> None:
+        self._before = self.total
+
+    def take(self) -> int:
+        """How many there were since the last call, or since the beginning."""
+        found, self._before = self.total - self._before, self.total
+        return found
+
+
 class ServiceFailure(Exception):
     """A request that failed; `again` if the next one may not."""
 
@@ -89,6 +103,7 @@ class Endpoint:
                 if not left or not failure.again:
                     raise
                 _LOG.warning("%s: %s; asking again in %g s", self.url, failure, wait)
+                Repeats.total += 1
                 time.sleep(wait)
                 wait *= 2
         raise AssertionError("the last attempt returns or raises")

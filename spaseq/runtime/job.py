@@ -38,6 +38,7 @@ class Stats:
     withheld: int = 0  # answers that the limit per event kept back
     bad: int = 0
     late: int = 0
+    repeated: int = 0  # requests to endpoints that were sent again
     refreshed: int = 0  # times that the knowledge base was loaded anew
     seconds: float = 0.0
     watermark: int | None = None  # ms, the least of all streams'

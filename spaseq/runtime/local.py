@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterator
 from spaseq.algebra.answers import Answer
 from spaseq.clock.sorting import RowSorter
 from spaseq.engine import Matcher, SequenceStage
+from spaseq.kb.endpoint import Repeats
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.nodes import QueryPlan
 from spaseq.rdf.batches import EventBatch
@@ -24,13 +25,14 @@ def run(job: Job) -> Generator[tuple[int, Answer]]:
     have no late events. Memory does not grow with the streams; what exceeds a bound is sorted on
     disk. A query that registers a stream has its answers read by those that follow it.
     """
-    started = time.monotonic()
+    started, repeats = time.monotonic(), Repeats()
     try:
         inputs = _read(job)
         for number in range(len(job.plans)):
             yield from _sequence(job, number, inputs)
     finally:
         job.stats.seconds = time.monotonic() - started
+        job.stats.repeated = repeats.take()
         job.on_progress(job.stats)
 
 

@@ -31,6 +31,8 @@ def prometheus_text(stats: Stats) -> str:
     add("withheld_total", "counter", "Answers the limit kept back.", {"": stats.withheld})
     add("bad_total", "counter", "Malformed input.", {"": stats.bad})
     add("late_total", "counter", "Events behind their stream's watermark.", {"": stats.late})
+    repeated = {"": stats.repeated}
+    add("repeated_requests_total", "counter", "Requests to endpoints sent again.", repeated)
     add("batches_total", "counter", "Batches done.", {"": stats.batches})
     add("stage_seconds_total", "counter", "Work by stage.", stats.stages, "stage")
     add("batch_seconds", "gauge", "The last batch, by Spark's phases.", stats.phases, "phase")

@@ -250,6 +250,7 @@ def add_stats(total: Stats, part: Stats) -> None:
     total.withheld += part.withheld
     total.bad += part.bad
     total.late += part.late
+    total.repeated += part.repeated
     for stage, seconds in part.stages.items():
         total.add(stage, seconds)
 

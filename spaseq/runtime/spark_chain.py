@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from spaseq.errors import SpaseqError
+from spaseq.kb.endpoint import Repeats
 from spaseq.rdf.batches import BadInput, EventBatch
 from spaseq.runtime.chaining import RegisteredStream, levels, sources
 from spaseq.runtime.job import Stats
@@ -37,7 +38,7 @@ class RegisteredSolve:
         iri = self.solve.plans[self.query].register
         assert iri is not None
         side, stats = SideRows(self.solve.schema, SOURCE + self.query), Stats()
-        bad: list[BadInput] = []
+        bad, repeats = list[BadInput](), Repeats()
         try:
             events = _events(iri, batches)
             yield from self.solve.solved(iri, events, stats, bad.append)
@@ -46,7 +47,8 @@ class RegisteredSolve:
             for _ in batches:  # read to the end, as Spark expects
                 pass
         # These events are no input of the run.
-        yield side.batch([*bad, Stats(bad=len(bad), stages=stats.stages)])
+        counts = Stats(bad=len(bad), repeated=repeats.take(), stages=stats.stages)
+        yield side.batch([*bad, counts])
 
 
 def _events(iri: str, batches: Iterator[pa.RecordBatch]) -> Iterator[EventBatch]:

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from spaseq.errors import SpaseqError
+from spaseq.kb.endpoint import Repeats
 from spaseq.plan.nodes import QueryPlan
 from spaseq.rdf.batches import BadInput, EventBatch, SolutionBatch, SolutionColumns
 from spaseq.rdf.readers import StreamOptions
@@ -66,7 +67,7 @@ class FollowSolve:
 
     def _work(self, work: ArrivedWork) -> Iterator[pa.RecordBatch]:
         side = SideRows(PACKED, len(self.streams) + work.number)
-        stats, found = Stats(), list[BadInput | LateEvent]()
+        stats, found, repeats = Stats(), list[BadInput | LateEvent](), Repeats()
         try:
             for packed in self._packs(work, stats, found):
                 if found:
@@ -75,6 +76,7 @@ class FollowSolve:
                 yield packed
         except SpaseqError as error:
             yield side.batch([error])
+        stats.repeated = repeats.take()
         yield side.batch([*found, stats])
 
     def _packs(

@@ -19,6 +19,7 @@ from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from spaseq.errors import InputError, SpaseqError, UsageError
+from spaseq.kb.endpoint import Repeats
 from spaseq.plan.nodes import QueryPlan
 from spaseq.rdf.batches import BadInput, EventBatch
 from spaseq.rdf.events import Triple, batch_from_events, triples_of
@@ -120,7 +121,7 @@ class FrameSolve:
         """For `mapInArrow`: rows of `COLUMNS` to rows of `solve.schema`."""
         context = TaskContext.get()
         side = SideRows(self.solve.schema, context.partitionId() if context else 0)
-        stats = Stats()
+        stats, repeats = Stats(), Repeats()
         counters: dict[str, InstantCounter] = {}
         try:
             for batch in batches:
@@ -135,6 +136,7 @@ class FrameSolve:
             yield side.batch([error])
             for _ in batches:  # read to the end, as Spark expects
                 pass
+        stats.repeated = repeats.take()
         yield side.batch([stats])
 
 
@@ -154,7 +156,7 @@ class FrameMatching:
 
     def solved(self, iri: str, given: list[Row], clock: StreamClock) -> Iterator[pa.RecordBatch]:
         """Packs and side rows; the clock is moved on. Rows are not late behind each other."""
-        stats, number = Stats(), self.streams.index(iri)
+        stats, number, repeats = Stats(), self.streams.index(iri), Repeats()
         ordered = sorted(given, key=lambda r: tuple("" if x is None else x for x in r[3:]))
         ordered.sort(key=lambda r: (r[1] or 0, r[2] or 0))
         events, found = _events(iri, ordered, InstantCounter())
@@ -166,7 +168,7 @@ class FrameMatching:
         solver = Solver(self.plans, iri, self.knowledge, stats, found.append)
         for query, solutions in solver.solve(iter([events])):
             yield from packed(self.plans, query, solutions, self.buckets)
-        stats.bad, stats.late = len(found), len(late)
+        stats.bad, stats.late, stats.repeated = len(found), len(late), repeats.take()
         yield SideRows(PACKED, number).batch([*found, *late, stats])
 
     def marked(self, iri: str, clock: StreamClock) -> Iterator[pa.RecordBatch]:

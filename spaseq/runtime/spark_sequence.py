@@ -15,6 +15,7 @@ import pyarrow as pa
 from spaseq.algebra.answers import Answer
 from spaseq.engine import SequenceStage
 from spaseq.errors import SpaseqError
+from spaseq.kb.endpoint import Repeats
 from spaseq.plan.nodes import QueryPlan
 from spaseq.rdf.batches import BadInput
 from spaseq.rdf.blocks import OnBad, warn
@@ -106,6 +107,7 @@ def run_sequences(
 ) -> Iterator[pa.RecordBatch]:
     """For `mapInArrow`: sorted rows of stage 1 to rows of `OUTPUT`."""
     stats, side, bad = Stats(), SideRows(OUTPUT, SOURCE), list[BadInput]()
+    repeats = Repeats()
     try:
         yield from SequenceTask(plans, stats, limit_per_event, knowledge, bad.append).rows(batches)
     except SpaseqError as error:
@@ -113,4 +115,5 @@ def run_sequences(
         for _ in batches:  # read to the end, as Spark expects
             pass
     stats.bad += len(bad)
+    stats.repeated = repeats.take()
     yield side.batch([*bad, stats])

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from spaseq.engine import Matcher
 from spaseq.errors import SpaseqError
-from spaseq.kb.endpoint import ServiceOptions
+from spaseq.kb.endpoint import Repeats, ServiceOptions
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.nodes import QueryPlan
 from spaseq.rdf.batches import BadInput, EventBatch, SolutionBatch, SolutionColumns
@@ -140,7 +140,7 @@ class BoundedSolve:
 
     def _work(self, work: Work) -> Iterator[pa.RecordBatch]:
         side = SideRows(self.schema, work.number)
-        stats, bad = Stats(), list[BadInput]()
+        stats, bad, repeats = Stats(), list[BadInput](), Repeats()
         try:
             for rows in self._rows(work, stats, bad.append):
                 if bad:
@@ -152,6 +152,7 @@ class BoundedSolve:
         except SpaseqError as error:
             yield side.batch([error])
         stats.bad += len(bad)
+        stats.repeated = repeats.take()
         yield side.batch([*bad, stats])
 
     def _rows(

@@ -20,6 +20,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from spaseq.algebra.answers import Answer
 from spaseq.errors import RunError, SpaseqError
+from spaseq.kb.endpoint import Repeats
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.nodes import QueryPlan
 from spaseq.rdf.batches import BadInput, SolutionBatch
@@ -292,7 +293,7 @@ class FollowSequence(StatefulProcessor):  # type: ignore[misc]
         warm: Warm,
         side: SideRows,
     ) -> Iterator[pd.DataFrame]:
-        start = time.perf_counter()
+        start, repeats = time.perf_counter(), Repeats()
         stage, withheld = warm.stage, warm.stage.withheld
         before, marks_before = state.times(meta), list(meta.marks)
         packs, knowledge = _packs(rows, meta.marks)
@@ -313,6 +314,7 @@ class FollowSequence(StatefulProcessor):  # type: ignore[misc]
             state.meta.update(meta.row())
         bad, warm.bad[:] = list(warm.bad), []
         stats.bad, stats.withheld = len(bad), stage.withheld - withheld
+        stats.repeated = repeats.take()
         for query, runs in stage.live_runs().items():
             stats.live_runs[self.plans[query].name] = runs
         stats.state_bytes[state.group.title(self.plans)] = meta.size

@@ -40,6 +40,7 @@ def test_an_endpoint_as_kb_that_fails_twice_costs_no_answer(
     done = run(place, server, runtime=runtime)
     assert (done.status, prices(done)) == (0, EVENTS), done.err
     assert json.loads(done.out.splitlines()[0])["bindings"]["owner"]["value"] == "Ada"
+    assert "2 requests to endpoints sent again" in done.err
 
 
 @ON_BOTH
