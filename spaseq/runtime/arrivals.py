@@ -167,8 +167,15 @@ class ArrivalLog:
 
     def knowledge_in_use(self) -> set[str]:
         """The knowledge bases that may still be read."""
-        batches = (p for p in self._directory.glob("[0-9]*.json") if p.stem.isdigit())
-        return {self._current(), *(self.batch(int(path.stem)).knowledge for path in batches)}
+        found = {self._current()}
+        for path in self._directory.glob("[0-9]*.json"):
+            if path.stem.isdigit():
+                try:
+                    found.add(self.batch(int(path.stem)).knowledge)
+                except RunError:
+                    if path.exists():  # it has not just been forgotten, by the source's process
+                        raise
+        return found
 
     def _current(self) -> str:
         path = self._directory / _CURRENT

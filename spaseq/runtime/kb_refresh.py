@@ -38,13 +38,13 @@ class Refresh:
             if changed is None:
                 return
             check_kbs(job.plans, changed)
-        except InputError as error:
+            self._use(changed)
+        except (InputError, OSError) as error:
             reason = (
                 f"the knowledge base has changed and does not load; the last one stays: {error}"
             )
             job.take_bad(BadInput("--kb", None, reason))
             return
-        self._use(changed)
         job.stats.refreshed += 1
         job.on_note(f"the knowledge base has changed: {len(changed):,} triples from the next batch")
 

@@ -75,7 +75,20 @@ kbs = st.fixed_dictionaries(
 _variable = st.sampled_from(["?x", "?y", "?z"])
 _end = st.sampled_from(["?x", "?y", "?z", "<http://e/a>"])
 _path = st.sampled_from(
-    [":p0", "^:p1", ":p0/:p1", ":p0|:p2", ":p0+", "(:p1|^:p2)+", "a", "!:p0", "!(:p1|^:p2)", "^a"]
+    [
+        ":p0",
+        "^:p1",
+        ":p0/:p1",
+        ":p0|:p2",
+        ":p0+",
+        "(:p1|^:p2)+",
+        "(^:p0)+",
+        "(:p0/^:p1)+",
+        "a",
+        "!:p0",
+        "!(:p1|^:p2)",
+        "^a",
+    ]
 )
 
 

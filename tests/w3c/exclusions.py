@@ -57,7 +57,7 @@ VERSION = "RDF 1.2 and SPARQL 1.2: triple terms, base directions and what comes 
 RESULTS = (".srx", ".srj", ".tsv", ".csv", ".ttl", ".rdf", ".nt")
 
 NEW = re.compile(
-    r"<<|\{\||\|\}|@[A-Za-z]+(-[A-Za-z0-9]+)*--|(?im:^\s*@?version\b)"
+    r"<<|\{\||\|\}|\s~|@[A-Za-z]+(-[A-Za-z0-9]+)*--|(?im:^\s*@?version\b)"
     r"|(?i:\b(triple|istriple|subject|predicate|object|langdir|strlangdir|haslang|haslangdir)\s*\()"
 )
 """Signs of the new versions, looked for in folders whose name says 12."""
