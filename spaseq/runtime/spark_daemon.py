@@ -1,6 +1,8 @@
-"""The process from which Spark forks its Python workers, with the package already imported.
+"""The process from which Spark forks its Python workers, with the package and its kernels loaded.
 
-Without it every worker imports numpy, pandas, Arrow and this package anew, half a second each.
+Without it every worker imports numpy, pandas, Arrow and this package and loads the kernels anew, a
+second each. What is loaded by then is frozen: a worker collects garbage after each of its tasks,
+and looking through some hundred thousand objects that stay for ever took as long as a task's work.
 
 On a cluster the package may have been shipped with the application, into a directory that lasts as
 long as an executor. It is then moved to one that stays, because that is where the compiled kernels
@@ -10,10 +12,12 @@ where they would be if they had been compiled here.
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sys
 import tempfile
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 # As in `shipping`, which takes long to import.
@@ -40,9 +44,20 @@ def _settle(digest: str) -> None:
     os.execv(sys.executable, [sys.executable, "-m", "spaseq.runtime.spark_daemon", *sys.argv[1:]])
 
 
+def _prefer_installed() -> None:
+    """Import PySpark from where it is installed, if it is.
+
+    Spark names an archive of it first, whose modules have to be compiled again in every process.
+    """
+    others = [p for p in sys.path if not p.endswith((f"{os.sep}pyspark.zip", "-src.zip"))]
+    if all(PathFinder.find_spec(name, others) for name in ("pyspark", "py4j")):
+        sys.path[:] = others
+
+
 if __name__ == "__main__":
     if SHIPPED in os.environ:
         _settle(os.environ[SHIPPED])
+    _prefer_installed()
 
     if (_PACKAGE / KERNELS_NAME).is_dir():
         from spaseq.kernels_cache import adopt
@@ -54,5 +69,9 @@ if __name__ == "__main__":
     import spaseq.runtime.spark_sequence
     import spaseq.runtime.spark_solve
     import spaseq.runtime.spark_state  # noqa: F401
+    from spaseq.kernels_cache import warm
 
+    warm()
+    gc.collect()
+    gc.freeze()
     manager()
