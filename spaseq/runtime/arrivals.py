@@ -29,7 +29,9 @@ from spaseq.runtime.works import RANGE_BYTES
 COMPACT_EVERY = 50
 """Batches between two lists of everything that has been taken."""
 
-MAX_BATCH_BYTES = 64 * 2**20
+MAX_BATCH_BYTES = 256 * 2**20
+"""A backlog is worked off in batches of so many bytes; what trickles in is taken as it comes."""
+
 SETTLE_MS = 10_000
 
 WHOLE = -1

@@ -56,6 +56,8 @@ def session(
     spark = _start({**_SETTINGS, **place, **(config or {})}, verbose)
     if master is not None and "spark.sql.shuffle.partitions" not in (config or {}):
         spark.conf.set("spark.sql.shuffle.partitions", spark.sparkContext.defaultParallelism)
+    if master is None:
+        _without_checksum_files(spark.sparkContext)
     spark.sparkContext.setLogLevel("WARN" if verbose else "OFF")
     return spark
 
@@ -66,7 +68,8 @@ _SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "2g",
     "spark.python.daemon.module": "spaseq.runtime.spark_daemon",
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
+    # Little of the work is the JVM's: its optimising compiler took longer than it saved.
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.streaming.minBatchesToRetain": "10",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -82,8 +85,24 @@ def _local(cores: int) -> dict[str, str]:
         # Without a retry count, a local session gives up at the first failed task.
         "spark.master": f"local[{cores},4]",
         "spark.sql.shuffle.partitions": str(cores),
+        "spark.sql.streaming.checkpointFileManagerClass": _LOCAL_CHECKPOINTS,
         **_LOOPBACK,
     }
+
+
+# The usual one starts a process several times for every file that it renames on a local disk.
+_LOCAL_CHECKPOINTS = (
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+)
+
+
+def _without_checksum_files(context: Any) -> None:
+    """Checkpoint files on local disks have no second file beside them, which could not be replaced
+    together with the first. Spark has checksums of its own."""
+    java = context._jvm
+    files = java.org.apache.hadoop.fs.FileSystem.getLocal(context._jsc.hadoopConfiguration())
+    files.setWriteChecksum(False)
+    files.setVerifyChecksum(False)
 
 
 def _cluster(master: str) -> dict[str, str]:
