@@ -48,6 +48,9 @@ STATE_SETTINGS = {
 }
 """What the state store has to be, so that a batch writes no more than what it changed."""
 
+STAGE = "SPASEQ_STAGE"
+"""The environment variable that tells workers of stage 2 from others."""
+
 _POLL_SECONDS = 0.2
 _SETTLE_POLLS = 200
 
@@ -221,9 +224,25 @@ def sequenced(
     )
     for name, value in STATE_SETTINGS.items():
         spark.conf.set(name, value)
-    return packed.groupBy("query", "bucket").transformWithStateInPandas(
-        sequence, OUTPUT_DDL, "append", "none"
-    )
+    with _workers_of_its_own(spark):
+        return packed.groupBy("query", "bucket").transformWithStateInPandas(
+            sequence, OUTPUT_DDL, "append", "none"
+        )
+
+
+@contextmanager
+def _workers_of_its_own(spark: Any) -> Iterator[None]:
+    """What is made meanwhile runs in worker processes that nothing else runs in.
+
+    Spark gives a task any worker with the same environment. Among those of stage 1, too, a bucket
+    would meet again and again one that has not seen its state.
+    """
+    environment = spark.sparkContext.environment
+    environment[STAGE] = "2"
+    try:
+        yield
+    finally:
+        del environment[STAGE]
 
 
 @dataclass(slots=True)
