@@ -31,6 +31,7 @@ from spaseq.rdf.terms import iri_text
 _WINDOW = 1 << 16
 _GROWTH = 4  # of the window, as long as no place between events is in it
 _WHOLE_BATCH = 1 << 40
+_COUNTED_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +146,16 @@ def survey(part: FileRange, options: StreamOptions) -> Survey:
     except InputError:
         pass
     return Survey(np.concatenate([np.empty(0, np.int64), *times]), lines.following - 1)
+
+
+def lines_before(part: FileRange) -> int:
+    """How many lines of its file are before a range."""
+    count, left = 0, part.begin
+    with part.file.open() as data:
+        while left and (text := data.read(min(left, _COUNTED_BYTES))):
+            count += text.count(b"\n")
+            left -= len(text)
+    return count
 
 
 def size_of(file: InputFile) -> int:

@@ -16,8 +16,9 @@ from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
@@ -30,14 +31,17 @@ from spaseq.rdf.batches import BadInput
 from spaseq.runtime.chaining import sources
 from spaseq.runtime.job import Job, LateEvent, Stats
 from spaseq.runtime.spark_chain import chained_output
-from spaseq.runtime.spark_rows import OUTPUT_DDL, Message, payload_of, solution_ddl
+from spaseq.runtime.spark_rows import OUTPUT_DDL, OVERLAP, PACKS_DDL, Message, payload_of
 from spaseq.runtime.spark_sequence import run_sequences
 from spaseq.runtime.spark_session import session
 from spaseq.runtime.spark_solve import BoundedSolve, ProgressFile, StoredKnowledge
-from spaseq.runtime.spark_source import RdfDataSource, source_options
+from spaseq.runtime.works import bounded_works
 
 PIECE_BYTES = 64 * 2**20
 """Answers come to the driver in sorted pieces of about this size."""
+
+ARROW_BYTES = 32 * 2**20
+"""Packs of solutions go to a worker about so many bytes at a time."""
 
 KB_FILE = "spaseq-kb-"
 """How the names of stored knowledge bases begin; their hash follows."""
@@ -72,20 +76,25 @@ def run(
         InputError, RunError: as raised by a stage, or RunError for a failure of Spark itself.
     """
     started = time.perf_counter()
-    with ExitStack() as stack:
-        workplace = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="spaseq-")))
-        with spark_errors():
-            spark = spark or session(master=master, verbose=verbose)
-            solve = bounded_solve(spark, job, workplace, partitions)
+    with spark_errors():
+        spark = spark or session(master=master, verbose=verbose)
+    for surveyed in (False, True):
+        with ExitStack() as stack:
+            workplace = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="spaseq-")))
 
-            def keep(frame: Any) -> Any:
+            def keep(frame: Any, stack: ExitStack = stack) -> Any:
                 stack.callback(frame.unpersist)
                 return frame.persist(_disk_only())
 
-            output = keep(bounded_output(spark, solve, keep))
-            size = _while_watching(spark, lambda: _bytes(output), job, solve.progress, started)
-        with spark_errors():
-            yield from _deliver(job, _pieces(output, size))
+            with spark_errors():
+                solve = bounded_solve(spark, job, workplace, partitions)
+                output = keep(bounded_output(spark, solve, keep, surveyed=surveyed))
+                size = _while_watching(spark, partial(_size, output), job, solve.progress, started)
+            if size.overlap:
+                continue  # after which it will not
+            with spark_errors():
+                yield from _deliver(job, _pieces(output, size.bytes))
+            break
     job.stats.seconds = time.perf_counter() - started
 
 
@@ -115,18 +124,23 @@ def bounded_output(
     solve: BoundedSolve,
     keep: Callable[[Any], Any] = lambda frame: frame,
     solutions: Any = None,
+    surveyed: bool = True,
 ) -> Any:
     """The DataFrame of `OUTPUT` rows of both stages; each (query, bucket) has its own in order.
 
     `keep` is called for DataFrames that are used more than once, and may persist them. `solutions`
-    is stage 1's DataFrame; over the files of `solve.streams` if not given.
+    is stage 1's DataFrame; over the files of `solve.streams` if not given. With `surveyed=False`
+    these files are not read twice if they seem to be in order of time; an `OVERLAP` row says that
+    they were not, and that there is nothing to be had.
     """
     plans = solve.plans
     if solutions is None:
-        spark.dataSource.register(RdfDataSource)
-        works = spark.read.format("rdf").options(**source_options(solve.streams, solve.directory))
-        ddl = solution_ddl(solve.width)
-        solutions = works.load().mapInArrow(lambda batches: solve.run(batches), ddl)
+        works = [pickle.dumps(work) for work in bounded_works(solve.streams, surveyed=surveyed)]
+        count = max(1, len(works))
+        solutions = spark.range(0, len(works), 1, count).mapInArrow(
+            lambda batches: solve.run(works, batches), PACKS_DDL
+        )
+    spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", ARROW_BYTES)
 
     limit, knowledge = solve.limit_per_event, solve.knowledge
 
@@ -135,7 +149,7 @@ def bounded_output(
 
     def sequence(solutions: Any) -> Any:
         ordered = solutions.repartitionById(solve.parts, "part").sortWithinPartitions(
-            "query", "bucket", "time", "k", "stream"
+            "query", "bucket", "time"
         )
         return ordered.mapInArrow(run, OUTPUT_DDL)
 
@@ -185,12 +199,20 @@ def _disk_only() -> Any:
     return StorageLevel.DISK_ONLY
 
 
-def _bytes(output: Any) -> int:
+class _Size(NamedTuple):
+    """How much there is to deliver, and whether an `OVERLAP` row is among it."""
+
+    bytes: int
+    overlap: bool
+
+
+def _size(output: Any) -> _Size:
     """Size of all answers and messages; computes and stores them."""
     from pyspark.sql import functions as sf
 
-    total = output.agg(sf.sum(sf.length("payload") + sf.length("order"))).collect()[0][0]
-    return int(total or 0)
+    total = sf.sum(sf.length("payload") + sf.length("order"))
+    size, first = output.agg(total, sf.min("query")).collect()[0]
+    return _Size(int(size or 0), first == OVERLAP)
 
 
 def _pieces(output: Any, size: int) -> Iterator[tuple[int, Message | Answer]]:

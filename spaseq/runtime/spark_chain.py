@@ -19,7 +19,7 @@ from spaseq.kb.endpoint import Repeats
 from spaseq.rdf.batches import BadInput, EventBatch
 from spaseq.runtime.chaining import RegisteredStream, levels, sources
 from spaseq.runtime.job import Stats
-from spaseq.runtime.spark_rows import OUTPUT, SIDE, SideRows, answer_of, solution_ddl, widest
+from spaseq.runtime.spark_rows import EXTENT, OUTPUT, PACKS, PACKS_DDL, SIDE, SideRows, answer_of
 from spaseq.runtime.spark_solve import BoundedSolve
 
 SOURCE = 2**30
@@ -34,10 +34,10 @@ class RegisteredSolve:
     query: int
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """For `mapInArrow`: all answers of the query, in order, to rows of `solve.schema`."""
+        """For `mapInArrow`: all answers of the query, in order, to rows of `PACKS`."""
         iri = self.solve.plans[self.query].register
         assert iri is not None
-        side, stats = SideRows(self.solve.schema, SOURCE + self.query), Stats()
+        side, stats = SideRows(PACKS, SOURCE + self.query), Stats()
         bad, repeats = list[BadInput](), Repeats()
         try:
             events = _events(iri, batches)
@@ -75,7 +75,7 @@ def chained_output(
     reads = sources(solve.plans)
     inputs, outputs = [keep(solutions)], []
     for level in levels(solve.plans):
-        fed = _union([frame.where(frame["query"].isin(level)) for frame in inputs])
+        fed = _union([frame.where(frame["query"].isin([EXTENT, *level])) for frame in inputs])
         output = keep(sequence(fed))
         outputs.append(output)
         read = [number for number in level if any(number in others for others in reads)]
@@ -86,13 +86,12 @@ def chained_output(
 
 def _registered(solve: BoundedSolve, output: Any, query: int) -> Any:
     """Stage 1 over the stream that a query registers."""
-    width = widest(plan.columns for plan in solve.plans)
     answers = output.where(output["query"] == query).repartition(1)
     task = RegisteredSolve(solve, query)
     return (
         answers.sortWithinPartitions("order")
         .select("payload")
-        .mapInArrow(lambda batches: task.run(batches), solution_ddl(width))
+        .mapInArrow(lambda batches: task.run(batches), PACKS_DDL)
     )
 
 

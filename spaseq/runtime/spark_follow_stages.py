@@ -18,11 +18,11 @@ import pyarrow as pa
 from spaseq.errors import SpaseqError
 from spaseq.kb.endpoint import Repeats
 from spaseq.plan.nodes import QueryPlan
-from spaseq.rdf.batches import BadInput, EventBatch, SolutionBatch, SolutionColumns
+from spaseq.rdf.batches import BadInput, EventBatch, SolutionBatch
 from spaseq.rdf.readers import StreamOptions
 from spaseq.runtime.group_stage import group_of, groups
 from spaseq.runtime.job import LateEvent, Stats
-from spaseq.runtime.spark_rows import SideRows, buckets, rows
+from spaseq.runtime.spark_rows import SideRows, buckets, pack, rows
 from spaseq.runtime.spark_solve import Solver, StoredKnowledge
 from spaseq.runtime.spark_source import ArrivedWork, Standing, read_taken
 from spaseq.runtime.stream_clock import late_events
@@ -141,18 +141,3 @@ def marks(
                 time=mark,
                 payload=knowledge.encode(),
             )
-
-
-def pack(solutions: SolutionBatch, columns: SolutionColumns) -> bytes:
-    """Solutions as Arrow bytes."""
-    batch = solutions.to_arrow(columns)
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    return bytes(sink.getvalue())
-
-
-def unpack(data: bytes, columns: SolutionColumns) -> SolutionBatch:
-    """The inverse of `pack`."""
-    with pa.ipc.open_stream(data) as reader:
-        return SolutionBatch.from_arrow(reader.read_next_batch(), columns)

@@ -29,7 +29,7 @@ from spaseq.runtime.checkpoint import Checkpoint
 from spaseq.runtime.job import Job, LateEvent, Stats
 from spaseq.runtime.spark import ship_functions, store_knowledge
 from spaseq.runtime.spark_follow_stages import PACKED, PACKED_DDL, marks, packed
-from spaseq.runtime.spark_rows import SideRows, solution_ddl
+from spaseq.runtime.spark_rows import PACKS, PACKS_DDL, SideRows
 from spaseq.runtime.spark_solve import BoundedSolve, Solver, StoredKnowledge
 from spaseq.runtime.stream_clock import StreamClock, late_events, raise_idle
 
@@ -45,7 +45,7 @@ def frame_solutions(frame: Any, solve: BoundedSolve) -> Any:
     """Stage 1 of a bounded run: the DataFrame of solution rows for one of events."""
     task = FrameSolve(solve, stream_names(solve.plans))
     placed = numbered(normalised(frame), frame.sparkSession.sparkContext.defaultParallelism)
-    return placed.mapInArrow(lambda batches: task.run(batches), solution_ddl(solve.width))
+    return placed.mapInArrow(lambda batches: task.run(batches), PACKS_DDL)
 
 
 def frame_packs(
@@ -118,9 +118,9 @@ class FrameSolve:
     names: Mapping[str, str]  # what a stream may be called -> its IRI
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """For `mapInArrow`: rows of `COLUMNS` to rows of `solve.schema`."""
+        """For `mapInArrow`: rows of `COLUMNS` to rows of `PACKS`."""
         context = TaskContext.get()
-        side = SideRows(self.solve.schema, context.partitionId() if context else 0)
+        side = SideRows(PACKS, context.partitionId() if context else 0)
         stats, repeats = Stats(), Repeats()
         counters: dict[str, InstantCounter] = {}
         try:

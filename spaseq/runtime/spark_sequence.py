@@ -1,15 +1,16 @@
-"""Stage 2 of a bounded run on Spark's workers: sorted solution rows in, answers out.
+"""Stage 2 of a bounded run on Spark's workers: sorted packs of solutions in, answers out.
 
-The rows of a partition come sorted by query, bucket and instant, so that the sequence stage of one
-(query, bucket) after the other streams through them and nothing is held longer than a window.
+The packs of a partition come sorted by query, bucket and least time, so that the sequence stage of
+one (query, bucket) after the other streams through them and holds only the packs that overlap.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
 
 from spaseq.algebra.answers import Answer
@@ -17,21 +18,26 @@ from spaseq.engine import SequenceStage
 from spaseq.errors import SpaseqError
 from spaseq.kb.endpoint import Repeats
 from spaseq.plan.nodes import QueryPlan
-from spaseq.rdf.batches import BadInput
+from spaseq.rdf.batches import BadInput, SolutionBatch
 from spaseq.rdf.blocks import OnBad, warn
+from spaseq.runtime.extents import Earlier, Extent, Overlap, earlier
 from spaseq.runtime.job import Stats
 from spaseq.runtime.spark_rows import (
+    EXTENT,
     OUTPUT,
+    OVERLAP,
     SIDE,
     SideRows,
     answer_rows,
-    read_solutions,
-    runs,
+    rows,
+    unpack,
 )
 from spaseq.runtime.spark_solve import StoredKnowledge
 
 SOURCE = 2**31
 """Side rows of this stage come after those of all streams."""
+
+_PLACE = ("bucket", "time", "work")
 
 
 @dataclass(slots=True)
@@ -53,18 +59,27 @@ class SequenceTask:
     knowledge: StoredKnowledge | None = None
     on_bad: OnBad = warn
     _group: _Group | None = None
+    _extents: list[Extent] = field(default_factory=list)
+    _earlier: dict[int, Earlier] | None = None
 
     def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Answer rows and side rows of a partition."""
         for batch in batches:
-            for query, bucket, stretch in runs(batch):
-                if query == SIDE:
-                    yield stretch.select(OUTPUT.names)
-                else:
-                    yield from self._feed(query, bucket, stretch)
+            query = batch.column("query").to_numpy()
+            if (query == EXTENT).any():
+                found = batch.filter(pa.array(query == EXTENT)).column("payload").to_pylist()
+                self._extents += [Extent.of(data) for data in found]
+            if (query == SIDE).any():
+                yield batch.filter(pa.array(query == SIDE)).select(OUTPUT.names)
+            for row in np.flatnonzero(query >= 0).tolist():
+                place, payload = batch.slice(row, 1), batch.column("payload")[row].as_py()
+                bucket, first, work = (place.column(n)[0].as_py() for n in _PLACE)
+                yield from self._feed(int(query[row]), bucket, first, work, payload)
         yield from self._close()
 
-    def _feed(self, query: int, bucket: int, stretch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    def _feed(
+        self, query: int, bucket: int, first: int, work: int, payload: bytes
+    ) -> Iterator[pa.RecordBatch]:
         group = self._group
         if group is None or (group.query, group.bucket) != (query, bucket):
             yield from self._close()
@@ -75,12 +90,18 @@ class SequenceTask:
                 self.on_bad,
             )
             group = self._group = _Group(query, bucket, stage)
-        start = time.perf_counter()
-        solutions = read_solutions(stretch, self.plans[query].columns)
-        group.stage.push(solutions)
-        # Further rows of the last time may follow in the next batch.
-        answers = group.stage.advance(int(solutions.time[-1]) - 1)
-        yield from self._out(query, answers, start)
+        began = time.perf_counter()
+        # No pack that follows begins before this one.
+        answers = group.stage.advance(first - 1)
+        group.stage.push(self._numbered(work, unpack(payload, self.plans[query].columns)))
+        yield from self._out(query, answers, began)
+
+    def _numbered(self, work: int, solutions: SolutionBatch) -> SolutionBatch:
+        """With what the work's numbers lack; all extents come before the first pack."""
+        if self._earlier is None:
+            self._earlier = earlier(self._extents)
+        known = self._earlier.get(work)
+        return solutions if known is None else known.renumber(solutions)
 
     def _close(self) -> Iterator[pa.RecordBatch]:
         if self._group is None:
@@ -105,15 +126,23 @@ def run_sequences(
     knowledge: StoredKnowledge,
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """For `mapInArrow`: sorted rows of stage 1 to rows of `OUTPUT`."""
+    """For `mapInArrow`: sorted rows of `PACKS` to rows of `OUTPUT`."""
     stats, side, bad = Stats(), SideRows(OUTPUT, SOURCE), list[BadInput]()
     repeats = Repeats()
     try:
         yield from SequenceTask(plans, stats, limit_per_event, knowledge, bad.append).rows(batches)
     except SpaseqError as error:
         yield side.batch([error])
-        for _ in batches:  # read to the end, as Spark expects
-            pass
+        _exhaust(batches)
+    except Overlap:
+        yield rows(OUTPUT, 1, query=OVERLAP, order="", payload=b"")
+        _exhaust(batches)
     stats.bad += len(bad)
     stats.repeated = repeats.take()
     yield side.batch([*bad, stats])
+
+
+def _exhaust(batches: Iterator[pa.RecordBatch]) -> None:
+    """Read to the end, as Spark expects."""
+    for _ in batches:
+        pass

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import pickle
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
 from spaseq.engine import Matcher
@@ -17,17 +18,13 @@ from spaseq.errors import SpaseqError
 from spaseq.kb.endpoint import Repeats, ServiceOptions
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.nodes import QueryPlan
-from spaseq.rdf.batches import BadInput, EventBatch, SolutionBatch, SolutionColumns
+from spaseq.rdf.batches import BadInput, EventBatch, SolutionBatch
 from spaseq.rdf.blocks import OnBad
 from spaseq.rdf.readers import StreamOptions
+from spaseq.runtime.extents import Extent
 from spaseq.runtime.job import Stats
-from spaseq.runtime.spark_rows import (
-    SideRows,
-    buckets,
-    solution_rows,
-    solution_schema,
-    widest,
-)
+from spaseq.runtime.spark_packs import Packer
+from spaseq.runtime.spark_rows import EXTENT, NO_WORK, PACKS, SideRows, rows
 from spaseq.runtime.works import Work, paths_from, read_work
 
 _PROGRESS_SECONDS = 0.5
@@ -110,7 +107,7 @@ class Solver:
 
 @dataclass(frozen=True, slots=True)
 class BoundedSolve:
-    """Stage 1 of a bounded run: each row of its input is a `Work`, pickled."""
+    """Stage 1 of a bounded run."""
 
     plans: tuple[QueryPlan, ...]
     streams: tuple[StreamOptions, ...]
@@ -121,70 +118,77 @@ class BoundedSolve:
     directory: str = "."  # what relative paths start from
     limit_per_event: int | None = None  # of stage 2
 
-    @property
-    def width(self) -> SolutionColumns:
-        """The most columns that any plan has."""
-        return widest(p.columns for p in self.plans)
-
-    @property
-    def schema(self) -> pa.Schema:
-        return solution_schema(self.width)
-
-    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """For `mapInArrow`: rows of `WORK_DDL` to rows of `schema`."""
+    def run(
+        self, works: Sequence[bytes], batches: Iterator[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        """For `mapInArrow`: rows with the `id` of one of the works, pickled, to rows of `PACKS`."""
         located = replace(self, knowledge=self.knowledge.located())
         with paths_from(self.directory):
             for batch in batches:
-                for work in batch.column("work").to_pylist():
-                    yield from located._work(pickle.loads(work))
+                for number in batch.column("id").to_pylist():
+                    yield from located._work(pickle.loads(works[number]))
 
     def _work(self, work: Work) -> Iterator[pa.RecordBatch]:
-        side = SideRows(self.schema, work.number)
+        side = SideRows(PACKS, work.number)
         stats, bad, repeats = Stats(), list[BadInput](), Repeats()
+        extent = Extent(work.stream, work.number)
         try:
-            for rows in self._rows(work, stats, bad.append):
+            for packs in self._packs(work, extent, stats, bad.append):
                 if bad:
                     yield side.batch(bad)
                     stats.bad += len(bad)
                     bad.clear()
-                yield rows
-                self._report(work.number, stats)
+                yield packs
         except SpaseqError as error:
             yield side.batch([error])
         stats.bad += len(bad)
         stats.repeated = repeats.take()
         yield side.batch([*bad, stats])
+        if not work.surveyed:
+            part, data = np.arange(self.parts, dtype=np.int32), [extent.data()] * self.parts
+            yield rows(PACKS, self.parts, part=part, query=EXTENT, payload=data)
 
-    def _rows(
-        self, work: Work, stats: Stats, on_bad: Callable[[BadInput], None]
+    def _packs(
+        self, work: Work, extent: Extent, stats: Stats, on_bad: OnBad
     ) -> Iterator[pa.RecordBatch]:
         options = self.streams[work.stream]
-        events = _watched(read_work(work, options, on_bad), stats)
-        return self.solved(options.iri, events, stats, on_bad)
+        events = self._watched(extent.watch(read_work(work, options, on_bad)), work.number, stats)
+        number = NO_WORK if work.surveyed else work.number
+        yield from self.solved(options.iri, events, stats, on_bad, number)
 
     def solved(
-        self, iri: str, events: Iterator[EventBatch], stats: Stats, on_bad: OnBad
+        self,
+        iri: str,
+        events: Iterator[EventBatch],
+        stats: Stats,
+        on_bad: OnBad,
+        work: int = NO_WORK,
     ) -> Iterator[pa.RecordBatch]:
-        """Rows of `schema` for the events of one stream."""
-        schema = self.schema
-        solver = Solver(self.plans, iri, self.knowledge, stats, on_bad)
-        for query, solutions in solver.solve(events):
-            plan = self.plans[query]
-            bucket = buckets(solutions, plan.key, self.buckets)
-            part = (bucket + query) % self.parts
-            yield solution_rows(solutions, plan.columns, query, bucket, part, schema)
+        """Rows of `PACKS` for the events of one stream."""
+        packers = {
+            query: Packer(plan, query, self.buckets, self.parts, work)
+            for query, plan in enumerate(self.plans)
+        }
+        for query, solutions in Solver(self.plans, iri, self.knowledge, stats, on_bad).solve(
+            events
+        ):
+            yield from packers[query].add(solutions)
+        for packer in packers.values():
+            yield packer.rest()
+
+    def _watched(
+        self, events: Iterator[EventBatch], number: int, stats: Stats
+    ) -> Iterator[EventBatch]:
+        """The same batches; `stats.watermark` becomes the greatest time so far."""
+        for batch in events:
+            latest = int(batch.time.max())
+            stats.watermark = latest if stats.watermark is None else max(stats.watermark, latest)
+            yield batch
+            self._report(number, stats)
 
     def _report(self, number: int, stats: Stats) -> None:
         if self.progress is not None:
             ProgressFile(Path(self.progress, f"work-{number}")).write(stats)
-
-
-def _watched(events: Iterator[EventBatch], stats: Stats) -> Iterator[EventBatch]:
-    """The same batches; `stats.watermark` becomes the greatest time so far."""
-    for batch in events:
-        latest = int(batch.time.max())
-        stats.watermark = latest if stats.watermark is None else max(stats.watermark, latest)
-        yield batch
 
 
 @dataclass(frozen=True, slots=True)

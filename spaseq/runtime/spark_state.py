@@ -26,8 +26,8 @@ from spaseq.plan.nodes import QueryPlan
 from spaseq.rdf.batches import BadInput, SolutionBatch
 from spaseq.runtime.group_stage import Group, GroupStage, group_of
 from spaseq.runtime.job import Stats
-from spaseq.runtime.spark_follow_stages import NEVER, PACKED, unpack
-from spaseq.runtime.spark_rows import OUTPUT, SIDE, SideRows, answer_rows
+from spaseq.runtime.spark_follow_stages import NEVER, PACKED
+from spaseq.runtime.spark_rows import OUTPUT, SIDE, SideRows, answer_rows, unpack
 from spaseq.runtime.spark_solve import StoredKnowledge
 from spaseq.runtime.state_limits import StateLimits
 

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AbstractContextManager, chdir, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import islice
 
 import numpy as np
 
-from spaseq.rdf.batches import EventBatch, Int64s
+from spaseq.rdf.batches import BadInput, EventBatch, Int64s
 from spaseq.rdf.blocks import OnBad
 from spaseq.rdf.inputs import STDIN, InputFile, StreamOptions, resolve_paths
 from spaseq.rdf.instants import InstantCounter
@@ -20,6 +21,7 @@ from spaseq.rdf.ranges import (
     divide,
     is_divisible,
     is_line_format,
+    lines_before,
     read_range,
     size_of,
     survey,
@@ -31,6 +33,8 @@ RANGE_BYTES = 32 * 2**20
 
 MOST_RANGE_BYTES = 128 * 2**20
 PIECES = 16
+
+_PEEK_BYTES = 64 * 2**10
 
 _AHEAD = 4  # ranges that are surveyed at a time, per thread
 
@@ -54,38 +58,62 @@ class Ties:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Ranges of one stream, in order. `number` is the work's place among those of a run."""
+    """Ranges of one stream, in order. `number` is the work's place among those of a run.
+
+    Of a work that was not surveyed it is not known what came before: events of its first time are
+    numbered too low, and so are lines.
+    """
 
     number: int
     stream: int
     parts: tuple[FileRange, ...]
     ties: Ties = field(default_factory=Ties)
+    surveyed: bool = True
 
 
-def bounded_works(streams: Sequence[StreamOptions], range_bytes: int | None = None) -> list[Work]:
+def bounded_works(
+    streams: Sequence[StreamOptions], range_bytes: int | None = None, surveyed: bool = True
+) -> list[Work]:
     """All that there is to read, in pieces of about `range_bytes`.
 
-    If that is not given, the pieces of a long stream are larger, because every task costs Spark and
-    its workers a tenth of a second of computing.
+    If that is not given, the pieces of a long stream are larger, because every task costs
+    computing.
 
     N-Quads and N-Triples are divided. To number events of equal time, and lines, their ranges are
     read once for times alone; where a stream is small, or has a file in another format, one task
-    reads all of it.
+    reads all of it. With `surveyed=False` that is left out for streams that seem to be in order of
+    time, which `extents` can make up for.
     """
     works: list[Work] = []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for number, options in enumerate(streams):
-            for parts, ties in _of_stream(options, range_bytes, pool):
-                works.append(Work(len(works), number, parts, ties))
+            for parts, ties in _of_stream(options, range_bytes, pool, surveyed):
+                known = ties is not None
+                works.append(Work(len(works), number, parts, ties or Ties(), known))
     return works
 
 
 def read_work(work: Work, options: StreamOptions, on_bad: OnBad) -> Iterator[EventBatch]:
-    """The events of a work, numbered as those of the whole stream."""
+    """The events of a work, numbered as those of the whole stream if it was surveyed; lines are
+    always numbered as those of their file."""
     counter = InstantCounter.after(work.ties.times, work.ties.counts)
     arrival = ArrivalClock()
     for part in work.parts:
-        yield from read_range(part, options, on_bad, counter, arrival)
+        report = on_bad if work.surveyed else _counting_lines(part, on_bad)
+        yield from read_range(part, options, report, counter, arrival)
+
+
+def _counting_lines(part: FileRange, on_bad: OnBad) -> OnBad:
+    """`on_bad` for bad input of a range of which it is not known how many lines are before it."""
+
+    @cache
+    def before() -> int:
+        return lines_before(part)
+
+    def report(bad: BadInput) -> None:
+        on_bad(bad if bad.line is None else replace(bad, line=bad.line + before()))
+
+    return report
 
 
 def range_bytes_for(size: int) -> int:
@@ -98,8 +126,9 @@ def range_bytes_for(size: int) -> int:
 
 
 def _of_stream(
-    options: StreamOptions, range_bytes: int | None, pool: Executor
-) -> Iterator[tuple[tuple[FileRange, ...], Ties]]:
+    options: StreamOptions, range_bytes: int | None, pool: Executor, surveyed: bool
+) -> Iterator[tuple[tuple[FileRange, ...], Ties | None]]:
+    """The ranges of works, with the ties of those that need no survey or have had one."""
     files = resolve_paths(options)
     whole = tuple(FileRange(file) for file in files)
     if options.arrival_time or not all(is_line_format(f) and f.path != STDIN for f in files):
@@ -110,8 +139,12 @@ def _of_stream(
     if sum(sizes) <= range_bytes:
         yield whole, Ties()
         return
+    groups = list(_ranges(files, sizes, options, range_bytes))
+    if not surveyed and _seem_ordered(groups, options):
+        yield from ((tuple(group), None) for group in groups)
+        return
     counter = InstantCounter()
-    for group in _surveyed(_ranges(files, sizes, options, range_bytes), options, pool):
+    for group in _surveyed(groups, options, pool):
         parts = tuple(part for part, _ in group)
         yield parts, Ties(*counter.skip(np.concatenate([times for _, times in group])))
 
@@ -135,6 +168,20 @@ def _ranges(
             room -= length
     if group:
         yield group
+
+
+def _seem_ordered(groups: Iterable[list[FileRange]], options: StreamOptions) -> bool:
+    """Whether no range has, close to its ends, a time before one at the end of another before."""
+    end: int | None = None
+    for part in (part for group in groups for part in group):
+        size = size_of(part.file) if part.end is None else part.end
+        head = replace(part, end=min(part.begin + _PEEK_BYTES, size))
+        tail = replace(part, begin=max(part.begin, size - _PEEK_BYTES), end=size)
+        first, last = (survey(peek, options).times for peek in (head, tail))
+        if end is not None and len(first) and first.min() < end:
+            return False
+        end = max((int(t.max()) for t in (first, last) if len(t)), default=end)
+    return True
 
 
 def _surveyed(

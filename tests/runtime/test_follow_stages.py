@@ -18,8 +18,8 @@ from spaseq.runtime.arrivals import ArrivalLog
 from spaseq.runtime.job import Job
 from spaseq.runtime.kb_refresh import Refresh
 from spaseq.runtime.spark import store_knowledge
-from spaseq.runtime.spark_follow_stages import FollowSolve, unpack
-from spaseq.runtime.spark_rows import SIDE
+from spaseq.runtime.spark_follow_stages import FollowSolve
+from spaseq.runtime.spark_rows import SIDE, unpack
 from spaseq.runtime.spark_solve import StoredKnowledge
 from spaseq.runtime.spark_source import RdfDataSource, source_options
 from tests.runtime.machines import nquads, put

@@ -25,7 +25,7 @@ from spaseq.rdf.events import batch_from_events
 from spaseq.rdf.instants import InstantCounter
 from spaseq.runtime import spark_state
 from spaseq.runtime.group_stage import groups
-from spaseq.runtime.spark_follow_stages import pack
+from spaseq.runtime.spark_rows import pack
 from spaseq.runtime.spark_solve import StoredKnowledge
 from spaseq.runtime.spark_state import STATE_FORMAT, BucketState, Entry, Warm
 from spaseq.runtime.state_limits import StateLimits

@@ -1,0 +1,172 @@
+"""Works that are read each by itself give the answers of a stream that is read in one go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from spaseq.plan.nodes import QueryPlan
+from spaseq.rdf.batches import BadInput, SolutionBatch
+from spaseq.rdf.columns import NumberColumn, TermColumn
+from spaseq.rdf.inputs import StreamOptions
+from spaseq.runtime import spark as spark_runtime
+from spaseq.runtime import spark_packs, works
+from spaseq.runtime.extents import Earlier, Extent, Overlap, earlier
+from spaseq.runtime.spark_packs import Packer
+from spaseq.runtime.spark_rows import unpack
+from tests.runtime.machines import IRIS, SOUTH, Row, answers_in_process, job_of, nquads
+
+
+def extents(*given: tuple[int, int, int, int]) -> list[Extent]:
+    """Of one stream's works: first time, last time, how many events have each."""
+    return [Extent(0, work, *one) for work, one in enumerate(given)]
+
+
+def test_a_tie_at_an_edge_counts_what_is_before_it() -> None:
+    assert earlier(extents((1, 5, 1, 2), (5, 5, 3, 3), (5, 9, 1, 1), (10, 10, 1, 1))) == {
+        1: Earlier(5, 2),
+        2: Earlier(5, 5),
+    }
+
+
+def test_works_without_events_and_other_streams_are_passed_over() -> None:
+    given = [Extent(0, 0, 1, 5, 1, 2), Extent(0, 1), Extent(1, 2, 2, 3, 1, 1)]
+    assert earlier([*given, Extent(0, 3, 5, 6, 1, 1)]) == {3: Earlier(5, 2)}
+
+
+def test_works_that_overlap_are_found_out() -> None:
+    with pytest.raises(Overlap):
+        earlier(extents((1, 5, 1, 1), (6, 9, 1, 1), (8, 12, 1, 1)))
+
+
+def test_an_extent_is_of_all_batches() -> None:
+    extent = Extent(0, 0)
+    for times in ([5, 3, 3], [3, 9], [9, 9, 4]):
+        extent._add(np.array(times, np.int64))
+    assert Extent.of(extent.data()) == Extent(0, 0, 3, 9, 3, 3)
+
+
+# --- packs ------------------------------------------------------------------------------------
+
+
+def plan(tmp_path: Path) -> QueryPlan:
+    return job_of([tmp_path, tmp_path]).plans[0]
+
+
+def solutions(plan: QueryPlan, times: Sequence[int]) -> SolutionBatch:
+    n = len(times)
+    zeros = np.zeros(n, np.int32)
+    keys = pa.array([f"<http://m.example/m{t % 3}>" for t in times])
+    return SolutionBatch(
+        zeros,
+        np.array(times, np.int64),
+        zeros,
+        zeros,
+        pa.array([f"e{t}" for t in times], pa.large_string()),
+        {v: TermColumn.from_arrow(keys) for v in plan.columns.variables},
+        {v: NumberColumn(np.zeros(n), np.zeros(n, np.int8)) for v in plan.columns.numbers},
+    )
+
+
+def test_packs_of_a_disordered_stream_are_those_of_sorted_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark_packs, "PACK_ROWS", 4)
+    query = plan(tmp_path)
+    packer = Packer(query, 0, 2, 2)
+    batches = [[7, 1, 30], [2, 29, 8], [3, 4], [40, 50], [41, 60]]
+    made = [row for times in batches for row in packer.add(solutions(query, times))]
+    made.append(packer.rest())
+    columns = query.columns
+    found = [
+        (bucket, first, unpack(payload, columns).time.tolist())
+        for rows in made
+        for bucket, first, payload in zip(
+            *(rows.column(name).to_pylist() for name in ("bucket", "time", "payload")), strict=True
+        )
+    ]
+    assert sorted(t for _, _, times in found for t in times) == sorted(chain.from_iterable(batches))
+    assert all(first == times[0] and times == sorted(times) for _, first, times in found)
+    assert all(len(times) <= 4 for _, _, times in found)
+    homes = {(bucket, t % 3) for bucket, _, times in found for t in times}
+    assert len(homes) == 3, "a key's solutions are in one bucket"
+    runs = [sorted(t for p in r.column("payload").to_pylist() for t in unpack(p, columns).time)
+            for r in made]  # fmt: skip
+    assert runs == [[1, 2, 3, 4, 7, 8, 29, 30], [40, 41, 50, 60]]
+
+
+# --- on Spark ------------------------------------------------------------------------------------
+
+
+def rows(times: Sequence[int]) -> list[Row]:
+    return [(t, f"m{n % 3}", ("starts", "stops")[n // 3 % 2], n) for n, t in enumerate(times)]
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ranges of some events, of which only the two at the ends are looked at beforehand."""
+    size = len(nquads(rows([1000]))) + 20
+    monkeypatch.setattr(works, "RANGE_BYTES", 8 * size)
+    monkeypatch.setattr(works, "_PEEK_BYTES", size)
+
+
+def compare(spark: Any, north: Path, bad_lines: Sequence[int]) -> None:
+    south = north.with_name("south.nq")
+    south.write_text(nquads(SOUTH, "s"))
+    bad: list[BadInput] = []
+    job = job_of([north, south], on_bad=bad.append)
+    assert list(spark_runtime.run(job, spark=spark)) == answers_in_process(job_of([north, south]))
+    assert [b.line for b in bad] == bad_lines
+    assert job.stats.events == nquads_events(north) + len(SOUTH)
+
+
+def nquads_events(path: Path) -> int:
+    return path.read_text().count("generatedAtTime")
+
+
+def is_surveyed(path: Path) -> bool:
+    found = works.bounded_works([StreamOptions(IRIS[0], (str(path),))], surveyed=False)
+    assert len(found) > 5
+    return found[0].surveyed
+
+
+@pytest.mark.spark
+def test_ties_across_the_edges_of_works_and_lines_are_numbered_as_in_one_go(
+    spark: Any, small: None, tmp_path: Path
+) -> None:
+    path = tmp_path / "north.nq"
+    lines = nquads(rows([1000 * (n // 7) for n in range(60)])).splitlines(keepends=True)
+    lines.insert(80, "this is no quad\n")
+    path.write_text("".join(lines))
+    assert not is_surveyed(path)
+    compare(spark, path, [81])
+
+
+@pytest.mark.spark
+def test_a_stream_that_is_seen_to_be_in_disorder_is_surveyed_first(
+    spark: Any, small: None, tmp_path: Path
+) -> None:
+    path = tmp_path / "north.nq"
+    path.write_text(nquads(rows([1000 * (n // 7) for n in reversed(range(60))])))
+    assert is_surveyed(path)
+    compare(spark, path, [])
+
+
+@pytest.mark.spark
+def test_a_stream_whose_disorder_is_hidden_is_read_again(
+    spark: Any, small: None, tmp_path: Path
+) -> None:
+    path = tmp_path / "north.nq"
+    times = [1000 * (n // 7) for n in range(60)]
+    times[44] = 1000  # amid a range
+    lines = nquads(rows(times)).splitlines(keepends=True)
+    lines.insert(20, "this is no quad\n")
+    path.write_text("".join(lines))
+    assert not is_surveyed(path)
+    compare(spark, path, [21])
