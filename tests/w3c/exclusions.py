@@ -98,6 +98,8 @@ def _why(test: Test, way: str) -> str | None:
             return f"nothing here runs tests of the kind {test.kind}"
     if test.action is None:
         return None
+    if test.action.startswith(("http://", "https://")):
+        return f"its file is in another place: {test.action}"
     if "12" in f"{test.suite}/{test.place}" and not test.negative and NEW.search(test.text()):
         return VERSION
     if runs:

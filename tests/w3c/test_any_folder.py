@@ -118,6 +118,7 @@ KINDS = {
     "c14n": "a rdft:TestNTriplesPositiveC14N ; mf:action <gone.nt> ; mf:result <gone-c14n.nt>",
     "new": "a rdft:TestOfAKindYetToCome ; mf:action <gone.xyz>",
     "withdrawn": "a mf:PositiveSyntaxTest11 ; dawgt:approval dawgt:Withdrawn ; mf:action <gone.rq>",
+    "elsewhere": "a rdft:TestTurtleEval ; mf:action <https://elsewhere.example/x/a.ttl>",
     "no-result": "a mf:QueryEvaluationTest ; mf:action [ qt:query <q.rq> ; qt:data <d.ttl> ]",
     "binary": "a mf:QueryEvaluationTest ; mf:action [ qt:query <q.rq> ] ; mf:result <r.bin>",
     "rif": query("d.ttl", "q.rq", more="; sd:entailmentRegime ent:RIF"),
