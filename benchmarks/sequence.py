@@ -157,11 +157,16 @@ def kernel_rate(given: Input, batches: list[SolutionBatch]) -> tuple[float, floa
     return sets_rate(given.plan, batches)
 
 
+def _columns(plan: QueryPlan) -> list[GpmColumns]:
+    return [GpmColumns(g.variables, g.conditions, g.certain) for g in plan.gpms]
+
+
 def runs_rate(plan: QueryPlan, batches: list[SolutionBatch]) -> tuple[float, float]:
     """`kernel_rate` of the register kernel."""
-    columns = [GpmColumns(g.variables, g.conditions, g.certain) for g in plan.gpms]
+    columns = _columns(plan)
     tables = run_tables(plan.program, columns, plan.partition, plan.window)
-    frame, runs = Frame(plan.partition, tables.key, plan.window, tables.strict), RunState(tables)
+    runs = RunState(tables)
+    frame = Frame(columns, plan.partition, tables.key, plan.window, tables.strict)
     spent, events = 0.0, 0
     for batch in batches:
         solutions, rows = frame.rows(batch)
@@ -181,7 +186,7 @@ def sets_rate(plan: QueryPlan, batches: list[SolutionBatch]) -> tuple[float, flo
     kind = ChainState if plan.evaluator == "compiled-chain" else CompactState
     state: ChainState | CompactState = kind(plan.program, len(plan.gpms), False)
     key = (*plan.partition, *plan.evaluator_key)
-    frame = Frame(plan.partition, key, plan.window, state.strict)
+    frame = Frame(_columns(plan), plan.partition, key, plan.window, state.strict)
     spent, events = 0.0, 0
     for i, batch in enumerate(batches):
         _, rows = frame.rows(batch)

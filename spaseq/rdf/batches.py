@@ -162,6 +162,15 @@ class SolutionBatch:
     def __len__(self) -> int:
         return len(self.time)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all columns; of terms that several columns share, once."""
+        columns: list[Any] = [self.stream, self.time, self.k, self.gpm, self.event]
+        columns += [c.codes for c in self.values.values()]
+        columns += [a for c in self.numbers.values() for a in (c.value, c.kind)]
+        columns += {id(c.terms): c.terms for c in self.values.values()}.values()
+        return sum(int(column.nbytes) for column in columns)
+
     def texts(self, variable: str, rows: Rows = slice(None)) -> list[str | None]:
         """The N-Triples texts that some rows bind a variable to, None where it is unbound."""
         return self.values[variable].texts(rows)

@@ -55,6 +55,10 @@ class RowStore:
     def __len__(self) -> int:
         return self._size + len(self._recent)
 
+    def nbytes(self) -> int:
+        """Bytes of the columns; rows that came one by one are not counted."""
+        return sum(chunk.numbers.nbytes + chunk.rows.nbytes for chunk in self._chunks)
+
     def add_row(self, number: int, taken: Taken) -> None:
         """Keep a solution with a number above all so far."""
         self._recent[number] = taken
