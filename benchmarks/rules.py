@@ -4,7 +4,9 @@
     python benchmarks/rules.py [--events 100000] [--runs 3] [--json FILE]
 
 Rules about graph patterns are measured on these alone, over events that have been read before;
-the others on whole runs of the local runtime with one thread, from N-Quads to answers. Seconds are
+that about requests on an engine in process that events are pushed to, and an endpoint in the same
+process; the others on whole runs of the local runtime with one thread, from N-Quads to answers.
+Seconds are
 CPU time, the median of the runs after one that is not counted, the two ways taking turns; *gain* is
 the time without the rule divided by the time with it. Both must find the same number of rows.
 """
@@ -23,9 +25,12 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
+from endpoint import serving
+
 import spaseq
 from spaseq.compile import compile_query
 from spaseq.gpm.stage import Matcher
+from spaseq.kb.endpoint import shared_cache
 from spaseq.kb.load import load_kb
 from spaseq.plan.rules import NAMES
 from spaseq.rdf.readers import StreamOptions, read_stream
@@ -42,6 +47,7 @@ class Case:
     name: str
     query: str
     patterns_only: bool = False
+    pushed: bool = False
 
 
 def query(
@@ -81,6 +87,7 @@ CASES = (
     Case("lazy-operands", "paths in EXISTS and OPTIONAL", query(
         "SELECT ?key", "A; B", PATHS), True),
     Case("pruned-columns", "one column of seven", query("SELECT ?key", "A; B; C", steps()), True),
+    Case("awaited-requests", "SERVICE after a rare step, pushed", "", pushed=True),
     Case("shared-runs", "the last step of four is rare", query(
         "SELECT ?key", "A: B: C: D", {**steps(), "D": RARE.format("")}, seconds=100)),
     Case("rare-steps-first", "the last step of four is rare", query("SELECT ?key", "A: B: C: D", {
@@ -108,6 +115,8 @@ class Line:
 
 def work(case: Case, stream: str, disable: tuple[str, ...]) -> Callable[[], int]:
     """What is to be measured; it returns how many rows it has found."""
+    if case.pushed:
+        return partial(pushed, disable)
     if not case.patterns_only:
         run = partial(spaseq.run, case.query, {"S1": stream}, runtime="local", threads=1)
         return lambda: sum(1 for _ in run(disable=disable))
@@ -116,6 +125,27 @@ def work(case: Case, stream: str, disable: tuple[str, ...]) -> Callable[[], int]
     batches = list(read_stream(options, lambda bad: sys.exit(bad.reason)))
     matcher = Matcher(plan, load_kb([]))
     return lambda: sum(len(matcher.match(batch)) for batch in batches)
+
+
+PUSHED = 1000
+"""Events, of which every hundredth begins a partial match that awaits one in fifty others."""
+
+
+def pushed(disable: tuple[str, ...]) -> int:
+    """The answers of an engine to which events are pushed, and of whose owners it asks."""
+    ns, kind = "http://s.example/ns#", "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
+    shared_cache.cache_clear()
+    owners = "".join(f'<{ns}{i}> <{ns}owner> "{i % 7}" .\n' for i in range(PUSHED))
+    with serving(owners) as url:
+        service = f"SERVICE <{url}> {{ ?xB :owner ?owner }}"
+        gpms = {"A": "?xA a :T1 ; :key ?key", "B": f"?xB a :T2 ; :key ?key {service}"}
+        engine = spaseq.Engine(query("SELECT ?key", "A; B", gpms, seconds=100), disable=disable)
+        found = 0
+        for i in range(PUSHED):
+            type_, key = f"<{ns}T{1 if i % 100 == 0 else 2}>", f'"{i * i % 50}"'
+            graph = f"<{ns}{i}> {kind} {type_} .\n<{ns}{i}> <{ns}key> {key} ."
+            found += len(engine.push("S1", graph, i))
+        return found + len(engine.close())
 
 
 def measured(case: Case, stream: str, runs: int) -> Line:
@@ -139,7 +169,7 @@ def lines(stream: str, runs: int) -> Iterator[Line]:
     for case in CASES:
         line = measured(case, stream, runs)
         times = f"{line.seconds_with:9.3f} s{line.seconds_without:9.3f} s"
-        print(f"{line.rule:20}{line.case:32}{line.rows:>10,}{times}{line.gain:8.2f}", flush=True)
+        print(f"{line.rule:20}{line.case:34}{line.rows:>10,}{times}{line.gain:8.2f}", flush=True)
         yield line
 
 
@@ -152,7 +182,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, metavar="FILE")
     given = parser.parse_args()
     assert {case.rule for case in CASES} == set(NAMES)
-    print(f"{'rule':20}{'case':32}{'rows':>10}{'with':>11}{'without':>11}{'gain':>8}")
+    print(f"{'rule':20}{'case':34}{'rows':>10}{'with':>11}{'without':>11}{'gain':>8}")
     with TemporaryDirectory() as directory:
         generate = Path(__file__).with_name("generate.py")
         arguments = ["synthetic", "--events", str(given.events), "--out", directory]

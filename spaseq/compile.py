@@ -47,12 +47,14 @@ def check_query(
     evaluator: str | None = None,
     schema: Schema | None = None,
     disable: Iterable[str] = (),
+    pushed: bool = False,
 ) -> Checked:
     """Parse, resolve and plan a query, collecting all errors and warnings.
 
     `name` is what its answers are called unless the query registers a stream; `file` is the place
     that diagnostics name; `evaluator` forces one, for tests; `schema` is what its patterns are
-    entailed by; `disable` names rules of the planner (`spaseq.plan.rules`) to do without.
+    entailed by; `disable` names rules of the planner (`spaseq.plan.rules`) to do without; `pushed`
+    says that events come one by one.
 
     Raises:
         UsageError: the forced evaluator cannot run the query, or there is no such rule.
@@ -74,7 +76,7 @@ def check_query(
             found += check_entailment(resolved, schema)
         if not any(d.severity == "error" for d in found):
             found += lint(resolved)
-            plan = plan_query(resolved, name, evaluator, schema, disabled)
+            plan = plan_query(resolved, name, evaluator, schema, disabled, pushed)
     found.sort(key=lambda d: (d.span.start, d.severity))
     return Checked(source, query, plan, tuple(found))
 
@@ -86,6 +88,7 @@ def compile_query(
     evaluator: str | None = None,
     schema: Schema | None = None,
     disable: Iterable[str] = (),
+    pushed: bool = False,
 ) -> QueryPlan:
     """The plan of a query.
 
@@ -94,7 +97,7 @@ def compile_query(
         UsageError: `evaluator`, which tests force, cannot run the query, or there is no rule of
             a name in `disable`.
     """
-    checked = check_query(text, name, file, evaluator, schema, disable)
+    checked = check_query(text, name, file, evaluator, schema, disable, pushed)
     if checked.plan is None:
         raise QueryError(checked.errors)
     return checked.plan

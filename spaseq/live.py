@@ -81,7 +81,7 @@ class Engine:
         asked for in vain, which otherwise is a warning of the logger `spaseq`."""
         check_limit(limit_per_event)
         schema = entailing_schema(ontology, entailment)
-        self._plan = compile_query(query, name, schema=schema, disable=disable)
+        self._plan = compile_query(query, name, schema=schema, disable=disable, pushed=True)
         knowledge = load_kb(list((kb or {}).items()), services, cache_at(kb_cache))
         check_kbs([self._plan], knowledge)
         self._names = stream_names([self._plan])

@@ -60,6 +60,14 @@ def why_late(pattern: n.Pattern, deferred: Deferred, elsewhere: frozenset[str]) 
     return None
 
 
+AWAITED = "SERVICE is asked only if a partial match awaits the event"
+
+
+def asks(pattern: n.Pattern) -> bool:
+    """Whether a pattern has SERVICE in it, FILTERs left out."""
+    return isinstance(pattern, n.Service) or any(map(asks, n.children(pattern)))
+
+
 def late(pattern: n.Pattern, variables: frozenset[str], reason: str) -> tuple[n.Pattern, Late]:
     """The pattern with variables for what looks back, and what its evaluation needs.
 

@@ -8,7 +8,7 @@ from spaseq.algebra import nodes as n
 from spaseq.algebra.deferral import Deferred, lifted
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
-from spaseq.algebra.late import Late, late, why_late
+from spaseq.algebra.late import AWAITED, Late, asks, late, why_late
 from spaseq.algebra.mapping import mapped
 from spaseq.algebra.schema import Schema
 from spaseq.algebra.scope import certain, possible, visible
@@ -35,18 +35,24 @@ class GpmAlgebra:
 
 
 def split_gpm(
-    gpm: ast.Gpm, elsewhere: frozenset[str] = frozenset(), schema: Schema | None = None
+    gpm: ast.Gpm,
+    elsewhere: frozenset[str] = frozenset(),
+    schema: Schema | None = None,
+    awaited: bool = False,
 ) -> GpmAlgebra:
     """The algebra of a GPM, with the FILTER conjuncts taken out that look at earlier steps.
 
     These are the operands of top-level `&&` that mention a variable not in scope of their group,
     or use PREV, TIMESTAMP or an aggregate. `elsewhere` are the variables that may have a value
-    before the GPM is evaluated; `schema` what is entailed.
+    before the GPM is evaluated; `schema` what is entailed. `awaited`: what asks endpoints is
+    evaluated where the sequence takes the event, unless the GPM comes first in it.
     """
     written = translate_group(gpm.pattern)
     whole, membership = entailed(written, schema), entailed(without_filters(written), schema)
     pattern, deferred = lifted(whole)
     reason = why_late(pattern, deferred, elsewhere)
+    if awaited and reason is None and elsewhere and asks(pattern):
+        reason = AWAITED
     if reason is None:
         names = visible(possible(pattern)), visible(certain(pattern))
         return GpmAlgebra(pattern, deferred, *names, membership)

@@ -26,7 +26,7 @@ from spaseq.lang.variables import filters_of, service_names, walk
 from spaseq.lang.visibility import seen_before
 from spaseq.plan.evaluators import Candidate, choose
 from spaseq.plan.nodes import AfterMatch, GpmPlan, Projection, QueryPlan
-from spaseq.plan.rules import PRUNED_COLUMNS, Rule
+from spaseq.plan.rules import AWAITED_REQUESTS, PRUNED_COLUMNS, Rule
 from spaseq.rdf.terms import iri_text, literal_text
 from spaseq.rdf.times import parse_time
 from spaseq.rdf.vocabulary import RDF, XSD_DATE_TIME
@@ -79,12 +79,23 @@ def _type_name(step: ast.Node) -> str:
     return "rdf:type"
 
 
-def gpm_algebra(resolved: Resolved, schema: Schema | None = None) -> dict[str, GpmAlgebra]:
-    """The algebra of each GPM that the sequence uses, by name."""
+def gpm_algebra(
+    resolved: Resolved, schema: Schema | None = None, awaited: bool = False
+) -> dict[str, GpmAlgebra]:
+    """The algebra of each GPM that the sequence uses, by name; see `split_gpm` for `awaited`."""
     seen = seen_before(resolved.chain, resolved.scope, resolved.binds)
     used = {o.gpm for o in occurrences(resolved.chain)}
     gpms = (g for g in resolved.query.gpms if g.name in used)
-    return {g.name: split_gpm(g, frozenset(seen.get(g.name, ())), schema) for g in gpms}
+    partition = {v.name for v in resolved.query.partition}
+    found = {}
+    for gpm in gpms:
+        given = gpm, frozenset(seen.get(gpm.name, ())), schema
+        found[gpm.name] = algebra = split_gpm(*given)
+        if awaited and algebra.late is None:
+            late = split_gpm(*given, awaited=True)
+            if partition & algebra.certain <= late.certain:
+                found[gpm.name] = late
+    return found
 
 
 def check_expressions(resolved: Resolved) -> list[Diagnostic]:
@@ -134,14 +145,17 @@ def plan_query(
     evaluator: str | None = None,
     schema: Schema | None = None,
     disabled: frozenset[Rule] = frozenset(),
+    pushed: bool = False,
 ) -> QueryPlan:
-    """The plan of a query without errors; `name` is what its answers are called.
+    """The plan of a query without errors; `name` is what its answers are called, and `pushed` says
+    that events come one by one.
 
     Raises:
         UsageError: `evaluator` is asked for and cannot run the query.
     """
     query = resolved.query
-    algebra = gpm_algebra(resolved, schema)
+    awaited = pushed and AWAITED_REQUESTS not in disabled
+    algebra = gpm_algebra(resolved, schema, awaited)
     gpms = [g for g in query.gpms if g.name in algebra]
     certain = {n: a.certain for n, a in algebra.items()}
     program = compile_program(resolved.chain, resolved.scope, [g.name for g in gpms], certain)

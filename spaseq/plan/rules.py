@@ -25,6 +25,9 @@ LAZY_OPERANDS = Rule(
 )
 PRUNED_COLUMNS = Rule("pruned-columns", "values that nothing asks for are not handed on")
 SHARED_RUNS = Rule("shared-runs", "partial matches share their parts if no step looks at another")
+AWAITED_REQUESTS = Rule(
+    "awaited-requests", "SERVICE is asked about a pushed event only if a partial match awaits it"
+)
 RARE_STEPS_FIRST = Rule("rare-steps-first", "steps that can wait do, until the rarest has matched")
 COMPILED_RUNS = Rule("compiled-runs", "runs are moved on by compiled code, a batch at a time")
 
@@ -34,6 +37,7 @@ RULES = (
     SHARED_PATTERNS,
     LAZY_OPERANDS,
     PRUNED_COLUMNS,
+    AWAITED_REQUESTS,
     SHARED_RUNS,
     RARE_STEPS_FIRST,
     COMPILED_RUNS,
