@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import pickle
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import groupby
 from typing import TypeAlias
@@ -181,7 +181,7 @@ class SequenceStage:
 
     # --- matches to answers -----------------------------------------------------------------------
 
-    def _answers(self, matches: Iterator[PartitionMatch]) -> list[Answer]:
+    def _answers(self, matches: Iterable[PartitionMatch]) -> list[Answer]:
         """Order, HAVING, selection, after-match, projection: LANGUAGE sections 3 and 5."""
         found = [*matches]
         if not found:

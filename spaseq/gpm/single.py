@@ -58,13 +58,12 @@ class _Step:
         """The solutions joined with those of the triple pattern, and tested."""
         subject, predicate, object_ = self.constants
         s_name, p_name, o_name = self.variables
-        if predicate is None:
-            candidates: Iterable[Triple] = graph.triples
-        else:
-            pairs = graph.by_predicate.get(predicate)
-            if pairs is None:
+        candidates: Iterable[Triple] = graph.triples
+        if predicate is not None:
+            pairs = graph.by_predicate.get(predicate, ())
+            candidates = [(s, predicate, o) for s, o in pairs if object_ is None or o == object_]
+            if not candidates:
                 return []
-            candidates = [(s, predicate, o) for s, o in pairs]
         found = []
         for s, p, o in candidates:
             if (object_ is not None and o != object_) or (subject is not None and s != subject):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -71,16 +71,19 @@ class Gathering:
             return self.store.taken(set(numbers.tolist()), self._batch)
         return self.store.rows(distinct(numbers), self._batch)
 
-    def matches(self, matched: Matched) -> Iterator[PartitionMatch]:
+    def matches(self, matched: Matched) -> list[PartitionMatch]:
         """Matches with their bindings."""
         if not len(matched.ends):
-            return
+            return []
+        found = []
         taken = self.rows(matched.rows)
         numbers, first = matched.rows.tolist(), 0
         for end, origin in zip(matched.ends.tolist(), matched.origins.tolist(), strict=True):
             trace = [taken[n] for n in numbers[first:end]]
-            yield PartitionMatch(self.partition_of(trace[0]), self.emission.found_of(origin, trace))
+            partition = self.partition_of(trace[0])
+            found.append(PartitionMatch(partition, self.emission.found_of(origin, trace)))
             first = end
+        return found
 
     def partition_of(self, taken: Taken) -> PartitionKey:
         """The partition of a solution, given with its GPM."""

@@ -76,25 +76,25 @@ class RunSequencer:
         """Always 0: the limit is applied to what is found here."""
         return 0
 
-    def run(self, rows: SolutionBatch, watermark: int) -> Iterator[PartitionMatch]:
+    def run(self, rows: SolutionBatch, watermark: int) -> Iterable[PartitionMatch]:
         """Work off rows that are none later than the watermark (ms), and later than all before."""
         if self._fits(self._kinds(rows) if len(rows) else {}):
-            if len(rows):
-                solutions, framed = self._frame.rows(rows)
-                yield from self._advanced(solutions, framed, self._own(solutions))
-        else:
-            assert self._python is not None
-            yield from self._python.run(rows, watermark)
+            if not len(rows):
+                return ()
+            solutions, framed = self._frame.rows(rows)
+            return self._advanced(solutions, framed, self._own(solutions))
+        assert self._python is not None
+        return self._python.run(rows, watermark)
 
-    def run_events(self, events: Sequence[EventRows], watermark: int) -> Iterator[PartitionMatch]:
+    def run_events(self, events: Sequence[EventRows], watermark: int) -> Iterable[PartitionMatch]:
         """The same for a few events that came one by one."""
         if self._fits(self._kinds_of(events) if events else {}):
-            if events:
-                taken, framed = self._frame.rows_of(events)
-                yield from self._advanced(taken, framed, self._own_of(taken))
-        else:
-            assert self._python is not None
-            yield from self._python.run_events(events, watermark)
+            if not events:
+                return ()
+            taken, framed = self._frame.rows_of(events)
+            return self._advanced(taken, framed, self._own_of(taken))
+        assert self._python is not None
+        return self._python.run_events(events, watermark)
 
     def _fits(self, kinds: Mapping[str, set[int]]) -> bool:
         """Whether float64 decides all comparisons still, given the kinds of some more numbers; if
@@ -159,15 +159,16 @@ class RunSequencer:
 
     def _advanced(
         self, solutions: SolutionBatch | list[Taken], rows: Rows, own: Floats
-    ) -> Iterator[PartitionMatch]:
+    ) -> list[PartitionMatch]:
         self._runs.grow(self._frame.keys.bound)
         matched, taken = self._runs.advance(rows, own)
         self._gathering.begin(solutions, rows.number)
-        yield from self._gathering.matches(matched)
+        found = self._gathering.matches(matched)
         self._gathering.end(taken)
         kept, keys = len(self._gathering.store), len(self._frame.keys)
         if kept > self._most_rows or keys > self._most_keys:
             self._sweep(int(rows.lowest[-1]))
+        return found
 
     def _own(self, rows: SolutionBatch) -> Floats:
         own = np.empty((len(self._tables.own), len(rows)))

@@ -79,15 +79,13 @@ class SetSequencer:
         self._most_keys = _LEAST_KEYS
         self.withheld = 0
 
-    def run(self, rows: SolutionBatch, watermark: int) -> Iterator[PartitionMatch]:
+    def run(self, rows: SolutionBatch, watermark: int) -> list[PartitionMatch]:
         """Work off rows that are none later than the watermark (ms), and later than all before."""
-        if len(rows):
-            yield from self._advanced(*self._frame.rows(rows))
+        return self._advanced(*self._frame.rows(rows)) if len(rows) else []
 
-    def run_events(self, events: Sequence[EventRows], watermark: int) -> Iterator[PartitionMatch]:
+    def run_events(self, events: Sequence[EventRows], watermark: int) -> list[PartitionMatch]:
         """The same for a few events that came one by one."""
-        if events:
-            yield from self._advanced(*self._frame.rows_of(events))
+        return self._advanced(*self._frame.rows_of(events)) if events else []
 
     def close(self) -> Iterator[PartitionMatch]:
         """All streams have ended."""
@@ -116,9 +114,8 @@ class SetSequencer:
 
     # --- a batch ----------------------------------------------------------------------------------
 
-    def _advanced(
-        self, solutions: SolutionBatch | list[Taken], rows: Rows
-    ) -> Iterator[PartitionMatch]:
+    def _advanced(self, solutions: SolutionBatch | list[Taken], rows: Rows) -> list[PartitionMatch]:
+        found: list[PartitionMatch] = []
         nodes, gathering = self._state.nodes, self._gathering
         self._state.grow(self._frame.keys.bound)
         before = nodes.next
@@ -126,10 +123,11 @@ class SetSequencer:
         if nodes.next > before:
             gathering.begin(solutions, rows.number)
             if len(roots):
-                yield from self._given(roots, rows)
+                found = self._given(roots, rows)
             gathering.end(nodes.taken(before, rows.number, len(rows)))
             nodes.mark(before, rows.start, rows.number)
         self._forget(int(rows.lowest[-1]))
+        return found
 
     def _forget(self, floor: int) -> None:
         """Drop nodes, solutions and keys of the past; amortised."""
@@ -142,18 +140,19 @@ class SetSequencer:
 
     # --- matches ----------------------------------------------------------------------------------
 
-    def _given(self, roots: Int64s, rows: Rows) -> Iterator[PartitionMatch]:
+    def _given(self, roots: Int64s, rows: Rows) -> list[PartitionMatch]:
         """The matches of some roots that the selection and the limit leave."""
         nodes, machine = self._state.nodes, self._machine
         if machine.strategy in ("ALL", "STRICT") and machine.limit is None:
-            yield from self._gathering.matches(nodes.matches(roots, rows.lowest)[0])
-            return
+            return self._gathering.matches(nodes.matches(roots, rows.lowest)[0])
+        found: list[PartitionMatch] = []
         for group in self._groups(roots, rows):
             floor = int(rows.lowest[group[0, 1]])
             if machine.strategy in ("ALL", "STRICT"):
-                yield from self._limited(group, rows.lowest, floor)
+                found += self._limited(group, rows.lowest, floor)
             else:
-                yield from self._selected(group, floor)
+                found += self._selected(group, floor)
+        return found
 
     def _groups(self, roots: Int64s, rows: Rows) -> list[Int64s]:
         """The roots whose matches are selected and limited together: those of one instant,
@@ -168,7 +167,7 @@ class SetSequencer:
             groups.setdefault(group, []).append(i)
         return [roots[some] for some in groups.values()]
 
-    def _limited(self, roots: Int64s, lowest: Int64s, floor: int) -> Iterator[PartitionMatch]:
+    def _limited(self, roots: Int64s, lowest: Int64s, floor: int) -> list[PartitionMatch]:
         limit, nodes = self._machine.limit, self._state.nodes
         assert limit is not None
         found, of_root = nodes.matches(roots, lowest, limit + 1)
@@ -179,7 +178,7 @@ class SetSequencer:
             self.withheld += size - limit
             end = int(found.ends[limit - 1]) if limit else 0
             found = Matched(found.rows[:end], found.ends[:limit], found.origins[:limit])
-        yield from self._gathering.matches(found)
+        return self._gathering.matches(found)
 
     def _selected(self, roots: Int64s, floor: int) -> Iterator[PartitionMatch]:
         nodes, gathering = self._state.nodes, self._gathering
