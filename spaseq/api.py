@@ -146,7 +146,7 @@ def _matches(
         job.stats = stats or job.stats
         with closing(_answers(job, runtime)) as answers:
             for number, answer in answers:
-                yield Match.of(plans[number].name, answer)
+                yield Match(plans[number].name, answer)
 
 
 def _answers(job: Job, runtime: str) -> Generator[tuple[int, Answer]]:

@@ -109,6 +109,7 @@ class SequenceStage:
         self._having = (
             compile_filter(plan.having, plan.expressions) if plan.having is not None else None
         )
+        self._only_variables = plan.having is None and all(p.expr is None for p in plan.projection)
         self._projection = [
             (p.name, None if p.expr is None else compile_term(p.expr, plan.expressions))
             for p in plan.projection
@@ -227,7 +228,7 @@ class SequenceStage:
         names, streams = self._machine.names, plan.streams
         events = {TraceItem(r[1], r[2], names[g], streams[r[0]], r[3]) for g, r in found.trace}
         trace = tuple(sorted(events))
-        bindings = self._projected(MatchEnv(found, trace))
+        bindings = self._projected(found, trace)
         if bindings is None:
             return None
         end = found.last if found.close is None else (found.close, AFTER_ALL)
@@ -235,8 +236,12 @@ class SequenceStage:
         lists = found.lists and tuple(sorted((v, xs) for v, xs in found.lists.items() if xs))
         return Answer(found.first, end, trace, tuple(bindings), singles, lists or ())
 
-    def _projected(self, env: MatchEnv) -> list[tuple[str, str]] | None:
+    def _projected(self, found: Found, trace: Sequence[TraceItem]) -> list[tuple[str, str]] | None:
         """The values of what SELECT names; None if HAVING is against the match."""
+        if self._only_variables and not found.lists:
+            singles = found.singles
+            return [(name, singles[name]) for name, _ in self._projection if name in singles]
+        env = MatchEnv(found, trace)
         if self._having is not None and not self._having(env):
             return None
         bindings = []

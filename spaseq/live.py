@@ -155,14 +155,14 @@ class Engine:
         """End all streams; the remaining answers. Nothing can be pushed afterwards."""
         self._check_open()
         self._closed = True
-        return [Match.of(self._plan.name, a) for a in self._stage.close()]
+        return [Match(self._plan.name, a) for a in self._stage.close()]
 
     def _matches(self, watermark: int) -> list[Match]:
         if watermark <= self._done:
             return []
         self._done = watermark
         self._floor = max(self._floor, watermark + 1)
-        return [Match.of(self._plan.name, a) for a in self._stage.advance(watermark)]
+        return [Match(self._plan.name, a) for a in self._stage.advance(watermark)]
 
     def _iri(self, stream: str) -> str:
         iri = self._names.get(stream)

@@ -42,17 +42,12 @@ class Match:
     """
 
     query: str
-    bindings: Mapping[str, Term]
     answer: Answer
 
-    @classmethod
-    def of(cls, query: str, answer: Answer) -> Match:
-        """An engine's answer as a match."""
-        return cls(
-            query,
-            {name: Term(text) for name, text in answer.bindings},
-            answer,
-        )
+    @cached_property
+    def bindings(self) -> Mapping[str, Term]:
+        """The projected variables that are bound, in order of projection."""
+        return {name: Term(text) for name, text in self.answer.bindings}
 
     @cached_property
     def trace(self) -> tuple[TracedEvent, ...]:
