@@ -6,7 +6,8 @@
 Every event is one solution, a millisecond after the one before, of a step that is drawn evenly.
 Under *sets* (chain and compact) the last step is left out, so that no match ends: partial matches
 pile up, within a window of so many events. Under *registers*, each step's value must exceed the
-first one's, by key; matches end all the time.
+first one's, by key; matches end all the time. So they do under *SELECT*, which keeps one of each
+instant's, or those without gaps; *SELECT ALL* gives every one of them.
 
 *Kernel* is the kernel alone, *stage* the whole second stage of a query from columns of solutions to
 answers, *Python* the same by the evaluator in Python, on fewer events: in millions of events per
@@ -42,6 +43,8 @@ NAMES = "ABCDEFGHIJKL"
 BATCH = 16_384
 PYTHON = {"registers": 20_000, "sets": 40_000}
 """Events for the evaluators in Python."""
+SELECTED, SELECTED_PYTHON = 100_000, 4_000
+"""Events under SELECT."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,16 @@ class Scenario:
     window: int
     keys: int = 0
     evaluator: str | None = None  # if it is not the planner's choice
+
+    @property
+    def strategy(self) -> str:
+        """The selection strategy, if it is one that is measured."""
+        return self.name.removeprefix("SELECT ") if self.name.startswith("SELECT ") else ""
+
+    @property
+    def ends(self) -> bool:
+        """Whether matches end."""
+        return bool(self.strategy) or self.name.startswith("correlated")
 
     @property
     def steps(self) -> str:
@@ -79,6 +92,9 @@ SCENARIOS = (
     *(Scenario("correlated", "A; B; C", 1000, k) for k in (1, 100, 10_000, 100_000)),
     *(Scenario("correlated", "A; B; C", 100_000, k) for k in (1, 100, 100_000)),
     *(Scenario("correlated Kleene", "A; B+; C", 1000, k) for k in (1, 100)),
+    *(Scenario(f"SELECT {s}", "A: B: C", 30) for s in ("ALL", "NEXT", "LAST", "STRICT", "MAX")),
+    *(Scenario(f"SELECT {s}", "A: B: C", 1000) for s in ("NEXT", "LAST", "STRICT")),
+    *(Scenario(f"SELECT {s}", "A: B+: C", 30) for s in ("NEXT", "LAST")),
 )
 
 
@@ -91,10 +107,10 @@ class Line:
     window: int
     keys: int
     evaluator: str
-    kernel: float
+    kernel: float | None
     stage: float
     python: float
-    node_bytes: float
+    node_bytes: float | None
 
 
 class Input:
@@ -110,7 +126,8 @@ class Input:
             value = f" ; :v ?{v}" if self.correlated else ""
             gpms.append(f"DEFINE GPM {name} ON S {{ [] a :{name}{key}{value}{later} }}")
         self.plan: QueryPlan = compile_query(
-            f"PREFIX : <http://e.example/> SELECT * WITHIN {scenario.window} MILLISECONDS "
+            f"PREFIX : <http://e.example/> SELECT {scenario.strategy} * "
+            f"WITHIN {scenario.window} MILLISECONDS "
             f"{'PARTITION BY (?k)' if key else ''} FROM STREAM S <http://e.example/s> "
             f"WHERE {{ SEQ({scenario.sequence}) {' '.join(gpms)} }}",
             evaluator=evaluator,
@@ -121,7 +138,7 @@ class Input:
         dice, scenario = np.random.default_rng(1), self._scenario
         keys = texts_array([f"<http://e.example/{i}>" for i in range(max(scenario.keys, 1))])
         labels = texts_array([f'"{name}"' for name in NAMES])
-        last = len(scenario.steps) - (not self.correlated)
+        last = len(scenario.steps) - (not scenario.ends)
         for first in range(0, count, BATCH):
             n = min(BATCH, count - first)
             gpm = dice.integers(0, last, n).astype(np.int32)
@@ -204,6 +221,8 @@ def sets_rate(plan: QueryPlan, batches: list[SolutionBatch]) -> tuple[float, flo
 def measure(scenario: Scenario, events: int, rounds: int) -> Line:
     """One scenario: the compiled evaluator, then the one in Python on fewer events."""
     given = Input(scenario, scenario.evaluator)
+    if scenario.strategy:
+        return selection(scenario, given, rounds)
     batches = list(given.batches(max(events, 4 * min(scenario.window, events))))
     kernels = [kernel_rate(given, batches) for _ in range(rounds + 1)][1:]
     stages = [stage_rate(given, batches) for _ in range(rounds)]
@@ -223,6 +242,24 @@ def measure(scenario: Scenario, events: int, rounds: int) -> Line:
     )
 
 
+def selection(scenario: Scenario, given: Input, rounds: int) -> Line:
+    """A selection strategy: the whole stage only, as the matches are most of the work."""
+    batches, few = list(given.batches(SELECTED)), list(given.batches(SELECTED_PYTHON))
+    stage_rate(given, few)
+    reference = Input(scenario, given.plan.evaluator.removeprefix("compiled-"))
+    return Line(
+        scenario.name,
+        scenario.sequence,
+        scenario.window,
+        scenario.keys,
+        given.plan.evaluator,
+        None,
+        statistics.median(stage_rate(given, batches) for _ in range(rounds)),
+        stage_rate(reference, few),
+        None,
+    )
+
+
 HEADER = (
     "scenario",
     "sequence",
@@ -239,9 +276,10 @@ FORM = "{:<18} {:<28} {:>8} {:>7} {:>8} {:>8} {:>8} {:>7} {:>7}"
 
 def shown(line: Line) -> str:
     """A measurement as a line of the table."""
-    rates = [f"{rate:.3g}" for rate in (line.kernel, line.stage, line.python)]
+    rates = ["" if r is None else f"{r:.3g}" for r in (line.kernel, line.stage, line.python)]
     sequence = line.sequence if len(line.sequence) < 28 else f"{line.sequence[:25]}..."
-    ratio, size = f"{line.stage / line.python:.0f}x", f"{line.node_bytes:.0f}"
+    ratio = f"{line.stage / line.python:.0f}x"
+    size = "" if line.node_bytes is None else f"{line.node_bytes:.0f}"
     return FORM.format(line.scenario, sequence, line.window, line.keys, *rates, ratio, size)
 
 

@@ -214,13 +214,11 @@ class _Compiler:
         if use.negation is None:
             return {v: scope.view(use.repeats, r) for v, r in sorted(scope.owner.items())}
         views = dict.fromkeys(sorted(scope.owner), nfa.OUTER)
-        negation = self._negations[use.negation]
-        around = negation.inside
-        while around is not None:
-            views.update((v, nfa.OUTER) for v in sorted(scope.negation_owner[around]))
-            around = self._negations[around].inside
-        outside = len(negation.repeats)
-        for v, r in sorted(scope.negation_owner[use.negation].items()):
+        own, *around = scope.negations(use.negation)
+        for negation in around:
+            views.update((v, nfa.OUTER) for v in sorted(scope.negation_owner[negation]))
+        outside = len(self._negations[own].repeats)
+        for v, r in sorted(scope.negation_owner[own].items()):
             views[v] = scope.view(use.repeats, r, outside)
         return views
 

@@ -34,8 +34,10 @@ def steps() -> Iterator[str]:
     yield "advance_chain"
     chain.nodes.matches(roots, times)
     yield "enumerate_matches"
-    chain.nodes.reached([], 0)
+    chain.nodes.view([], 0)
     yield "mark_reachable"
+    chain.nodes.preferred(roots, np.ones(1, np.int64), times, times, True)
+    yield "prefer"
     chain.nodes.taken(0, 0, 1)
     yield "mark_taken"
     compact = CompactState(_one_step(), 1, False)

@@ -224,12 +224,9 @@ class _Resolver:
 
     def _group_uses(self, expr: ast.Expr, gpm: str) -> Findings:
         uses = [o for o in self.scope.occurrences if o.gpm == gpm]
-        own = (
-            {}
-            if not uses or uses[0].negation is None
-            else (self.scope.negation_owner.get(uses[0].negation, {}))
-        )
-        owners = {**self.scope.owner, **own}
+        owners = dict(self.scope.owner)
+        for negation in self.scope.negations(uses[0].negation if uses else None):
+            owners |= self.scope.negation_owner[negation]
         for prev in prev_uses(expr):
             owner = owners.get(prev.var.name)
             if owner is None:

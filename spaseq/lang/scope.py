@@ -8,7 +8,7 @@ only it binds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -37,6 +37,7 @@ class Scope:
     enclosing: Mapping[int, tuple[int, ...]]  # repeated step -> steps around it, itself last
     owner: Mapping[str, int]
     negation_owner: Mapping[int, Mapping[str, int]]  # negation -> its own group variables
+    negation_inside: Mapping[int, int | None]  # negation -> the one around it
     singles: frozenset[str]
 
     def owned_within(self, repeat: int) -> tuple[str, ...]:
@@ -45,6 +46,12 @@ class Scope:
         for own in self.negation_owner.values():
             owners.extend(own.items())
         return tuple(sorted({v for v, r in owners if repeat in self.enclosing[r]}))
+
+    def negations(self, innermost: int | None) -> Iterator[int]:
+        """A negated step and those around it."""
+        while innermost is not None:
+            yield innermost
+            innermost = self.negation_inside[innermost]
 
     def view(self, repeats: tuple[int, ...], owner: int, outside: int = 0) -> View:
         """What a place inside the repeated steps `repeats` sees of a variable of step `owner`.
@@ -69,15 +76,18 @@ def scopes(
     owner = _owners(positive, binds, fixed)
     bound = {v for u in positive for v in binds.get(u.gpm, ())}
     negated: dict[int, dict[str, int]] = {}
+    inside: dict[int, int | None] = {}
     around: dict[int | None, frozenset[str]] = {None: fixed | bound}
     for part in parts(chain):
         if isinstance(part, Negation):
-            inside = [u for u in uses if u.negation == part.id]
-            own = _owners(inside, binds, around[part.inside])
+            own_uses = [u for u in uses if u.negation == part.id]
+            own = _owners(own_uses, binds, around[part.inside])
             negated[part.id] = {v: r for v, r in own.items() if r not in part.repeats}
-            mine = {v for u in inside for v in binds.get(u.gpm, ())}
+            mine = {v for u in own_uses for v in binds.get(u.gpm, ())}
             around[part.id] = around[part.inside] | mine
-    return Scope(uses, _enclosing(chain), owner, negated, frozenset(bound - set(owner)))
+            inside[part.id] = part.inside
+    singles = frozenset(bound - set(owner))
+    return Scope(uses, _enclosing(chain), owner, negated, inside, singles)
 
 
 def _owners(

@@ -73,6 +73,12 @@ CASES = {
         {},
         "A@2 C@2 D@2 D@2 E@2",
     ),
+    "a negated step in a negated bracket counts what the bracket repeats": (
+        "(B+ ; D! ; C)! ; A",
+        "WITHIN 3 SECONDS",
+        {"D": "[] ex:v ?d ; ex:is ex:D . FILTER(COUNT(?b) > 1)"},
+        "B@1 B@2 D@3 C@4 A@4 B@10 B@10 D@11 A@12 C@20 B@21 D@22 C@22 A@22 A@30",
+    ),
 }
 
 

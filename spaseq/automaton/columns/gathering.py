@@ -37,6 +37,8 @@ class Gathering:
         variables = tuple(sorted({v for g in machine.gpms for v in g.variables}))
         self.store = RowStore(machine.gpms, variables)
         self.emission = Emission(machine, None)
+        streams = machine.streams
+        self._by_iri = np.array([sorted(streams).index(iri) for iri in streams], np.int64)
         self._batch: Chunk | dict[int, Taken] | None = None  # a dict: came one by one
         self._places = [
             tuple(g.variables.index(v) for v in machine.partition if v in g.variables)
@@ -70,6 +72,17 @@ class Gathering:
         if isinstance(self._batch, dict):
             return self.store.taken(set(numbers.tolist()), self._batch)
         return self.store.rows(distinct(numbers), self._batch)
+
+    def ranks(self, numbers: Int64s) -> Int64s:
+        """The places of solutions, given by number, ascending, in the order of positions (LANGUAGE
+        section 5): equal for those of one event."""
+        positions = self.store.positions(numbers, self._batch)
+        positions[:, 2] = self._by_iri[positions[:, 2]]
+        order = np.lexsort((positions[:, 2], positions[:, 1], positions[:, 0]))
+        new = (np.diff(positions[order], axis=0) != 0).any(axis=1)
+        rank = np.zeros(len(numbers), np.int64)
+        rank[order[1:]] = np.cumsum(new)
+        return rank
 
     def matches(self, matched: Matched) -> list[PartitionMatch]:
         """Matches with their bindings."""

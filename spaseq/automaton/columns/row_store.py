@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TypeAlias
@@ -138,19 +138,42 @@ class RowStore:
             found |= self._of_chunks(np.array(sorted(older), np.int64), None)
         return found
 
+    def positions(self, numbers: Int64s, more: Chunk | Mapping[int, Taken] | None) -> Int64s:
+        """(time, k, stream) [n, 3] of solutions by number, ascending; `more` as above."""
+        found = np.empty((len(numbers), 3), np.int64)
+        single = dict(self._recent)
+        if not isinstance(more, Chunk):
+            single |= more or {}
+            more = None
+        alone = np.array([n in single for n in numbers.tolist()], np.bool_)
+        rows = [single[n][1] for n in numbers[alone].tolist()]
+        found[alone] = np.array([(r[1], r[2], r[0]) for r in rows], np.int64).reshape(-1, 3)
+        others = np.flatnonzero(~alone)
+        for chunk, first, end in self._by_chunk(numbers[others], more):
+            places = np.searchsorted(chunk.numbers, numbers[others[first:end]])
+            own = chunk.rows
+            columns = (own.time[places], own.k[places], own.stream[places])
+            found[others[first:end]] = np.stack(columns, axis=1)
+        return found
+
     def _of_chunks(self, numbers: Int64s, more: Chunk | None) -> dict[int, Taken]:
+        found: dict[int, Taken] = {}
+        for chunk, first, end in self._by_chunk(numbers, more):
+            self._read(chunk, numbers[first:end], found)
+        return found
+
+    def _by_chunk(self, numbers: Int64s, more: Chunk | None) -> Iterator[tuple[Chunk, int, int]]:
+        """The chunks that hold some numbers, ascending, with the range of those."""
         chunks = [*self._chunks] if more is None else [*self._chunks, more]
         begins = [int(c.numbers[0]) for c in chunks]
-        found: dict[int, Taken] = {}
         at = 0
         while at < len(numbers):
             place = bisect_right(begins, int(numbers[at])) - 1
             end = len(numbers)
             if place + 1 < len(chunks):
                 end = int(np.searchsorted(numbers, begins[place + 1]))
-            self._read(chunks[place], numbers[at:end], found)
+            yield chunks[place], at, end
             at = end
-        return found
 
     def _read(self, chunk: Chunk, numbers: Int64s, found: dict[int, Taken]) -> None:
         places = np.searchsorted(chunk.numbers, numbers)

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from spaseq.automaton.columns.gathering import Matched
-from spaseq.automaton.evaluators.compact_set import NIL, CompactSet
+from spaseq.automaton.evaluators.compact_set import EVER, NIL, CompactSet
+from spaseq.automaton.kernels import preference
 from spaseq.automaton.kernels import sets as kernel
-from spaseq.automaton.runs import Row
 from spaseq.rdf.columns import distinct
 
 Int64s: TypeAlias = npt.NDArray[np.int64]
@@ -180,13 +180,9 @@ class SetNodes:
         ends, origins, of_root = self._ends[:matches].T
         return Matched(self._found[:size], ends, origins), of_root
 
-    def view(
-        self, roots: list[int], floor: int, rows: dict[int, tuple[int, Row]] | None
-    ) -> tuple[CompactSet, list[int]]:
-        """What some roots reach, as the evaluators in Python have it, and the roots there.
-
-        `rows` gives solutions by number; without them there is what counting needs.
-        """
+    def view(self, roots: list[int], floor: int) -> tuple[CompactSet, list[int]]:
+        """What some roots reach, as the evaluators in Python have it but for the solutions, and the
+        roots there: all that counting needs."""
         mark = np.zeros(self.used, np.uint8)
         alive = self._alive(roots, floor)
         mark[np.array(alive, np.int64) - self.base] = 1
@@ -195,24 +191,37 @@ class SetNodes:
         matches = CompactSet()
         matches.floor = floor
         of = {NIL: NIL}
-        nothing: tuple[int, Row | None] = 0, None
         for place, (before, rest, start, number) in zip(
             (places + self.base).tolist(), self.kept()[places].tolist(), strict=True
         ):
-            is_union = number == kernel.UNION
-            gpm, row = nothing if is_union or rows is None else rows[number]
             of[place] = len(matches.nodes)
-            kind = kernel.UNION if is_union else gpm
-            matches.nodes.append((of.get(before, NIL), of.get(rest, NIL), start, kind, row))
+            kind = kernel.UNION if number == kernel.UNION else 0
+            matches.nodes.append((of.get(before, NIL), of.get(rest, NIL), start, kind, None))
         return matches, [of[r] for r in alive]
 
-    def reached(self, roots: list[int], floor: int) -> Int64s:
-        """The numbers of the solutions of the matches of some roots, ascending."""
-        mark = np.zeros(self.used, np.uint8)
-        mark[np.array(self._alive(roots, floor), np.int64) - self.base] = 1
-        kernel.mark_reachable(self.array, self.base, floor, mark)
-        numbers = self.kept()[np.flatnonzero(mark), kernel.ROW]
-        return distinct(numbers[numbers != kernel.UNION])
+    def preferred(
+        self, roots: Int64s, ends: Int64s, lowest: Int64s, rank: Int64s, smallest_decides: bool
+    ) -> tuple[SetNodes, Int64s, Int64s]:
+        """The greatest matches of each of some groups of roots (see `kernels.preference`).
+
+        `rank` are the places of `solutions` in the order of positions. Returns nodes of their own,
+        their roots [R, 2] and where those of each group end.
+        """
+        numbers = self.kept()[:, kernel.ROW]
+        ranks = rank[np.searchsorted(self.solutions(), numbers)]  # any for a union
+        scratch = np.full((self.used, preference.SCRATCH), -1, np.int64)
+        sets = np.full((self.used + 1, 2), EVER, np.int64)
+        sets[preference.NOTHING, preference.EARLIER] = preference.NOTHING
+        chosen, chosen_ends = np.empty_like(roots), np.empty_like(ends)
+        cursor, greatest = np.zeros(4, np.int64), SetNodes()
+        while preference.prefer(
+            self.array, self.base, roots, ends, lowest, ranks, smallest_decides,
+            scratch, sets, greatest.array, chosen, chosen_ends, cursor,
+        ) != kernel.DONE:  # fmt: skip
+            greatest.cursor[kernel.NEXT] = cursor[preference.COPIES]
+            greatest._resize(greatest.used + int(cursor[preference.MORE]))
+        greatest.cursor[kernel.NEXT] = cursor[preference.COPIES]
+        return greatest, chosen[: cursor[preference.CHOSEN]], chosen_ends
 
     def _alive(self, roots: list[int], floor: int) -> list[int]:
         start, mask = self.array[:, kernel.START], len(self.array) - 1

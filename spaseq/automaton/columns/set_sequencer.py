@@ -145,14 +145,24 @@ class SetSequencer:
         nodes, machine = self._state.nodes, self._machine
         if machine.strategy in ("ALL", "STRICT") and machine.limit is None:
             return self._gathering.matches(nodes.matches(roots, rows.lowest)[0])
-        found: list[PartitionMatch] = []
-        for group in self._groups(roots, rows):
-            floor = int(rows.lowest[group[0, 1]])
-            if machine.strategy in ("ALL", "STRICT"):
-                found += self._limited(group, rows.lowest, floor)
-            else:
-                found += self._selected(group, floor)
-        return found
+        groups = self._groups(roots, rows)
+        if machine.strategy in ("NEXT", "LAST"):
+            nodes, groups = self._preferred(groups, rows.lowest)
+            if machine.limit is None:
+                chosen = np.concatenate(groups)
+                return self._gathering.matches(nodes.matches(chosen, rows.lowest)[0])
+        return [m for group in groups for m in self._limited(nodes, group, rows.lowest)]
+
+    def _preferred(self, groups: list[Int64s], lowest: Int64s) -> tuple[SetNodes, list[Int64s]]:
+        """What SELECT NEXT or LAST leaves of groups of roots, in nodes of its own."""
+        nodes = self._state.nodes
+        ranks = self._gathering.ranks(nodes.solutions())
+        ends = np.cumsum([len(group) for group in groups])
+        smallest_decides = self._machine.strategy == "NEXT"
+        chosen, roots, ends = nodes.preferred(
+            np.concatenate(groups), ends, lowest, ranks, smallest_decides
+        )
+        return chosen, np.split(roots, ends[:-1])
 
     def _groups(self, roots: Int64s, rows: Rows) -> list[Int64s]:
         """The roots whose matches are selected and limited together: those of one instant,
@@ -167,26 +177,16 @@ class SetSequencer:
             groups.setdefault(group, []).append(i)
         return [roots[some] for some in groups.values()]
 
-    def _limited(self, roots: Int64s, lowest: Int64s, floor: int) -> list[PartitionMatch]:
-        limit, nodes = self._machine.limit, self._state.nodes
+    def _limited(self, nodes: SetNodes, roots: Int64s, lowest: Int64s) -> list[PartitionMatch]:
+        """The matches of roots of one group, as many as the limit lets through."""
+        limit = self._machine.limit
         assert limit is not None
         found, of_root = nodes.matches(roots, lowest, limit + 1)
         size = len(found.ends)
         if size > limit:
             if np.bincount(of_root).max() > limit:
-                size = count(*nodes.view(roots[:, 0].tolist(), floor, None))
+                size = count(*nodes.view(roots[:, 0].tolist(), int(lowest[roots[0, 1]])))
             self.withheld += size - limit
             end = int(found.ends[limit - 1]) if limit else 0
             found = Matched(found.rows[:end], found.ends[:limit], found.origins[:limit])
         return self._gathering.matches(found)
-
-    def _selected(self, roots: Int64s, floor: int) -> Iterator[PartitionMatch]:
-        nodes, gathering = self._state.nodes, self._gathering
-        numbers = nodes.reached(roots[:, 0].tolist(), floor)
-        rows = gathering.rows(numbers)
-        found, withheld = gathering.emission.found(
-            *nodes.view(roots[:, 0].tolist(), floor, rows), ()
-        )
-        self.withheld += withheld
-        for match in found:
-            yield PartitionMatch(gathering.partition_of(match.trace[0]), match)
