@@ -82,10 +82,10 @@ def disagreement(case: Case, expected: list[Any], found: list[Any]) -> str:
 def coverage(tally: Tally, rows: Iterable[str]) -> str:
     """How many examples used a feature, how many of them had answers, and of those, how many each
     evaluator ran."""
-    names = "".join(f"{e:>11s}" for e in EVALUATORS)
+    names = "".join(f"{e:>20s}" for e in EVALUATORS)
     lines = [f"{'feature':24s}  examples  with answers{names}"]
     for row in sorted(set(rows) | set(tally.exercised)):
-        by = "".join(f"{tally.by[row, e]:11d}" for e in EVALUATORS)
+        by = "".join(f"{tally.by[row, e]:20d}" for e in EVALUATORS)
         lines.append(f"{row:24s}  {tally.exercised[row]:8d}  {tally.answered[row]:12d}{by}")
     lines.append(f"too big for the oracle: {tally.too_big}")
     lines.append(f"not supported by the engine: {tally.not_supported}")
