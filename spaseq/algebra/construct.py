@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -64,7 +63,8 @@ def _event_iri(stream: str | None, key: str) -> str:
     return f"{stream}{key}" if stream.endswith(("/", "#")) else f"{stream}/{key}"
 
 
-def _instance(triple: TriplePattern, values: Mapping[str, str], key: str) -> Triple | None:
+def _instance(triple: TriplePattern, values: dict[str, str], key: str) -> Triple | None:
+    """`values` are given those of the template's blank nodes when they first come up."""
     s, p, o = (_value(term, values, key) for term in triple.terms)
     if s is None or p is None or o is None:
         return None
@@ -72,10 +72,12 @@ def _instance(triple: TriplePattern, values: Mapping[str, str], key: str) -> Tri
     return (s, p, o) if allowed and all(map(is_rdf_term, (s, p, o))) else None
 
 
-def _value(term: PatternTerm, values: Mapping[str, str], key: str) -> str | None:
+def _value(term: PatternTerm, values: dict[str, str], key: str) -> str | None:
     if isinstance(term, str):
         return term
-    if is_reserved(term.name):
+    value = values.get(term.name)
+    if value is None and is_reserved(term.name):
         digest = blake2b(f"{key}\0{term.name}".encode(), digest_size=10).hexdigest()
-        return f"_:t{digest}"  # no event's blank node, and none of the KB, has such a label
-    return values.get(term.name)
+        # No event's blank node, and none of the KB, has such a label.
+        value = values[term.name] = f"_:t{digest}"
+    return value
