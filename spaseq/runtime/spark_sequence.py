@@ -37,6 +37,9 @@ from spaseq.runtime.spark_solve import StoredKnowledge
 SOURCE = 2**31
 """Side rows of this stage come after those of all streams."""
 
+ADVANCE_ROWS = 65_536
+"""Solutions are worked off so many at a time, because every time costs, the more keys there are."""
+
 _PLACE = ("bucket", "time", "work")
 
 
@@ -47,6 +50,7 @@ class _Group:
     query: int
     bucket: int
     stage: SequenceStage
+    rows: int = 0  # since it was last advanced
 
 
 @dataclass(slots=True)
@@ -91,9 +95,13 @@ class SequenceTask:
             )
             group = self._group = _Group(query, bucket, stage)
         began = time.perf_counter()
-        # No pack that follows begins before this one.
-        answers = group.stage.advance(first - 1)
-        group.stage.push(self._numbered(work, unpack(payload, self.plans[query].columns)))
+        answers: list[Answer] = []
+        if group.rows >= ADVANCE_ROWS:
+            answers = group.stage.advance(first - 1)  # no pack that follows begins before this one
+            group.rows = 0
+        solutions = self._numbered(work, unpack(payload, self.plans[query].columns))
+        group.stage.push(solutions)
+        group.rows += len(solutions)
         yield from self._out(query, answers, began)
 
     def _numbered(self, work: int, solutions: SolutionBatch) -> SolutionBatch:
