@@ -34,6 +34,8 @@ MAX_BATCH_BYTES = 256 * 2**20
 
 SETTLE_MS = 10_000
 
+_PIECES = 2  # of a large batch, per core
+
 WHOLE = -1
 """How far a file that cannot be divided has been taken."""
 
@@ -281,7 +283,10 @@ class ArrivalLog:
     ) -> StreamArrivals:
         chosen = self._bounded(options, waiting, limit)
         clock = StreamClock.of_json(stood.clock.as_json())
-        ranges = [part for found in chosen for part in self._ranges(options, found)]
+        total = sum(f.end - f.begin for f in chosen)
+        # A task costs computing, so that a large batch is not divided further than need be.
+        step = max(self._settings.range_bytes, total // (_PIECES * (os.cpu_count() or 1)))
+        ranges = [part for found in chosen for part in self._ranges(options, found, step)]
         taken = []
         surveys = pool.map(survey, ranges, [options] * len(ranges))
         following = {f.path: f.line for f in chosen}
@@ -306,10 +311,9 @@ class ArrivalLog:
             chosen.append(found)
         return chosen
 
-    def _ranges(self, options: StreamOptions, found: Found) -> list[FileRange]:
+    def _ranges(self, options: StreamOptions, found: Found, step: int) -> list[FileRange]:
         if not is_divisible(found.file):
             return [FileRange(found.file)]
-        step = self._settings.range_bytes
         try:
             return divide(found.file, options, found.begin, found.end, step)
         except InputError:  # it is gone; whoever reads it will say so

@@ -42,6 +42,9 @@ PACKED_DDL = (
     "query int, bucket int, reader int, stream int, time bigint, `order` string, payload binary"
 )
 
+HELD_ROWS = 100_000
+"""Solutions of a task that are packed at a time."""
+
 NEVER = -(2**63) + 1
 """The watermark of a stream that has had no event yet."""
 
@@ -97,7 +100,19 @@ class FollowSolve:
         options = self.streams[work.stream]
         knowledge = self.knowledge.named(work.knowledge)
         solver = Solver(self.plans, options.iri, knowledge, stats, on_bad)
+        held = [list[SolutionBatch]() for _ in self.plans]
         for query, solutions in solver.solve(in_time()):
+            held[query].append(solutions.compact())  # without the text that was read
+            if sum(map(len, held[query])) >= HELD_ROWS:
+                yield from self._packed(query, held[query])
+        for query, rest in enumerate(held):
+            yield from self._packed(query, rest)
+
+    def _packed(self, query: int, held: list[SolutionBatch]) -> Iterator[pa.RecordBatch]:
+        """All that is held, which is emptied."""
+        solutions = SolutionBatch.concat(held, self.plans[query].columns)
+        held.clear()
+        if len(solutions):
             yield from packed(self.plans, query, solutions, self.buckets)
 
     def _marks(self, standing: Standing) -> Iterator[pa.RecordBatch]:

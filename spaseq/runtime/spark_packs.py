@@ -50,7 +50,7 @@ class Packer:
             yield self.rest()
         latest = int(solutions.time.max())
         self._end = max(self._end, latest) if self._held else latest
-        self._held.append(solutions)
+        self._held.append(solutions.compact())  # without the text that was read
         self._rows += len(solutions)
 
     def rest(self) -> pa.RecordBatch:
