@@ -141,9 +141,10 @@ class RunState:
             self._runs = tuple(_resized(a, enough) for a in self._runs)
 
     def make_room_for_waits(self, need: int) -> None:
-        """Move the waits together, with room for as many again and `need` more."""
+        """Move the waits together, with room for half as many again and `need` more."""
         blocks, made, key, run = self._waits
-        room = 2 * (waits.pool_size(blocks) + need + len(blocks)) + _POOL
+        size = waits.pool_size(blocks) + len(blocks)
+        room = size + need + max(size // 2, _POOL)
         new_key, new_run = np.empty(room), np.empty(room, np.int32)
         self._cursor[kernel.TOP] = waits.moved_together(blocks, key, run, new_key, new_run)
         self._waits = blocks, made, new_key, new_run
