@@ -346,16 +346,18 @@ class _Delivery:
         for batch in batches:
             if batch is not None:
                 yield from self._one(batch)
-                self.job.stats.phases = self._phases()
+            self._note_phases()
             self.refresh.poll()
             self.job.stats.seconds = time.perf_counter() - self._started
             self.job.on_progress(self.job.stats)
+        self._note_phases()
 
-    def _phases(self) -> dict[str, float]:
-        """What Spark says of the last batch."""
+    def _note_phases(self) -> None:
+        """Take down what Spark says of the last batch that had input, once it has said so."""
         progress = self.query.lastProgress
-        phases = {} if progress is None else dict(progress["durationMs"])
-        return {name: ms / 1000 for name, ms in phases.items()}
+        if progress is not None and "addBatch" in progress["durationMs"]:
+            phases = dict(progress["durationMs"])
+            self.job.stats.phases = {name: ms / 1000 for name, ms in phases.items()}
 
     def _one(self, batch: _Batch) -> Iterator[tuple[int, Answer]]:
         if self.output is not None:

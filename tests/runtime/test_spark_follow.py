@@ -51,6 +51,7 @@ def test_files_in_any_number_of_runs_answer_as_all_of_them_at_once(
     job = job_of(incoming)
     got += followed(spark, job, checkpoint)
     assert job.stats.watermark == 5000
+    assert job.stats.phases["addBatch"] > 0
     assert {answer.end[0] for _, answer in got} == {1000}  # at 5000 more may come
 
     put(north / "3.nq", nquads(LONG_AFTER, "n3"))
