@@ -217,7 +217,9 @@ class SequenceStage:
         for _, group in groupby(pairs, key=_span):
             first, *others = group
             if others:
-                each = {answer.order_key(): (match, answer) for match, answer in (first, *others)}
+                each: dict[str, tuple[PartitionMatch, Answer]] = {}
+                for match, answer in (first, *others):
+                    each.setdefault(answer.order_key(), (match, answer))
                 ordered += (each[key] for key in sorted(each))
             else:
                 ordered.append(first)
