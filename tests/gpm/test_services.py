@@ -17,7 +17,7 @@ from spaseq.errors import QueryError, RunError, UsageError
 from spaseq.expr.compile import Options
 from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.gpm.services import Unanswered
-from spaseq.kb.endpoint import ServiceOptions, shared_cache
+from spaseq.kb.endpoint import ServiceOptions
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.rdf.batches import BadInput
 from tests.gpm.graphs import Row, Triple, batch_of, group_of, knowledge_of
@@ -50,9 +50,7 @@ def endpoint() -> Iterator[s.SparqlServer]:
 
 @pytest.fixture
 def server(endpoint: s.SparqlServer) -> s.SparqlServer:
-    endpoint.queries, endpoint.replies, endpoint.always = [], [], s.good
-    shared_cache.cache_clear()
-    return endpoint
+    return endpoint.as_new()
 
 
 def rows(

@@ -13,6 +13,8 @@ from urllib.parse import parse_qs
 
 import pyoxigraph as ox
 
+from spaseq.kb.endpoint import shared_cache
+
 JSON = "application/sparql-results+json"
 
 Reply = Callable[["Handler", bytes], None]
@@ -80,6 +82,12 @@ class SparqlServer:
     replies: list[Reply] = field(default_factory=list)
     queries: list[str] = field(default_factory=list)
     always: Reply = good
+
+    def as_new(self) -> SparqlServer:
+        """The server as if nothing had been asked yet, and no answer of it remembered."""
+        self.queries, self.replies, self.always = [], [], good
+        shared_cache.cache_clear()
+        return self
 
 
 class Handler(BaseHTTPRequestHandler):

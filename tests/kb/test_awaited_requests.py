@@ -25,9 +25,7 @@ def endpoint() -> Iterator[s.SparqlServer]:
 
 @pytest.fixture
 def server(endpoint: s.SparqlServer) -> s.SparqlServer:
-    endpoint.queries, endpoint.replies, endpoint.always = [], [], s.good
-    shared_cache.cache_clear()
-    return endpoint
+    return endpoint.as_new()
 
 
 def query(sequence: str, service: str, rest: str = "") -> str:
