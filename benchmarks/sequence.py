@@ -88,7 +88,7 @@ SCENARIOS = (
         for w in (100, 10_000, 1_000_000)
     ),
     *(Scenario("Kleene", "A: B+: C", w) for w in (100, 10_000, 1_000_000)),
-    Scenario("Kleene", "A; B+; D*; C", 10_000),
+    Scenario("Kleene", "A; B+; C*; D", 10_000),
     *(Scenario("correlated", "A; B; C", 1000, k) for k in (1, 100, 10_000, 100_000)),
     *(Scenario("correlated", "A; B; C", 100_000, k) for k in (1, 100, 100_000)),
     *(Scenario("correlated Kleene", "A; B+; C", 1000, k) for k in (1, 100)),
