@@ -52,9 +52,9 @@ class InstantCounter:
             return counted.astype(np.int32)
         distinct, inverse, counts = np.unique(times, return_inverse=True, return_counts=True)
         before = self._seen(distinct)
-        rank = _rank(times, inverse, counts)
+        among = rank(times, inverse, counts)
         self._add(distinct, counts.astype(np.int64))
-        return (before[inverse] + rank).astype(np.int32)
+        return (before[inverse] + among).astype(np.int32)
 
     def skip(self, times: Int64s) -> tuple[Int64s, Int64s]:
         """Pass over n more events: those of their times that came before, and how often they did.
@@ -111,15 +111,15 @@ class InstantCounter:
             self._history.add(times, counts)
 
 
-def _rank(times: Int64s, inverse: Any, counts: Any) -> Int64s:
+def rank(times: Int64s, inverse: Any, counts: Any) -> Int64s:
     """How many earlier entries of `times` are equal to each entry."""
     if len(counts) == len(times):
         return np.zeros(len(times), np.int64)
     order = np.argsort(inverse, kind="stable")
     first = np.cumsum(counts) - counts
-    rank = np.empty(len(times), np.int64)
-    rank[order] = np.arange(len(times)) - np.repeat(first, counts)
-    return rank
+    found = np.empty(len(times), np.int64)
+    found[order] = np.arange(len(times)) - np.repeat(first, counts)
+    return found
 
 
 class CountHistory:

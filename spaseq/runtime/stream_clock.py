@@ -7,13 +7,14 @@ batches.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from spaseq.rdf.batches import EventBatch, Int32s, Int64s
+from spaseq.rdf.instants import rank
 from spaseq.runtime.job import LateEvent
 
 _BEFORE_ALL = -(2**62)  # before every time, and far enough from the least int64 to subtract from
@@ -44,15 +45,14 @@ class StreamClock:
 
     def before(self, times: Int64s) -> StreamClock:
         """What this clock has to know to judge and number events with these times."""
-        known = {t: self.counts[t] for t in np.unique(times).tolist() if t in self.counts}
-        return replace(self, counts=known)
+        among = self.counts.keys() & _between(times, self.counts)
+        return replace(self, counts={t: self.counts[t] for t in among})
 
     def pass_over(self, times: Int64s) -> None:
         """Go on as if events with these times had been admitted or refused."""
         if len(times):
-            limit, latest = self._limits(times)
-            self.latest = latest
-            self._count(times[times >= limit])
+            limit, self.latest = self._limits(times)
+            self._add(*np.unique(times[times >= limit], return_counts=True))
 
     def judge(self, batch: EventBatch) -> tuple[EventBatch, Int64s]:
         """All events, k = -1 where late, and by how much (ms, int64[n]) each is late; 0 if not."""
@@ -81,20 +81,34 @@ class StreamClock:
 
     def _count(self, times: Int64s) -> Int32s:
         """k of each event, and the counts moved on."""
+        if (times[1:] > times[:-1]).all():  # as they mostly come
+            k = self._known(times)
+            self._add(times, np.ones(len(times), np.int64))
+            return k.astype(np.int32)
         distinct, inverse, sizes = np.unique(times, return_inverse=True, return_counts=True)
-        order = np.argsort(inverse, kind="stable")
-        rank = np.empty(len(times), np.int64)
-        rank[order] = np.arange(len(times)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        before = np.array([self.counts.get(t, 0) for t in distinct.tolist()], np.int64)
-        for time, size in zip(distinct.tolist(), sizes.tolist(), strict=True):
-            self.counts[time] = self.counts.get(time, 0) + size
-        self._forget()
-        return (before[inverse] + rank).astype(np.int32) if len(times) else np.empty(0, np.int32)
+        k = self._known(distinct)[inverse] + rank(times, inverse, sizes)
+        self._add(distinct, sizes)
+        return k.astype(np.int32)
 
-    def _forget(self) -> None:
+    def _known(self, distinct: Int64s) -> Int64s:
+        """How many events each of these ascending times has had."""
+        known = np.zeros(len(distinct), np.int64)
+        for time in self.counts.keys() & _between(distinct, self.counts):
+            known[np.searchsorted(distinct, time)] = self.counts[time]
+        return known
+
+    def _add(self, distinct: Int64s, sizes: Int64s) -> None:
+        """Count events at these times in, as long as their times are not behind the watermark."""
+        kept = distinct >= self._forget()
+        for time, size in zip(distinct[kept].tolist(), sizes[kept].tolist(), strict=True):
+            self.counts[time] = self.counts.get(time, 0) + size
+
+    def _forget(self) -> int:
+        """Drop what is behind the watermark, which is returned."""
         watermark = self.watermark
         assert watermark is not None
         self.counts = {t: n for t, n in self.counts.items() if t >= watermark}
+        return watermark
 
     def as_json(self) -> list[Any]:
         """The clock as a value that JSON can hold; `of_json` takes it up again."""
@@ -105,6 +119,13 @@ class StreamClock:
         """The inverse of `as_json`."""
         delay_ms, latest, floor, counts = value
         return cls(delay_ms, latest, dict(counts), floor)
+
+
+def _between(times: Int64s, counts: Mapping[int, int]) -> set[int]:
+    """Those of some times that lie between the first and the last one that is counted."""
+    if not counts:
+        return set()
+    return set(times[(times >= min(counts)) & (times <= max(counts))].tolist())
 
 
 def raise_idle(clocks: Iterable[tuple[StreamClock, bool]]) -> bool:
