@@ -17,7 +17,6 @@ import os
 import shutil
 import sys
 import tempfile
-from importlib.machinery import PathFinder
 from pathlib import Path
 
 # As in `shipping`, which takes long to import.
@@ -44,20 +43,9 @@ def _settle(digest: str) -> None:
     os.execv(sys.executable, [sys.executable, "-m", "spaseq.runtime.spark_daemon", *sys.argv[1:]])
 
 
-def _prefer_installed() -> None:
-    """Import PySpark from where it is installed, if it is.
-
-    Spark names an archive of it first, whose modules have to be compiled again in every process.
-    """
-    others = [p for p in sys.path if not p.endswith((f"{os.sep}pyspark.zip", "-src.zip"))]
-    if all(PathFinder.find_spec(name, others) for name in ("pyspark", "py4j")):
-        sys.path[:] = others
-
-
 if __name__ == "__main__":
     if SHIPPED in os.environ:
         _settle(os.environ[SHIPPED])
-    _prefer_installed()
 
     if (_PACKAGE / KERNELS_NAME).is_dir():
         from spaseq.kernels_cache import adopt
@@ -66,6 +54,7 @@ if __name__ == "__main__":
 
     from pyspark.daemon import manager
 
+    import spaseq.runtime.spark_processor
     import spaseq.runtime.spark_sequence
     import spaseq.runtime.spark_solve
     import spaseq.runtime.spark_state  # noqa: F401

@@ -9,6 +9,7 @@ checkpoint; `checkpoint.OutputPositions` makes output files forget its first att
 from __future__ import annotations
 
 import os
+import pickle
 import queue
 import signal
 import sys
@@ -30,10 +31,11 @@ from spaseq.runtime.job import Job, Stats
 from spaseq.runtime.kb_refresh import Refresh
 from spaseq.runtime.spark import ship_functions, spark_errors, store_knowledge, take_message
 from spaseq.runtime.spark_follow_stages import PACKED_DDL, FollowSolve
+from spaseq.runtime.spark_processor import FollowSequence
 from spaseq.runtime.spark_rows import OUTPUT_DDL, Message, payload_of
 from spaseq.runtime.spark_session import session
 from spaseq.runtime.spark_source import RdfDataSource, source_options
-from spaseq.runtime.spark_state import FollowSequence
+from spaseq.runtime.spark_state import Buckets
 from spaseq.runtime.state_limits import StateLimits
 from spaseq.sinks import open_sink
 
@@ -219,9 +221,10 @@ def sequenced(
 ) -> Any:
     """Stage 2: the streaming DataFrame of `OUTPUT` rows for one of `PACKED` rows."""
     knowledge = store_knowledge(spark, job.knowledge, checkpoint.directory)
-    sequence = FollowSequence(
+    stages = Buckets(
         job.plans, checkpoint.id, knowledge, job.limit_per_event, limits or StateLimits()
     )
+    sequence = FollowSequence(pickle.dumps(stages, pickle.HIGHEST_PROTOCOL))
     for name, value in STATE_SETTINGS.items():
         spark.conf.set(name, value)
     with _workers_of_its_own(spark):

@@ -19,7 +19,10 @@ from typing import IO, Any
 
 from spaseq.errors import RunError
 from spaseq.runtime.jvm import find_java, java_home
-from spaseq.runtime.shipping import ARCHIVE_NAME, SHIPPED, package_archive
+from spaseq.runtime.shipping import ARCHIVE_NAME, PACKAGE, SHIPPED, package_archive
+
+_PYTHON_START = PACKAGE / "runtime" / "python_start"
+"""Has a `sitecustomize`."""
 
 _TAIL = 2000  # characters of Spark's log that go into an error message
 
@@ -115,7 +118,9 @@ def _cluster(master: str) -> dict[str, str]:
     return {
         "spark.master": master,
         "spark.archives": f"{archive.as_uri()}#{ARCHIVE_NAME}",
-        "spark.executorEnv.PYTHONPATH": f"./{ARCHIVE_NAME}",
+        "spark.executorEnv.PYTHONPATH": os.pathsep.join(
+            [f"./{ARCHIVE_NAME}/{_PYTHON_START.relative_to(PACKAGE.parent)}", f"./{ARCHIVE_NAME}"]
+        ),
         f"spark.executorEnv.{SHIPPED}": digest,
         **(_LOOPBACK if at_home else {}),
     }
@@ -168,15 +173,16 @@ def _tail(log: IO[bytes] | None) -> str:
 
 
 def _python_path() -> dict[str, str]:
-    """PYTHONPATH with this package's root, where the package is not installed.
+    """PYTHONPATH with what every Python that Spark starts runs first, and with this package's root,
+    where the package is not installed.
 
     An installed package is found without it, and its directory in front of the standard library
     could hide modules of that.
     """
     root = str(Path(__file__).absolute().parents[2])
-    if root in {*site.getsitepackages(), site.getusersitepackages()}:
-        return {}
-    paths = [root, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    installed = root in {*site.getsitepackages(), site.getusersitepackages()}
+    own = [str(_PYTHON_START)] if installed else [str(_PYTHON_START), root]
+    paths = [*own, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     return {"PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
 
 

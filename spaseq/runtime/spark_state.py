@@ -16,7 +16,6 @@ from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
 import pandas as pd
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from spaseq.algebra.answers import Answer
 from spaseq.errors import RunError, SpaseqError
@@ -34,13 +33,6 @@ from spaseq.runtime.state_limits import StateLimits
 STATE_FORMAT = 3
 """Version of what is in the state store; a snapshot in it has one of its own. Formats 1 and 2 are
 read, and go on as this one."""
-
-META_DDL = (
-    "format int, version bigint, first bigint, snapshot_chunks int, snapshot_bytes bigint,"
-    " log_bytes bigint, marks array<bigint>"
-)
-CHUNK_KEY_DDL = "kind int, number bigint"
-CHUNK_DDL = "data binary"
 
 CHUNK_BYTES = 2**20
 LOG_BYTES = 2**20
@@ -73,7 +65,7 @@ class Meta:
         return self.snapshot_bytes + self.log_bytes
 
     def row(self) -> tuple[Any, ...]:
-        """In the order of `META_DDL`."""
+        """As the state's variable `meta` has it."""
         return (
             STATE_FORMAT,
             self.version,
@@ -237,11 +229,11 @@ class BucketState:
         self.chunks.updateValue((kind, number), (data,))
 
 
-@dataclass(slots=True)
-class FollowSequence(StatefulProcessor):  # type: ignore[misc]
-    """For `transformWithStateInPandas` on groups of (query, bucket): rows of `PACKED` to `OUTPUT`.
+@dataclass(frozen=True, slots=True)
+class Buckets:
+    """Stage 2 in a worker, for whichever bucket of whichever query comes to it.
 
-    Such a group is called with every batch, because every batch brings it marks of its streams; its
+    A bucket is called with every batch, because every batch brings it marks of its streams; its
     query stands for all that it is in one `group_stage.Group` with. `checkpoint` is the
     checkpoint's id.
     """
@@ -251,35 +243,34 @@ class FollowSequence(StatefulProcessor):  # type: ignore[misc]
     knowledge: StoredKnowledge | None = None
     limit_per_event: int | None = None
     limits: StateLimits = field(default_factory=StateLimits)
-    _meta: Any = field(default=None, init=False)
-    _chunks: Any = field(default=None, init=False)
 
     warm: ClassVar[dict[GroupKey, Warm]] = {}
     """The stages that this process has."""
 
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        self._meta = handle.getValueState("meta", META_DDL)
-        self._chunks = handle.getMapState("chunks", CHUNK_KEY_DDL, CHUNK_DDL)
+    def batch(
+        self, query: int, bucket: int, rows: Iterator[pd.DataFrame], meta: Any, chunks: Any
+    ) -> Iterator[pd.DataFrame]:
+        """A batch's rows of `PACKED` for one bucket, with the variables of its state (as in
+        `BucketState`), to rows of `OUTPUT`."""
         for key in [key for key in self.warm if key[0] != self.checkpoint]:
             del self.warm[key]
-
-    def handleInputRows(
-        self, key: tuple[int, int], rows: Iterator[pd.DataFrame], timerValues: Any
-    ) -> Iterator[pd.DataFrame]:
-        query, bucket = int(key[0]), int(key[1])
         if query == SIDE:
             yield from (frame[OUTPUT.names] for frame in rows)
             return
         side = SideRows(PACKED, 2**31 + bucket)
         warm_key = self.checkpoint, query, bucket
-        group, own = group_of(self.plans, query), (self._meta, self._chunks)
         state = BucketState(
-            self.plans, group, *own, limit_per_event=self.limit_per_event, knowledge=self.knowledge
+            self.plans,
+            group_of(self.plans, query),
+            meta,
+            chunks,
+            limit_per_event=self.limit_per_event,
+            knowledge=self.knowledge,
         )
         try:
             # What fails half-way must not be used again, so it is taken out meanwhile.
-            meta, warm = state.load(self.warm.pop(warm_key, None))
-            yield from self._advance(bucket, rows, state, meta, warm, side)
+            stands, warm = state.load(self.warm.pop(warm_key, None))
+            yield from self._advance(bucket, rows, state, stands, warm, side)
             self.warm[warm_key] = warm
         except SpaseqError as error:
             yield side.batch([error]).to_pandas()[OUTPUT.names]
