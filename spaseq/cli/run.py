@@ -146,7 +146,8 @@ class Follow:
     default=MAX_BATCH_BYTES,
     show_default=True,
     metavar="N",
-    help="With --follow: about how many bytes of each stream a batch takes.",
+    help="With --follow: about how many bytes of each stream a batch takes at most. It takes fewer "
+    "where that keeps it below some seconds.",
 )
 @click.option(
     "--buckets",

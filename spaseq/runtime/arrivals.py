@@ -29,8 +29,9 @@ from spaseq.runtime.works import RANGE_BYTES
 COMPACT_EVERY = 50
 """Batches between two lists of everything that has been taken."""
 
-MAX_BATCH_BYTES = 256 * 2**20
-"""A backlog is worked off in batches of so many bytes; what trickles in is taken as it comes."""
+MAX_BATCH_BYTES = 2**30
+"""A backlog is worked off in batches of so many bytes at most (see `pace`); what trickles in is
+taken as it comes."""
 
 SETTLE_MS = 10_000
 
@@ -150,6 +151,7 @@ class ArrivalLog:
             dict[str, list[int]]
         ] = []  # path -> [bytes or WHOLE, following line, size]
         self._upto = -1  # the batch that `_taken` stands at; -1: not read yet
+        self.behind = False  # whether the last batch that was planned left something that was there
         directory.mkdir(parents=True, exist_ok=True)
 
     def batch(self, number: int) -> Arrivals:
@@ -211,14 +213,17 @@ class ArrivalLog:
             pairs = zip(waiting, among, strict=True)
             waiting = [[_within(f, b[f.path]) for f in w if f.path in b] for w, b in pairs]
         limit = self._settings.max_bytes if max_bytes is None else max_bytes
+        chosen = [
+            self._bounded(options, found, limit)
+            for options, found in zip(self._streams, waiting, strict=True)
+        ]
+        self.behind = chosen != waiting
         before = self._standing(after)
         at = int(self._wall() * 1000)
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             streams = [
-                self._stream(options, found, limit, stood, at, pool)
-                for options, found, stood in zip(
-                    self._streams, waiting, before.streams, strict=True
-                )
+                self._stream(options, found, stood, at, pool)
+                for options, found, stood in zip(self._streams, chosen, before.streams, strict=True)
             ]
         raised = self._raise_idle(streams, at)
         if not raised and not any(s.taken for s in streams):
@@ -275,13 +280,11 @@ class ArrivalLog:
     def _stream(
         self,
         options: StreamOptions,
-        waiting: list[Found],
-        limit: float,
+        chosen: list[Found],
         stood: StreamArrivals,
         at: int,
         pool: ThreadPoolExecutor,
     ) -> StreamArrivals:
-        chosen = self._bounded(options, waiting, limit)
         clock = StreamClock.of_json(stood.clock.as_json())
         total = sum(f.end - f.begin for f in chosen)
         # A task costs computing, so that a large batch is not divided further than need be.

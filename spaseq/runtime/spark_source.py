@@ -12,6 +12,7 @@ import logging
 import os
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -42,6 +43,7 @@ from spaseq.rdf.readers import ArrivalClock
 from spaseq.rdf.vocabulary import GENERATED_AT_TIME
 from spaseq.runtime.arrivals import ArrivalLog, Arrivals, ArrivalSettings, Bounds, Taken
 from spaseq.runtime.durations import milliseconds
+from spaseq.runtime.pace import Pace
 from spaseq.runtime.stream_clock import StreamClock
 from spaseq.runtime.works import RANGE_BYTES, Work, bounded_works, paths_from, read_work
 
@@ -280,7 +282,10 @@ class RdfReader(_Reading, DataSourceReader):  # type: ignore[misc]
 
 
 class RdfStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
-    """Plans batches from an `ArrivalLog`; an offset is the number of the last batch."""
+    """Plans batches from an `ArrivalLog`; an offset is the number of the last batch.
+
+    As long as there is a backlog, a batch is planned while the one before is worked off.
+    """
 
     def __init__(self, options: _Options) -> None:
         super().__init__(options)
@@ -288,6 +293,13 @@ class RdfStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailable
             raise UsageError("readStream of rdf needs the option log, a directory to keep state in")
         self._log = ArrivalLog(options.log, options.streams, options.settings)
         self._among: Bounds | None = None  # all that may be taken, if not None
+        self._pace = Pace(options.settings.max_bytes)
+        self._thread = ThreadPoolExecutor(1)
+        self._ahead: tuple[Future[int], float] | None = None  # a batch being planned, of how much
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What goes to a task, which plans nothing."""
+        return RdfStreamReader, (self._options,)
 
     def initialOffset(self) -> dict[str, int]:
         return {"batch": 0}
@@ -299,12 +311,27 @@ class RdfStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailable
         self._among = self._log.bounds()
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
-        most: float | None = None  # of the settings
+        most = self._most(limit)
+        if self._ahead is not None:
+            planning, most = self._ahead
+            planning.exception()  # which comes again if it still is so
+        number = self._log.take(start["batch"], self._among, most)
+        if number > start["batch"] and self._log.behind:
+            self._pace.begin(most)
+            following = self._most(limit)
+            planning = self._thread.submit(self._log.take, number, self._among, following)
+            self._ahead = planning, following
+        else:
+            self._pace.begin(None)
+            self._ahead = None
+        return {"batch": number}
+
+    def _most(self, limit: ReadLimit) -> float:
+        """Bytes of each stream that a batch may take."""
         if isinstance(limit, ReadAllAvailable):
-            most = float("inf")
-        elif isinstance(limit, ReadMaxBytes):
-            most = limit.max_bytes
-        return {"batch": self._log.take(start["batch"], self._among, most)}
+            return float("inf")
+        most = self._pace.bytes
+        return min(most, limit.max_bytes) if isinstance(limit, ReadMaxBytes) else most
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         """A task per range, or one if there is little to read."""
@@ -328,7 +355,7 @@ class RdfStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailable
         self._log.forget(end["batch"] - 1)
 
     def stop(self) -> None:
-        pass
+        self._thread.shutdown()
 
 
 def _works(batches: Sequence[Arrivals]) -> list[AnyWork]:

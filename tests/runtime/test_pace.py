@@ -1,0 +1,117 @@
+"""How large the batches of a backlog are."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+from pyspark import cloudpickle
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+
+from spaseq.rdf.readers import StreamOptions
+from spaseq.runtime.arrivals import ArrivalLog, ArrivalSettings
+from spaseq.runtime.pace import AIM_SECONDS, FIRST_BYTES, LEAST_BYTES, Pace
+from spaseq.runtime.spark_source import RdfDataSource, RdfStreamReader, source_options
+from tests.runtime.machines import nquads, put
+
+
+class Watch:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+def sizes(most: int, *seconds: float) -> list[int]:
+    """What each batch of a backlog is let, if the ones before took so long."""
+    watch = Watch()
+    pace = Pace(most, watch)
+    found = [pace.bytes]
+    for each in seconds:
+        pace.begin(pace.bytes)
+        watch.seconds += each
+        pace.begin(pace.bytes)
+        found.append(pace.bytes)
+    return found
+
+
+def test_batches_become_as_large_as_takes_the_time_aimed_at() -> None:
+    half = AIM_SECONDS / 2
+    assert sizes(2**40, half, half, AIM_SECONDS) == [FIRST_BYTES * n for n in (1, 2, 4, 4)]
+    assert sizes(2**40, 0.0, 0.0) == [FIRST_BYTES * n for n in (1, 4, 16)]
+    assert sizes(2**40, 2 * AIM_SECONDS, 3600.0) == [FIRST_BYTES // n for n in (1, 2, 8)]
+
+
+def test_batches_are_bounded() -> None:
+    assert sizes(1000, 0.0, 0.0) == [1000] * 3
+    assert sizes(FIRST_BYTES + 1, 0.0, 0.0) == [FIRST_BYTES, FIRST_BYTES + 1, FIRST_BYTES + 1]
+    assert sizes(2**40, *[3600.0] * 5)[-1] == LEAST_BYTES
+
+
+def test_waiting_for_input_says_nothing() -> None:
+    watch = Watch()
+    pace = Pace(2**40, watch)
+    pace.begin(None)
+    watch.seconds = 3600.0
+    pace.begin(pace.bytes)
+    assert pace.bytes == FIRST_BYTES
+
+
+def reader(place: Path, count: int, size: int) -> RdfStreamReader:
+    """Of a stream with so many files, which takes some bytes at a time."""
+    directory = place / "north"
+    directory.mkdir()
+    for number in range(count):
+        put(directory / f"{number}.nq", nquads([(number, "m1", "starts", number)]))
+    streams = (StreamOptions("http://m.example/north", (str(directory),)),)
+    settings = ArrivalSettings(max_bytes=size)
+    source = RdfDataSource(source_options(streams, str(place), place / "log", settings))
+    found = source.streamReader(None)
+    assert isinstance(found, RdfStreamReader)
+    return found
+
+
+def taken(place: Path, number: int) -> list[str]:
+    """The names of the files of a batch."""
+    arrivals = ArrivalLog(place / "log", (StreamOptions("", (str(place / "north"),)),))
+    return [Path(t.part.file.path).name for t in arrivals.batch(number).streams[0].taken]
+
+
+def test_a_backlog_is_planned_a_batch_ahead(tmp_path: Path) -> None:
+    source = reader(tmp_path, 3, 10)
+    limit = source.getDefaultReadLimit()
+    assert source.latestOffset({"batch": 0}, limit) == {"batch": 1}
+    source.stop()  # waits for what is being planned
+    assert [taken(tmp_path, n) for n in (1, 2)] == [["0.nq"], ["1.nq"]]
+    again = RdfStreamReader(source._options)
+    offsets = [again.latestOffset({"batch": n}, limit)["batch"] for n in (1, 2, 3)]
+    assert offsets == [2, 3, 3]
+    assert taken(tmp_path, 3) == ["2.nq"]
+    again.stop()
+
+
+def test_what_comes_as_it_is_made_is_not_planned_ahead(tmp_path: Path) -> None:
+    source = reader(tmp_path, 1, 10**9)
+    assert source.latestOffset({"batch": 0}, source.getDefaultReadLimit()) == {"batch": 1}
+    put(tmp_path / "north" / "later.nq", nquads([(9, "m1", "starts", 9)]))
+    source.stop()
+    assert not (tmp_path / "log" / "2.json").exists()
+
+
+def test_all_that_is_available_is_one_batch(tmp_path: Path) -> None:
+    source = reader(tmp_path, 3, 10)
+    assert source.latestOffset({"batch": 0}, ReadAllAvailable()) == {"batch": 1}
+    source.stop()
+    assert taken(tmp_path, 1) == ["0.nq", "1.nq", "2.nq"]
+
+
+def test_a_reader_goes_to_tasks_while_it_plans(tmp_path: Path) -> None:
+    source = reader(tmp_path, 3, 10)
+    source.latestOffset({"batch": 0}, source.getDefaultReadLimit())
+    (part, *_) = source.partitions({"batch": 0}, {"batch": 1})
+    copy = pickle.loads(cloudpickle.dumps(source))
+    assert sum(batch.num_rows for batch in copy.read(part)) == 2  # a file, and its stream's mark
+    source.stop()
