@@ -2,10 +2,11 @@
 """From N-Quads text to alerts: the three-step correlated query by key over five-triple events.
 
     python benchmarks/end_to_end.py [--events 1000000] [--runs 3] [--spark] [--selectivity 0.1]
-                                    [--data DIR] [--json FILE]
+                                    [--query FILE] [--data DIR] [--json FILE]
     python benchmarks/end_to_end.py --spark --events 5000000 --selectivity 0.045
 
-The stream is `generate.py synthetic`, the query `queries/synthetic/sequence.rq`, the output jsonl.
+The stream is `generate.py synthetic`, the query `queries/synthetic/sequence.rq` or another one over
+it, the output jsonl.
 Each way runs in a process of its own, from the page cache, with compiled kernels; with Spark, after
 the session has started and has run once over a small stream. Every run must give the same answers.
 
@@ -18,8 +19,8 @@ Seconds are of the wall clock, *CPU* those of the process and of all that it has
 machine that others use, too, compare CPU times. *local 2* is the rate in terms of that of two local
 threads, which run in the same process after each run on Spark. Medians of the runs; *memory* is the
 most that the process held, and of Spark only the driver's Python. 21 % of the events have a
-solution; with `--selectivity 0.045` 9.5 %, with 0.333, where every event has a type that some step
-asks for, 70 %.
+solution; with `--selectivity 0.045` 9.5 %, with `--selectivity 0.3333333 --query
+benchmarks/queries/synthetic/every.rq` all of them.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def generate(directory: Path, events: int, selectivity: float) -> None:
 Outcome = tuple[int, dict[str, float]]
 
 
-def by_pyoxigraph(file: Path) -> Outcome:
+def by_pyoxigraph(file: Path, query: Path) -> Outcome:
     import pyoxigraph
 
     for _ in pyoxigraph.parse(path=str(file)):
@@ -86,35 +87,36 @@ def by_pyoxigraph(file: Path) -> Outcome:
     return 0, {}
 
 
-def by_command(file: Path, *options: str) -> Outcome:
+def by_command(file: Path, query: Path, *options: str) -> Outcome:
     from spaseq.cli.run import run
 
     with TemporaryDirectory() as directory:
         out, stats = Path(directory, "answers.jsonl"), Path(directory, "stats.json")
-        arguments = [str(QUERY), "--stream", f"S1={file}", "--out", str(out)]
+        arguments = [str(query), "--stream", f"S1={file}", "--out", str(out)]
         run.main([*arguments, "--stats", str(stats), *options], standalone_mode=False)
         found = json.loads(stats.read_text())
         return out.read_bytes().count(b"\n"), found["stages"]
 
 
-def by_following(file: Path) -> Outcome:
+def by_following(file: Path, query: Path) -> Outcome:
     from spaseq.compile import compile_query
     from spaseq.kb.knowledge import KnowledgeBase
     from spaseq.rdf.readers import StreamOptions
     from spaseq.runtime.job import Job
-    from spaseq.runtime.spark_follow import FollowOptions, follow
+    from spaseq.runtime.spark_follow import FollowOptions, run
 
-    plan = compile_query(QUERY.read_text(), "sequence")
+    plan = compile_query(query.read_text(), query.stem)
     streams = (StreamOptions(plan.streams[0], (str(file.parent),)),)
     job = Job((plan,), streams, KnowledgeBase.empty())
     with TemporaryDirectory() as directory:
+        out = Path(directory, "answers.jsonl")
         options = FollowOptions(Path(directory, "state"), until_done=True)
-        answers = sum(1 for _ in follow(job, options))
-    return answers, job.stats.stages
+        run(job, options, out=str(out), form="jsonl")
+        return out.read_bytes().count(b"\n"), job.stats.stages
 
 
-def way(name: str) -> Callable[[Path], Outcome]:
-    """What a way does with a file; starts Spark if it needs it."""
+def way(name: str) -> Callable[[Path, Path], Outcome]:
+    """What a way does with a file and a query; starts Spark if it needs it."""
     if name == REFERENCE:
         return by_pyoxigraph
     from spaseq.kernels_cache import warm
@@ -122,7 +124,9 @@ def way(name: str) -> Callable[[Path], Outcome]:
     warm()
     if name in LOCAL:
         threads = str(1 + LOCAL.index(name))
-        return lambda file: by_command(file, "--runtime", "local", "--threads", threads)
+        return lambda file, query: by_command(
+            file, query, "--runtime", "local", "--threads", threads
+        )
     from spaseq.runtime.spark_session import session
 
     session(int(name[len("spark[")]))
@@ -152,22 +156,22 @@ def cpu_seconds() -> float:
     return sum(times[pid][1] for pid in own) / os.sysconf("SC_CLK_TCK")
 
 
-def measure(name: str, file: Path, small: Path, events: int, runs: int) -> Line:
+def measure(name: str, query: Path, file: Path, small: Path, events: int, runs: int) -> Line:
     """Runs one way in this process."""
     run = way(name)
     local = way(LOCAL[1]) if name in SPARK else None
     if name != REFERENCE:
-        run(small)
+        run(small, query)
     seconds, cpu, ratios, answers = [], [], [], 0
     stages: dict[str, float] = {}
     for _ in range(runs):
         started, used = time.perf_counter(), cpu_seconds()
-        answers, stages = run(file)
+        answers, stages = run(file, query)
         seconds.append(time.perf_counter() - started)
         cpu.append(cpu_seconds() - used)
         if local is not None:
             started = time.perf_counter()
-            local(file)
+            local(file, query)
             ratios.append((time.perf_counter() - started) / seconds[-1])
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     of_local = median(ratios) if ratios else None
@@ -178,6 +182,7 @@ def measured(name: str, options: argparse.Namespace, directory: Path) -> Line:
     """The same in a process of its own."""
     command = [sys.executable, __file__, "--way", name, "--events", str(options.events)]
     command += ["--runs", str(options.runs), "--directory", str(directory)]
+    command += ["--query", str(options.query)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         sys.exit(done.stderr)
@@ -199,6 +204,7 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--selectivity", type=float, default=0.1, help="of each of three types")
+    parser.add_argument("--query", type=Path, default=QUERY, help="over the stream S1")
     parser.add_argument("--spark", action="store_true", help="on Spark, too")
     parser.add_argument("--data", type=Path, help="where the streams are made, or are already")
     parser.add_argument("--json", type=Path, help="write the measurements to a file")
@@ -208,7 +214,11 @@ def main() -> None:
     if options.way:
         place = Path(options.directory)
         files = place / "large" / "s1.nq", place / "small" / "s1.nq"
-        print(json.dumps(asdict(measure(options.way, *files, options.events, options.runs))))
+        print(
+            json.dumps(
+                asdict(measure(options.way, options.query, *files, options.events, options.runs))
+            )
+        )
         return
     with TemporaryDirectory(prefix="spaseq-end-to-end-") as directory:
         place = options.data or Path(directory)
