@@ -9,31 +9,30 @@ from __future__ import annotations
 import io
 import pickle
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 from itertools import groupby
 from typing import TypeAlias
 
 import numpy as np
 
-from spaseq.algebra.answers import AFTER_ALL, Answer, Instant, TraceItem
+from spaseq.algebra.answers import Answer, Instant
 from spaseq.algebra.construct import constructed
 from spaseq.algebra.late import EVENT
 from spaseq.automaton.after_match import AfterMatchFilter
 from spaseq.automaton.columns import sequencer
-from spaseq.automaton.evaluators.registers import Found
 from spaseq.automaton.event_rows import EventRows, batch_of
 from spaseq.automaton.machine import GpmColumns, LateColumns, Machine
+from spaseq.automaton.matches import Match, PartitionKey
 from spaseq.automaton.selection import Position, select
-from spaseq.automaton.sequencer import PartitionKey, PartitionMatch
 from spaseq.automaton.work import Work
 from spaseq.errors import RunError
-from spaseq.expr.compile import compile_filter, compile_term
 from spaseq.gpm.late import LateEvaluator
 from spaseq.gpm.stage import Matcher
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.evaluators import limits, selects
 from spaseq.plan.nodes import GpmPlan, QueryPlan
+from spaseq.projection import Projection, order_of
 from spaseq.rdf.batches import SolutionBatch
 from spaseq.rdf.blocks import OnBad, warn
 
@@ -45,8 +44,8 @@ STATE_VERSION = 3
 _FEW = 64
 """So many events that came one by one are sooner worked off without columns."""
 
-_Item: TypeAlias = tuple[int, Instant, PartitionMatch, Answer]
-"""An answer with its place in the order, its end, and the match it is of."""
+_Item: TypeAlias = tuple[Match, Answer]
+"""An answer and the match it is of."""
 
 
 class SequenceStage:
@@ -106,14 +105,7 @@ class SequenceStage:
             and self._limit is None
             and plan.template is None
         )
-        self._having = (
-            compile_filter(plan.having, plan.expressions) if plan.having is not None else None
-        )
-        self._only_variables = plan.having is None and all(p.expr is None for p in plan.projection)
-        self._projection = [
-            (p.name, None if p.expr is None else compile_term(p.expr, plan.expressions))
-            for p in plan.projection
-        ]
+        self._projection = Projection(plan)
 
     def use(self, knowledge: KnowledgeBase) -> None:
         """From now on evaluate with this knowledge base; what has been found so far stays."""
@@ -182,99 +174,55 @@ class SequenceStage:
 
     # --- matches to answers -----------------------------------------------------------------------
 
-    def _answers(self, matches: Iterable[PartitionMatch]) -> list[Answer]:
+    def _answers(self, found: Iterable[Match]) -> list[Answer]:
         """Order, HAVING, selection, after-match, projection: LANGUAGE sections 3 and 5."""
-        found = [*matches]
-        if not found:
-            return []
-        plan = self._plan
-        items = self._ordered(found)
+        plan, projection = self._plan, self._projection
         if self._as_found:
-            return [item[3] for item in items]
+            answers = [a for m in found if (a := projection.answer(m)) is not None]
+            return [answers[i] for i in order_of(answers)] if len(answers) > 1 else answers
+        items = [(m, a) for m in found if (a := projection.answer(m)) is not None]
+        if not items:
+            return []
+        items = [items[i] for i in order_of([answer for _, answer in items])]
         if plan.strategy != "ALL" and not selects(plan):
             items = self._selected(items)
         if plan.after_match.kind != "NO SKIP":
-            items = [i for i in items if self._filter(i[2].partition).keeps(i[2].found, i[1])]
+            items = [i for i in items if self._filter(i[0].partition).keeps(i[0], i[1].end)]
         if plan.distinct:
             items = _distinct(items)
         if self._limit is not None:
             items = self._limited(items, self._limit)
-        answers = [item[3] for item in items]
+        answers = [answer for _, answer in items]
         if plan.template is not None:
             events = (constructed(plan.template, plan.name, answer) for answer in answers)
             return [event for event in events if event is not None]
         return answers
 
-    def _ordered(self, matches: list[PartitionMatch]) -> list[_Item]:
-        """The answers of some matches in the order of answers, each once."""
-        if len(matches) == 1:
-            answer = self._answer(matches[0].found)
-            return [] if answer is None else [(0, answer.end, matches[0], answer)]
-        found = [(match, self._answer(match.found)) for match in matches]
-        pairs = [(match, answer) for match, answer in found if answer is not None]
-        pairs.sort(key=_span)
-        ordered: list[tuple[PartitionMatch, Answer]] = []
-        for _, group in groupby(pairs, key=_span):
-            first, *others = group
-            if others:
-                each: dict[str, tuple[PartitionMatch, Answer]] = {}
-                for match, answer in (first, *others):
-                    each.setdefault(answer.order_key(), (match, answer))
-                ordered += (each[key] for key in sorted(each))
-            else:
-                ordered.append(first)
-        return [(i, answer.end, match, answer) for i, (match, answer) in enumerate(ordered)]
-
-    def _answer(self, found: Found) -> Answer | None:
-        plan = self._plan
-        names, streams = self._machine.names, plan.streams
-        events = {TraceItem(r[1], r[2], names[g], streams[r[0]], r[3]) for g, r in found.trace}
-        trace = tuple(sorted(events))
-        bindings = self._projected(found, trace)
-        if bindings is None:
-            return None
-        end = found.last if found.close is None else (found.close, AFTER_ALL)
-        singles = tuple(sorted(found.singles.items()))
-        lists = found.lists and tuple(sorted((v, xs) for v, xs in found.lists.items() if xs))
-        return Answer(found.first, end, trace, tuple(bindings), singles, lists or ())
-
-    def _projected(self, found: Found, trace: Sequence[TraceItem]) -> list[tuple[str, str]] | None:
-        """The values of what SELECT names; None if HAVING is against the match."""
-        if self._only_variables and not found.lists:
-            singles = found.singles
-            return [(name, singles[name]) for name, _ in self._projection if name in singles]
-        env = MatchEnv(found, trace)
-        if self._having is not None and not self._having(env):
-            return None
-        bindings = []
-        for name, term in self._projection:
-            value = env.value(name) if term is None else term(env)
-            if value is not None:
-                bindings.append((name, value))
-                if term is not None:
-                    env.extra[name] = value
-        return bindings
-
     def _selected(self, items: list[_Item]) -> list[_Item]:
-        kept: list[_Item] = []
-        by_end = sorted(items, key=lambda i: (i[1], i[2].partition))
-        for (_, key), group in groupby(by_end, key=lambda i: (i[1], i[2].partition)):
+        def group_of(place: int) -> tuple[Instant, PartitionKey]:
+            match, answer = items[place]
+            return answer.end, match.partition
+
+        kept: list[int] = []
+        places = sorted(range(len(items)), key=group_of)
+        for (_, key), group in groupby(places, key=group_of):
             kept += select(
                 list(group),
                 self._plan.strategy,
-                lambda item: _positions(item[3]),
+                lambda place: _positions(items[place][1]),
                 partial(self._sequencer.consecutive, key),
             )
-        return sorted(kept, key=lambda item: item[0])
+        return [items[place] for place in sorted(kept)]
 
     def _limited(self, items: list[_Item], limit: int) -> list[_Item]:
         """The first answers of each end and partition."""
         given: Counter[tuple[Instant, PartitionKey, PartitionKey]] = Counter()
         kept = []
         for item in items:
-            singles = item[2].found.singles
+            match, answer = item
+            singles = dict(answer.singles)
             key = tuple([singles.get(v) for v in self._plan.key or ()])
-            group = item[1], item[2].partition, key
+            group = answer.end, match.partition, key
             given[group] += 1
             if given[group] <= limit:
                 kept.append(item)
@@ -331,40 +279,6 @@ def _columns(gpm: GpmPlan) -> GpmColumns:
     return GpmColumns(gpm.variables, gpm.conditions, gpm.certain, late)
 
 
-class MatchEnv:
-    """Variables of a complete match, for SELECT and HAVING."""
-
-    __slots__ = ("_found", "_trace", "extra")
-
-    def __init__(self, found: Found, trace: Sequence[TraceItem]) -> None:
-        self._found, self._trace = found, trace
-        self.extra: dict[str, str] = {}  # projected expressions so far
-
-    def value(self, name: str) -> str | None:
-        values = self._found.lists.get(name)
-        if values:
-            return values[-1]
-        return self._found.singles.get(name) or self.extra.get(name)
-
-    def previous(self, name: str) -> str | None:
-        return None
-
-    def group(self, name: str) -> Sequence[str]:
-        values = self._found.lists.get(name)
-        if values is not None:
-            return values
-        value = self._found.singles.get(name)
-        return () if value is None else (value,)
-
-    def time(self, gpm: str) -> int | None:
-        return max((t.time for t in self._trace if t.gpm == gpm), default=None)
-
-
-def _span(pair: tuple[PartitionMatch, Answer]) -> tuple[Instant, Instant]:
-    """What answers are ordered by before all else."""
-    return pair[1].end, pair[1].first
-
-
 def _positions(answer: Answer) -> frozenset[Position]:
     return frozenset(((t.time, t.k), t.stream) for t in answer.trace)
 
@@ -372,10 +286,10 @@ def _positions(answer: Answer) -> frozenset[Position]:
 def _distinct(items: list[_Item]) -> list[_Item]:
     """The first of the answers of one end with equal bindings."""
     kept = []
-    for _, group in groupby(items, key=lambda item: item[1]):
+    for _, group in groupby(items, key=lambda item: item[1].end):
         seen: set[tuple[tuple[str, str], ...]] = set()
         for item in group:
-            bindings = item[3].bindings
+            bindings = item[1].bindings
             if bindings not in seen:
                 seen.add(bindings)
                 kept.append(item)

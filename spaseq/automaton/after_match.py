@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from spaseq.algebra.answers import Instant
-from spaseq.automaton.evaluators.registers import Found
+from spaseq.automaton.matches import Match
 
 _NEVER: Instant = (-(2**63), 0)
 
@@ -26,42 +26,42 @@ class AfterMatchFilter:
     coming: Instant = _NEVER  # the barrier behind that end, for CONSUME
     firsts: dict[Instant, int] = field(default_factory=dict)  # kept firsts -> their measure
 
-    def keeps(self, found: Found, end: Instant) -> bool:
+    def keeps(self, match: Match, end: Instant) -> bool:
         """Whether the next answer survives; if so it forbids later ones from now on."""
         match self.kind:
             case "NO SKIP":
                 return True
             case "TO NEXT EVENT":
-                return self._keeps_first(found)
+                return self._keeps_first(match)
             case "CONSUME":
-                return self._keeps_unconsumed(found, end)
+                return self._keeps_unconsumed(match, end)
             case "PAST LAST EVENT":
-                if found.first <= self.barrier:
+                if match.first <= self.barrier:
                     return False
-                self.barrier = max(self.barrier, found.last)
+                self.barrier = max(self.barrier, match.last)
                 return True
-        if found.first < self.barrier:
+        if match.first < self.barrier:
             return False
-        times = [(row[1], row[2]) for gpm, row in found.trace if gpm == self.gpm]
+        times = [(p.item.time, p.item.k) for p in match.parts if p.gpm == self.gpm]
         if times:
             goal = min(times) if self.kind == "TO FIRST" else max(times)
             self.barrier = max(self.barrier, goal)
         return True
 
-    def _keeps_first(self, found: Found) -> bool:
-        if found.first in self.firsts:
+    def _keeps_first(self, match: Match) -> bool:
+        if match.first in self.firsts:
             return False
-        self.firsts[found.first] = found.origin
+        self.firsts[match.first] = match.origin
         if len(self.firsts) > 1024:
             # A window later no answer can begin there; doubled for windows that close in absence.
-            oldest = found.origin - 2 * self.horizon
+            oldest = match.origin - 2 * self.horizon
             self.firsts = {f: m for f, m in self.firsts.items() if m >= oldest}
         return True
 
-    def _keeps_unconsumed(self, found: Found, end: Instant) -> bool:
+    def _keeps_unconsumed(self, match: Match, end: Instant) -> bool:
         if end > self.end:
             self.barrier, self.end = max(self.barrier, self.coming), end
-        if found.first <= self.barrier:
+        if match.first <= self.barrier:
             return False
-        self.coming = max(self.coming, found.last)
+        self.coming = max(self.coming, match.last)
         return True

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeAlias
 
@@ -18,10 +17,9 @@ from spaseq.algebra.answers import Instant
 from spaseq.automaton.evaluators import Found, PartitionEvaluator, partitions
 from spaseq.automaton.event_rows import EventRows
 from spaseq.automaton.machine import GpmColumns, Machine
+from spaseq.automaton.matches import Match, PartitionKey, Parts
 from spaseq.automaton.runs import Row
 from spaseq.rdf.batches import BARE, SolutionBatch
-
-PartitionKey: TypeAlias = tuple[str | None, ...]
 
 Entry: TypeAlias = tuple[int, int, int, int, PartitionKey, Row | None]
 """(time, k, stream, GPM or BARE, partition, row): one solution, or one event without any."""
@@ -65,19 +63,11 @@ def entries_of_events(
     return found
 
 
-@dataclass(slots=True)
-class PartitionMatch:
-    """A match and the partition it was found in."""
-
-    partition: PartitionKey
-    found: Found
-
-
 class Sequencer:
     """The sequence of one query over all its partitions."""
 
     def __init__(self, machine: Machine) -> None:
-        self._machine = machine
+        self._machine, self._parts = machine, Parts(machine)
         self._begin = partitions(machine)
         self._partitions: dict[PartitionKey, PartitionEvaluator] = {}
         self._pending: list[tuple[int, int, PartitionKey, Found]] = []  # heap by close
@@ -85,7 +75,7 @@ class Sequencer:
         self._swept = 0
         self.withheld = 0  # matches that the limit kept back in the evaluator
 
-    def run(self, rows: SolutionBatch, watermark: int) -> Iterator[PartitionMatch]:
+    def run(self, rows: SolutionBatch, watermark: int) -> Iterator[Match]:
         """Work off rows that are none later than the watermark (ms).
 
         Afterwards nothing at or before the watermark may follow.
@@ -93,12 +83,12 @@ class Sequencer:
         entries = entries_of(rows, self._machine.gpms, self._machine.partition)
         yield from self._run(entries, watermark)
 
-    def run_events(self, events: Sequence[EventRows], watermark: int) -> Iterator[PartitionMatch]:
+    def run_events(self, events: Sequence[EventRows], watermark: int) -> Iterator[Match]:
         """The same for a few events that came one by one."""
         entries = entries_of_events(events, self._machine.gpms, self._machine.partition)
         yield from self._run(entries, watermark)
 
-    def _run(self, entries: Iterable[Entry], watermark: int) -> Iterator[PartitionMatch]:
+    def _run(self, entries: Iterable[Entry], watermark: int) -> Iterator[Match]:
         for time, group in groupby(entries, key=lambda e: e[0]):
             yield from self._closed(time - 1)
             for k, instant in groupby(group, key=lambda e: e[1]):
@@ -107,7 +97,7 @@ class Sequencer:
                 self._sweep(time)
         yield from self._closed(watermark)
 
-    def close(self) -> Iterator[PartitionMatch]:
+    def close(self) -> Iterator[Match]:
         """All streams have ended: every window closes."""
         yield from self._closed(None)
 
@@ -135,9 +125,7 @@ class Sequencer:
         """How many runs wait, over all partitions."""
         return sum(p.live_runs() for p in self._partitions.values())
 
-    def _instant(
-        self, instant: tuple[int, int], entries: Iterable[Entry]
-    ) -> Iterator[PartitionMatch]:
+    def _instant(self, instant: tuple[int, int], entries: Iterable[Entry]) -> Iterator[Match]:
         parts: dict[PartitionKey, tuple[dict[int, list[Row]], set[int]]] = {}
         for _, _, stream, gpm, key, row in entries:
             rows, streams = parts.setdefault(key, ({}, set()))
@@ -148,19 +136,23 @@ class Sequencer:
             partition = self.partition(key)
             for found in partition.step(instant, rows, len(streams)):
                 if found.close is None:
-                    yield PartitionMatch(key, found)
+                    yield self._match(key, found)
                 else:
                     self._pended += 1
                     heapq.heappush(self._pending, (found.close, self._pended, key, found))
             self.withheld += partition.withheld
             partition.withheld = 0
 
-    def _closed(self, until: int | None) -> Iterator[PartitionMatch]:
+    def _closed(self, until: int | None) -> Iterator[Match]:
         """Matches whose windows have closed by a time, and whose absences held."""
         while self._pending and (until is None or self._pending[0][0] <= until):
             _, _, key, found = heapq.heappop(self._pending)
             if self._partitions[key].holds_pending(found):
-                yield PartitionMatch(key, found)
+                yield self._match(key, found)
+
+    def _match(self, key: PartitionKey, found: Found) -> Match:
+        parts = [self._parts.of(taken) for taken in found.trace]
+        return Match(key, parts, found.first, found.last, found.origin, found.lists, found.close)
 
     def _sweep(self, time: int) -> None:
         waiting = {key for _, _, key, _ in self._pending}

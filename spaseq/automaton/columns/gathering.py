@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -10,10 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from spaseq.automaton.columns.row_store import Chunk, RowStore
-from spaseq.automaton.evaluators.emission import Emission
 from spaseq.automaton.event_rows import Taken
 from spaseq.automaton.machine import Machine
-from spaseq.automaton.sequencer import PartitionKey, PartitionMatch
+from spaseq.automaton.matches import Match, Part, PartitionKey, Parts
 from spaseq.rdf.batches import SolutionBatch
 from spaseq.rdf.columns import distinct
 
@@ -36,14 +35,10 @@ class Gathering:
     def __init__(self, machine: Machine) -> None:
         variables = tuple(sorted({v for g in machine.gpms for v in g.variables}))
         self.store = RowStore(machine.gpms, variables)
-        self.emission = Emission(machine, None)
+        self._parts, self._partition = Parts(machine), machine.partition
         streams = machine.streams
         self._by_iri = np.array([sorted(streams).index(iri) for iri in streams], np.int64)
         self._batch: Chunk | dict[int, Taken] | None = None  # a dict: came one by one
-        self._places = [
-            tuple(g.variables.index(v) for v in machine.partition if v in g.variables)
-            for g in machine.gpms
-        ]
 
     def begin(self, rows: SolutionBatch | Sequence[Taken], number: int) -> None:
         """A batch of solutions, numbered from `number` on."""
@@ -84,21 +79,36 @@ class Gathering:
         rank[order[1:]] = np.cumsum(new)
         return rank
 
-    def matches(self, matched: Matched) -> list[PartitionMatch]:
-        """Matches with their bindings."""
-        if not len(matched.ends):
-            return []
-        found = []
-        taken = self.rows(matched.rows)
-        numbers, first = matched.rows.tolist(), 0
+    def matches(self, matched: Matched) -> Iterator[Match]:
+        """Matches with their bindings, one after the other; to be asked for before `end`."""
+        known, lists_of = self._parts_of(matched.rows), self._parts.lists
+        partitions: dict[int, PartitionKey] = {}  # by the first solution
+        numbers, begin = matched.rows.tolist(), 0
         for end, origin in zip(matched.ends.tolist(), matched.origins.tolist(), strict=True):
-            trace = [taken[n] for n in numbers[first:end]]
-            partition = self.partition_of(trace[0])
-            found.append(PartitionMatch(partition, self.emission.found_of(origin, trace)))
-            first = end
+            parts = [known[n] for n in numbers[begin:end]]
+            key = partitions.get(numbers[begin])
+            if key is None:
+                key = partitions[numbers[begin]] = self._partition_of(parts[0])
+            first, last = parts[0].item, parts[-1].item
+            yield Match(
+                key, parts, (first[0], first[1]), (last[0], last[1]), origin, lists_of(parts)
+            )
+            begin = end
+
+    def _parts_of(self, numbers: Int64s) -> dict[int, Part]:
+        parts = self._parts
+        if isinstance(self._batch, dict):
+            taken = self.store.taken(set(numbers.tolist()), self._batch)
+            return {n: parts.of(one) for n, one in taken.items()}
+        single, columns = self.store.pieces(distinct(numbers), self._batch)
+        found = {n: parts.of(one) for n, one in single.items()}
+        for some, rows in columns:
+            found.update(zip(some.tolist(), parts.of_columns(rows), strict=True))
         return found
+
+    def _partition_of(self, part: Part) -> PartitionKey:
+        return tuple([part.singles[v][1] for v in self._partition if v in part.singles])
 
     def partition_of(self, taken: Taken) -> PartitionKey:
         """The partition of a solution, given with its GPM."""
-        gpm, row = taken
-        return tuple([row[4][c] for c in self._places[gpm]])
+        return self._partition_of(self._parts.of(taken))

@@ -118,11 +118,29 @@ class RowStore:
 
         `more` are solutions that are not kept (yet), with numbers above all that are.
         """
-        if not self._recent:
-            return self._of_chunks(numbers, more)
-        recent = {n: row for n in numbers.tolist() if (row := self._recent.get(n)) is not None}
-        others = [n for n in numbers.tolist() if n not in recent]
-        return recent | self._of_chunks(np.array(others, np.int64), more)
+        found, columns = self.pieces(numbers, more)
+        for some, rows in columns:
+            self._read(some, rows, found)
+        return found
+
+    def pieces(
+        self, numbers: Int64s, more: Chunk | None = None
+    ) -> tuple[dict[int, Taken], list[tuple[Int64s, SolutionBatch]]]:
+        """The same, those that are kept as columns as such: their numbers, and the rows."""
+        recent = self._recent
+        found = {n: recent[n] for n in numbers.tolist() if n in recent} if recent else {}
+        if found:
+            numbers = np.array([n for n in numbers.tolist() if n not in found], np.int64)
+        columns = []
+        for chunk, first, end in self._by_chunk(numbers, more):
+            some = numbers[first:end]
+            places = np.searchsorted(chunk.numbers, some)
+            if len(places) <= _FEW:
+                read = (self._row(chunk.rows, place) for place in places.tolist())
+                found.update(zip(some.tolist(), read, strict=True))
+            else:
+                columns.append((some, chunk.rows.take(places)))
+        return found, columns
 
     def taken(self, numbers: set[int], more: Mapping[int, Taken]) -> dict[int, Taken]:
         """The same where the solutions that are not kept yet have come one by one."""
@@ -135,7 +153,7 @@ class RowStore:
             else:
                 found[number] = row
         if older:
-            found |= self._of_chunks(np.array(sorted(older), np.int64), None)
+            found |= self.rows(np.array(sorted(older), np.int64))
         return found
 
     def positions(self, numbers: Int64s, more: Chunk | Mapping[int, Taken] | None) -> Int64s:
@@ -156,12 +174,6 @@ class RowStore:
             found[others[first:end]] = np.stack(columns, axis=1)
         return found
 
-    def _of_chunks(self, numbers: Int64s, more: Chunk | None) -> dict[int, Taken]:
-        found: dict[int, Taken] = {}
-        for chunk, first, end in self._by_chunk(numbers, more):
-            self._read(chunk, numbers[first:end], found)
-        return found
-
     def _by_chunk(self, numbers: Int64s, more: Chunk | None) -> Iterator[tuple[Chunk, int, int]]:
         """The chunks that hold some numbers, ascending, with the range of those."""
         chunks = [*self._chunks] if more is None else [*self._chunks, more]
@@ -175,13 +187,7 @@ class RowStore:
             yield chunks[place], at, end
             at = end
 
-    def _read(self, chunk: Chunk, numbers: Int64s, found: dict[int, Taken]) -> None:
-        places = np.searchsorted(chunk.numbers, numbers)
-        if len(places) <= _FEW:
-            read = (self._row(chunk.rows, place) for place in places.tolist())
-            found.update(zip(numbers.tolist(), read, strict=True))
-            return
-        rows = chunk.rows.take(places)
+    def _read(self, numbers: Int64s, rows: SolutionBatch, found: dict[int, Taken]) -> None:
         place = rows.stream.tolist(), rows.time.tolist(), rows.k.tolist(), rows.event.to_pylist()
         for gpm in np.unique(rows.gpm).tolist():
             mine = np.flatnonzero(rows.gpm == gpm)

@@ -24,7 +24,8 @@ from spaseq.automaton.columns.tables import run_tables
 from spaseq.automaton.evaluators.registers import Partition
 from spaseq.automaton.event_rows import EventRows, Taken, known_double
 from spaseq.automaton.machine import Machine
-from spaseq.automaton.sequencer import PartitionKey, PartitionMatch, Sequencer
+from spaseq.automaton.matches import Match, PartitionKey
+from spaseq.automaton.sequencer import Sequencer
 from spaseq.automaton.window import Counted
 from spaseq.rdf.batches import SolutionBatch
 
@@ -76,7 +77,7 @@ class RunSequencer:
         """Always 0: the limit is applied to what is found here."""
         return 0
 
-    def run(self, rows: SolutionBatch, watermark: int) -> Iterable[PartitionMatch]:
+    def run(self, rows: SolutionBatch, watermark: int) -> Iterable[Match]:
         """Work off rows that are none later than the watermark (ms), and later than all before."""
         if self._fits(self._kinds(rows) if len(rows) else {}):
             if not len(rows):
@@ -86,7 +87,7 @@ class RunSequencer:
         assert self._python is not None
         return self._python.run(rows, watermark)
 
-    def run_events(self, events: Sequence[EventRows], watermark: int) -> Iterable[PartitionMatch]:
+    def run_events(self, events: Sequence[EventRows], watermark: int) -> Iterable[Match]:
         """The same for a few events that came one by one."""
         if self._fits(self._kinds_of(events) if events else {}):
             if not events:
@@ -103,7 +104,7 @@ class RunSequencer:
             self._python = self._handed_over()
         return self._python is None
 
-    def close(self) -> Iterator[PartitionMatch]:
+    def close(self) -> Iterator[Match]:
         """All streams have ended."""
         if self._python is not None:
             yield from self._python.close()
@@ -159,16 +160,16 @@ class RunSequencer:
 
     def _advanced(
         self, solutions: SolutionBatch | list[Taken], rows: Rows, own: Floats
-    ) -> list[PartitionMatch]:
+    ) -> Iterator[Match]:
         self._runs.grow(self._frame.keys.bound)
         matched, taken = self._runs.advance(rows, own)
         self._gathering.begin(solutions, rows.number)
-        found = self._gathering.matches(matched)
+        if len(matched.ends):
+            yield from self._gathering.matches(matched)
         self._gathering.end(taken)
         kept, keys = len(self._gathering.store), len(self._frame.keys)
         if kept > self._most_rows or keys > self._most_keys:
             self._sweep(int(rows.lowest[-1]))
-        return found
 
     def _own(self, rows: SolutionBatch) -> Floats:
         own = np.empty((len(self._tables.own), len(rows)))

@@ -16,7 +16,7 @@ from spaseq.automaton.columns.unfit import NotCompiled
 from spaseq.automaton.evaluators.counting import count
 from spaseq.automaton.event_rows import EventRows, Taken
 from spaseq.automaton.machine import Machine
-from spaseq.automaton.sequencer import PartitionKey, PartitionMatch
+from spaseq.automaton.matches import Match, PartitionKey
 from spaseq.automaton.window import Counted, Window
 from spaseq.rdf.batches import SolutionBatch
 
@@ -79,15 +79,15 @@ class SetSequencer:
         self._most_keys = _LEAST_KEYS
         self.withheld = 0
 
-    def run(self, rows: SolutionBatch, watermark: int) -> list[PartitionMatch]:
+    def run(self, rows: SolutionBatch, watermark: int) -> Iterable[Match]:
         """Work off rows that are none later than the watermark (ms), and later than all before."""
-        return self._advanced(*self._frame.rows(rows)) if len(rows) else []
+        return self._advanced(*self._frame.rows(rows)) if len(rows) else ()
 
-    def run_events(self, events: Sequence[EventRows], watermark: int) -> list[PartitionMatch]:
+    def run_events(self, events: Sequence[EventRows], watermark: int) -> Iterable[Match]:
         """The same for a few events that came one by one."""
-        return self._advanced(*self._frame.rows_of(events)) if events else []
+        return self._advanced(*self._frame.rows_of(events)) if events else ()
 
-    def close(self) -> Iterator[PartitionMatch]:
+    def close(self) -> Iterator[Match]:
         """All streams have ended."""
         return iter(())
 
@@ -114,8 +114,7 @@ class SetSequencer:
 
     # --- a batch ----------------------------------------------------------------------------------
 
-    def _advanced(self, solutions: SolutionBatch | list[Taken], rows: Rows) -> list[PartitionMatch]:
-        found: list[PartitionMatch] = []
+    def _advanced(self, solutions: SolutionBatch | list[Taken], rows: Rows) -> Iterator[Match]:
         nodes, gathering = self._state.nodes, self._gathering
         self._state.grow(self._frame.keys.bound)
         before = nodes.next
@@ -123,11 +122,10 @@ class SetSequencer:
         if nodes.next > before:
             gathering.begin(solutions, rows.number)
             if len(roots):
-                found = self._given(roots, rows)
+                yield from self._given(roots, rows)
             gathering.end(nodes.taken(before, rows.number, len(rows)))
             nodes.mark(before, rows.start, rows.number)
         self._forget(int(rows.lowest[-1]))
-        return found
 
     def _forget(self, floor: int) -> None:
         """Drop nodes, solutions and keys of the past; amortised."""
@@ -140,7 +138,7 @@ class SetSequencer:
 
     # --- matches ----------------------------------------------------------------------------------
 
-    def _given(self, roots: Int64s, rows: Rows) -> list[PartitionMatch]:
+    def _given(self, roots: Int64s, rows: Rows) -> Iterable[Match]:
         """The matches of some roots that the selection and the limit leave."""
         nodes, machine = self._state.nodes, self._machine
         if machine.strategy in ("ALL", "STRICT") and machine.limit is None:
@@ -151,7 +149,7 @@ class SetSequencer:
             if machine.limit is None:
                 chosen = np.concatenate(groups)
                 return self._gathering.matches(nodes.matches(chosen, rows.lowest)[0])
-        return [m for group in groups for m in self._limited(nodes, group, rows.lowest)]
+        return (m for group in groups for m in self._limited(nodes, group, rows.lowest))
 
     def _preferred(self, groups: list[Int64s], lowest: Int64s) -> tuple[SetNodes, list[Int64s]]:
         """What SELECT NEXT or LAST leaves of groups of roots, in nodes of its own."""
@@ -177,7 +175,7 @@ class SetSequencer:
             groups.setdefault(group, []).append(i)
         return [roots[some] for some in groups.values()]
 
-    def _limited(self, nodes: SetNodes, roots: Int64s, lowest: Int64s) -> list[PartitionMatch]:
+    def _limited(self, nodes: SetNodes, roots: Int64s, lowest: Int64s) -> Iterable[Match]:
         """The matches of roots of one group, as many as the limit lets through."""
         limit = self._machine.limit
         assert limit is not None

@@ -1,0 +1,125 @@
+"""From matches to answers: order, HAVING, projection (LANGUAGE sections 3 and 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, pairwise
+from operator import itemgetter, lt
+
+from spaseq.algebra.answers import AFTER_ALL, Answer, TraceItem
+from spaseq.automaton.matches import Binding, Match
+from spaseq.expr.compile import compile_filter, compile_term
+from spaseq.plan.nodes import QueryPlan
+
+_place = itemgetter(*map(Answer._fields.index, ("end", "first", "trace")))
+"""What answers are ordered by before all else, and most of them by nothing else."""
+
+
+class Projection:
+    """How the matches of one query become answers."""
+
+    def __init__(self, plan: QueryPlan) -> None:
+        self._streams, self._names = plan.streams, [g.name for g in plan.gpms]
+        self._variables = sorted({v for g in plan.gpms for v in g.variables})
+        self._having = (
+            compile_filter(plan.having, plan.expressions) if plan.having is not None else None
+        )
+        self._projected = [p.name for p in plan.projection]
+        self._only_variables = plan.having is None and all(p.expr is None for p in plan.projection)
+        self._terms = [
+            (p.name, None if p.expr is None else compile_term(p.expr, plan.expressions))
+            for p in plan.projection
+        ]
+
+    def answer(self, match: Match) -> Answer | None:
+        """The answer of a match; None if HAVING is against it."""
+        parts = match.parts
+        items = [part.item for part in parts]
+        ordered = all(map(lt, items, islice(items, 1, None)))
+        trace = tuple(items) if ordered else tuple(sorted({*items}))
+        pairs: dict[str, Binding] = {}
+        for part in parts:
+            pairs |= part.singles
+        singles = tuple([pairs[v] for v in self._variables if v in pairs])
+        lists = match.lists and tuple(sorted((v, xs) for v, xs in match.lists.items() if xs))
+        if self._only_variables:
+            for variable, values in lists or ():
+                pairs[variable] = (variable, values[-1])
+            bindings = tuple([pairs[v] for v in self._projected if v in pairs])
+        else:
+            env = MatchEnv(pairs, match.lists, trace)
+            if self._having is not None and not self._having(env):
+                return None
+            bindings = tuple(self._bindings(env))
+        end = match.last if match.close is None else (match.close, AFTER_ALL)
+        return Answer(match.first, end, trace, bindings, singles, lists or ())
+
+    def _bindings(self, env: MatchEnv) -> Iterator[tuple[str, str]]:
+        """The values of what SELECT names."""
+        for name, term in self._terms:
+            value = env.value(name) if term is None else term(env)
+            if value is not None:
+                yield name, value
+                if term is not None:
+                    env.extra[name] = value
+
+
+def order_of(answers: Sequence[Answer]) -> list[int]:
+    """The places of answers in their order (see `Answer.order_key`), those of equal ones once.
+
+    The text that says it whole is made only of answers whose traces are the same.
+    """
+    places = [*map(_place, answers)]
+    order = sorted(range(len(answers)), key=places.__getitem__)
+    ranked = [places[i] for i in order]
+    if all(a != b for a, b in pairwise(ranked)):
+        return order
+    found: list[int] = []
+    first = 0
+    for end in range(1, len(order) + 1):
+        if end < len(order) and ranked[end] == ranked[first]:
+            continue
+        group = order[first:end]
+        if len(group) > 1:
+            each: dict[str, int] = {}
+            for i in group:
+                each.setdefault(answers[i].order_key(), i)
+            group = [each[key] for key in sorted(each)]
+        found += group
+        first = end
+    return found
+
+
+class MatchEnv:
+    """Variables of a complete match, for SELECT and HAVING."""
+
+    __slots__ = ("_lists", "_singles", "_trace", "extra")
+
+    def __init__(
+        self,
+        singles: Mapping[str, Binding],
+        lists: Mapping[str, tuple[str, ...]],
+        trace: Sequence[TraceItem],
+    ) -> None:
+        self._singles, self._lists, self._trace = singles, lists, trace
+        self.extra: dict[str, str] = {}  # projected expressions so far
+
+    def value(self, name: str) -> str | None:
+        values = self._lists.get(name)
+        if values:
+            return values[-1]
+        known = self._singles.get(name)
+        return known[1] if known is not None else self.extra.get(name)
+
+    def previous(self, name: str) -> str | None:
+        return None
+
+    def group(self, name: str) -> Sequence[str]:
+        values = self._lists.get(name)
+        if values is not None:
+            return values
+        known = self._singles.get(name)
+        return () if known is None else (known[1],)
+
+    def time(self, gpm: str) -> int | None:
+        return max((t.time for t in self._trace if t.gpm == gpm), default=None)
