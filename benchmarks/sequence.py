@@ -189,8 +189,10 @@ def runs_rate(plan: QueryPlan, batches: list[SolutionBatch]) -> tuple[float, flo
         solutions, rows = frame.rows(batch)
         own = np.array([solutions.numbers[n.variable].value for n in tables.own])
         runs.grow(frame.keys.bound)
+        taken = np.zeros(len(rows), np.uint8)
         started = time.process_time()
-        runs.advance(rows, own)
+        for _ in runs.advance(rows, own, taken):
+            pass
         spent += time.process_time() - started
         events += len(batch)
     runs.collect(int(rows.lowest[-1]))

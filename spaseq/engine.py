@@ -178,16 +178,16 @@ class SequenceStage:
         """Order, HAVING, selection, after-match, projection: LANGUAGE sections 3 and 5."""
         plan, projection = self._plan, self._projection
         if self._as_found:
-            answers = [a for m in found if (a := projection.answer(m)) is not None]
+            answers = [answer for _, answer in projection.answers(found)]
             return [answers[i] for i in order_of(answers)] if len(answers) > 1 else answers
-        items = [(m, a) for m in found if (a := projection.answer(m)) is not None]
+        items = [*projection.answers(found)]
         if not items:
             return []
         items = [items[i] for i in order_of([answer for _, answer in items])]
         if plan.strategy != "ALL" and not selects(plan):
             items = self._selected(items)
         if plan.after_match.kind != "NO SKIP":
-            items = [i for i in items if self._filter(i[0].partition).keeps(i[0], i[1].end)]
+            items = [i for i in items if self._filter(i[0].partition).keeps(*i)]
         if plan.distinct:
             items = _distinct(items)
         if self._limit is not None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 from operator import itemgetter, lt
 
 from spaseq.algebra.answers import AFTER_ALL, Answer, TraceItem
 from spaseq.automaton.matches import Binding, Match
+from spaseq.errors import RunError
 from spaseq.expr.compile import compile_filter, compile_term
 from spaseq.plan.nodes import QueryPlan
 
@@ -15,11 +16,17 @@ _place = itemgetter(*map(Answer._fields.index, ("end", "first", "trace")))
 """What answers are ordered by before all else, and most of them by nothing else."""
 
 
+MOST_BYTES = 2**32
+"""Memory that the answers of one step of the watermark may take, roughly."""
+
+_ANSWER_BYTES, _EVENT_BYTES = 1024, 16
+
+
 class Projection:
     """How the matches of one query become answers."""
 
     def __init__(self, plan: QueryPlan) -> None:
-        self._streams, self._names = plan.streams, [g.name for g in plan.gpms]
+        self._name = plan.name
         self._variables = sorted({v for g in plan.gpms for v in g.variables})
         self._having = (
             compile_filter(plan.having, plan.expressions) if plan.having is not None else None
@@ -31,7 +38,30 @@ class Projection:
             for p in plan.projection
         ]
 
-    def answer(self, match: Match) -> Answer | None:
+    def answers(self, matches: Iterable[Match]) -> Iterator[tuple[Match, Answer]]:
+        """The matches that HAVING is not against, with their answers.
+
+        Raises:
+            RunError: they would take more memory than they may.
+        """
+        room = MOST_BYTES
+        for match in matches:
+            answer = self._answer(match)
+            if answer is not None:
+                room -= _ANSWER_BYTES + _EVENT_BYTES * len(match.parts)
+                if room < 0:
+                    raise self._too_many(answer)
+                yield match, answer
+
+    def _too_many(self, last: Answer) -> RunError:
+        return RunError(
+            f"query {self._name} has more answers at once than {MOST_BYTES:,} bytes hold, the last "
+            f"of them with {len(last.trace):,} events: shorten WITHIN, add a condition that ties "
+            "the steps together, SELECT fewer of them, or limit the answers of each event "
+            "(--limit-per-event)"
+        )
+
+    def _answer(self, match: Match) -> Answer | None:
         """The answer of a match; None if HAVING is against it."""
         parts = match.parts
         items = [part.item for part in parts]
@@ -51,8 +81,8 @@ class Projection:
             if self._having is not None and not self._having(env):
                 return None
             bindings = tuple(self._bindings(env))
-        end = match.last if match.close is None else (match.close, AFTER_ALL)
-        return Answer(match.first, end, trace, bindings, singles, lists or ())
+        end = trace[-1][:2] if match.close is None else (match.close, AFTER_ALL)
+        return Answer(trace[0][:2], end, trace, bindings, singles, lists or ())
 
     def _bindings(self, env: MatchEnv) -> Iterator[tuple[str, str]]:
         """The values of what SELECT names."""

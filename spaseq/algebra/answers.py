@@ -48,6 +48,12 @@ class Answer(NamedTuple):
     graph: tuple[Triple, ...] | None = None
     event: str | None = None
 
+    @property
+    def last(self) -> Instant:
+        """The last event's instant."""
+        item = self.trace[-1]
+        return item.time, item.k
+
     def order_key(self) -> str:
         """A text whose code-point order is the order of answers (LANGUAGE section 3, Answers).
 

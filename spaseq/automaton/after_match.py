@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from spaseq.algebra.answers import Instant
+from spaseq.algebra.answers import Answer, Instant
 from spaseq.automaton.matches import Match
 
 _NEVER: Instant = (-(2**63), 0)
@@ -26,42 +26,43 @@ class AfterMatchFilter:
     coming: Instant = _NEVER  # the barrier behind that end, for CONSUME
     firsts: dict[Instant, int] = field(default_factory=dict)  # kept firsts -> their measure
 
-    def keeps(self, match: Match, end: Instant) -> bool:
-        """Whether the next answer survives; if so it forbids later ones from now on."""
+    def keeps(self, found: Match, answer: Answer) -> bool:
+        """Whether the next answer survives, given with its match; if so it forbids later ones from
+        now on."""
         match self.kind:
             case "NO SKIP":
                 return True
             case "TO NEXT EVENT":
-                return self._keeps_first(match)
+                return self._keeps_first(answer.first, found.origin)
             case "CONSUME":
-                return self._keeps_unconsumed(match, end)
+                return self._keeps_unconsumed(answer)
             case "PAST LAST EVENT":
-                if match.first <= self.barrier:
+                if answer.first <= self.barrier:
                     return False
-                self.barrier = max(self.barrier, match.last)
+                self.barrier = max(self.barrier, answer.last)
                 return True
-        if match.first < self.barrier:
+        if answer.first < self.barrier:
             return False
-        times = [(p.item.time, p.item.k) for p in match.parts if p.gpm == self.gpm]
+        times = [(p.item.time, p.item.k) for p in found.parts if p.gpm == self.gpm]
         if times:
             goal = min(times) if self.kind == "TO FIRST" else max(times)
             self.barrier = max(self.barrier, goal)
         return True
 
-    def _keeps_first(self, match: Match) -> bool:
-        if match.first in self.firsts:
+    def _keeps_first(self, first: Instant, origin: int) -> bool:
+        if first in self.firsts:
             return False
-        self.firsts[match.first] = match.origin
+        self.firsts[first] = origin
         if len(self.firsts) > 1024:
             # A window later no answer can begin there; doubled for windows that close in absence.
-            oldest = match.origin - 2 * self.horizon
+            oldest = origin - 2 * self.horizon
             self.firsts = {f: m for f, m in self.firsts.items() if m >= oldest}
         return True
 
-    def _keeps_unconsumed(self, match: Match, end: Instant) -> bool:
-        if end > self.end:
-            self.barrier, self.end = max(self.barrier, self.coming), end
-        if match.first <= self.barrier:
+    def _keeps_unconsumed(self, answer: Answer) -> bool:
+        if answer.end > self.end:
+            self.barrier, self.end = max(self.barrier, self.coming), answer.end
+        if answer.first <= self.barrier:
             return False
-        self.coming = max(self.coming, match.last)
+        self.coming = max(self.coming, answer.last)
         return True

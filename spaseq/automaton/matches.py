@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from spaseq.algebra.answers import Instant, TraceItem
+from spaseq.algebra.answers import TraceItem
 from spaseq.automaton.event_rows import Taken
 from spaseq.automaton.machine import Machine
 from spaseq.rdf.batches import SolutionBatch
@@ -45,8 +45,6 @@ class Match:
 
     partition: PartitionKey
     parts: Sequence[Part]
-    first: Instant
-    last: Instant
     origin: int  # measure of its first event
     lists: Mapping[str, tuple[str, ...]]  # values of group variables
     close: int | None = None

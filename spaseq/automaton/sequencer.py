@@ -152,7 +152,7 @@ class Sequencer:
 
     def _match(self, key: PartitionKey, found: Found) -> Match:
         parts = [self._parts.of(taken) for taken in found.trace]
-        return Match(key, parts, found.first, found.last, found.origin, found.lists, found.close)
+        return Match(key, parts, found.origin, found.lists, found.close)
 
     def _sweep(self, time: int) -> None:
         waiting = {key for _, _, key, _ in self._pending}

@@ -22,7 +22,7 @@ def steps() -> Iterator[str]:
     runs = RunState(run_tables(_one_step(), [GpmColumns(())], (), Sliding(1)))
     ones, times, none = np.zeros(1, np.int32), np.zeros(1, np.int64), np.empty(0, np.int64)
     rows = Rows(ones, ones, times, ones, times, times, none)
-    runs.advance(rows, np.empty((0, 1)))
+    list(runs.advance(rows, np.empty((0, 1)), np.zeros(1, np.uint8)))
     yield "advance"
     runs.collect(0)
     yield "collect"
@@ -32,7 +32,7 @@ def steps() -> Iterator[str]:
     chain.grow(1)
     roots = chain.advance(rows)
     yield "advance_chain"
-    chain.nodes.matches(roots, times)
+    list(chain.nodes.matches(roots, times))
     yield "enumerate_matches"
     chain.nodes.view([], 0)
     yield "mark_reachable"

@@ -9,6 +9,7 @@ from random import Random
 import pytest
 
 from spaseq.algebra.answers import Answer
+from spaseq.automaton.columns import run_state
 from spaseq.automaton.columns.exactness import decides
 from spaseq.automaton.columns.run_sequencer import RunSequencer
 from spaseq.compile import compile_query
@@ -119,6 +120,18 @@ def test_many_wait_for_one_key(sequence: str) -> None:
     expected = run(python, events)[0]
     assert len(expected) > 5
     assert run(compiled, events)[0] == expected
+
+
+@pytest.mark.parametrize("sequence", ["A; B; C", "A: B; C"])
+def test_more_matches_than_are_read_at_a_time(
+    monkeypatch: pytest.MonkeyPatch, sequence: str
+) -> None:
+    monkeypatch.setattr(run_state, "PIECE", 1)  # as few as one match, once there are many
+    compiled, python = plans(query(sequence, used(sequence), "60 SECONDS"))
+    events = stream("ABC", 400, 1, 7)
+    expected = run(python, events)[0]
+    assert len(expected) > 100
+    assert in_pieces(compiled, events, 400) == expected
 
 
 def test_several_solutions_of_one_event() -> None:

@@ -3,16 +3,20 @@ wrap round, grow and shrink, and with more states than a word has bits."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from random import Random
 
 import pytest
 
+from spaseq import projection
 from spaseq.algebra.answers import Answer
+from spaseq.automaton.columns import set_nodes
 from spaseq.automaton.columns.compact_state import CompactState
 from spaseq.automaton.columns.set_sequencer import SetSequencer
 from spaseq.compile import compile_query
 from spaseq.engine import SequenceStage
+from spaseq.errors import RunError
 from spaseq.plan.nodes import QueryPlan
 from tests.automaton.cases import Event, batch, letters, query, run
 
@@ -74,6 +78,47 @@ def test_long_streams(evaluator: str, sequence: str, keys: int) -> None:
     pieces = cut(events, [900, *[13] * 60, 120])
     assert in_pieces(SequenceStage(compiled), compiled, pieces) == expected[0]
     assert run(compiled, events, restart_after=1300)[0] == expected[0]
+
+
+@pytest.mark.parametrize("limit", [None, 3, 1000])
+@pytest.mark.parametrize(
+    ("evaluator", "sequence", "select"),
+    [
+        ("chain", "A: B: C", "*"),
+        ("compact", "A: B+: C", "*"),
+        ("compact", "A: (B | C)+: D", "*"),
+        ("compact", "A: B+: C", "LAST *"),
+    ],
+)
+def test_more_matches_than_are_read_at_a_time(
+    monkeypatch: pytest.MonkeyPatch, evaluator: str, sequence: str, select: str, limit: int | None
+) -> None:
+    monkeypatch.setattr(set_nodes, "PIECE", 1)  # as few as one match, once there are many
+    gpms = {name: pattern for name, pattern in KEYED.items() if name in sequence}
+    text = query(sequence, gpms, "14 SECONDS", select, "PARTITION BY (?k)")
+    events = stream("ABCD", 300, 1, 2)
+    python = compile_query(text, evaluator=evaluator)
+    everything = run(python, events)[0]
+    ends = Counter(answer.end for answer in everything)
+    expected = sum(min(count, limit or count) for count in ends.values())
+    compiled = compile_query(text, evaluator=f"compiled-{evaluator}")
+    stage = SequenceStage(compiled, limit)
+    answers = in_pieces(stage, compiled, cut(events, [150]))
+    assert (len(answers), stage.withheld) == (expected, len(everything) - expected)
+    assert set(answers) <= set(everything) and len(everything) > 30
+
+
+def test_more_answers_than_memory_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(projection, "MOST_BYTES", 1_000_000)
+    text = query("A: B+: C", dict.fromkeys("ABC", "[] :is []"))
+    gpms, events = letters("a " + "b " * 70 + "c")  # 2 ** 70 - 1 answers
+    assert gpms.keys() == set("ABC")
+    plan = compile_query(text, evaluator="compiled-compact")
+    with pytest.raises(RunError, match=r"more answers at once .*--limit-per-event"):
+        in_pieces(SequenceStage(plan), plan, [events])
+    stage = SequenceStage(plan, limit_per_event=10)
+    assert len(in_pieces(stage, plan, [events])) == 10
+    assert stage.withheld == 2**70 - 1 - 10
 
 
 def test_more_states_than_bits_in_a_word() -> None:

@@ -18,6 +18,9 @@ from spaseq.rdf.columns import distinct
 
 Int64s: TypeAlias = npt.NDArray[np.int64]
 
+PIECE = 4096
+"""Matches are read so many solutions at a time, or the fewer that one more match leaves."""
+
 
 @dataclass(slots=True)
 class Matched:
@@ -89,10 +92,7 @@ class Gathering:
             key = partitions.get(numbers[begin])
             if key is None:
                 key = partitions[numbers[begin]] = self._partition_of(parts[0])
-            first, last = parts[0].item, parts[-1].item
-            yield Match(
-                key, parts, (first[0], first[1]), (last[0], last[1]), origin, lists_of(parts)
-            )
+            yield Match(key, parts, origin, lists_of(parts))
             begin = end
 
     def _parts_of(self, numbers: Int64s) -> dict[int, Part]:

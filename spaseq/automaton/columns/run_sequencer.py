@@ -162,11 +162,11 @@ class RunSequencer:
         self, solutions: SolutionBatch | list[Taken], rows: Rows, own: Floats
     ) -> Iterator[Match]:
         self._runs.grow(self._frame.keys.bound)
-        matched, taken = self._runs.advance(rows, own)
         self._gathering.begin(solutions, rows.number)
-        if len(matched.ends):
+        taken = np.zeros(len(rows), np.uint8)
+        for matched in self._runs.advance(rows, own, taken):
             yield from self._gathering.matches(matched)
-        self._gathering.end(taken)
+        self._gathering.end(taken.view(np.bool_))
         kept, keys = len(self._gathering.store), len(self._frame.keys)
         if kept > self._most_rows or keys > self._most_keys:
             self._sweep(int(rows.lowest[-1]))

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spaseq.automaton.columns.frame import Rows
-from spaseq.automaton.columns.gathering import Matched
+from spaseq.automaton.columns.gathering import PIECE, Matched
 from spaseq.automaton.columns.tables import RunTables
 from spaseq.automaton.kernels import run_arrays as kernel
 from spaseq.automaton.kernels import run_collection, waits
@@ -23,7 +23,6 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Arrays: TypeAlias = tuple[npt.NDArray[Any], ...]
 
 _RUNS, _POOL, _SLOTS = 4096, 4096, 16
-_NO_MATCHES = Matched(*[np.empty(0, np.int64)] * 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +88,17 @@ class RunState:
         passed[:before] = self._passed
         self._passed = passed
 
-    def advance(self, rows: Rows, own: Floats) -> tuple[Matched, npt.NDArray[np.bool_]]:
+    def advance(self, rows: Rows, own: Floats, taken: npt.NDArray[np.uint8]) -> Iterator[Matched]:
         """Work off some solutions; `own` [numbers, n] are those of `RunTables.own`.
 
-        Returns the matches that end there, which are valid until the next call, and which of the
-        solutions runs have taken that wait.
+        Gives the matches that end there, in pieces, each valid until the next one: there may be any
+        number of them. Behind the last, `taken` [n] is 1 for those of the solutions that waiting
+        runs have taken.
         """
-        cursor, taken = self._cursor, np.zeros(len(rows), np.uint8)
+        cursor = self._cursor
         cursor[kernel.FOUND :] = 0
-        found, ends = self._found, self._ends
-        while True:
+        full = kernel.FOUND_FULL
+        while full != kernel.DONE:
             full = advance(
                 *rows.columns,
                 own,
@@ -108,12 +108,10 @@ class RunState:
                 self._runs,
                 self._waits,
                 self._passed,
-                (*self._arrived, taken, found, ends),
+                (*self._arrived, taken, self._found, self._ends),
                 cursor,
             )
-            if full == kernel.DONE:
-                break
-            need = int(cursor[kernel.NEED])
+            need, matches = int(cursor[kernel.NEED]), int(cursor[kernel.MATCHES])
             if full == kernel.ARRIVED_FULL:
                 self._arrived = _arrived(2 * need)
             elif full == kernel.RUNS_FULL:
@@ -121,15 +119,13 @@ class RunState:
                 self._make_room_for_runs(need, len(rows) - row, int(rows.lowest[row]))
             elif full == kernel.POOL_FULL:
                 self.make_room_for_waits(need)
-            elif full == kernel.FOUND_FULL:
-                found = self._found = _resized(found, 2 * (len(found) + need))
-            else:
-                ends = self._ends = _resized(ends, 2 * len(ends))
-        matches = cursor[kernel.MATCHES]
-        if not matches:
-            return _NO_MATCHES, taken.view(np.bool_)
-        ended, origins = ends[:matches].T
-        return Matched(found[: cursor[kernel.FOUND]], ended, origins), taken.view(np.bool_)
+            elif full != kernel.DONE and (len(self._found) < PIECE or not matches):
+                self._found = _resized(self._found, 2 * (len(self._found) + need))
+                self._ends = _resized(self._ends, 2 * len(self._ends))
+            elif matches:
+                ended, origins = self._ends[:matches].T
+                yield Matched(self._found[: cursor[kernel.FOUND]], ended, origins)
+                cursor[kernel.FOUND] = cursor[kernel.MATCHES] = 0
 
     def _make_room_for_runs(self, need: int, rows: int, lowest: int) -> None:
         """Room for runs that arrive now, and for as many as so many rows usually begin."""

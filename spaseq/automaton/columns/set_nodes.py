@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterator
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from spaseq.automaton.columns.gathering import Matched
+from spaseq.automaton.columns.gathering import PIECE, Matched
 from spaseq.automaton.evaluators.compact_set import EVER, NIL, CompactSet
 from spaseq.automaton.kernels import preference
 from spaseq.automaton.kernels import sets as kernel
@@ -52,7 +53,7 @@ class SetNodes:
         self._marks: list[tuple[int, int]] = []  # (measure, id behind the last node added by then)
         self._swept = 0  # the base when it was last found worth while to drop nodes
         self._most = 0  # nodes in use at a time, since then
-        self._reading = np.zeros(3, np.int64)  # the cursor of `enumerate_matches`
+        self._reading = np.zeros(kernel.READING, np.int64)  # the cursor of `enumerate_matches`
         self._stack, self._path = np.empty((_FEW, 2), np.int64), np.empty(_FEW, np.int64)
         self._found, self._ends = np.empty(_FEW, np.int64), np.empty((_FEW, 3), np.int64)
 
@@ -147,15 +148,19 @@ class SetNodes:
 
     # --- reading ----------------------------------------------------------------------------------
 
-    def matches(self, roots: Int64s, lowest: Int64s, limit: int = -1) -> tuple[Matched, Int64s]:
+    def matches(
+        self, roots: Int64s, lowest: Int64s, limit: int = -1
+    ) -> Iterator[tuple[Matched, Int64s]]:
         """The matches of roots [R, 2] (node, row) in the windows that begin at `lowest` [rows], at
         most `limit` for each root if it is not negative; and the root [m] of each match.
 
-        They are valid until the next call.
+        They come in pieces, each valid until the next one: there may be any number of them, and
+        nothing else may be asked of the nodes before the last.
         """
         cursor = self._reading
         cursor.fill(0)
-        while True:
+        full = kernel.FOUND_FULL
+        while full != kernel.DONE:
             full = kernel.enumerate_matches(
                 self.array,
                 self.base,
@@ -168,17 +173,17 @@ class SetNodes:
                 self._ends,
                 cursor,
             )
-            if full == 0:
-                break
-            if full == 1:
-                self._stack = grown(self._stack, len(self._stack) + 1)
-                self._path = grown(self._path, len(self._path) + 1)
-            else:
-                self._found = grown(self._found, len(self._found) + len(self._path))
-                self._ends = grown(self._ends, len(self._ends) + 1)
-        _, size, matches = cursor.tolist()
-        ends, origins, of_root = self._ends[:matches].T
-        return Matched(self._found[:size], ends, origins), of_root
+            _, size, matches, _, _ = cursor.tolist()
+            if full == kernel.STACK_FULL:
+                self._stack = grown(self._stack, len(self._stack))
+                self._path = grown(self._path, len(self._path))
+            elif full == kernel.FOUND_FULL and (len(self._found) < PIECE or not matches):
+                self._found = grown(self._found, max(len(self._found), len(self._path)))
+                self._ends = grown(self._ends, len(self._ends))
+            elif matches:
+                ends, origins, of_root = self._ends[:matches].T
+                yield Matched(self._found[:size], ends, origins), of_root
+                cursor[1:3] = 0
 
     def view(self, roots: list[int], floor: int) -> tuple[CompactSet, list[int]]:
         """What some roots reach, as the evaluators in Python have it but for the solutions, and the

@@ -138,18 +138,20 @@ class SetSequencer:
 
     # --- matches ----------------------------------------------------------------------------------
 
-    def _given(self, roots: Int64s, rows: Rows) -> Iterable[Match]:
+    def _given(self, roots: Int64s, rows: Rows) -> Iterator[Match]:
         """The matches of some roots that the selection and the limit leave."""
-        nodes, machine = self._state.nodes, self._machine
-        if machine.strategy in ("ALL", "STRICT") and machine.limit is None:
-            return self._gathering.matches(nodes.matches(roots, rows.lowest)[0])
-        groups = self._groups(roots, rows)
+        nodes, machine, groups = self._state.nodes, self._machine, [roots]
+        if machine.limit is not None or machine.strategy not in ("ALL", "STRICT"):
+            groups = self._groups(roots, rows)
         if machine.strategy in ("NEXT", "LAST"):
             nodes, groups = self._preferred(groups, rows.lowest)
-            if machine.limit is None:
-                chosen = np.concatenate(groups)
-                return self._gathering.matches(nodes.matches(chosen, rows.lowest)[0])
-        return (m for group in groups for m in self._limited(nodes, group, rows.lowest))
+        if machine.limit is not None:
+            for group in groups:
+                yield from self._limited(nodes, group, rows.lowest, machine.limit)
+            return
+        chosen = groups[0] if len(groups) == 1 else np.concatenate(groups)
+        for matched, _ in nodes.matches(chosen, rows.lowest):
+            yield from self._gathering.matches(matched)
 
     def _preferred(self, groups: list[Int64s], lowest: Int64s) -> tuple[SetNodes, list[Int64s]]:
         """What SELECT NEXT or LAST leaves of groups of roots, in nodes of its own."""
@@ -175,16 +177,22 @@ class SetSequencer:
             groups.setdefault(group, []).append(i)
         return [roots[some] for some in groups.values()]
 
-    def _limited(self, nodes: SetNodes, roots: Int64s, lowest: Int64s) -> Iterable[Match]:
+    def _limited(
+        self, nodes: SetNodes, roots: Int64s, lowest: Int64s, limit: int
+    ) -> Iterator[Match]:
         """The matches of roots of one group, as many as the limit lets through."""
-        limit = self._machine.limit
-        assert limit is not None
-        found, of_root = nodes.matches(roots, lowest, limit + 1)
-        size = len(found.ends)
-        if size > limit:
-            if np.bincount(of_root).max() > limit:
-                size = count(*nodes.view(roots[:, 0].tolist(), int(lowest[roots[0, 1]])))
-            self.withheld += size - limit
-            end = int(found.ends[limit - 1]) if limit else 0
-            found = Matched(found.rows[:end], found.ends[:limit], found.origins[:limit])
-        return self._gathering.matches(found)
+        sizes, given = np.zeros(len(roots), np.int64), 0
+        for found, of_root in nodes.matches(roots, lowest, limit + 1):
+            more = min(len(found.ends), limit - given)
+            if more:
+                end = int(found.ends[more - 1])
+                yield from self._gathering.matches(
+                    Matched(found.rows[:end], found.ends[:more], found.origins[:more])
+                )
+            given += more
+            sizes += np.bincount(of_root, minlength=len(roots))
+        if (sizes > limit).any():
+            size = count(*nodes.view(roots[:, 0].tolist(), int(lowest[roots[0, 1]])))
+        else:
+            size = int(sizes.sum())
+        self.withheld += max(size - limit, 0)

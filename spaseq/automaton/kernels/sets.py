@@ -38,6 +38,10 @@ CURSOR = 8
 
 DONE, NODES_FULL, ROOTS_FULL, LISTS_FULL, ENTRIES_FULL, MOVE_UNKNOWN, SET_UNKNOWN = range(7)
 
+# What `enumerate_matches` returns beside DONE, and the columns of its cursor.
+STACK_FULL, FOUND_FULL = 1, 2
+READING = 5
+
 # Columns of `step`, of a chain.
 GPM, ENDS, STRICT, ACCEPTS = range(4)
 
@@ -193,61 +197,64 @@ def enumerate_matches(
 
     Args:
         roots: [R, 2] node, row. lowest: [rows] the begin of the window that ends there.
-        stack [S, 2], path [P]: scratch.
+        stack [S, 2], path [P]: of the root that is being read: nodes to go on from, each with the
+            places of `path` before it; what the match that is being read takes, the last first.
         found: the matches as numbers of solutions, one behind the other; ends [, 3]: where each
             ends, its start, and its root.
-        cursor: [4] root, places of `found` and `ends` in use, matches of the root so far (where it
-            goes on if an array was full: the root is begun again).
+        cursor: [READING] root; places of `found` and `ends` in use; places of `stack` in use (0:
+            the root has not been begun); matches of the root so far. The first and the last two say
+            where it goes on if an array was full.
 
-    Returns: 0, or which is full: 1 stack or path, 2 found or ends.
+    Returns: DONE, or which is full: STACK_FULL (stack or path), FOUND_FULL (found or ends).
     """
     place, size, matches = cursor[0], cursor[1], cursor[2]
-    full = 0
+    todo, given = cursor[3], cursor[4]
+    full = DONE
     while place < roots.shape[0]:
         floor = lowest[roots[place, 1]]
-        begin_size, begin_matches, given = size, matches, 0
-        todo = 0
-        if start_of(nodes, base, roots[place, 0]) >= floor:
+        if todo == 0 and start_of(nodes, base, roots[place, 0]) >= floor:
             stack[0, 0], stack[0, 1] = roots[place, 0], 0
-            todo = 1
-        while todo and full == 0:
+            todo, given = 1, 0
+        while todo:
             todo -= 1
             node, depth = stack[todo, 0], stack[todo, 1]
             while True:
                 at = node & (nodes.shape[0] - 1)
                 before, rest, row = nodes[at, BEFORE], nodes[at, REST], nodes[at, ROW]
+                ends_here = row != UNION and before == NIL
+                if todo + 1 >= stack.shape[0] or depth == path.shape[0]:
+                    full = STACK_FULL
+                elif ends_here and (size + depth >= found.shape[0] or matches == ends.shape[0]):
+                    full = FOUND_FULL
+                if full != DONE:
+                    stack[todo, 0], stack[todo, 1] = node, depth
+                    todo += 1
+                    break
                 if start_of(nodes, base, rest) >= floor:
-                    if todo == stack.shape[0]:
-                        full = 1
-                        break
                     stack[todo, 0], stack[todo, 1] = rest, depth
                     todo += 1
                 if row != UNION:
-                    if depth == path.shape[0]:
-                        full = 1
-                        break
                     path[depth] = row
                     depth += 1
-                    if before == NIL:
-                        if size + depth > found.shape[0] or matches == ends.shape[0]:
-                            full = 2
-                            break
-                        for i in range(depth):
-                            found[size + i] = path[depth - 1 - i]
-                        size += depth
-                        ends[matches, 0], ends[matches, 1] = size, nodes[at, START]
-                        ends[matches, 2] = place
-                        matches += 1
-                        given += 1
-                        break
+                if ends_here:
+                    for i in range(depth):
+                        found[size + i] = path[depth - 1 - i]
+                    size += depth
+                    ends[matches, 0], ends[matches, 1] = size, nodes[at, START]
+                    ends[matches, 2] = place
+                    matches += 1
+                    given += 1
+                    break
                 node = before
-            if given == limit:
+            if full != DONE:
                 break
-        if full:
-            size, matches = begin_size, begin_matches
+            if given == limit:
+                todo = 0
+        if full != DONE:
             break
         place += 1
     cursor[0], cursor[1], cursor[2] = place, size, matches
+    cursor[3], cursor[4] = todo, given
     return full
 
 
