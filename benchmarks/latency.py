@@ -14,8 +14,10 @@ knowledge the same as `filter`, joined with a knowledge base
 construct the same as `sequence`, making a graph of each match
 
 For each, microseconds of the `push` of one event, percentiles over all calls (*all*) and over those
-that gave answers (*answers*); and events/s of `push_many` with a thousand events to the call. CPU
-time of the thread that calls, median of the runs.
+that gave answers (*answers*), of which there are so many to a call that gives any (*each*: mean and
+p99), and what one more answer of a call costs (*more*: the slope of the line of least squares); and
+events/s of `push_many` with a thousand events to the call. CPU time of the thread that calls,
+median of the runs.
 """
 
 from __future__ import annotations
@@ -27,8 +29,10 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import rdflib
 
 from spaseq import Engine, Event
@@ -37,6 +41,9 @@ NS, XSD = "http://s.example/ns#", "http://www.w3.org/2001/XMLSchema#"
 RDF_TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
 KB, S1 = "http://s.example/kb", "http://s.example/stream/s1"
 PERCENTILES = (50, 90, 99)
+
+Integers: TypeAlias = npt.NDArray[np.int64]
+
 MANY = 1000
 WARM_UP = 500
 
@@ -83,6 +90,8 @@ class Line:
     with_answers: int
     all: tuple[float, ...]
     answers: tuple[float, ...]
+    each: tuple[float, float]
+    more: float
     many: float
 
 
@@ -115,17 +124,16 @@ def engine(query: str, keys: int) -> Engine:
 
 
 def pushes(query: str, stream: list[str], keys: int) -> tuple[list[int], list[int]]:
-    """Nanoseconds of each call after the first ones: all, and those with answers."""
-    own, all_calls, with_answers = engine(query, keys), [], []
+    """Of each call after the first ones: its nanoseconds, and how many answers it gave."""
+    own, taken, given = engine(query, keys), [], []
     for i, text in enumerate(stream):
         started = time.thread_time_ns()
         answers = own.push("S1", text, i)
-        taken = time.thread_time_ns() - started
+        ended = time.thread_time_ns()
         if i >= WARM_UP:
-            all_calls.append(taken)
-            if answers:
-                with_answers.append(taken)
-    return all_calls, with_answers
+            taken.append(ended - started)
+            given.append(len(answers))
+    return taken, given
 
 
 def many(query: str, stream: list[str], keys: int) -> float:
@@ -145,21 +153,32 @@ def many(query: str, stream: list[str], keys: int) -> float:
 def measure(name: str, share: float, events: int, keys: int, runs: int) -> Line:
     """Several runs of one query."""
     query, stream = QUERIES[name], texts(events, share, keys)
-    found = [pushes(query, stream, keys) for _ in range(runs)]
+    found = [[*map(np.array, pushes(query, stream, keys))] for _ in range(runs)]
     rates = [many(query, stream, keys) for _ in range(runs)]
+    given = found[0][1]
+    some = given[given > 0]
     return Line(
         name,
         share,
-        len(found[0][0]),
-        len(found[0][1]),
-        _percentiles([calls for calls, _ in found]),
-        _percentiles([calls for _, calls in found]),
+        len(given),
+        len(some),
+        _percentiles([taken for taken, _ in found]),
+        _percentiles([taken[given > 0] for taken, _ in found]),
+        (float(some.mean()), float(np.percentile(some, 99))) if len(some) else (0.0, 0.0),
+        median(_slope(given[given > 0], taken[given > 0]) for taken, _ in found),
         median(rates),
     )
 
 
-def _percentiles(runs: list[list[int]]) -> tuple[float, ...]:
-    if not runs[0]:
+def _slope(answers: Integers, taken: Integers) -> float:
+    """Microseconds for one more answer of a call."""
+    if len({*answers.tolist()}) < 2:
+        return 0.0
+    return float(np.polyfit(answers, taken, 1)[0]) / 1000
+
+
+def _percentiles(runs: list[Integers]) -> tuple[float, ...]:
+    if not len(runs[0]):
         return (float("nan"),) * len(PERCENTILES)
     each = np.array([np.percentile(calls, PERCENTILES) for calls in runs]) / 1000
     return tuple(np.median(each, axis=0).round(1).tolist())
@@ -175,9 +194,12 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--json", type=Path, help="write the measurements to a file")
     options = parser.parse_args()
-    print(f"{'':17} {'all':>22} {'calls with':>8} {'answers':>17} {'push_many':>12}")
+    print(
+        f"{'':17} {'all':>22} {'calls with':>10} {'answers':>15} {'answers':>13} {'push_many':>18}"
+    )
     names = "".join(f"{f'p{p}':>7} " for p in PERCENTILES)
-    print(f"{'query':10} {'share':>6} {names}{'answers':>8} {names} {'events/s':>10}")
+    more = f"{'each':>6} {'p99':>4} {'more':>6}"
+    print(f"{'query':10} {'share':>6} {names}{'answers':>8} {names} {more} {'events/s':>10}")
     lines = []
     for name in QUERIES:
         for share in (0.05, 0.5):
@@ -185,7 +207,8 @@ def main() -> None:
             all_ = "".join(f"{value:7.0f} " for value in line.all)
             answers = "".join(f"{value:7.0f} " for value in line.answers)
             print(
-                f"{name:10} {share:6.0%} {all_}{line.with_answers:8} {answers} {line.many:10,.0f}",
+                f"{name:10} {share:6.0%} {all_}{line.with_answers:8} {answers} "
+                f"{line.each[0]:6.1f} {line.each[1]:4.0f} {line.more:6.1f} {line.many:10,.0f}",
                 flush=True,
             )
             lines.append(line)

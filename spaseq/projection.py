@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice, pairwise
-from operator import itemgetter, lt
+from itertools import pairwise
+from operator import itemgetter
 
 from spaseq.algebra.answers import AFTER_ALL, Answer, TraceItem
 from spaseq.automaton.matches import Binding, Match
@@ -64,9 +64,11 @@ class Projection:
     def _answer(self, match: Match) -> Answer | None:
         """The answer of a match; None if HAVING is against it."""
         parts = match.parts
-        items = [part.item for part in parts]
-        ordered = all(map(lt, items, islice(items, 1, None)))
-        trace = tuple(items) if ordered else tuple(sorted({*items}))
+        trace = tuple([part.item for part in parts])
+        for earlier, later in pairwise(trace):
+            if not earlier < later:
+                trace = tuple(sorted({*trace}))
+                break
         pairs: dict[str, Binding] = {}
         for part in parts:
             pairs |= part.singles

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 
 from spaseq.algebra.answers import Answer
@@ -11,6 +12,9 @@ from spaseq.algebra.nodes import PatternTerm, TriplePattern, is_reserved
 from spaseq.lang import ast
 from spaseq.rdf.events import Triple
 from spaseq.rdf.terms import is_rdf_term, kind_of
+
+_TERMS = 1 << 14
+"""So many terms are remembered by what they can be: they come again and again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +54,16 @@ def constructed(template: Template, query: str, answer: Answer) -> Answer | None
     """
     key = blake2b(f"{query}\0{answer.order_key()}".encode(), digest_size=16).hexdigest()
     values = {**dict(answer.singles), **{name: xs[-1] for name, xs in answer.lists}}
-    triples = (_instance(triple, values, key) for triple in template.triples)
-    graph = tuple(dict.fromkeys(t for t in triples if t is not None))
+    graph: dict[Triple, None] = {}
+    for triple in template.triples:
+        s, p, o = (_value(term, values, key) for term in triple.terms)
+        if s is None or p is None or o is None:
+            continue
+        if _can_be_subject(s) and _can_be_predicate(p) and _can_be_object(o):
+            graph[s, p, o] = None
     if not graph:
         return None
-    return answer._replace(graph=graph, event=_event_iri(template.stream, key))
+    return answer._replace(graph=tuple(graph), event=_event_iri(template.stream, key))
 
 
 def _event_iri(stream: str | None, key: str) -> str:
@@ -63,16 +72,21 @@ def _event_iri(stream: str | None, key: str) -> str:
     return f"{stream}{key}" if stream.endswith(("/", "#")) else f"{stream}/{key}"
 
 
-def _instance(triple: TriplePattern, values: dict[str, str], key: str) -> Triple | None:
-    """`values` are given those of the template's blank nodes when they first come up."""
-    s, p, o = (_value(term, values, key) for term in triple.terms)
-    if s is None or p is None or o is None:
-        return None
-    allowed = kind_of(s) != "literal" and kind_of(p) == "iri"
-    return (s, p, o) if allowed and all(map(is_rdf_term, (s, p, o))) else None
+@lru_cache(_TERMS)
+def _can_be_subject(text: str) -> bool:
+    return kind_of(text) != "literal" and is_rdf_term(text)
+
+
+@lru_cache(_TERMS)
+def _can_be_predicate(text: str) -> bool:
+    return kind_of(text) == "iri" and is_rdf_term(text)
+
+
+_can_be_object = lru_cache(_TERMS)(is_rdf_term)
 
 
 def _value(term: PatternTerm, values: dict[str, str], key: str) -> str | None:
+    """`values` are given those of the template's blank nodes when they first come up."""
     if isinstance(term, str):
         return term
     value = values.get(term.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from itertools import repeat
 from typing import NamedTuple, TypeAlias
 
@@ -22,8 +22,8 @@ PartitionKey: TypeAlias = tuple[str | None, ...]
 Binding: TypeAlias = tuple[str, str]
 """A variable and its term."""
 
-_REMEMBERED = 4096
-"""So many solutions are remembered that came one by one."""
+REMEMBERED = 1024
+"""Of so many solutions that came one by one the parts are remembered."""
 
 _NO_LISTS: Mapping[str, tuple[str, ...]] = {}
 
@@ -66,10 +66,9 @@ class Parts:
             self._singles.append([(i, v) for i, v in columns if v not in owner])
             self._groups.append([(i, v) for i, v in columns if v in owner])
         self._grouped = any(self._groups)
-        self.of = lru_cache(_REMEMBERED)(self._of)
 
     def lists(self, parts: Iterable[Part]) -> Mapping[str, tuple[str, ...]]:
-        """The values of group variables in a match that has not been found with them."""
+        """The values of a match's group variables, in order."""
         if not self._grouped:
             return _NO_LISTS
         lists: dict[str, list[str]] = {}
@@ -78,13 +77,15 @@ class Parts:
                 lists.setdefault(variable, []).append(value)
         return {variable: tuple(values) for variable, values in lists.items()}
 
-    def _of(self, taken: Taken) -> Part:
+    def of(self, taken: Taken) -> Part:
         """The part of a solution, given with its GPM."""
         gpm, (stream, time, k, event, values) = taken
-        item = TraceItem(time, k, self._names[gpm], self._streams[stream], event)
+        item = _item((time, k, self._names[gpm], self._streams[stream], event))
         singles = {v: (v, x) for i, v in self._singles[gpm] if (x := values[i]) is not None}
+        if not self._groups[gpm]:
+            return _part((gpm, item, singles, ()))
         groups = [(v, x) for i, v in self._groups[gpm] if (x := values[i]) is not None]
-        return Part(gpm, item, singles, tuple(groups))
+        return _part((gpm, item, singles, tuple(groups)))
 
     def of_columns(self, rows: SolutionBatch) -> list[Part]:
         """The parts of n solutions."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import groupby
 from typing import TypeAlias
 
@@ -17,7 +18,7 @@ from spaseq.algebra.answers import Instant
 from spaseq.automaton.evaluators import Found, PartitionEvaluator, partitions
 from spaseq.automaton.event_rows import EventRows
 from spaseq.automaton.machine import GpmColumns, Machine
-from spaseq.automaton.matches import Match, PartitionKey, Parts
+from spaseq.automaton.matches import REMEMBERED, Match, PartitionKey, Parts
 from spaseq.automaton.runs import Row
 from spaseq.rdf.batches import BARE, SolutionBatch
 
@@ -67,7 +68,9 @@ class Sequencer:
     """The sequence of one query over all its partitions."""
 
     def __init__(self, machine: Machine) -> None:
-        self._machine, self._parts = machine, Parts(machine)
+        self._machine = machine
+        self._parts = Parts(machine)
+        self._part = lru_cache(REMEMBERED)(self._parts.of)
         self._begin = partitions(machine)
         self._partitions: dict[PartitionKey, PartitionEvaluator] = {}
         self._pending: list[tuple[int, int, PartitionKey, Found]] = []  # heap by close
@@ -151,8 +154,8 @@ class Sequencer:
                 yield self._match(key, found)
 
     def _match(self, key: PartitionKey, found: Found) -> Match:
-        parts = [self._parts.of(taken) for taken in found.trace]
-        return Match(key, parts, found.origin, found.lists, found.close)
+        parts = [*map(self._part, found.trace)]
+        return Match(key, parts, found.origin, self._parts.lists(parts), found.close)
 
     def _sweep(self, time: int) -> None:
         waiting = {key for _, _, key, _ in self._pending}

@@ -24,12 +24,11 @@ PIECE = 4096
 
 @dataclass(slots=True)
 class Matched:
-    """m matches as numbers of solutions, one match behind the other; `ends` [m] says where each
-    ends, `origins` [m] the measure at which it begins."""
+    """m matches as numbers of solutions, one match behind the other; the columns of `ends` [m, 2 or
+    more] say where each ends, and the measure at which it begins."""
 
     rows: Int64s
     ends: Int64s
-    origins: Int64s
 
 
 class Gathering:
@@ -84,10 +83,10 @@ class Gathering:
 
     def matches(self, matched: Matched) -> Iterator[Match]:
         """Matches with their bindings, one after the other; to be asked for before `end`."""
-        known, lists_of = self._parts_of(matched.rows), self._parts.lists
-        partitions: dict[int, PartitionKey] = {}  # by the first solution
         numbers, begin = matched.rows.tolist(), 0
-        for end, origin in zip(matched.ends.tolist(), matched.origins.tolist(), strict=True):
+        known, lists_of = self._parts_of(numbers, matched.rows), self._parts.lists
+        partitions: dict[int, PartitionKey] = {}  # by the first solution
+        for end, origin, *_ in matched.ends.tolist():
             parts = [known[n] for n in numbers[begin:end]]
             key = partitions.get(numbers[begin])
             if key is None:
@@ -95,15 +94,14 @@ class Gathering:
             yield Match(key, parts, origin, lists_of(parts))
             begin = end
 
-    def _parts_of(self, numbers: Int64s) -> dict[int, Part]:
-        parts = self._parts
-        if isinstance(self._batch, dict):
-            taken = self.store.taken(set(numbers.tolist()), self._batch)
-            return {n: parts.of(one) for n, one in taken.items()}
-        single, columns = self.store.pieces(distinct(numbers), self._batch)
-        found = {n: parts.of(one) for n, one in single.items()}
+    def _parts_of(self, numbers: list[int], array: Int64s) -> dict[int, Part]:
+        part_of, batch = self._parts.of, self._batch
+        if isinstance(batch, dict):
+            return {n: part_of(one) for n, one in self.store.taken(numbers, batch).items()}
+        single, columns = self.store.pieces(distinct(array), batch)
+        found = {n: part_of(one) for n, one in single.items()}
         for some, rows in columns:
-            found.update(zip(some.tolist(), parts.of_columns(rows), strict=True))
+            found.update(zip(some.tolist(), self._parts.of_columns(rows), strict=True))
         return found
 
     def _partition_of(self, part: Part) -> PartitionKey:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TypeAlias
@@ -142,7 +142,7 @@ class RowStore:
                 columns.append((some, chunk.rows.take(places)))
         return found, columns
 
-    def taken(self, numbers: set[int], more: Mapping[int, Taken]) -> dict[int, Taken]:
+    def taken(self, numbers: Iterable[int], more: Mapping[int, Taken]) -> dict[int, Taken]:
         """The same where the solutions that are not kept yet have come one by one."""
         found: dict[int, Taken] = {}
         older = []
@@ -153,7 +153,7 @@ class RowStore:
             else:
                 found[number] = row
         if older:
-            found |= self.rows(np.array(sorted(older), np.int64))
+            found |= self.rows(np.array(sorted({*older}), np.int64))
         return found
 
     def positions(self, numbers: Int64s, more: Chunk | Mapping[int, Taken] | None) -> Int64s:

@@ -123,8 +123,7 @@ class RunState:
                 self._found = _resized(self._found, 2 * (len(self._found) + need))
                 self._ends = _resized(self._ends, 2 * len(self._ends))
             elif matches:
-                ended, origins = self._ends[:matches].T
-                yield Matched(self._found[: cursor[kernel.FOUND]], ended, origins)
+                yield Matched(self._found[: cursor[kernel.FOUND]], self._ends[:matches])
                 cursor[kernel.FOUND] = cursor[kernel.MATCHES] = 0
 
     def _make_room_for_runs(self, need: int, rows: int, lowest: int) -> None:

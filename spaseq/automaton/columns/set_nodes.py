@@ -20,6 +20,7 @@ Int64s: TypeAlias = npt.NDArray[np.int64]
 _NODES, _FEW = 256, 64
 _MARKED_EVERY, _MARKS = 64, 32
 _YES, _NO = np.ones(1, np.bool_), np.zeros(1, np.bool_)
+ROOT = 2
 _SPARSE = 8
 """A ring with room for so many times what has been in it becomes smaller."""
 
@@ -148,11 +149,10 @@ class SetNodes:
 
     # --- reading ----------------------------------------------------------------------------------
 
-    def matches(
-        self, roots: Int64s, lowest: Int64s, limit: int = -1
-    ) -> Iterator[tuple[Matched, Int64s]]:
+    def matches(self, roots: Int64s, lowest: Int64s, limit: int = -1) -> Iterator[Matched]:
         """The matches of roots [R, 2] (node, row) in the windows that begin at `lowest` [rows], at
-        most `limit` for each root if it is not negative; and the root [m] of each match.
+        most `limit` for each root if it is not negative; a third column of `ends`, ROOT, says of
+        which root each match is.
 
         They come in pieces, each valid until the next one: there may be any number of them, and
         nothing else may be asked of the nodes before the last.
@@ -181,8 +181,7 @@ class SetNodes:
                 self._found = grown(self._found, max(len(self._found), len(self._path)))
                 self._ends = grown(self._ends, len(self._ends))
             elif matches:
-                ends, origins, of_root = self._ends[:matches].T
-                yield Matched(self._found[:size], ends, origins), of_root
+                yield Matched(self._found[:size], self._ends[:matches])
                 cursor[1:3] = 0
 
     def view(self, roots: list[int], floor: int) -> tuple[CompactSet, list[int]]:

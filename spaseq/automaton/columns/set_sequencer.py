@@ -11,7 +11,7 @@ import numpy.typing as npt
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.columns.frame import Frame, Rows
 from spaseq.automaton.columns.gathering import Gathering, Matched
-from spaseq.automaton.columns.set_nodes import SetNodes
+from spaseq.automaton.columns.set_nodes import ROOT, SetNodes
 from spaseq.automaton.columns.unfit import NotCompiled
 from spaseq.automaton.evaluators.counting import count
 from spaseq.automaton.event_rows import EventRows, Taken
@@ -150,7 +150,7 @@ class SetSequencer:
                 yield from self._limited(nodes, group, rows.lowest, machine.limit)
             return
         chosen = groups[0] if len(groups) == 1 else np.concatenate(groups)
-        for matched, _ in nodes.matches(chosen, rows.lowest):
+        for matched in nodes.matches(chosen, rows.lowest):
             yield from self._gathering.matches(matched)
 
     def _preferred(self, groups: list[Int64s], lowest: Int64s) -> tuple[SetNodes, list[Int64s]]:
@@ -182,15 +182,13 @@ class SetSequencer:
     ) -> Iterator[Match]:
         """The matches of roots of one group, as many as the limit lets through."""
         sizes, given = np.zeros(len(roots), np.int64), 0
-        for found, of_root in nodes.matches(roots, lowest, limit + 1):
+        for found in nodes.matches(roots, lowest, limit + 1):
             more = min(len(found.ends), limit - given)
             if more:
-                end = int(found.ends[more - 1])
-                yield from self._gathering.matches(
-                    Matched(found.rows[:end], found.ends[:more], found.origins[:more])
-                )
+                rows = found.rows[: found.ends[more - 1, 0]]
+                yield from self._gathering.matches(Matched(rows, found.ends[:more]))
             given += more
-            sizes += np.bincount(of_root, minlength=len(roots))
+            sizes += np.bincount(found.ends[:, ROOT], minlength=len(roots))
         if (sizes > limit).any():
             size = count(*nodes.view(roots[:, 0].tolist(), int(lowest[roots[0, 1]])))
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from spaseq.algebra.answers import Instant
@@ -16,14 +16,15 @@ Rows: TypeAlias = Mapping[int, list[Row]]
 @dataclass(slots=True)
 class Found:
     """A complete match; `close` is the close of its window if a negation in last place waits for
-    it, and `pending` those negations."""
+    it, and `pending` those negations. `singles` and `lists`, the values of its variables, are here
+    where negations may ask for them: the trace determines them."""
 
     first: Instant
     last: Instant
     origin: int
     trace: tuple[tuple[int, Row], ...]  # (GPM index, row)
-    singles: Mapping[str, str]
-    lists: Mapping[str, tuple[str, ...]]
+    singles: Mapping[str, str] = field(default_factory=dict)
+    lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     pending: tuple[Obligation, ...] = ()
     close: int | None = None
     pattern: int = 0  # for lazy: which of its patterns this is a match of

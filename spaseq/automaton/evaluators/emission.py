@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TypeAlias
 
@@ -18,8 +18,6 @@ from spaseq.automaton.selection import Position, select
 FEW = 32
 """So many matches are compared one by one; more are selected without being enumerated."""
 
-_NONE: Mapping[str, tuple[str, ...]] = {}
-
 _Path: TypeAlias = tuple[int, list[tuple[int, Row]]]
 """A match: its start, and what it took."""
 
@@ -30,12 +28,6 @@ class Emission:
     def __init__(self, machine: Machine, maximal: MaximalAutomaton | None) -> None:
         self._machine = machine
         self._maximal = maximal
-        owner = machine.program.owner
-        self._singles, self._groups = [], []
-        for gpm in machine.gpms:
-            columns = [*enumerate(gpm.variables)]
-            self._singles.append([(i, v) for i, v in columns if v not in owner])
-            self._groups.append([(i, v) for i, v in columns if v in owner])
 
     def found(
         self, matches: CompactSet, roots: list[int], window: Iterable[tuple[int, Rows]]
@@ -78,28 +70,6 @@ class Emission:
                 return self._maximal.matches(window)
 
     def _founds(self, paths: Iterable[_Path]) -> Iterator[Found]:
-        return (self.found_of(origin, trace) for origin, trace in paths)
-
-    def found_of(self, origin: int, trace: list[tuple[int, Row]]) -> Found:
-        """The match that begins at a measure and takes some solutions, given with their GPMs."""
-        first, last = trace[0][1], trace[-1][1]
-        singles: dict[str, str] = {}
-        lists: dict[str, list[str]] = {}
-        for gpm, row in trace:
-            values = row[4]
-            for column, variable in self._singles[gpm]:
-                value = values[column]
-                if value is not None:
-                    singles[variable] = value
-            for column, variable in self._groups[gpm]:
-                value = values[column]
-                if value is not None:
-                    lists.setdefault(variable, []).append(value)
-        return Found(
-            (first[1], first[2]),
-            (last[1], last[2]),
-            origin,
-            tuple(trace),
-            singles,
-            {variable: tuple(values) for variable, values in lists.items()} if lists else _NONE,
-        )
+        for origin, trace in paths:
+            first, last = trace[0][1], trace[-1][1]
+            yield Found((first[1], first[2]), (last[1], last[2]), origin, tuple(trace))

@@ -112,21 +112,18 @@ class LazyPartition:
     def _found(self, start: Start, search: Search) -> Found:
         machine, slots = self._lazy.machine, start.tree.pattern.slots
         rows, at = search.rows[: len(slots)], search.at[: len(slots)]
-        singles: dict[str, str] = {}
-        for slot, row in zip(slots, rows, strict=True):
-            for variable, value in zip(machine.gpms[slot.gpm].variables, row[4], strict=True):
-                if value is not None:
-                    singles[variable] = value
         first, last = min(at), max(at)
         origin = self._clock.measure(first)
         trace = tuple((slot.gpm, row) for slot, row in zip(slots, rows, strict=True))
         absent = self._lazy.pending[start.pattern]
         if not absent:
-            return Found(first, last, origin, trace, singles, {})
+            return Found(first, last, origin, trace)
         pending = tuple(Obligation(a.negation, last, None) for a in absent)
         assert not isinstance(machine.window, Counted)
         close = machine.window.close(origin)
-        return Found(first, last, origin, trace, singles, {}, pending, close, start.pattern)
+        return Found(
+            first, last, origin, trace, pending=pending, close=close, pattern=start.pattern
+        )
 
     def _selected(self, found: Found) -> bool:
         """Whether SELECT STRICT, which needs the instants of the window only, keeps a match."""
