@@ -41,6 +41,9 @@ __all__ = ["Matcher", "SequenceStage"]
 STATE_VERSION = 3
 """Version of what `SequenceStage.snapshot` writes."""
 
+_EVER = 2**63 - 1
+"""No time is later (ms)."""
+
 _FEW = 64
 """So many events that came one by one are sooner worked off without columns."""
 
@@ -118,28 +121,33 @@ class SequenceStage:
         elif len(rows):
             self._buffer.append(rows)
 
-    def advance(self, watermark: int) -> list[Answer]:
-        """Answers that are certain once nothing at or before `watermark` (ms) follows."""
-        events = [e for e in self._events if e.time <= watermark]
+    def advance(self, watermark: int, ahead: bool = False) -> list[Answer]:
+        """Answers that are certain once nothing at or before `watermark` (ms) follows.
+
+        With `ahead`, nothing follows at or before the instants of all that has been pushed, either:
+        it is worked off, and the answers that end there are among those returned.
+        """
+        until = _EVER if ahead else watermark
+        events = [e for e in self._events if e.time <= until]
         if len(events) == len(self._events):
             self._events.clear()
         elif events:
-            self._events = [e for e in self._events if e.time > watermark]
+            self._events = [e for e in self._events if e.time > until]
         if not self._buffer and len(events) <= _FEW:
             return self._answers(self._sequencer.run_events(events, watermark))
         if events:
             self._buffer.append(self._columns_of(events))
-        return self._answers(self._sequencer.run(self._due(watermark), watermark))
+        return self._answers(self._sequencer.run(self._due(until), watermark))
 
     def _columns_of(self, events: list[EventRows]) -> SolutionBatch:
         taken = [row for event in events for row in event.taken()]
         return batch_of(taken, [g.variables for g in self._plan.gpms], self._plan.columns)
 
-    def _due(self, watermark: int) -> SolutionBatch:
+    def _due(self, until: int) -> SolutionBatch:
         due: list[SolutionBatch] = []
         later: list[SolutionBatch] = []
         for batch in self._buffer:
-            mask = batch.time <= watermark
+            mask = batch.time <= until
             if mask.all():
                 due.append(batch)
             elif not mask.any():

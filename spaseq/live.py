@@ -8,6 +8,7 @@ from datetime import datetime
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from spaseq.algebra.answers import Answer
 from spaseq.compile import compile_query
 from spaseq.engine import Matcher, SequenceStage
 from spaseq.errors import UsageError
@@ -90,6 +91,9 @@ class Engine:
         self._events = EventMatcher(self._plan, self._matcher)
         self._texts: dict[str, TextEvents] = {}
         self._stage = SequenceStage(self._plan, limit_per_event, knowledge, on_bad)
+        # Events of one stream have an instant each: an event can be worked off when it comes.
+        self._alone = len(self._plan.streams) == 1
+        self._held: list[Answer] = []  # those that end at the time of the latest event
         self._now: int | None = None  # time of the latest event
         self._done = self._floor = -(
             2**63
@@ -111,7 +115,7 @@ class Engine:
         iri = self._iri(stream)
         now = self._checked(to_ms(time))
         self._push_one(iri, now, None, triples_of(graph))
-        return self._matches(now - 1)
+        return self._matches(now - 1, self._alone)
 
     def push_many(self, batch: Iterable[tuple[str, Event]]) -> list[Match]:
         """Take (stream, event) pairs in order of time; their answers, in order."""
@@ -155,14 +159,19 @@ class Engine:
         """End all streams; the remaining answers. Nothing can be pushed afterwards."""
         self._check_open()
         self._closed = True
-        return [Match(self._plan.name, a) for a in self._stage.close()]
+        return [Match(self._plan.name, a) for a in self._held + self._stage.close()]
 
-    def _matches(self, watermark: int) -> list[Match]:
-        if watermark <= self._done:
+    def _matches(self, watermark: int, ahead: bool = False) -> list[Match]:
+        """What is certain by a watermark; with `ahead`, all that has come is worked off."""
+        if watermark <= self._done and not ahead:
             return []
         self._done = watermark
         self._floor = max(self._floor, watermark + 1)
-        return [Match(self._plan.name, a) for a in self._stage.advance(watermark)]
+        answers = self._held + self._stage.advance(watermark, ahead)
+        self._held = [a for a in answers if a.end[0] > watermark]
+        if self._held:
+            answers = [a for a in answers if a.end[0] <= watermark]
+        return [Match(self._plan.name, a) for a in answers]
 
     def _iri(self, stream: str) -> str:
         iri = self._names.get(stream)

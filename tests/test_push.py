@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rdflib import Graph, Literal, URIRef
 
 from spaseq import Engine, Event, Match
+from spaseq.algebra.answers import Instant
 from spaseq.plan.rules import NAMES
 from spaseq.rdf.vocabulary import XSD
 
@@ -117,7 +118,7 @@ def all_ways(random: Random) -> Pusher:
 
 def answers(
     query: str, given: list[tuple[str, Event]], push: Pusher, disable: Iterable[str] = ()
-) -> list[object]:
+) -> list[tuple[Instant, Instant, object, object]]:
     """What users see of the answers."""
     engine = Engine(query, {KB: KNOWLEDGE} if KB in query else None, disable=disable)
     found = push(engine, given)
@@ -125,21 +126,52 @@ def answers(
     return [(a.first, a.end, a.trace, a.bindings) for a in given_out]
 
 
+def of_one_stream(text: str) -> str:
+    """The query with all GPMs on the first stream, and no other."""
+    return (
+        text.replace(f" FROM STREAM T <{STREAMS['T']}>", "")
+        .replace("S, T {", "S {")
+        .replace("ON T", "ON S")
+    )
+
+
+@pytest.mark.parametrize("streams", [1, 2])
 @pytest.mark.parametrize("name", QUERIES)
 @given(st.integers(0, 10**6))
-@settings(max_examples=12, deadline=None)
-def test_however_events_are_pushed(name: str, seed: int) -> None:
+@settings(max_examples=8, deadline=None)
+def test_however_events_are_pushed(name: str, streams: int, seed: int) -> None:
     random = Random(seed)
-    given = [*events(random, 90)]
-    expected = answers(QUERIES[name], given, at_once)
-    assert answers(QUERIES[name], given, one_by_one) == expected
+    text, given = QUERIES[name], [*events(random, 90)]
+    if streams == 1:
+        text, given = of_one_stream(text), [("S", event) for _, event in given]
+    expected = answers(text, given, at_once)
+    assert answers(text, given, one_by_one) == expected
     disable = random.sample(NAMES, random.randint(0, 2))
-    assert answers(QUERIES[name], given, all_ways(random), disable) == expected
+    assert answers(text, given, all_ways(random), disable) == expected
+
+
+@pytest.mark.parametrize("streams", [1, 2])
+@pytest.mark.parametrize("name", ["chain", "registers", "absence at the end", "SELECT NEXT"])
+def test_answers_come_once_they_are_certain(name: str, streams: int) -> None:
+    """Those that end before the time of the latest event, or by the time of a promise."""
+    text, given = QUERIES[name], [*events(Random(3), 300)]
+    if streams == 1:
+        text, given = of_one_stream(text), [("S", event) for _, event in given]
+    engine, found = Engine(text), list[int]()
+    ends = [end[0] for _, end, _, _ in answers(text, given, at_once)]
+    for stream, event in given:
+        found += [m.answer.end[0] for m in engine.push(stream, event.graph, event.time)]
+        assert found == [end for end in ends if end < event.time]
+    found += [m.answer.end[0] for m in engine.advance(given[-1][1].time)]
+    assert found == [end for end in ends if end <= given[-1][1].time]
+    assert len(found) > 10
 
 
 def test_the_queries_have_answers() -> None:
     given = [*events(Random(1), 200)]
     assert all(answers(text, given, one_by_one) for text in QUERIES.values())
+    alone = [("S", event) for _, event in given]
+    assert all(answers(of_one_stream(text), alone, one_by_one) for text in QUERIES.values())
 
 
 @pytest.mark.parametrize("sequence", ["A; B; C", "A; M; C"])
