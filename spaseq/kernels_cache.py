@@ -90,7 +90,7 @@ if "NUMBA_CACHE_DIR" not in os.environ:
     os.environ["NUMBA_CACHE_DIR"] = str(cache_directory())
 
 import numba  # noqa: E402  reads the variable when it is imported
-from numba.core import event  # noqa: E402
+from numba.core import event, types  # noqa: E402
 from numba.extending import intrinsic  # noqa: E402
 
 if not numba.config.CACHE_DIR:  # it was imported before
@@ -140,8 +140,8 @@ def inlined(function: F) -> F:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def natural(context: Any, number: Any) -> Any:
-    """The same integer, of which the compiler is told that it is not negative: as an index it need
-    not be counted from the end then, which it is checked for otherwise, at every use."""
+    """The same integer as int64, of which the compiler is told that it is not negative: as an index
+    it need not be counted from the end then, which it is checked for otherwise, at every use."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         (value,) = arguments
@@ -149,6 +149,18 @@ def natural(context: Any, number: Any) -> Any:
         return value
 
     return number(number), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def assume(context: Any, condition: Any) -> Any:
+    """Tell the compiler that something holds: that an array has so many columns, say, which makes
+    its places shifts and sums instead of products."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        builder.assume(arguments[0])
+        return context.get_dummy_value()
+
+    return types.none(types.boolean), generate
 
 
 class _FirstCompilation(event.Listener):  # type: ignore[misc]

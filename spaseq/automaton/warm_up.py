@@ -15,6 +15,7 @@ from spaseq.automaton.kernels.measures import positions
 from spaseq.automaton.machine import GpmColumns
 from spaseq.automaton.nfa import Acceptance, Automaton, Edge, Program, State, Take
 from spaseq.automaton.window import Sliding
+from spaseq.lang.sequence import Join
 
 
 def steps() -> Iterator[str]:
@@ -24,6 +25,9 @@ def steps() -> Iterator[str]:
     rows = Rows(ones, ones, times, ones, times, times, none)
     list(runs.advance(rows, np.empty((0, 1)), np.zeros(1, np.uint8)))
     yield "advance"
+    plain = run_tables(_two_steps(), [GpmColumns(()), GpmColumns(())], (), Sliding(1))
+    list(RunState(plain).advance(rows, np.empty((0, 1)), np.zeros(1, np.uint8)))
+    yield "advance_plain"
     runs.collect(0)
     yield "collect"
     runs.make_room_for_waits(1)
@@ -55,6 +59,17 @@ def steps() -> Iterator[str]:
 
 def _one_step() -> Program:
     edge = Edge(0, Take(0, "A", 0, (), {}), 1, None, (), ())
-    states = State("start", (edge,), ()), State("after A", (), (Acceptance((), ()),))
-    automaton = Automaton(0, 0, states)
-    return Program(automaton, (), {}, {}, {}, (edge,), frozenset(), False, False)
+    return _program(edge)
+
+
+def _two_steps() -> Program:
+    first = Edge(0, Take(0, "A", 0, (), {}), 1, None, (), ())
+    return _program(first, Edge(1, Take(1, "B", 1, (), {}), 2, Join(";"), (), ()))
+
+
+def _program(*edges: Edge) -> Program:
+    """One edge behind the other."""
+    states = [State(f"before {edge.id}", (edge,), ()) for edge in edges]
+    states.append(State("end", (), (Acceptance((), ()),)))
+    automaton = Automaton(0, 0, tuple(states))
+    return Program(automaton, (), {}, {}, {}, edges, frozenset(), False, False)

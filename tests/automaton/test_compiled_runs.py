@@ -4,6 +4,7 @@ its memory come into play, and where it has to hand over to them."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -132,6 +133,54 @@ def test_more_matches_than_are_read_at_a_time(
     expected = run(python, events)[0]
     assert len(expected) > 100
     assert in_pieces(compiled, events, 400) == expected
+
+
+PLAIN = {
+    **KEYED,
+    "D": "?d :k ?k ; :v ?vd FILTER(?vd <= ?vb && ?vd <= ?va)",
+    "F": "?f :k ?k",
+}
+
+
+@pytest.mark.parametrize("keys", [1, 10])
+@pytest.mark.parametrize(
+    "sequence", ["A; B", "A; B; C", "A; B; D", "A; N; B; C", "A; F; N", "F; A"]
+)
+def test_plain_sequences(sequence: str, keys: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel of their own and the general one take turns, as here and there are ties."""
+    monkeypatch.setattr(run_state, "_TOGETHER", 7)
+    patterns = {name: p for name, p in PLAIN.items() if name in sequence}
+    compiled, python = plans(query(sequence, patterns, "120 SECONDS"))
+    events = stream(sorted(patterns), 900, keys, 8)
+    for i in range(9, 900, 9):
+        events[i] = replace(events[i], time=events[i - 1].time, stream=1)
+    expected = run(python, events)[0]
+    assert len(expected) > 5
+    assert run(compiled, events)[0] == expected
+    assert in_pieces(compiled, events, 37) == expected
+    assert run(compiled, events, restart_after=450)[0] == expected
+
+
+def test_waits_that_were_kept_in_no_order() -> None:
+    """As before there was a kernel for plain sequences."""
+    compiled, python = plans(query("A; B; C", used("ABC"), "500 SECONDS"))
+    events = stream("ABC", 400, 1, 12)
+    stage, answers = SequenceStage(compiled), list[Answer]()
+    for i, event in enumerate(events):
+        stage.push(batch(compiled, [event]))
+        answers += stage.advance(event.time)
+        assert isinstance(stage._sequencer, RunSequencer)
+        if i % 10 == 9:
+            runs = stage._sequencer._runs
+            state = runs.state()
+            assert isinstance(state, tuple)
+            blocks, _, key, run_of = state[1]
+            for place, count, _, heaped, _ in blocks.tolist():
+                if not heaped:
+                    block = slice(place, place + count)
+                    key[block], run_of[block] = key[block][::-1].copy(), run_of[block][::-1].copy()
+            runs.take_up(state)
+    assert answers + stage.close() == run(python, events)[0]
 
 
 def test_several_solutions_of_one_event() -> None:

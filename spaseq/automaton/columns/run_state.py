@@ -11,10 +11,13 @@ import numpy.typing as npt
 
 from spaseq.automaton.columns.frame import Rows
 from spaseq.automaton.columns.gathering import PIECE, Matched
+from spaseq.automaton.columns.plain import plain_steps
 from spaseq.automaton.columns.tables import RunTables
 from spaseq.automaton.kernels import run_arrays as kernel
 from spaseq.automaton.kernels import run_collection, waits
+from spaseq.automaton.kernels.plain_runs import advance_plain
 from spaseq.automaton.kernels.runs import advance
+from spaseq.automaton.kernels.waits import NO_NUMBER
 from spaseq.rdf.columns import distinct
 
 Int32s: TypeAlias = npt.NDArray[np.int32]
@@ -23,6 +26,8 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Arrays: TypeAlias = tuple[npt.NDArray[Any], ...]
 
 _RUNS, _POOL, _SLOTS = 4096, 4096, 16
+_TOGETHER = 1024
+"""So many rows are left to the general kernel where an instant has several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +52,9 @@ class RunState:
         "_cursor",
         "_ends",
         "_found",
+        "_look",
         "_passed",
+        "_plain",
         "_runs",
         "_tables",
         "_waits",
@@ -62,13 +69,17 @@ class RunState:
         self._waits: Arrays = (
             np.zeros((0, kernel.BLOCK_COLUMNS), np.int32),
             np.empty(0, np.int64),
-            np.empty(_POOL),
+            np.full(_POOL, NO_NUMBER),
             np.empty(_POOL, np.int32),
         )
         self._cursor = np.zeros(kernel.CURSOR, np.int64)
+        self._cursor[kernel.TOP] = 1
         self._passed = np.zeros((0, 2), np.int64)
         self._arrived = _arrived(64)
         self._found, self._ends = np.empty(64, np.int64), np.empty((16, 2), np.int64)
+        timed = tables.timed or tables.strict or counted >= 0
+        self._plain = None if timed else plain_steps(tables.program, len(tables.registers))
+        self._look: Arrays = np.empty(0, np.int64), np.empty(0)
         self.grow(_SLOTS)
 
     def grow(self, slots: int) -> None:
@@ -80,6 +91,7 @@ class RunState:
         blocks, made, key, run = self._waits
         size = slots * len(self._tables.edges)
         more = np.zeros((size, kernel.BLOCK_COLUMNS), np.int32)
+        more[:, kernel.PLACE] = 1  # behind the first key of the pool
         more[: len(blocks)] = blocks
         more_made = np.full(size, -2, np.int64)
         more_made[: len(made)] = made
@@ -97,22 +109,14 @@ class RunState:
         """
         cursor = self._cursor
         cursor[kernel.FOUND :] = 0
+        until = len(rows) if self._plain is None else 0  # rows for the general kernel
         full = kernel.FOUND_FULL
         while full != kernel.DONE:
-            full = advance(
-                *rows.columns,
-                own,
-                rows.number,
-                self._counted,
-                self._tables.program,
-                self._runs,
-                self._waits,
-                self._passed,
-                (*self._arrived, taken, self._found, self._ends),
-                cursor,
-            )
+            full = self._moved_on(rows, own, until, taken)
             need, matches = int(cursor[kernel.NEED]), int(cursor[kernel.MATCHES])
-            if full == kernel.ARRIVED_FULL:
+            if full == kernel.TOGETHER:
+                until = min(int(cursor[kernel.ROW]) + _TOGETHER, len(rows))
+            elif full == kernel.ARRIVED_FULL:
                 self._arrived = _arrived(2 * need)
             elif full == kernel.RUNS_FULL:
                 row = int(cursor[kernel.ROW])
@@ -126,6 +130,50 @@ class RunState:
                 yield Matched(self._found[: cursor[kernel.FOUND]], self._ends[:matches])
                 cursor[kernel.FOUND] = cursor[kernel.MATCHES] = 0
 
+    def _moved_on(self, rows: Rows, own: Floats, until: int, taken: npt.NDArray[np.uint8]) -> int:
+        """Go on, up to the row `until` by the general kernel: DONE, or what is in the way."""
+        scratch, full = (taken, self._found, self._ends), kernel.DONE
+        if self._cursor[kernel.ROW] < until:
+            full = self._advance(rows, own, until, scratch)
+        if full == kernel.DONE and self._cursor[kernel.ROW] < len(rows):
+            full = self._advance_plain(rows, own, scratch)
+        return full
+
+    def _advance(self, rows: Rows, own: Floats, until: int, scratch: Arrays) -> int:
+        return advance(
+            *rows.columns,
+            own,
+            rows.number,
+            until,
+            self._plain is not None,
+            self._counted,
+            self._tables.program,
+            self._runs,
+            self._waits,
+            self._passed,
+            (*self._arrived, *scratch),
+            self._cursor,
+        )
+
+    def _advance_plain(self, rows: Rows, own: Floats, scratch: Arrays) -> int:
+        plain = self._plain
+        assert plain is not None
+        if len(self._look[0]) < len(rows):
+            self._look = np.empty(len(rows), np.int64), np.empty(len(rows))
+        return advance_plain(
+            *rows.columns,
+            own,
+            rows.number,
+            plain.edges,
+            plain.step,
+            plain.source,
+            plain.threshold,
+            self._runs,
+            self._waits,
+            (*scratch, *self._look),
+            self._cursor,
+        )
+
     def _make_room_for_runs(self, need: int, rows: int, lowest: int) -> None:
         """Room for runs that arrive now, and for as many as so many rows usually begin."""
         self._collect(lowest)
@@ -138,7 +186,7 @@ class RunState:
     def make_room_for_waits(self, need: int) -> None:
         """Move the waits together, with room for half as many again and `need` more."""
         blocks, made, key, run = self._waits
-        size = waits.pool_size(blocks) + len(blocks)
+        size = waits.pool_size(blocks)
         room = size + need + max(size // 2, _POOL)
         new_key, new_run = np.empty(room), np.empty(room, np.int32)
         self._cursor[kernel.TOP] = waits.moved_together(blocks, key, run, new_key, new_run)
@@ -224,6 +272,8 @@ class RunState:
         """Go on from what `state` gave."""
         assert isinstance(state, tuple)
         self._runs, self._waits, self._cursor, self._passed = state
+        # In what earlier versions have kept, waits are in no order.
+        self.make_room_for_waits(0)
 
 
 def _resized(values: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:

@@ -13,7 +13,7 @@ FIRST, NEXT, ANY, STRICT = range(4)
 OP, OWN, REGISTER = range(3)
 LESS, AT_MOST, GREATER, AT_LEAST, EQUAL, UNEQUAL = range(6)
 
-# Columns of `blocks`, by slot and edge.
+# Columns of `blocks`, by slot and edge. In front of the place of each lies a key that is no number.
 PLACE, COUNT, CAPACITY, HEAPED, WASTED = range(5)
 BLOCK_COLUMNS = 5
 
@@ -25,10 +25,19 @@ EDGE_BITS = 6
 # Columns of `passed`, by slot.
 ORDINAL, EVENTS = range(2)
 
-# Columns of `cursor`: sizes in use, and the most waits that a block has had; matches so far; where
+# Columns of `cursor`: sizes in use, and the most room that a block has had; matches so far; where
 # `advance` goes on: the first row of an instant, how many runs arrive then, how many have, and the
 # edges the next one waits at already.
 USED, TOP, WIDEST, FOUND, MATCHES, ROW, ARRIVALS, ARRIVED, WAY, NEED = range(10)
 CURSOR = 10
 
-DONE, ARRIVED_FULL, RUNS_FULL, POOL_FULL, FOUND_FULL, ENDS_FULL = range(6)
+DONE, ARRIVED_FULL, RUNS_FULL, POOL_FULL, FOUND_FULL, ENDS_FULL, TOGETHER = range(7)
+
+# Columns of `step`, by GPM, of a plain sequence. CODE says at which edge of its slot a solution
+# looks for runs, whether it takes those whose threshold it equals, and what it does; EDGE is what
+# it is taken along, ONWARD how far from where they were the runs wait then. COMPARED and SIGN are
+# INDEX and SIGN of the edge that it looks at; FIRST_LEVEL to LEVEL_SIGN are for that they wait at.
+CODE, EDGE, ONWARD, COMPARED, COMPARED_SIGN, FIRST_LEVEL, END_LEVEL, LEVEL_SIGN = range(8)
+STEP_COLUMNS = 8
+IS_INCLUSIVE, PLACE_BITS = 4, 3
+NOTHING, BEGINS, MOVES, ENDS = range(4)

@@ -42,7 +42,6 @@ from spaseq.automaton.kernels.run_arrays import (
     ORDINAL,
     ORIGIN,
     PATH,
-    PLACE,
     POOL_FULL,
     ROW,
     RUNS_FULL,
@@ -57,14 +56,12 @@ from spaseq.automaton.kernels.run_arrays import (
     WIDEST,
 )
 from spaseq.automaton.kernels.waits import (
-    FEW,
     end_waits,
-    heapify,
+    enter,
+    make_room,
     offer_by_threshold,
     offer_in_turn,
     offer_several,
-    rise,
-    thin,
     threshold_of,
     value_of,
 )
@@ -87,6 +84,8 @@ def advance(
     ordinal: Int64s,
     own: Floats,
     number: int,
+    until: int,
+    in_order: bool,
     counted: int,
     program: tuple[Array, ...],
     runs: tuple[Array, ...],
@@ -104,6 +103,8 @@ def advance(
         ordinal: [n] number of the instant among those of its slot; empty if there is no `,`.
         own: [columns, n] the numbers that are compared.
         number: of the first solution; they are numbered through all batches.
+        until: the row from which on no instant is begun, n at most.
+        in_order: whether `kernels.plain_runs` may go on from here.
         counted: n of WITHIN n EVENTS, else -1.
         program: see `spaseq.automaton.columns.layout`.
         runs: nodes [N, 4], or [N, 5] if an operator bounds a gap; register [N, registers].
@@ -144,7 +145,7 @@ def advance(
     done, way = natural(cursor[ARRIVED]), natural(cursor[WAY])
     full, need = DONE, 0
 
-    while first < n:
+    while first < until:
         here, now, floor = natural(slot[first]), time_ms[first], lowest[first]
         end = first + 1
         while end < n and time_ms[end] == now and slot[end] == here and k[end] == k[first]:
@@ -152,7 +153,7 @@ def advance(
 
         if arrivals == 0:
             # --- takes
-            most = len(taking) * (end - first) * (1 + widest * (end - first))
+            most = len(taking) * (end - first) * (1 + 2 * widest * (end - first))
             if most > len(arrived):
                 most = 0
                 for row in range(first, end):
@@ -283,32 +284,16 @@ def advance(
                 if edge[out, KIND] == STRICT and made[block] != ordinal[row]:
                     blocks[block, COUNT] = 0
                     made[block] = ordinal[row]
-                count, capacity = blocks[block, COUNT], blocks[block, CAPACITY]
-                if count == capacity:
-                    if capacity:
-                        thin(blocks, block, key, run, nodes, floor)
-                        count = blocks[block, COUNT]
-                    if 2 * count >= capacity:
-                        size = max(4, 2 * capacity)
-                        if top + size > len(key):
-                            full, need = POOL_FULL, size
-                            way -= 1
-                            break
-                        place = blocks[block, PLACE]
-                        for w in range(count):
-                            key[top + w], run[top + w] = key[place + w], run[place + w]
-                        blocks[block, PLACE], blocks[block, CAPACITY] = top, size
-                        top += size
-                place = natural(blocks[block, PLACE])
-                count = natural(count)
-                key[place + count], run[place + count] = level, node
-                blocks[block, COUNT] = count + 1
-                widest = max(widest, count + 1)
-                if blocks[block, HEAPED]:
-                    rise(key, run, place, count)
-                elif count == FEW and edge[out, INDEX] >= 0:
-                    blocks[block, HEAPED] = 1
-                    heapify(key, run, place, count + 1)
+                if blocks[block, COUNT] == blocks[block, CAPACITY]:
+                    size = make_room(
+                        blocks, block, key, run, nodes, floor, top, edge[out, INDEX] >= 0
+                    )
+                    if size < 0:
+                        full, need = POOL_FULL, -size
+                        way -= 1
+                        break
+                    top, widest = top + size, max(widest, size)
+                enter(blocks, block, key, run, level, node, in_order)
             if full != DONE:
                 break
             way = 0

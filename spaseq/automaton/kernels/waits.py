@@ -1,4 +1,8 @@
-"""Runs that wait: blocks of them by slot and edge, and heaps by threshold where they are many."""
+"""Runs that wait: blocks of them by slot and edge, and heaps by threshold where they are many.
+
+Of a plain sequence, blocks that are no heaps are in order, by falling threshold, and in front of
+each lies a key that is no number: who looks for thresholds below a value from the end stops there.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +42,10 @@ Int64s: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
 Array: TypeAlias = npt.NDArray[Any]
 
-FEW = 24
+FEW = 32
 """So many waits are looked at one after the other."""
+
+NO_NUMBER = np.nan
 
 
 @inlined
@@ -107,16 +113,34 @@ def heapify(key: Floats, run: Int32s, place: int, count: int) -> None:
         sink(key, run, place, count, at)
 
 
+@inlined
+def put_in_order(key: Floats, run: Int32s, end: int, level: float, node: int) -> None:
+    """Add a wait to those in order that end before `end`."""
+    at = natural(end - 1)
+    while key[at] < level:
+        key[natural(at + 1)], run[natural(at + 1)] = key[at], run[at]
+        at = natural(at - 1)
+    key[natural(at + 1)], run[natural(at + 1)] = level, node
+
+
+@part
+def sort(key: Floats, run: Int32s, place: int, count: int) -> None:
+    """Bring a few waits in order."""
+    for at in range(place + 1, place + count):
+        put_in_order(key, run, at, key[at], run[at])
+
+
 @part
 def settle(blocks: Int32s, block: int, count: int, key: Floats, run: Int32s) -> None:
-    """A block has been thinned out: its count, and its order if it still is a heap."""
+    """A block has been thinned out: its count, and its order if it is a heap."""
     blocks[block, COUNT] = count
     blocks[block, WASTED] = 0
     if blocks[block, HEAPED]:
-        if count > FEW:
+        if 2 * count > FEW:
             heapify(key, run, blocks[block, PLACE], count)
         else:
             blocks[block, HEAPED] = 0
+            sort(key, run, blocks[block, PLACE], count)
 
 
 # --- what lives -----------------------------------------------------------------------------------
@@ -132,6 +156,63 @@ def thin(blocks: Int32s, block: int, key: Floats, run: Int32s, nodes: Int64s, lo
             kept += 1
     if kept < blocks[block, COUNT]:
         settle(blocks, block, kept, key, run)
+
+
+@part
+def make_room(
+    blocks: Int32s,
+    block: int,
+    key: Floats,
+    run: Int32s,
+    nodes: Int64s,
+    lowest: int,
+    top: int,
+    indexed: bool,
+) -> int:
+    """Make room in a block that is full, by thinning it out or moving it to the top of the pool.
+
+    Returns how many places of the pool that takes; if they are not there, their negative number.
+    """
+    full: int = blocks[block, CAPACITY]
+    if full:
+        thin(blocks, block, key, run, nodes, lowest)
+    count: int = blocks[block, COUNT]
+    if 2 * count < full:
+        return 0
+    size = max(4, 2 * full)
+    if top + 1 + size > len(key):
+        return -1 - size
+    place = blocks[block, PLACE]
+    key[top] = NO_NUMBER
+    for w in range(count):
+        key[top + 1 + w], run[top + 1 + w] = key[place + w], run[place + w]
+    blocks[block, PLACE], blocks[block, CAPACITY] = top + 1, size
+    if indexed and count >= FEW and not blocks[block, HEAPED]:
+        blocks[block, HEAPED] = 1
+        heapify(key, run, top + 1, count)
+    return 1 + size
+
+
+@inlined
+def enter(
+    blocks: Int32s,
+    block: int,
+    key: Floats,
+    run: Int32s,
+    level: float,
+    node: int,
+    in_order: bool = True,
+) -> None:
+    """Let a run wait in a block that has room; where it is no heap, `in_order` of thresholds."""
+    place, count = natural(blocks[block, PLACE]), natural(blocks[block, COUNT])
+    blocks[block, COUNT] = count + 1
+    if blocks[block, HEAPED]:
+        key[place + count], run[place + count] = level, node
+        rise(key, run, place, count)
+    elif not in_order:
+        key[place + count], run[place + count] = level, node
+    else:
+        put_in_order(key, run, place + count, level, node)
 
 
 # --- offering solutions to waits ----------------------------------------------------------------
@@ -159,7 +240,7 @@ def offer_in_turn(
     arrived_edge: Int32s,
     arrivals: int,
 ) -> int:
-    """Offer one solution to the waits of a small block, or of one without thresholds.
+    """Offer one solution to the waits of a block that is no heap.
 
     Which waits take it cannot be foreseen, so each is written down as one that does and as one that
     stays, and counts as what it is.
@@ -260,7 +341,10 @@ def offer_by_threshold(
         key[place + size], run[place + size] = key[at], run[at]
         rise(key, run, place, size)
         size += 1
-    blocks[block, COUNT] = size
+    if 4 * size > FEW:
+        blocks[block, COUNT] = size
+    else:
+        settle(blocks, block, size, key, run)
     return arrivals
 
 
@@ -377,23 +461,31 @@ def moved_together(
     blocks: Int32s, key: Floats, run: Int32s, new_key: Floats, new_run: Int32s
 ) -> int:
     """Move the blocks of a pool one behind the other into a new one; its top."""
-    top = 0
+    new_key[0] = NO_NUMBER
+    top = 1
     for block in range(blocks.shape[0]):
         place, count = blocks[block, PLACE], blocks[block, COUNT]
         for i in range(count):
             new_key[top + i], new_run[top + i] = key[place + i], run[place + i]
         blocks[block, PLACE] = top
         blocks[block, CAPACITY] = capacity(count)
-        top += blocks[block, CAPACITY]
+        if not count:
+            blocks[block, HEAPED] = 0
+        if not blocks[block, HEAPED]:
+            sort(new_key, new_run, top, count)  # those of old snapshots are not in order
+        if count:
+            top += blocks[block, CAPACITY] + 1
+            new_key[top - 1] = NO_NUMBER
     return top
 
 
 @lean_kernel
 def pool_size(blocks: Int32s) -> int:
     """How many places the blocks need when they are moved together."""
-    size = 0
+    size = 1
     for block in range(blocks.shape[0]):
-        size += capacity(blocks[block, COUNT])
+        if blocks[block, COUNT]:
+            size += capacity(blocks[block, COUNT]) + 1
     return size
 
 

@@ -1,0 +1,305 @@
+"""Runs of plain sequences: steps joined by `;`, each by a GPM of its own, whose conditions on
+earlier ones ask that one number exceed registers of the run, or be less.
+
+That is the shape of most queries, and what `kernels.runs` does for every other one is done here
+without what such a sequence has no need of. A solution takes runs away from one edge and lets them
+wait at another, so that each can be done with before the next is looked at; it takes them in the
+order of their thresholds until one is not exceeded. The arrays are the same, and the next rows may
+always be worked off by the other kernel: by it those instants have to be at which a slot has
+several solutions.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from spaseq.automaton.kernels.run_arrays import (
+    BEFORE,
+    BEGINS,
+    BLOCK_COLUMNS,
+    CAPACITY,
+    CODE,
+    COMPARED,
+    COMPARED_SIGN,
+    COUNT,
+    DONE,
+    EDGE,
+    EDGE_BITS,
+    END_LEVEL,
+    ENDS,
+    ENDS_FULL,
+    FIRST_LEVEL,
+    FOUND,
+    FOUND_FULL,
+    HEAPED,
+    IS_INCLUSIVE,
+    LEVEL_SIGN,
+    MATCHES,
+    NEED,
+    NONE,
+    NOTHING,
+    ONWARD,
+    ORIGIN,
+    PATH,
+    PLACE,
+    PLACE_BITS,
+    POOL_FULL,
+    ROW,
+    RUNS_FULL,
+    SOLUTION,
+    STEP_COLUMNS,
+    TIME,
+    TOGETHER,
+    TOP,
+    USED,
+    WIDEST,
+)
+from spaseq.automaton.kernels.waits import FEW, enter, make_room, settle, sink
+from spaseq.kernels_cache import assume, inlined, lean_kernel, natural, part
+
+Int32s: TypeAlias = npt.NDArray[np.int32]
+Int64s: TypeAlias = npt.NDArray[np.int64]
+Floats: TypeAlias = npt.NDArray[np.float64]
+Array: TypeAlias = npt.NDArray[Any]
+
+
+@part
+def _prepare(
+    slot: Int32s,
+    gpm: Int32s,
+    time_ms: Int64s,
+    k: Int32s,
+    own: Floats,
+    step: Int32s,
+    edges: int,
+    row: int,
+    look: Int64s,
+    value: Floats,
+) -> int:
+    """Write down for each row, from `row` on, what it looks at and compares, as `look` and `value`,
+    which need no jumps that cannot be foreseen; up to the first instant of several rows, which is
+    returned, or the end."""
+    assume(step.shape[1] == STEP_COLUMNS)
+    before = time_ms[row] - 1
+    for i in range(row, len(slot)):
+        at = natural(i)
+        now = time_ms[at]
+        if now == before and slot[at] == slot[natural(at - 1)] and k[at] == k[natural(at - 1)]:
+            return i - 1
+        before = now
+        s = natural(gpm[at] + 1)
+        look[at] = ((np.int64(slot[at]) * edges) << PLACE_BITS) + step[s, CODE]
+        compared = step[s, COMPARED]
+        if compared >= 0:
+            number = own[natural(compared), at]
+            value[at] = -number if step[s, COMPARED_SIGN] < 0 else number
+        else:
+            value[at] = -np.inf if step[s, CODE] & 3 == BEGINS else 0.0
+    return len(slot)
+
+
+@inlined
+def _level(step: Int32s, s: int, threshold: Int32s, register: Floats, run: int) -> float:
+    """What a run waits to be exceeded."""
+    if step[s, FIRST_LEVEL] == step[s, END_LEVEL]:
+        return -np.inf
+    which = natural(threshold[natural(step[s, FIRST_LEVEL])])
+    level: float = register[run, which]
+    level = -level if step[s, LEVEL_SIGN] < 0 else level
+    for i in range(natural(step[s, FIRST_LEVEL] + 1), natural(step[s, END_LEVEL])):
+        other = register[run, natural(threshold[natural(i)])]
+        other = -other if step[s, LEVEL_SIGN] < 0 else other
+        level = other if other > level or other != other else level
+    return level
+
+
+@inlined
+def _set_registers(
+    source: Int32s, s: int, own: Floats, row: int, register: Floats, run: int, earlier: int
+) -> None:
+    """The registers of a run that has taken a solution; `earlier` is the run before, or NONE."""
+    # The first one stands by itself, as mostly there are no others.
+    if register.shape[1] > 0:
+        number = np.nan
+        if source[s, 0] >= 0:
+            number = own[natural(source[s, 0]), row]
+        elif earlier >= 0:
+            number = register[natural(earlier), 0]
+        register[run, 0] = number
+    if register.shape[1] > 1:
+        for i in range(1, register.shape[1]):
+            r = natural(i)
+            number = np.nan
+            if source[s, r] >= 0:
+                number = own[natural(source[s, r]), row]
+            elif earlier >= 0:
+                number = register[natural(earlier), r]
+            register[run, r] = number
+
+
+@inlined
+def _leave(key: Floats, run: Int32s, place: int, count: int) -> None:
+    """Take the first wait of a heap away, of which `count` are left."""
+    key[place], run[place] = key[natural(place + count)], run[natural(place + count)]
+    sink(key, run, place, count, 0)
+
+
+@lean_kernel
+def advance_plain(
+    slot: Int32s,
+    gpm: Int32s,
+    time_ms: Int64s,
+    k: Int32s,
+    start: Int64s,
+    lowest: Int64s,
+    ordinal: Int64s,
+    own: Floats,
+    number: int,
+    edges: int,
+    step: Int32s,
+    source: Int32s,
+    threshold: Int32s,
+    runs: tuple[Array, ...],
+    waits: tuple[Array, ...],
+    scratch: tuple[Array, ...],
+    cursor: Int64s,
+) -> int:
+    """Work off n solutions, in the order of instants, up to the first of several rows.
+
+    Args:
+        slot .. number: as `kernels.runs.advance` takes them; `ordinal` is not looked at.
+        edges, step, source, threshold: see `spaseq.automaton.columns.plain`.
+        runs, waits: as `kernels.runs.advance` takes them, where no operator bounds a gap.
+        scratch: taken, found, ends, as there; look [n], value [n].
+        cursor: as there; ROW is where it goes on, in the middle of an instant's runs maybe.
+
+    Returns: DONE, or which array is full, or TOGETHER: the other kernel has to go on.
+    """
+    nodes, register = runs
+    blocks, _, key, run = waits
+    taken, found, ends, look, compared = scratch
+    assume(nodes.shape[1] == TIME)
+    assume(blocks.shape[1] == BLOCK_COLUMNS)
+    assume(step.shape[1] == STEP_COLUMNS)
+    assume(ends.shape[1] == 2)
+    used, top, widest = natural(cursor[USED]), natural(cursor[TOP]), cursor[WIDEST]
+    found_size, matches = natural(cursor[FOUND]), natural(cursor[MATCHES])
+    row, sizes = natural(cursor[ROW]), len(nodes)
+    until = _prepare(slot, gpm, time_ms, k, own, step, edges, row, look, compared)
+    full, need = DONE, 0
+
+    while row < until:
+        code, value = natural(look[row]), compared[row]
+        block = natural(code >> PLACE_BITS)
+        kind = code & 3
+        end = natural(blocks[block, PLACE] + blocks[block, COUNT])
+        if kind == BEGINS:
+            if used == sizes:
+                full, need = RUNS_FULL, 1
+                break
+            s = natural(gpm[row] + 1)
+            if blocks[block, COUNT] == blocks[block, CAPACITY]:
+                size = make_room(
+                    blocks, block, key, run, nodes, lowest[row], top, step[s, COMPARED] >= 0
+                )
+                if size < 0:
+                    full, need = POOL_FULL, -size
+                    break
+                top, widest = top + size, max(widest, size)
+            nodes[used, SOLUTION], nodes[used, BEFORE] = number + row, NONE
+            nodes[used, ORIGIN] = start[row]
+            nodes[used, PATH] = 1 << EDGE_BITS | step[s, EDGE]
+            _set_registers(source, s, own, row, register, used, NONE)
+            if value == value:
+                enter(blocks, block, key, run, value, used)
+            taken[row] = 1
+            used += 1
+            row += 1
+            continue
+        if kind == NOTHING:
+            row += 1
+            continue
+        floor, inclusive = lowest[row], code & IS_INCLUSIVE != 0
+        place = natural(blocks[block, PLACE])
+        heaped = blocks[block, HEAPED] != 0 and end > place
+        if kind == ENDS:
+            while True:
+                at = place if heaped else natural(end - 1)
+                if not key[at] < value and (not inclusive or key[at] != value):
+                    break
+                earlier = natural(run[at])
+                begun = nodes[earlier, ORIGIN]
+                if begun >= floor:
+                    length = (nodes[earlier, PATH] >> EDGE_BITS) + 1
+                    if found_size + length > len(found):
+                        full, need = FOUND_FULL, length
+                        break
+                    if matches == len(ends):
+                        full, need = ENDS_FULL, 1
+                        break
+                    found_size += length
+                    ends[matches, 0], ends[matches, 1] = found_size, begun
+                    matches += 1
+                    last, node = natural(found_size - 2), nodes[earlier, BEFORE]
+                    found[natural(last + 1)] = number + row
+                    found[last] = nodes[earlier, SOLUTION]
+                    while node >= 0:
+                        last = natural(last - 1)
+                        found[last] = nodes[natural(node), SOLUTION]
+                        node = nodes[natural(node), BEFORE]
+                end = natural(end - 1)
+                if heaped:
+                    _leave(key, run, place, natural(end - place))
+                    heaped = end > place
+        else:
+            s = natural(gpm[row] + 1)
+            arrives = natural(block + step[s, ONWARD])
+            while True:
+                at = place if heaped else natural(end - 1)
+                if not key[at] < value and (not inclusive or key[at] != value):
+                    break
+                earlier = natural(run[at])
+                begun = nodes[earlier, ORIGIN]
+                if begun >= floor:
+                    if used == sizes:
+                        full, need = RUNS_FULL, 1
+                        break
+                    if blocks[arrives, COUNT] == blocks[arrives, CAPACITY]:
+                        indexed = step[s, FIRST_LEVEL] < step[s, END_LEVEL]
+                        size = make_room(blocks, arrives, key, run, nodes, floor, top, indexed)
+                        if size < 0:
+                            full, need = POOL_FULL, -size
+                            break
+                        top, widest = top + size, max(widest, size)
+                    path = (nodes[earlier, PATH] >> EDGE_BITS) + 1
+                    nodes[used, SOLUTION], nodes[used, BEFORE] = number + row, earlier
+                    nodes[used, ORIGIN] = begun
+                    nodes[used, PATH] = path << EDGE_BITS | step[s, EDGE]
+                    _set_registers(source, s, own, row, register, used, earlier)
+                    level = _level(step, s, threshold, register, used)
+                    if level == level:
+                        enter(blocks, arrives, key, run, level, used)
+                    taken[row] = 1
+                    used += 1
+                end = natural(end - 1)
+                if heaped:
+                    _leave(key, run, place, natural(end - place))
+                    heaped = end > place
+        count = natural(end - place)
+        if blocks[block, HEAPED] and 4 * count <= FEW:
+            settle(blocks, block, count, key, run)
+        else:
+            blocks[block, COUNT] = count
+        if full != DONE:
+            break
+        row += 1
+
+    if full == DONE and row < len(slot):
+        full = TOGETHER
+    cursor[USED], cursor[TOP], cursor[WIDEST] = used, top, widest
+    cursor[FOUND], cursor[MATCHES] = found_size, matches
+    cursor[ROW], cursor[NEED] = row, need
+    return full
