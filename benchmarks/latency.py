@@ -13,9 +13,11 @@ any       the same under skip-till-any
 knowledge the same as `filter`, joined with a knowledge base
 construct the same as `sequence`, making a graph of each match
 
-For each, microseconds of the `push` of one event, percentiles over all calls (*all*) and over those
-that gave answers (*answers*), of which there are so many to a call that gives any (*each*: mean and
-p99), and what one more answer of a call costs (*more*: the slope of the line of least squares); and
+For each, microseconds of the `push` of one event, percentiles over all calls (*all*), over those
+that gave answers (*answers*), and over those before, whose event ended the matches that the answers
+are of (*ended*): as there is one stream, that is where they are found; they are handed over once
+the next event makes them certain. So many answers are given by a call that gives any (*each*: mean
+and p99), and one more costs the call that finds it so much (*more*, by least squares). And
 events/s of `push_many` with a thousand events to the call. CPU time of the thread that calls,
 median of the runs.
 """
@@ -90,6 +92,7 @@ class Line:
     with_answers: int
     all: tuple[float, ...]
     answers: tuple[float, ...]
+    ended: tuple[float, ...]
     each: tuple[float, float]
     more: float
     many: float
@@ -156,16 +159,18 @@ def measure(name: str, share: float, events: int, keys: int, runs: int) -> Line:
     found = [[*map(np.array, pushes(query, stream, keys))] for _ in range(runs)]
     rates = [many(query, stream, keys) for _ in range(runs)]
     given = found[0][1]
-    some = given[given > 0]
+    last = np.flatnonzero(given[1:])  # the event before the one that makes an answer certain
+    some = given[last + 1]
     return Line(
         name,
         share,
         len(given),
         len(some),
         _percentiles([taken for taken, _ in found]),
-        _percentiles([taken[given > 0] for taken, _ in found]),
+        _percentiles([taken[last + 1] for taken, _ in found]),
+        _percentiles([taken[last] for taken, _ in found]),
         (float(some.mean()), float(np.percentile(some, 99))) if len(some) else (0.0, 0.0),
-        median(_slope(given[given > 0], taken[given > 0]) for taken, _ in found),
+        median(_slope(some, taken[last]) for taken, _ in found),
         median(rates),
     )
 
@@ -194,21 +199,19 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--json", type=Path, help="write the measurements to a file")
     options = parser.parse_args()
-    print(
-        f"{'':17} {'all':>22} {'calls with':>10} {'answers':>15} {'answers':>13} {'push_many':>18}"
-    )
-    names = "".join(f"{f'p{p}':>7} " for p in PERCENTILES)
-    more = f"{'each':>6} {'p99':>4} {'more':>6}"
-    print(f"{'query':10} {'share':>6} {names}{'answers':>8} {names} {more} {'events/s':>10}")
+    groups = ("all", "answers", "ended")
+    print(f"{'':17} " + "".join(f"{group:>{8 * len(PERCENTILES)}}" for group in groups))
+    names = "".join(f"{f'p{p}':>8}" for p in PERCENTILES) * len(groups)
+    more = f"{'calls':>6} {'each':>5} {'p99':>4} {'more':>5} {'push_many/s':>12}"
+    print(f"{'query':10} {'share':>6} {names} {more}")
     lines = []
     for name in QUERIES:
         for share in (0.05, 0.5):
             line = measure(name, share, options.events, options.keys, options.runs)
-            all_ = "".join(f"{value:7.0f} " for value in line.all)
-            answers = "".join(f"{value:7.0f} " for value in line.answers)
+            taken = "".join(f"{v:8.0f}" for v in (*line.all, *line.answers, *line.ended))
             print(
-                f"{name:10} {share:6.0%} {all_}{line.with_answers:8} {answers} "
-                f"{line.each[0]:6.1f} {line.each[1]:4.0f} {line.more:6.1f} {line.many:10,.0f}",
+                f"{name:10} {share:6.0%} {taken} {line.with_answers:6} {line.each[0]:5.1f} "
+                f"{line.each[1]:4.0f} {line.more:5.1f} {line.many:12,.0f}",
                 flush=True,
             )
             lines.append(line)

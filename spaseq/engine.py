@@ -42,8 +42,6 @@ STATE_VERSION = 3
 """Version of what `SequenceStage.snapshot` writes."""
 
 _EVER = 2**63 - 1
-"""No time is later (ms)."""
-
 _FEW = 64
 """So many events that came one by one are sooner worked off without columns."""
 

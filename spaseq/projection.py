@@ -69,9 +69,7 @@ class Projection:
             if not earlier < later:
                 trace = tuple(sorted({*trace}))
                 break
-        pairs: dict[str, Binding] = {}
-        for part in parts:
-            pairs |= part.singles
+        pairs = {binding[0]: binding for part in parts for binding in part.singles}
         singles = tuple([pairs[v] for v in self._variables if v in pairs])
         lists = match.lists and tuple(sorted((v, xs) for v, xs in match.lists.items() if xs))
         if self._only_variables:

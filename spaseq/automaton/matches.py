@@ -29,12 +29,12 @@ _NO_LISTS: Mapping[str, tuple[str, ...]] = {}
 
 
 class Part(NamedTuple):
-    """What one solution is in a match: its GPM, its event, its bindings of single variables, by
-    name, and those of group variables."""
+    """What one solution is in a match: its GPM, its event, its bindings of single variables, the
+    partition's first, and those of group variables."""
 
     gpm: int
     item: TraceItem
-    singles: dict[str, Binding]
+    singles: tuple[Binding, ...]
     groups: tuple[Binding, ...]
 
 
@@ -61,8 +61,9 @@ class Parts:
         owner = machine.program.owner
         self._names, self._streams = machine.names, machine.streams
         self._singles, self._groups = [], []
+        places = {v: i for i, v in enumerate(machine.partition)}
         for gpm in machine.gpms:
-            columns = [*enumerate(gpm.variables)]
+            columns = sorted(enumerate(gpm.variables), key=lambda c: places.get(c[1], len(places)))
             self._singles.append([(i, v) for i, v in columns if v not in owner])
             self._groups.append([(i, v) for i, v in columns if v in owner])
         self._grouped = any(self._groups)
@@ -81,11 +82,9 @@ class Parts:
         """The part of a solution, given with its GPM."""
         gpm, (stream, time, k, event, values) = taken
         item = _item((time, k, self._names[gpm], self._streams[stream], event))
-        singles = {v: (v, x) for i, v in self._singles[gpm] if (x := values[i]) is not None}
-        if not self._groups[gpm]:
-            return _part((gpm, item, singles, ()))
+        singles = [(v, x) for i, v in self._singles[gpm] if (x := values[i]) is not None]
         groups = [(v, x) for i, v in self._groups[gpm] if (x := values[i]) is not None]
-        return _part((gpm, item, singles, tuple(groups)))
+        return _part((gpm, item, tuple(singles), tuple(groups)))
 
     def of_columns(self, rows: SolutionBatch) -> list[Part]:
         """The parts of n solutions."""
@@ -101,8 +100,7 @@ class Parts:
                 _bindings([v for _, v in own[gpm]], rows, mine)
                 for own in (self._singles, self._groups)
             )
-            by_name = [{pair[0]: pair for pair in pairs} for pairs in singles]
-            made = map(_part, zip(repeat(gpm), items[mine].tolist(), by_name, groups))
+            made = map(_part, zip(repeat(gpm), items[mine].tolist(), singles, groups))
             found[mine] = np.fromiter(made, object, len(mine))
         parts: list[Part] = found.tolist()
         return parts

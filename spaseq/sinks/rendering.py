@@ -15,6 +15,9 @@ from spaseq.rdf.vocabulary import CDT_LIST
 _TERMS = 1 << 14
 """So many terms' JSON texts are kept: values come again and again, in many answers."""
 
+_TIMES = 1 << 12
+"""So many times': each stands several times in an answer, and in several answers."""
+
 _encoded = json.JSONEncoder(ensure_ascii=False).encode
 
 
@@ -27,7 +30,7 @@ def answer_json(query: str, answer: Answer) -> str:
     Times are `xsd:dateTime` in UTC. A binding is a SPARQL 1.1 JSON term, or an array of them where
     the value is a `cdt:List` (an item is null where the list has null).
     """
-    start, end = format_time(answer.first[0]), format_time(answer.end[0])
+    start, end = _time(answer.first[0]), _time(answer.end[0])
     trace = ", ".join([_item_json(item) for item in answer.trace])
     return (
         f'{{"query": {_name_json(query)}, "start": "{start}", "end": "{end}", '
@@ -37,8 +40,7 @@ def answer_json(query: str, answer: Answer) -> str:
 
 def _result_json(answer: Answer) -> str:
     if answer.graph is None:
-        bound = [f"{_name_json(name)}: {_term_json(text)}" for name, text in answer.bindings]
-        return f'"bindings": {{{", ".join(bound)}}}'
+        return f'"bindings": {{{", ".join(map(_binding_json, answer.bindings))}}}'
     places = ("subject", "predicate", "object")
     triples = [
         {place: Term(text).to_sparql_json() for place, text in zip(places, triple, strict=True)}
@@ -48,20 +50,27 @@ def _result_json(answer: Answer) -> str:
 
 
 def _item_json(item: TraceItem) -> str:
-    event = "null" if item.event is None else _encoded(item.event)
-    return (
-        f'{{"gpm": {_name_json(item.gpm)}, "stream": {_name_json(item.stream)}, '
-        f'"event": {event}, "time": "{format_time(item.time)}", "k": {item.k}}}'
-    )
+    time, k, gpm, stream, name = item
+    event = "null" if name is None else _encoded(name)
+    return f'{_step_json(gpm, stream)}{event}, "time": "{_time(time)}", "k": {k}}}'
+
+
+@lru_cache
+def _step_json(gpm: str, stream: str) -> str:
+    """What a trace item begins with; it stands in many."""
+    return f'{{"gpm": {_encoded(gpm)}, "stream": {_encoded(stream)}, "event": '
 
 
 _name_json = lru_cache(_encoded)
 """A name that stands in many answers."""
 
+_time = lru_cache(_TIMES)(format_time)
+
 
 @lru_cache(_TERMS)
-def _term_json(text: str) -> str:
-    return _encoded(render_term(text))
+def _binding_json(binding: tuple[str, str]) -> str:
+    name, text = binding
+    return f"{_encoded(name)}: {_encoded(render_term(text))}"
 
 
 def render_term(text: str) -> dict[str, str] | list[Any]:

@@ -121,6 +121,28 @@ def test_more_answers_than_memory_holds(monkeypatch: pytest.MonkeyPatch) -> None
     assert stage.withheld == 2**70 - 1 - 10
 
 
+def test_a_partition_by_several_variables() -> None:
+    """The patterns name them in different orders; what is skipped is skipped by partition."""
+    gpms = {"A": "?a :j ?j ; :k ?k", "B": "?k :of ?b . ?b :j ?j", "C": "?c :k ?k ; :j ?j"}
+    text = query(
+        "(A | B): C",
+        gpms,
+        "9 SECONDS",
+        partition="PARTITION BY (?k, ?j)",
+        rest="AFTER MATCH SKIP PAST LAST EVENT",
+    )
+    random, events = Random(4), list[Event]()
+    for i in range(400):
+        name = random.choice("ABC")
+        values = {name.lower(): f"<e{i}>", "k": random.choice(["<x>", "<y>"])}
+        events.append(
+            Event(1000 * i, 0, 0, {name: [{**values, "j": random.choice(["<x>", "<y>"])}]})
+        )
+    expected = run(compile_query(text, evaluator="compact"), events)[0]
+    assert len(expected) > 30
+    assert run(compile_query(text, evaluator="compiled-compact"), events)[0] == expected
+
+
 def test_more_states_than_bits_in_a_word() -> None:
     text = query(": ".join("AB" * 70), dict.fromkeys("AB", "[] :is []"), "1000 SECONDS")
     compiled = compile_query(text, evaluator="compiled-compact")

@@ -18,7 +18,7 @@ from spaseq.rdf.columns import distinct
 
 Int64s: TypeAlias = npt.NDArray[np.int64]
 
-PIECE = 4096
+PIECE = 2048
 """Matches are read so many solutions at a time, or the fewer that one more match leaves."""
 
 
@@ -85,13 +85,9 @@ class Gathering:
         """Matches with their bindings, one after the other; to be asked for before `end`."""
         numbers, begin = matched.rows.tolist(), 0
         known, lists_of = self._parts_of(numbers, matched.rows), self._parts.lists
-        partitions: dict[int, PartitionKey] = {}  # by the first solution
         for end, origin, *_ in matched.ends.tolist():
             parts = [known[n] for n in numbers[begin:end]]
-            key = partitions.get(numbers[begin])
-            if key is None:
-                key = partitions[numbers[begin]] = self._partition_of(parts[0])
-            yield Match(key, parts, origin, lists_of(parts))
+            yield Match(self._partition_of(parts[0]), parts, origin, lists_of(parts))
             begin = end
 
     def _parts_of(self, numbers: list[int], array: Int64s) -> dict[int, Part]:
@@ -105,7 +101,8 @@ class Gathering:
         return found
 
     def _partition_of(self, part: Part) -> PartitionKey:
-        return tuple([part.singles[v][1] for v in self._partition if v in part.singles])
+        own = self._partition
+        return tuple([x for v, x in part.singles[: len(own)] if v in own]) if own else ()
 
     def partition_of(self, taken: Taken) -> PartitionKey:
         """The partition of a solution, given with its GPM."""
