@@ -108,12 +108,13 @@ def test_more_matches_than_are_read_at_a_time(
     assert set(answers) <= set(everything) and len(everything) > 30
 
 
-def test_more_answers_than_memory_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("evaluator", ["compact", "compiled-compact"])
+def test_more_answers_than_memory_holds(monkeypatch: pytest.MonkeyPatch, evaluator: str) -> None:
     monkeypatch.setattr(projection, "MOST_BYTES", 1_000_000)
     text = query("A: B+: C", dict.fromkeys("ABC", "[] :is []"))
     gpms, events = letters("a " + "b " * 70 + "c")  # 2 ** 70 - 1 answers
     assert gpms.keys() == set("ABC")
-    plan = compile_query(text, evaluator="compiled-compact")
+    plan = compile_query(text, evaluator=evaluator)
     with pytest.raises(RunError, match=r"more answers at once .*--limit-per-event"):
         in_pieces(SequenceStage(plan), plan, [events])
     stage = SequenceStage(plan, limit_per_event=10)

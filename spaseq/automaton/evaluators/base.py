@@ -36,8 +36,9 @@ class PartitionEvaluator(Protocol):
     last_time: int  # ms, of the last instant worked off
     withheld: int  # matches kept back by the limit, so far
 
-    def step(self, instant: Instant, rows: Rows, events: int) -> list[Found]:
-        """Work off the solutions of one instant, later than all before.
+    def step(self, instant: Instant, rows: Rows, events: int) -> Iterable[Found]:
+        """Work off the solutions of one instant, later than all before; its matches, to be read
+        before the next.
 
         `events` is how many of the partition's events have this instant. Negations in last place
         are left to `pending`; all others have been checked.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from itertools import islice
 from typing import TypeAlias
 
@@ -31,11 +31,12 @@ class Emission:
 
     def found(
         self, matches: CompactSet, roots: list[int], window: Iterable[tuple[int, Rows]]
-    ) -> tuple[list[Found], int]:
-        """The matches of some roots that are given, and how many the limit keeps back.
+    ) -> Generator[Found, None, int]:
+        """The matches of some roots that are given; returns how many the limit keeps back.
 
-        `window` are the instants of the window that ends now, with their measures; only SELECT MAX
-        asks for them.
+        They are read from `matches` one by one, as there may be any number of them. `window` are
+        the instants of the window that ends now, with their measures; only SELECT MAX asks for
+        them.
         """
         limit = self._machine.limit
         if self._machine.strategy not in ("ALL", "STRICT"):  # the automaton itself is strict
@@ -43,13 +44,14 @@ class Emission:
             if len(few) <= FEW:
                 selected = self._few_selected(few)
                 given = selected[:limit]
-                return [*self._founds(given)], len(selected) - len(given)
+                yield from self._founds(given)
+                return len(selected) - len(given)
             matches, roots = self._selected(matches, roots, window)
         paths = matches.enumerate(roots)
-        found = [*self._founds(islice(paths, limit))]
+        yield from self._founds(islice(paths, limit))
         if limit is None or next(paths, None) is None:
-            return found, 0
-        return found, count(matches, roots) - limit
+            return 0
+        return count(matches, roots) - limit
 
     def _few_selected(self, paths: list[_Path]) -> list[_Path]:
         streams, strategy = self._machine.streams, self._machine.strategy

@@ -8,7 +8,7 @@ differ in how an instant changes the set (`Progress`).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -93,7 +93,7 @@ class StructuredPartition:
 
     # --- one instant --------------------------------------------------------------------------
 
-    def step(self, instant: Instant, rows: Rows, events: int) -> list[Found]:
+    def step(self, instant: Instant, rows: Rows, events: int) -> Iterator[Found]:
         """Work off the solutions of one instant; `events` of the partition have it."""
         machine = self._static.machine
         self._number += 1
@@ -113,7 +113,7 @@ class StructuredPartition:
             group = tuple([key[i] for i in self._static.limited_by])
             groups.setdefault(group, []).extend(self._advanced(key, start, own))
         self._sweep()
-        return [found for roots in groups.values() for found in self._found(roots)]
+        return (found for roots in groups.values() for found in self._found(roots))
 
     def _advanced(self, key: Key, start: int, rows: Rows) -> list[int]:
         """The roots of the matches of a key that end now."""
@@ -126,12 +126,11 @@ class StructuredPartition:
             gpms |= 1 << gpm
         return progress.advance(self._matches, start, rows, gpms)
 
-    def _found(self, roots: list[int]) -> list[Found]:
-        if not roots:
-            return []
-        found, withheld = self._static.emission.found(self._matches, roots, self._window)
-        self.withheld += withheld
-        return found
+    def _found(self, roots: list[int]) -> Iterator[Found]:
+        if roots:
+            emission = self._static.emission
+            withheld = yield from emission.found(self._matches, roots, self._window)
+            self.withheld += withheld
 
     def _by_key(self, rows: Rows) -> Mapping[Key, dict[int, list[Row]]]:
         parts: dict[Key, dict[int, list[Row]]] = {}
