@@ -178,16 +178,16 @@ class RunState:
         """Room for runs that arrive now, and for as many as so many rows usually begin."""
         self._collect(lowest)
         used, size = int(self._cursor[kernel.USED]), len(self._runs[0])
-        # `collect` goes through all runs and blocks: next time when half as many have been added.
-        enough = used + need + max((used + need + len(self._waits[0])) // 2, rows, _RUNS)
+        # `collect` goes through all runs and blocks: next time when a third has been added.
+        enough = used + need + max((used + need + len(self._waits[0])) // 3, rows, _RUNS)
         if enough > size:
             self._runs = tuple(_resized(a, enough) for a in self._runs)
 
     def make_room_for_waits(self, need: int) -> None:
-        """Move the waits together, with room for half as many again and `need` more."""
+        """Move the waits together, with room for a quarter as many again and `need` more."""
         blocks, made, key, run = self._waits
         size = waits.pool_size(blocks)
-        room = size + need + max(size // 2, _POOL)
+        room = size + need + max(size // 4, _POOL)
         new_key, new_run = np.empty(room), np.empty(room, np.int32)
         self._cursor[kernel.TOP] = waits.moved_together(blocks, key, run, new_key, new_run)
         self._waits = blocks, made, new_key, new_run
