@@ -26,6 +26,7 @@ from spaseq.automaton.kernels.sets import (
     NEED,
     NEXT,
     NIL,
+    NODE_COLUMNS,
     NODES_FULL,
     REST,
     ROOTS,
@@ -38,7 +39,7 @@ from spaseq.automaton.kernels.sets import (
     UNION,
     start_of,
 )
-from spaseq.kernels_cache import inlined, lean_kernel, part
+from spaseq.kernels_cache import assume, inlined, lean_kernel, natural, part
 
 Int32s: TypeAlias = npt.NDArray[np.int32]
 Int64s: TypeAlias = npt.NDArray[np.int64]
@@ -81,7 +82,7 @@ def _number_of(bit: int) -> int:
 @inlined
 def _add(nodes: Int64s, node: int, before: int, rest: int, start: int, row: int) -> int:
     """Add a node; the id of the next one."""
-    place = node & (nodes.shape[0] - 1)
+    place = natural(node & (nodes.shape[0] - 1))
     nodes[place, BEFORE], nodes[place, REST] = before, rest
     nodes[place, START], nodes[place, ROW] = start, row
     return node + 1
@@ -91,8 +92,9 @@ def _add(nodes: Int64s, node: int, before: int, rest: int, start: int, row: int)
 def _union(nodes: Int64s, node: int, base: int, floor: int, first: int, second: int) -> int:
     """Add the union of two safe nodes with equal maximum start (Figure 5, a-d); the id after that
     of the union."""
+    assume(nodes.shape[1] == NODE_COLUMNS)
     mask = nodes.shape[0] - 1
-    one, other = first & mask, second & mask
+    one, other = natural(first & mask), natural(second & mask)
     start = nodes[one, START]
     if nodes[one, ROW] != UNION:
         return _add(nodes, node, first, second, start, UNION)
@@ -127,13 +129,13 @@ def _insert(
 ) -> int:
     """Add a safe node to a union-list that starts no earlier; the id of the next node, NIL if the
     list is full."""
-    count = lists[entry, COUNT]
+    count = natural(lists[entry, COUNT])
     while count > 1 and lists[entry, LIST + 2 * count - 1] < floor:
         count -= 1
     place = 1
     while place < count and lists[entry, LIST + 2 * place + 1] > start:
         place += 1
-    at = LIST + 2 * place
+    at = natural(LIST + 2 * place)
     if place < count and lists[entry, at + 1] == start:
         node = _union(nodes, node, base, floor, lists[entry, at], added)
         lists[entry, at] = node - 1
@@ -141,7 +143,7 @@ def _insert(
         node = NIL
     else:
         for i in range(LIST + 2 * count - 1, at - 1, -1):
-            lists[entry, i + 2] = lists[entry, i]
+            lists[entry, natural(i + 2)] = lists[entry, natural(i)]
         lists[entry, at], lists[entry, at + 1] = added, start
         count += 1
     lists[entry, MADE], lists[entry, COUNT] = NIL, count
@@ -195,11 +197,19 @@ def advance_compact(
     Returns: DONE, or what is missing.
     """
     n, strict, words = len(slot), len(ordinal) > 0, active.shape[1]
+    assume(moves.shape[1] == 3)
+    assume(marks.shape[1] == 3)
+    assume(nodes.shape[1] == NODE_COLUMNS)
+    assume(roots.shape[1] == 2)
+    assume(place_of.shape[1] == 2)
+    assume(order.shape[1] == 3)
+    assume(lists.shape[1] == entries.shape[1])
     end_node = cursor[BASE] + nodes.shape[0]
-    node, base, found, vacant = cursor[NEXT], cursor[BASE], cursor[ROOTS], cursor[FREE]
-    first, full, turn = cursor[AT], DONE, 0
+    node, base, found = cursor[NEXT], cursor[BASE], natural(cursor[ROOTS])
+    vacant = natural(cursor[FREE])
+    first, full, turn = natural(cursor[AT]), DONE, 0
     while first < n:
-        here, floor, now = slot[first], lowest[first], time_ms[first]
+        here, floor, now = natural(slot[first]), lowest[first], time_ms[first]
         end = first + 1
         while end < n and time_ms[end] == now and slot[end] == here and k[end] == k[first]:
             end += 1
@@ -209,7 +219,7 @@ def advance_compact(
         seen = gpms
         if not missed:
             if end - first == 1 and gpm[first] >= 0:
-                seen = gpm[first]
+                seen = natural(gpm[first])
             else:
                 bits = 0
                 for row in range(first, end):
@@ -229,8 +239,8 @@ def advance_compact(
             while bits != 0:
                 bit = bits & -bits
                 bits ^= bit
-                state = word * WORD + _number_of(bit)
-                entry = entry_of[here, state]
+                state = natural(word * WORD + _number_of(bit))
+                entry = natural(entry_of[here, state])
                 begun = entries[entry, LIST + 1]
                 if begun < floor:
                     active[here, word] ^= bit
@@ -270,22 +280,22 @@ def advance_compact(
                     continue
                 begun = start[begin]
             else:
-                state, begun = order[i, WHICH], order[i, BEGUN]
-                entry = entry_of[here, state]
+                state, begun = natural(order[natural(i), WHICH]), order[natural(i), BEGUN]
+                entry = natural(entry_of[here, state])
                 before = entries[entry, MADE]
-            m = move[state, seen]
+            m = natural(move[natural(state), seen])
             first_mark, end_mark = moves[m, FIRST_MARK], moves[m, END_MARK]
             stay = NIL if initial else moves[m, STAY]
             takes = first_mark < end_mark and begin < end
             # A state reached by a mark of this very move makes `stay` join, too.
-            joins = stay != NIL and place_of[stay, TURN] == turn
+            joins = stay != NIL and place_of[natural(stay), TURN] == turn
             if stay != NIL:
                 for mark in range(first_mark, end_mark):
                     joins = joins or marks[mark, TARGET] == stay
             if before == NIL and not initial and (takes or joins):
-                at = LIST + 2 * entries[entry, COUNT] - 2
+                at = natural(LIST + 2 * entries[entry, COUNT] - 2)
                 while at > LIST and entries[entry, at + 1] < floor:
-                    at -= 2
+                    at = natural(at - 2)
                 before = entries[entry, at]
                 for other in range(at - 2, LIST - 1, -2):
                     node = _add(
@@ -294,7 +304,7 @@ def advance_compact(
                     before = node - 1
             if takes:
                 for mark in range(first_mark, end_mark):
-                    target = marks[mark, TARGET]
+                    target = marks[natural(mark), TARGET]
                     for row in range(begin, end):
                         if gpm[row] != marks[mark, GPM]:
                             continue
@@ -305,14 +315,17 @@ def advance_compact(
                             found += 1
                         if target == NIL:
                             continue
-                        if place_of[target, TURN] == turn:
-                            at = place_of[target, PLACE]
+                        if place_of[natural(target), TURN] == turn:
+                            at = natural(place_of[natural(target), PLACE])
                             node = _insert(nodes, node, base, floor, lists, at, added, begun)
                             if node == NIL:
                                 full = LISTS_FULL
                                 break
                         else:
-                            place_of[target, PLACE], place_of[target, TURN] = made, turn
+                            place_of[natural(target), PLACE], place_of[natural(target), TURN] = (
+                                made,
+                                turn,
+                            )
                             order[made, RENEWED] = target
                             lists[made, MADE], lists[made, COUNT] = NIL, 1
                             lists[made, LIST], lists[made, LIST + 1] = added, begun
@@ -323,13 +336,13 @@ def advance_compact(
                     break
             if stay != NIL:
                 if joins:
-                    at = place_of[stay, PLACE]
+                    at = natural(place_of[natural(stay), PLACE])
                     node = _insert(nodes, node, base, floor, lists, at, before, begun)
                     if node == NIL:
                         full = LISTS_FULL
                         break
                 else:
-                    place_of[stay, PLACE], place_of[stay, TURN] = made, turn
+                    place_of[natural(stay), PLACE], place_of[natural(stay), TURN] = made, turn
                     order[made, RENEWED] = stay
                     for at in range(LIST + 2 * entries[entry, COUNT]):
                         lists[made, at] = entries[entry, at]
@@ -343,19 +356,19 @@ def advance_compact(
 
         # --- take the place of the old ones
         for i in range(count):
-            state = order[i, WHICH]
+            state = natural(order[i, WHICH])
             if place_of[state, TURN] != turn:
                 active[here, state // WORD] ^= 1 << (state % WORD)
                 free[vacant] = entry_of[here, state]
                 vacant += 1
         for i in range(made):
-            state = order[i, RENEWED]
+            state = natural(order[i, RENEWED])
             word, bit = state // WORD, 1 << (state % WORD)
             if active[here, word] & bit == 0:
                 active[here, word] |= bit
                 vacant -= 1
                 entry_of[here, state] = free[vacant]
-            entry = entry_of[here, state]
+            entry = natural(entry_of[here, state])
             for at in range(LIST + 2 * lists[i, COUNT]):
                 entries[entry, at] = lists[i, at]
         if strict:

@@ -24,10 +24,12 @@ from spaseq.automaton.kernels.run_arrays import (
     ARRIVED,
     ARRIVED_FULL,
     BEFORE,
+    BLOCK_COLUMNS,
     CAPACITY,
     COUNT,
     DONE,
     EDGE_BITS,
+    EDGE_COLUMNS,
     ENDS_FULL,
     EVENTS,
     FIRST,
@@ -65,7 +67,7 @@ from spaseq.automaton.kernels.waits import (
     threshold_of,
     value_of,
 )
-from spaseq.kernels_cache import lean_kernel, natural
+from spaseq.kernels_cache import assume, lean_kernel, natural
 
 Int32s: TypeAlias = npt.NDArray[np.int32]
 Int64s: TypeAlias = npt.NDArray[np.int64]
@@ -136,6 +138,13 @@ def advance(
     nodes, register = runs
     blocks, made, key, run = waits
     arrived, arrived_row, arrived_edge, stack, taken, found, ends = scratch
+    assume(edge.shape[1] == EDGE_COLUMNS)
+    assume(test.shape[1] == 3)
+    assume(sets.shape[1] == 2)
+    assume(killing.shape[1] == 3)
+    assume(blocks.shape[1] == BLOCK_COLUMNS)
+    assume(passed.shape[1] == 2)
+    assume(ends.shape[1] == 2)
     edges, n = edge.shape[0] - 1, len(slot)
     timed, ordered = nodes.shape[1] > TIME, len(ordinal) > 0
     kills_any, registers, sizes = len(killing) > 0, register.shape[1], len(nodes)

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from spaseq.kernels_cache import inlined, lean_kernel
+from spaseq.kernels_cache import assume, inlined, lean_kernel, natural
 
 Int32s: TypeAlias = npt.NDArray[np.int32]
 Int64s: TypeAlias = npt.NDArray[np.int64]
@@ -105,11 +105,16 @@ def advance_chain(
     Returns: DONE, or which array is full.
     """
     n, steps, strict = len(slot), step.shape[0], len(ordinal) > 0
-    node, found, most = cursor[NEXT], cursor[ROOTS], roots.shape[0]
+    assume(step.shape[1] == 4)
+    assume(touched.shape[1] == 4)
+    assume(heads.shape[2] == 2)
+    assume(nodes.shape[1] == NODE_COLUMNS)
+    assume(roots.shape[1] == 2)
+    node, found, most = natural(cursor[NEXT]), natural(cursor[ROOTS]), roots.shape[0]
     mask, end_node = nodes.shape[0] - 1, cursor[BASE] + nodes.shape[0]
-    first, full = cursor[AT], DONE
+    first, full = natural(cursor[AT]), DONE
     while first < n:
-        here, floor, now = slot[first], lowest[first], time_ms[first]
+        here, floor, now = natural(slot[first]), lowest[first], time_ms[first]
         end = first + 1
         while end < n and time_ms[end] == now and slot[end] == here and k[end] == k[first]:
             end += 1
@@ -128,11 +133,12 @@ def advance_chain(
             latest[here] = ordinal[first]
         if end - first == 1 and gpm[first] >= 0:
             heads[here, 0, BEGIN] = start[first]
-            for t in range(touches[gpm[first]], touches[gpm[first] + 1]):
-                s = touched[t, STEP]
+            g = natural(gpm[first])
+            for t in range(natural(touches[g]), touches[g + 1]):
+                s = natural(touched[t, STEP])
                 before, begun = heads[here, s, NODE], heads[here, s, BEGIN]
                 rest, rest_begun = heads[here, s + 1, NODE], heads[here, s + 1, BEGIN]
-                place, alive = node & mask, begun >= floor
+                place, alive = natural(node & mask), begun >= floor
                 nodes[place, BEFORE], nodes[place, REST] = before, rest
                 nodes[place, START], nodes[place, ROW] = begun, number + first
                 roots[found, 0], roots[found, 1] = node, first
