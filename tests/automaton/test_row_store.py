@@ -58,3 +58,16 @@ def test_solutions_are_found_by_number(sizes: list[int], data: st.DataObject) ->
     store.keep(np.array(kept, np.int64))
     assert len(store) == len(kept)
     assert store.rows(np.array(kept, np.int64)) == {number: solution(number) for number in kept}
+
+
+def test_what_a_window_leaves() -> None:
+    """More than half of what is held on to is in use, though not all that stays is copied."""
+    store = RowStore(GPMS, ("x", "y"))
+    store.add(chunk([*range(1000)]))
+    for begin in (300, 600, 650, 990, 999):
+        numbers = np.arange(begin, 1000)
+        store.keep(numbers)
+        assert store.rows(numbers) == {number: solution(number) for number in numbers.tolist()}
+        (left,) = store._chunks
+        held = left.numbers if left.numbers.base is None else left.numbers.base
+        assert len(held) < 2 * len(left.numbers)

@@ -36,7 +36,20 @@ class Chunk:
 
     def part(self, kept: npt.NDArray[np.intp]) -> Chunk:
         """The solutions at some positions, without terms that they do not use."""
-        return Chunk(self.numbers[kept], self.rows.take(kept).compact())
+        rows: npt.NDArray[np.intp] | slice = kept
+        # What a window leaves is the end of a chunk. It need not be copied, but once only: more
+        # than half of what is held on to is in use.
+        if 2 * len(kept) > len(self.numbers) and self.numbers.base is None:
+            first, last = int(kept[0]), int(kept[-1])
+            rows = slice(first, last + 1) if last - first == len(kept) - 1 else kept
+        return Chunk(self.numbers[rows], self.rows.take(rows).compact())
+
+    def places(self, numbers: Int64s) -> npt.NDArray[np.intp]:
+        """The positions of solutions, by number."""
+        first, last = int(self.numbers[0]), int(self.numbers[-1])
+        if last - first == len(self.numbers) - 1:  # none is missing between them
+            return (numbers - first).astype(np.intp, copy=False)
+        return np.searchsorted(self.numbers, numbers)
 
 
 class RowStore:
@@ -109,7 +122,7 @@ class RowStore:
         chunks, self._chunks, self._size = self._chunks, [], 0
         for chunk in chunks:
             first, end = np.searchsorted(numbers, [chunk.numbers[0], chunk.numbers[-1] + 1])
-            kept = np.searchsorted(chunk.numbers, numbers[first:end])
+            kept = chunk.places(numbers[first:end])
             if len(kept):
                 self._add(chunk if len(kept) == len(chunk.numbers) else chunk.part(kept))
 
@@ -134,7 +147,7 @@ class RowStore:
         columns = []
         for chunk, first, end in self._by_chunk(numbers, more):
             some = numbers[first:end]
-            places = np.searchsorted(chunk.numbers, some)
+            places = chunk.places(some)
             if len(places) <= _FEW:
                 read = (self._row(chunk.rows, place) for place in places.tolist())
                 found.update(zip(some.tolist(), read, strict=True))
@@ -168,7 +181,7 @@ class RowStore:
         found[alone] = np.array([(r[1], r[2], r[0]) for r in rows], np.int64).reshape(-1, 3)
         others = np.flatnonzero(~alone)
         for chunk, first, end in self._by_chunk(numbers[others], more):
-            places = np.searchsorted(chunk.numbers, numbers[others[first:end]])
+            places = chunk.places(numbers[others[first:end]])
             own = chunk.rows
             columns = (own.time[places], own.k[places], own.stream[places])
             found[others[first:end]] = np.stack(columns, axis=1)
