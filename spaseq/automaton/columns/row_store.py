@@ -45,10 +45,12 @@ class Chunk:
         return Chunk(self.numbers[rows], self.rows.take(rows).compact())
 
     def places(self, numbers: Int64s) -> npt.NDArray[np.intp]:
-        """The positions of solutions, by number."""
-        first, last = int(self.numbers[0]), int(self.numbers[-1])
-        if last - first == len(self.numbers) - 1:  # none is missing between them
-            return (numbers - first).astype(np.intp, copy=False)
+        """The positions of some of the solutions, given by number, ascending."""
+        if not len(numbers):
+            return np.empty(0, np.intp)
+        first, last = np.searchsorted(self.numbers, numbers[[0, -1]]).tolist()
+        if last - first == len(numbers) - 1:  # they are all that lie between the two
+            return np.arange(first, last + 1)
         return np.searchsorted(self.numbers, numbers)
 
 
