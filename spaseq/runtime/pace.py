@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-FIRST_BYTES = 256 * 2**20
+FIRST_BYTES = 512 * 2**20
 LEAST_BYTES = 16 * 2**20
 
 AIM_SECONDS = 4.0
