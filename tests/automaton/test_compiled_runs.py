@@ -29,6 +29,12 @@ KEYED = {
     "E": "?e :k ?k ; :v ?ve FILTER(?ve = ?va)",
     "L": "?l :k ?k ; :v ?vl FILTER(?vl >= ?va && ?vl >= ?vb)",
     "J": "?j :k ?k ; :j ?b ; :v ?vj FILTER(?vj <= ?vb)",
+    "S": "?s :k ?k ; :v ?vs FILTER(?vs >= 1.5 * ?va)",
+    "G": "?g :k ?k ; :v ?vg FILTER(?vg >= 1.1 * COALESCE(PREV(?vg), ?va))",
+    "D": "?d :k ?k ; :v ?vd FILTER(-ABS(?vd / 3) < 40 - ?va)",
+    "F": "?f :k ?k ; :v ?vf FILTER(?vf < ?va + 20 && ?vb > 2 * ?va)",
+    "T": "?t :k ?k ; :v ?vt FILTER(?va < 30 && 60 > ?va + 40.5)",
+    "K": "?x :k ?k ; :v ?vk FILTER(?vk * 2e0 > ?va + 150)",
 }
 SEQUENCES = [
     ("A; B; C", "40 SECONDS"),
@@ -45,6 +51,13 @@ SEQUENCES = [
     ("A; B; L", "60 EVENTS"),
     ("A, R+, B", "90 EVENTS"),
     ("A; B; J; C", "90 SECONDS"),
+    ("A; S; C", "40 SECONDS"),
+    ("A; G+; C", "30 SECONDS"),
+    ("A, G{1,2}; C", "40 SECONDS"),
+    ("A: D; S", "15 SECONDS"),
+    ("A; B; F", "60 SECONDS"),
+    ("A: T; C", "30 SECONDS"),
+    ("A; K!; B", "40 SECONDS"),
 ]
 
 
@@ -216,6 +229,9 @@ ODD = {
         ("A, B, C", "40 SECONDS"),
         ("A; R+; C", "20 EVENTS"),
         ("A; N!; B", "30 SECONDS"),
+        ("A; G+; C", "30 SECONDS"),
+        ("A; B; F", "40 SECONDS"),
+        ("A; K!; D", "90 SECONDS"),
     ],
 )
 def test_odd_values(odd: str, sequence: str, within: str) -> None:
@@ -290,7 +306,11 @@ def test_memory_does_not_grow_with_the_keys_ever_seen() -> None:
 @pytest.mark.parametrize(
     ("sequence", "gpms", "reason"),
     [
-        ("A; B", {"B": "?b :v ?vb FILTER(?vb > ?va + 1)"}, "more than comparisons"),
+        ("A; B", {"B": "?b :v ?vb FILTER(CONTAINS(?vb, ?va))"}, "more than comparisons"),
+        ("A; B", {"B": "?b :v ?vb FILTER(STRLEN(?vb) > ?va)"}, "more than numbers"),
+        ("A; B", {"B": "?b :v ?vb FILTER(?vb - ?va > 10)"}, "several variables"),
+        ("A; B", {"B": "?b :v ?vb FILTER(?va > 1 || ?vb < 2 && ?vb > ?va)"}, "of its own step"),
+        ("A; B", {"B": "?b :v ?vb FILTER(COALESCE(1 / ?va, 2) < ?vb)"}, "may be an error"),
         ("A; B", {"B": "?b :v ?vb FILTER(?vb > ?va || ?vb < ?va)"}, "has alternatives"),
         ("A; (B | C)", {"C": "?c :v ?va"}, "matched as a whole"),
         ("A; B!", {}, "in last place"),

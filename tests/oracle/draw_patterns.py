@@ -101,13 +101,16 @@ class Patterns:
             gpm.filters.append(f"{own} {self.compare()} {pick(range(5))}")
         seen = sorted(v for v in place.seen if v[0] in "vx" and v not in gpm.binds)
         if seen and use("stateful-filter", one_in=3):
-            change = pick(["", "", " + 1", " - 1"])
-            gpm.filters.append(f"{own} {self.compare()} ?{pick(seen)}{change}")
+            change = pick(["", "", "", " + 1", " - 1", " * 2", " / 2"])
+            compared = pick([own, own, own, f"{own} * 1.5", f"?{pick(seen)}"])
+            gpm.filters.append(f"{compared} {self.compare()} ?{pick(seen)}{change}")
         before = sorted(v for v in place.group if v[0] in "vx")
         if before and use("PREV", one_in=2):
             asked = gpm.own if gpm.own in before and not place.negated else pick(before)
             rises = f"{own} {self.compare()} PREV(?{asked})"
-            gpm.filters.append(pick([rises, *[f"COALESCE({rises}, true)"] * 2]))
+            other = f"?{pick(seen)}" if seen else "1"
+            scaled = f"{own} {self.compare()} 2 * COALESCE(PREV(?{asked}), {other})"
+            gpm.filters.append(pick([rises, scaled, *[f"COALESCE({rises}, true)"] * 2]))
         finished = sorted(self.groups & place.seen - place.around - gpm.binds)
         if finished and use("aggregate", one_in=3):
             self.grammar.used.add("aggregate-in-filter")

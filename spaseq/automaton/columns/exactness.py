@@ -24,33 +24,27 @@ def decides(operator: str, one: int, other: int) -> bool:
 
 
 class Seen:
-    """The kinds of numbers that each compared variable has had so far."""
+    """The kinds that each compared number has had so far."""
 
-    __slots__ = ("_compared", "_kinds")
+    __slots__ = ("_compared", "_kinds", "numbers")
 
     def __init__(self, compared: Sequence[Test]) -> None:
         self._compared = compared
-        self._kinds: dict[str, set[int]] = {}
-        for test in compared:
-            self._kinds.setdefault(test.own, set())
-            self._kinds.setdefault(test.earlier, set())
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """Those that are compared."""
-        return tuple(self._kinds)
+        self.numbers = tuple(dict.fromkeys(n for t in compared for n in (t.own, t.earlier)))
+        self._kinds: dict[str, set[int]] = {n.name: set() for n in self.numbers}
 
     def add(self, kinds: Mapping[str, set[int]]) -> bool:
-        """Take note of the kinds of bound terms; whether float64 still decides all comparisons."""
+        """Take note of the kinds of some numbers, by name, of bound terms; whether float64 still
+        decides all comparisons."""
         news = False
-        for variable, found in kinds.items():
-            seen = self._kinds[variable]
+        for name, found in kinds.items():
+            seen = self._kinds[name]
             news |= not found <= seen
             seen |= found
         return not news or all(map(self._decided, self._compared))
 
     def _decided(self, test: Test) -> bool:
-        own, earlier = self._kinds[test.own], self._kinds[test.earlier]
+        own, earlier = self._kinds[test.own.name], self._kinds[test.earlier.name]
         if OTHER in earlier and test.operator not in ("=", "!="):
             return False  # a run that has no number to exceed waits no more, and would be lost
         pairs = product(own, earlier)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from spaseq.automaton.columns.tests import Test
+from spaseq.automaton.columns.tests import Number, Test
 from spaseq.automaton.kernels import run_arrays as kernel
 from spaseq.automaton.machine import GpmColumns
 from spaseq.automaton.nfa import Automaton, Edge, Take
@@ -38,14 +38,6 @@ _KINDS = {None: kernel.FIRST, ";": kernel.NEXT, ":": kernel.ANY, ",": kernel.STR
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
-    """A number that solutions and runs have: a variable's value, or an id of its term."""
-
-    variable: str
-    by_term: bool
-
-
-@dataclass(frozen=True, slots=True)
 class TestedEdge:
     """An edge, and what taking a solution along it asks for."""
 
@@ -59,12 +51,12 @@ class TestedEdge:
 def program_arrays(
     automaton: Automaton,
     edges: Sequence[TestedEdge],
-    own: Sequence[Number],
+    owned: Sequence[Number],
     registers: Sequence[Number],
     gpms: Sequence[GpmColumns],
 ) -> tuple[npt.NDArray[Any], ...]:
     """The arrays of an automaton whose edges have been given their tests."""
-    own_of, register_of = ({n: i for i, n in enumerate(ns)} for ns in (own, registers))
+    own_of, register_of = ({n: i for i, n in enumerate(ns)} for ns in (owned, registers))
     rows: list[list[int]] = []
     tests: list[tuple[int, int, int]] = []
     thresholds: list[int] = []
@@ -72,13 +64,13 @@ def program_arrays(
 
     def write(some: Sequence[Test]) -> None:
         for test in some:
-            operator = _OPERATORS[test.operator]
-            tests.append((operator, own_of[_own(test)], register_of[_earlier(test)]))
+            own = ~register_of[test.own] if test.of_run else own_of[test.own]
+            tests.append((_OPERATORS[test.operator], own, register_of[test.earlier]))
 
     for edge in edges:
         indexed = _indexed(edge.tests)
         rows.append(_row(edge, indexed, own_of, (len(thresholds), len(tests), len(sets))))
-        thresholds += [register_of[_earlier(t)] for t in indexed]
+        thresholds += [register_of[t.earlier] for t in indexed]
         write([t for t in edge.tests if t not in indexed])
         bound = gpms[edge.take.gpm].variables
         sets += [(r, own_of[n]) for n, r in register_of.items() if n.variable in bound]
@@ -122,26 +114,18 @@ def _row(
     row[kernel.THRESHOLDS], row[kernel.TESTS], row[kernel.SETS] = begins
     row[kernel.INDEX] = kernel.NONE
     if indexed:
-        row[kernel.INDEX] = own_of[_own(indexed[0])]
+        row[kernel.INDEX] = own_of[indexed[0].own]
         row[kernel.SIGN] = 1 if indexed[0].operator in (">", ">=") else -1
         row[kernel.INCLUSIVE] = int(indexed[0].operator in (">=", "<="))
     return row
 
 
-def _own(test: Test) -> Number:
-    return Number(test.own, test.by_term)
-
-
-def _earlier(test: Test) -> Number:
-    return Number(test.earlier, test.by_term)
-
-
 def _indexed(tests: Sequence[Test]) -> list[Test]:
-    """The tests that make an edge's thresholds: most of those with one own variable and one
-    operator that orders."""
-    groups: dict[tuple[str, str], list[Test]] = {}
+    """The tests that make an edge's thresholds: most of those with one own number and one operator
+    that orders."""
+    groups: dict[tuple[Number, str], list[Test]] = {}
     for test in tests:
-        if test.operator not in ("=", "!="):
+        if test.operator not in ("=", "!=") and not test.of_run:
             groups.setdefault((test.own, test.operator), []).append(test)
     return max(groups.values(), key=len, default=[])
 

@@ -7,7 +7,8 @@ handed over to the evaluator in Python, for good.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -15,19 +16,21 @@ import numpy.typing as npt
 
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.columns.exactness import Seen
+from spaseq.automaton.columns.formulas import Formula
 from spaseq.automaton.columns.frame import Frame, Rows
 from spaseq.automaton.columns.gathering import Gathering
-from spaseq.automaton.columns.layout import Number
 from spaseq.automaton.columns.run_state import RunState
 from spaseq.automaton.columns.slots import Interner
 from spaseq.automaton.columns.tables import run_tables
+from spaseq.automaton.columns.tests import Number
 from spaseq.automaton.evaluators.registers import Partition
 from spaseq.automaton.event_rows import EventRows, Taken, known_double
-from spaseq.automaton.machine import Machine
+from spaseq.automaton.machine import GpmColumns, Machine
 from spaseq.automaton.matches import Match, PartitionKey
 from spaseq.automaton.sequencer import Sequencer
 from spaseq.automaton.window import Counted
 from spaseq.rdf.batches import SolutionBatch
+from spaseq.rdf.kinds import OTHER
 
 Int64s: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -44,6 +47,23 @@ class _Part(Protocol):
     def take_up(self, state: object) -> None: ...
 
 
+_Double: TypeAlias = Callable[[str | None], tuple[float, int]]
+"""A term's (float64, kind)."""
+
+
+def _known(text: str | None) -> tuple[float, int]:
+    return (np.nan, OTHER) if text is None else known_double(text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Single:
+    """Of a GPM: (own number, its column, what is made of a term there), and (name, column, what is
+    made) of the numbers that are compared. A constant has no column."""
+
+    own: Sequence[tuple[int, int | None, Callable[[str | None], float]]] = ()
+    compared: Sequence[tuple[str, int | None, _Double]] = ()
+
+
 class RunSequencer:
     """The register kernel over all partitions of one query."""
 
@@ -56,19 +76,10 @@ class RunSequencer:
         self._gathering = Gathering(machine)
         self._terms = {n.variable: Interner() for n in tables.own if n.by_term}
         self._seen = Seen(tables.compared)
-        columns_of = [{v: i for i, v in enumerate(g.variables)} for g in machine.gpms]
-        columns_of.append({})  # of BARE
-        self._compared = [
-            [(i, v) for v, i in columns.items() if v in self._seen.variables]
-            for columns in columns_of
-        ]
-        self._owned = [
-            [
-                (row, columns.get(n.variable), self._terms[n.variable] if n.by_term else None)
-                for row, n in enumerate(tables.own)
-            ]
-            for columns in columns_of
-        ]
+        self._formulas = {
+            n: Formula(n, machine.expressions) for n in tables.own if n.formula is not None
+        }
+        self._singles = [*map(self._single, machine.gpms), _Single()]  # the last is BARE's
         self._most_rows, self._most_keys = _LEAST_ROWS, _LEAST_KEYS
         self._python: Sequencer | None = None
 
@@ -79,30 +90,32 @@ class RunSequencer:
 
     def run(self, rows: SolutionBatch, watermark: int) -> Iterable[Match]:
         """Work off rows that are none later than the watermark (ms), and later than all before."""
-        if self._fits(self._kinds(rows) if len(rows) else {}):
-            if not len(rows):
-                return ()
-            solutions, framed = self._frame.rows(rows)
-            return self._advanced(solutions, framed, self._own(solutions))
-        assert self._python is not None
-        return self._python.run(rows, watermark)
+        if self._python is None and len(rows):
+            rows = self._computed(rows)
+            self._take_note(self._kinds(rows))
+        if self._python is not None:
+            return self._python.run(rows, watermark)
+        if not len(rows):
+            return ()
+        solutions, framed = self._frame.rows(rows)
+        return self._advanced(solutions, framed, self._own(solutions))
 
     def run_events(self, events: Sequence[EventRows], watermark: int) -> Iterable[Match]:
         """The same for a few events that came one by one."""
-        if self._fits(self._kinds_of(events) if events else {}):
-            if not events:
-                return ()
-            taken, framed = self._frame.rows_of(events)
-            return self._advanced(taken, framed, self._own_of(taken))
-        assert self._python is not None
-        return self._python.run_events(events, watermark)
+        if self._python is None and events:
+            self._take_note(self._kinds_of(events))
+        if self._python is not None:
+            return self._python.run_events(events, watermark)
+        if not events:
+            return ()
+        taken, framed = self._frame.rows_of(events)
+        return self._advanced(taken, framed, self._own_of(taken))
 
-    def _fits(self, kinds: Mapping[str, set[int]]) -> bool:
-        """Whether float64 decides all comparisons still, given the kinds of some more numbers; if
-        not, the evaluator in Python takes over."""
-        if self._python is None and not self._seen.add(kinds):
+    def _take_note(self, kinds: Mapping[str, set[int]]) -> None:
+        """If float64 does not decide all comparisons any more, given the kinds of some more
+        numbers, the evaluator in Python takes over."""
+        if not self._seen.add(kinds):
             self._python = self._handed_over()
-        return self._python is None
 
     def close(self) -> Iterator[Match]:
         """All streams have ended."""
@@ -144,18 +157,34 @@ class RunSequencer:
 
     # --- a batch ----------------------------------------------------------------------------------
 
+    def _computed(self, rows: SolutionBatch) -> SolutionBatch:
+        """The rows with the numbers that formulas make, by name."""
+        numbers = dict(rows.numbers)
+        for number, formula in self._formulas.items():
+            of = number.variable
+            numbers[number.name] = (
+                formula.column(rows.values[of], rows.numbers[of])
+                if of
+                else formula.constant(len(rows))
+            )
+        return replace(rows, numbers=numbers)
+
     def _kinds(self, rows: SolutionBatch) -> dict[str, set[int]]:
-        kinds = {v: rows.numbers[v].kind[rows.values[v].codes >= 0] for v in self._seen.variables}
-        return {v: set(np.flatnonzero(np.bincount(k)).tolist()) for v, k in kinds.items()}
+        kinds = {n.name: rows.numbers[n.name].kind for n in self._seen.numbers}
+        for number in self._seen.numbers:
+            if number.variable:
+                bound = rows.values[number.variable].codes >= 0
+                kinds[number.name] = kinds[number.name][bound]
+        return {name: set(np.flatnonzero(np.bincount(k)).tolist()) for name, k in kinds.items()}
 
     def _kinds_of(self, events: Sequence[EventRows]) -> dict[str, set[int]]:
         kinds: dict[str, set[int]] = {}
         for event in events:
             for gpm, values in event.solutions:
-                for column, variable in self._compared[gpm]:
-                    text = values[column]
-                    if text is not None:
-                        kinds.setdefault(variable, set()).add(known_double(text)[1])
+                for name, column, double in self._singles[gpm].compared:
+                    text = None if column is None else values[column]
+                    if text is not None or column is None:
+                        kinds.setdefault(name, set()).add(double(text)[1])
         return kinds
 
     def _advanced(
@@ -181,18 +210,41 @@ class RunSequencer:
         if number.by_term:
             column = rows.values[number.variable]
             return self._terms[number.variable].numbers([column], len(rows))
-        return rows.numbers[number.variable].value
+        return rows.numbers[number.name].value
 
     def _own_of(self, rows: Sequence[Taken]) -> Floats:
-        own = np.empty((len(self._tables.own), len(rows)))
+        own = np.full((len(self._tables.own), len(rows)), np.nan)
         for j, (gpm, row) in enumerate(rows):
-            for i, column, terms in self._owned[gpm]:
-                text = None if column is None else row[4][column]
-                if terms is not None:
-                    own[i, j] = terms.number((text,))
-                else:
-                    own[i, j] = np.nan if text is None else known_double(text)[0]
+            values = row[4]
+            for i, column, value in self._singles[gpm].own:
+                own[i, j] = value(None if column is None else values[column])
         return own
+
+    def _single(self, gpm: GpmColumns) -> _Single:
+        """How the numbers of single solutions of a GPM are made."""
+        columns: dict[str, int | None] = {v: i for i, v in enumerate(gpm.variables)}
+        columns[""] = None  # of constants
+        own = [
+            (i, columns[n.variable], self._value(n))
+            for i, n in enumerate(self._tables.own)
+            if n.variable in columns
+        ]
+        compared = [
+            (n.name, columns[n.variable], self._double(n))
+            for n in self._seen.numbers
+            if n.variable in columns
+        ]
+        return _Single(own, compared)
+
+    def _double(self, number: Number) -> _Double:
+        return _known if number.formula is None else self._formulas[number].of
+
+    def _value(self, number: Number) -> Callable[[str | None], float]:
+        if number.by_term:
+            terms = self._terms[number.variable]
+            return lambda text: terms.number((text,))
+        double = self._double(number)
+        return lambda text: double(text)[0]
 
     # --- memory -----------------------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
 """From a program to the integer tables of the register kernel.
 
 Fit are automata whose edges take single solutions, if what a step asks of earlier ones are joins by
-term and comparisons of two numbers, and its negated steps are single GPMs that ask for nothing that
-is bound later.
+term and comparisons of numbers, of which no two are its own, and its negated steps are single GPMs
+that ask for nothing that is bound later.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 import numpy.typing as npt
 
 from spaseq.automaton.columns.flow import bound_by_state
-from spaseq.automaton.columns.layout import Number, TestedEdge, program_arrays
-from spaseq.automaton.columns.tests import Earlier, Own, Place, Test, tests_of
+from spaseq.automaton.columns.layout import TestedEdge, program_arrays
+from spaseq.automaton.columns.tests import Earlier, Number, Own, Place, Test, tests_of
 from spaseq.automaton.columns.unfit import NotCompiled
 from spaseq.automaton.kernels.run_arrays import EDGE_BITS
 from spaseq.automaton.machine import GpmColumns
@@ -76,15 +76,15 @@ class _Tables:
     def tables(self) -> RunTables:
         tests = [t for e in self._edges for t in e.tests]
         tests += [t for e in self._edges for _, kill in e.kills for t in kill]
-        registers = tuple(dict.fromkeys(Number(t.earlier, t.by_term) for t in tests))
-        needed = [Number(t.own, t.by_term) for t in tests] + [*registers]
-        own = tuple(dict.fromkeys(needed))
+        numbers = [t.earlier for t in tests] + [t.own for t in tests if t.of_run]
+        registers = tuple(dict.fromkeys(numbers))
+        own = tuple(dict.fromkeys([*(t.own for t in tests), *registers]))
         arrays = program_arrays(self._program.automaton, self._edges, own, registers, self._gpms)
         return RunTables(
             self._key,
             own,
             registers,
-            tuple(dict.fromkeys(t for t in tests if not t.by_term)),
+            tuple(dict.fromkeys(t for t in tests if not t.own.by_term)),
             tuple(e.edge for e in self._edges),
             arrays,
             any(e.edge.join is not None and e.edge.join.gap_ms is not None for e in self._edges),
@@ -163,7 +163,7 @@ class _Tables:
             if variable in bound.possibly[source]:
                 if variable not in gpm.certain or variable not in bound.certainly[source]:
                     raise NotCompiled(f"steps join on ?{variable}, which may be unbound")
-                yield Test(variable, "=", variable, by_term=True)
+                yield _same_term(variable)
 
     def _kill(self, source: int, negated: Take) -> tuple[Test, ...] | None:
         """The tests by which a solution of a negated GPM ends a wait; None if none can."""
@@ -175,7 +175,7 @@ class _Tables:
                 continue
             if not self._is_known(variable, source) or variable not in gpm.certain:
                 raise NotCompiled(f"the negated {negated.name} shares ?{variable} with the match")
-            tests.append(Test(variable, "=", variable, by_term=True))
+            tests.append(_same_term(variable))
         for condition in gpm.conditions:
             found = tests_of(condition, lambda v: self._negated_place(v, source, negated))
             if found is None:
@@ -226,3 +226,8 @@ class _Tables:
         if not self._is_known(name, source) or name in gpm.variables:
             raise NotCompiled(f"the negated {negated.name} uses ?{name}, bound later if at all")
         return Earlier(name)
+
+
+def _same_term(variable: str) -> Test:
+    term = Number(variable, by_term=True)
+    return Test(term, "=", term)

@@ -1,7 +1,8 @@
-"""FILTERs between steps as tests of one number of a solution against one of a run's registers.
+"""FILTERs between steps as tests of one number of a solution or a run against one of the run's.
 
 A FILTER is partially evaluated for each edge of its GPM, as it is known there whether a repetition
-has begun: what remains must be a conjunction of comparisons. An error counts as false.
+has begun: what remains must be a conjunction of comparisons. An error counts as false. What is
+compared may be computed of one variable's value, which is done once for a solution.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ _FLIPPED: dict[str, Operator] = {
     "!=": "!=",
 }
 
+_NUMERIC = ("ABS", "CEIL", "FLOOR", "ROUND")
+
 
 @dataclass(frozen=True, slots=True)
 class Own:
@@ -44,13 +47,29 @@ Place: TypeAlias = Own | Earlier | None
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
-    """`own operator earlier`, by value, or for joins by term."""
+class Number:
+    """A number that solutions and runs have: a variable's value, what a formula makes of it, or an
+    id of its term. A constant is the formula of no variable."""
 
-    own: str
-    operator: Operator
-    earlier: str
+    variable: str
     by_term: bool = False
+    formula: ast.Expr | None = None
+
+    @property
+    def name(self) -> str:
+        """What tells it from other numbers of a solution; the variable's if there is no formula."""
+        return self.variable if self.formula is None else repr(self.formula)
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """`own operator earlier`, by value, or for joins by term; `of_run` says that `own` is a number
+    of the run, too."""
+
+    own: Number
+    operator: Operator
+    earlier: Number
+    of_run: bool = False
 
 
 Tests: TypeAlias = tuple[Test, ...]
@@ -72,9 +91,9 @@ def tests_of(condition: ast.Expr, lookup: Lookup) -> Tests | None:
             return None if lookup(variable) is None else ()
         case ast.Not(ast.Call("BOUND", (ast.Var() | ast.Prev() as variable,))):
             return () if lookup(variable) is None else None
-        case ast.Compare(op, (ast.Var() | ast.Prev()) as left, (ast.Var() | ast.Prev()) as right):
-            return _compared(op, lookup(left), lookup(right))
-    raise NotCompiled("a FILTER is more than comparisons of two variables")
+        case ast.Compare(op, left, right):
+            return _compared(op, _operand(left, lookup), _operand(right, lookup))
+    raise NotCompiled("a FILTER is more than comparisons")
 
 
 def _all(parts: list[Tests | None]) -> Tests | None:
@@ -95,12 +114,70 @@ def _any(parts: list[Tests | None]) -> Tests | None:
     return possible[0] if possible else None
 
 
-def _compared(op: Operator, left: Place, right: Place) -> Tests | None:
-    match left, right:
-        case (None, _) | (_, None):
-            return None
-        case Own(own), Earlier(earlier):
-            return (Test(own, op, earlier),)
-        case Earlier(earlier), Own(own):
-            return (Test(own, _FLIPPED[op], earlier),)
-    raise NotCompiled("a FILTER compares two variables of the same side")
+@dataclass(frozen=True, slots=True)
+class _Operand:
+    """A side of a comparison: an expression of one place's variable, or a constant (no place)."""
+
+    expr: ast.Expr
+    place: Own | Earlier | None
+
+    @property
+    def number(self) -> Number:
+        if self.place is None:
+            return Number("", formula=self.expr)
+        formula = None if isinstance(self.expr, ast.Var) else self.expr
+        return Number(self.place.variable, formula=formula)
+
+
+def _operand(expr: ast.Expr, lookup: Lookup) -> _Operand | None:
+    """A side of a comparison where it is known which variables are bound; None: an error."""
+    match expr:
+        case ast.Var() | ast.Prev():
+            place = lookup(expr)
+            return None if place is None else _Operand(ast.Var(place.variable), place)
+        case ast.Literal():
+            return _Operand(expr, None)
+        case ast.Call("COALESCE", args):
+            return _first([_operand(arg, lookup) for arg in args])
+        case ast.Sign(op, operand):
+            found = _operand(operand, lookup)
+            return None if found is None else _Operand(ast.Sign(op, found.expr), found.place)
+        case ast.Call(function, (argument,)) if function in _NUMERIC:
+            found = _operand(argument, lookup)
+            return (
+                None if found is None else _Operand(ast.Call(function, (found.expr,)), found.place)
+            )
+        case ast.Arithmetic(op, left, right):
+            return _computed(op, _operand(left, lookup), _operand(right, lookup))
+    raise NotCompiled("a FILTER compares more than numbers and what is computed of them")
+
+
+def _first(args: list[_Operand | None]) -> _Operand | None:
+    """The first that is no error, if that is known."""
+    known = [arg for arg in args if arg is not None]
+    if len(known) > 1 and not isinstance(known[0].expr, ast.Var | ast.Literal):
+        raise NotCompiled("COALESCE of what may be an error")
+    return known[0] if known else None
+
+
+def _computed(
+    op: Literal["+", "-", "*", "/"], left: _Operand | None, right: _Operand | None
+) -> _Operand | None:
+    if left is None or right is None:
+        return None
+    if left.place is not None and right.place is not None and left.place != right.place:
+        raise NotCompiled("a FILTER computes with values of several variables")
+    return _Operand(ast.Arithmetic(op, left.expr, right.expr), left.place or right.place)
+
+
+def _compared(op: Operator, left: _Operand | None, right: _Operand | None) -> Tests | None:
+    if left is None or right is None:
+        return None
+    match left.place, right.place:
+        case (Own() | None, Earlier()):
+            return (Test(left.number, op, right.number),)
+        case (Earlier(), Own() | None):
+            return (Test(right.number, _FLIPPED[op], left.number),)
+        case (Earlier(), Earlier()):
+            return (Test(left.number, op, right.number, of_run=True),)
+    raise NotCompiled("a FILTER compares two values of its own step")

@@ -9,7 +9,7 @@ EDGE_COLUMNS = 8
 # Kinds of edges: from the initial state; `;`; `:`; `,`.
 FIRST, NEXT, ANY, STRICT = range(4)
 
-# Columns of `test`: own number `op` register.
+# Columns of `test`: own number, or register if it is negative (~), `op` register.
 OP, OWN, REGISTER = range(3)
 LESS, AT_MOST, GREATER, AT_LEAST, EQUAL, UNEQUAL = range(6)
 

@@ -69,7 +69,9 @@ def passes(
 ) -> bool:
     """Whether a solution passes some tests against a run."""
     for i in range(first, end):
-        if not holds(test[i, OP], own[test[i, OWN], row], register[run, test[i, REGISTER]]):
+        place = test[i, OWN]
+        value = own[place, row] if place >= 0 else register[run, ~place]
+        if not holds(test[i, OP], value, register[run, test[i, REGISTER]]):
             return False
     return True
 
