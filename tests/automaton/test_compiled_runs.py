@@ -231,7 +231,7 @@ ODD = {
         ("A; N!; B", "30 SECONDS"),
         ("A; G+; C", "30 SECONDS"),
         ("A; B; F", "40 SECONDS"),
-        ("A; K!; D", "90 SECONDS"),
+        ("A: K!: D", "20 SECONDS"),
     ],
 )
 def test_odd_values(odd: str, sequence: str, within: str) -> None:
