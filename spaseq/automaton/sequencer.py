@@ -155,7 +155,9 @@ class Sequencer:
 
     def _match(self, key: PartitionKey, found: Found) -> Match:
         parts = [*map(self._part, found.trace)]
-        return Match(key, parts, found.origin, self._parts.lists(parts), found.close)
+        # Steps of one repetition that join have one value together, which the parts do not tell.
+        lists = found.lists or self._parts.lists(parts)
+        return Match(key, parts, found.origin, lists, found.close)
 
     def _sweep(self, time: int) -> None:
         waiting = {key for _, _, key, _ in self._pending}

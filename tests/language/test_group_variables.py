@@ -43,3 +43,21 @@ def test_aggregates_in_a_later_filter(runtime: str) -> None:
     assert run("?pc", "?pb < 10", "?pc > AVG(?pb) && COUNT(?pb) = 3", runtime) == [[50]]
     assert run("?pc", "?pb < 10", "COUNT(?pb) = 2", runtime) == [[3]]
     assert run("?pc", "?pb < 10", "COUNT(?pb) = 4", runtime) == []
+
+
+@pytest.mark.parametrize(
+    "pattern", ["?s :twin ?b . ?s :twin ?a", "?s :twin ?b OPTIONAL { ?s :twin ?a }"]
+)
+def test_steps_of_a_repetition_that_join_have_one_value(pattern: str) -> None:
+    engine = spaseq.Engine(
+        "PREFIX : <http://example/> SELECT ?a (LIST(?a) AS ?all) (COUNT(?a) AS ?n) "
+        "WITHIN 1 HOURS FROM STREAM S1 <http://example/s1> WHERE { SEQ((A; B)+) "
+        f"DEFINE GPM A ON S1 {{ ?x :name ?a }} DEFINE GPM B ON S1 {{ {pattern} }} }}"
+    )
+    found = []
+    for i, (name, predicate) in enumerate([(1, "name"), (1, "twin"), (2, "name"), (2, "twin")]):
+        triple = f'<http://example/o> <http://example/{predicate}> "{name}" .'
+        found += engine.push("S1", triple, time=1000 * i)
+    found += engine.close()
+    values = [[t.to_python() for t in m.bindings.values()] for m in found]
+    assert sorted(values, key=str) == [["1", ["1"], 1], ["2", ["1", "2"], 2], ["2", ["2"], 1]]

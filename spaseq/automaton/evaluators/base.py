@@ -17,7 +17,7 @@ Rows: TypeAlias = Mapping[int, list[Row]]
 class Found:
     """A complete match; `close` is the close of its window if a negation in last place waits for
     it, and `pending` those negations. `singles` and `lists`, the values of its variables, are here
-    where negations may ask for them: the trace determines them."""
+    where the evaluator has them: the trace determines them, unless steps of one repetition join."""
 
     first: Instant
     last: Instant
