@@ -90,6 +90,8 @@ def _describe(program: Arrays, e: int, step: Int32s, source: Int32s) -> bool:
         kind, looks = kernel.BEGINS, out
         if levels[0] < levels[1]:
             step[kernel.COMPARED] = source[threshold[levels[0]]]
+            if step[kernel.COMPARED] == kernel.NONE:
+                return False  # no run waits there
             step[kernel.COMPARED_SIGN] = edge[out, kernel.SIGN]
     inclusive = kernel.IS_INCLUSIVE if edge[e, kernel.INCLUSIVE] else 0
     step[kernel.CODE] = looks << kernel.PLACE_BITS | inclusive | kind
