@@ -6,6 +6,7 @@ gc.disable()  # what is imported stays, so looking through it again and again is
 from spaseq.cli.main import main  # noqa: E402
 
 gc.freeze()
+gc.set_threshold(100_000)  # answers are many small objects that know no cycles
 gc.enable()
 
 __all__ = ["main"]
