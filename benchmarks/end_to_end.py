@@ -17,7 +17,9 @@ spark[n] follow Structured Streaming over the same file, which is there already
 
 Seconds are of the wall clock, *CPU* those of the process and of all that it has started: on a
 machine that others use, too, compare CPU times. *local 2* is the rate in terms of that of two local
-threads, which run in the same process after each run on Spark. Medians of the runs; *memory* is the
+threads, which run in the same process after each run on Spark; *start* is what the same way takes
+for a small stream, which is next to nothing but the start of a job or a streaming query, and
+*steady* is *local 2* without it. Medians of the runs; *memory* is the
 most that the process held, and of Spark only the driver's Python. 21 % of the events have a
 solution; with `--selectivity 0.045` 9.5 %, with `--selectivity 0.3333333 --query
 benchmarks/queries/synthetic/every.rq` all of them.
@@ -33,7 +35,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -56,6 +58,8 @@ class Line:
     answers: int
     memory_mb: float
     of_local: float | None = None  # the rate in terms of two local threads'
+    start: float | None = None  # seconds for a small stream
+    steady: float | None = None  # `of_local` without `start`
     stages: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -162,7 +166,8 @@ def measure(name: str, query: Path, file: Path, small: Path, events: int, runs: 
     local = way(LOCAL[1]) if name in SPARK else None
     if name != REFERENCE:
         run(small, query)
-    seconds, cpu, ratios, answers = [], [], [], 0
+    seconds, cpu, answers = [], [], 0
+    locally, starts = list[float](), list[float]()
     stages: dict[str, float] = {}
     for _ in range(runs):
         started, used = time.perf_counter(), cpu_seconds()
@@ -170,12 +175,25 @@ def measure(name: str, query: Path, file: Path, small: Path, events: int, runs: 
         seconds.append(time.perf_counter() - started)
         cpu.append(cpu_seconds() - used)
         if local is not None:
-            started = time.perf_counter()
-            local(file, query)
-            ratios.append((time.perf_counter() - started) / seconds[-1])
+            locally.append(_timed(local, file, query))
+            starts.append(_timed(run, small, query))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    of_local = median(ratios) if ratios else None
-    return Line(name, events, median(seconds), median(cpu), answers, memory, of_local, stages)
+    line = Line(name, events, median(seconds), median(cpu), answers, memory, stages=stages)
+    if local is None:
+        return line
+    runs_of = [*zip(seconds, locally, starts, strict=True)]
+    return replace(
+        line,
+        of_local=median(here / s for s, here, _ in runs_of),
+        start=median(starts),
+        steady=median(here / (s - start) for s, here, start in runs_of),
+    )
+
+
+def _timed(run: Callable[[Path, Path], Outcome], file: Path, query: Path) -> float:
+    started = time.perf_counter()
+    run(file, query)
+    return time.perf_counter() - started
 
 
 def measured(name: str, options: argparse.Namespace, directory: Path) -> Line:
@@ -190,10 +208,9 @@ def measured(name: str, options: argparse.Namespace, directory: Path) -> Line:
 
 
 def ways(options: argparse.Namespace) -> Iterator[str]:
-    yield REFERENCE
-    yield from LOCAL
-    if options.spark:
-        yield from SPARK
+    for name in (REFERENCE, *LOCAL, *(SPARK if options.spark else ())):
+        if name == REFERENCE or options.only in name:
+            yield name
 
 
 def main() -> None:
@@ -206,6 +223,9 @@ def main() -> None:
     parser.add_argument("--selectivity", type=float, default=0.1, help="of each of three types")
     parser.add_argument("--query", type=Path, default=QUERY, help="over the stream S1")
     parser.add_argument("--spark", action="store_true", help="on Spark, too")
+    parser.add_argument(
+        "--only", default="", metavar="TEXT", help="ways that have it in their names"
+    )
     parser.add_argument("--data", type=Path, help="where the streams are made, or are already")
     parser.add_argument("--json", type=Path, help="write the measurements to a file")
     for hidden in ("--way", "--directory"):
@@ -226,7 +246,7 @@ def main() -> None:
             generate(place / name, events, options.selectivity)
         lines = []
         print(f"{'way':17} {'seconds':>8} {'CPU':>7} {'events/s':>11} {'ratio':>6} {'CPU ratio':>9}"
-              f" {'local 2':>7} {'memory':>8} {'answers':>8}")  # fmt: skip
+              f" {'local 2':>7} {'start':>5} {'steady':>6} {'memory':>8} {'found':>8}")  # fmt: skip
         for name in ways(options):
             lines.append(measured(name, options, place))
             show(lines[-1], lines[0])
@@ -237,11 +257,14 @@ def main() -> None:
 def show(line: Line, reference: Line) -> None:
     """One line of the table."""
     stages = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in line.stages.items())
-    of_local = "" if line.of_local is None else f"{line.of_local:.2f}"
+    of_local, start, steady = (
+        "" if value is None else f"{value:.2f}"
+        for value in (line.of_local, line.start, line.steady)
+    )
     print(
         f"{line.way:17} {line.seconds:8.2f} {line.cpu:7.2f} {line.rate:11,.0f} "
         f"{reference.seconds / line.seconds:6.2f} {reference.cpu / line.cpu:9.2f} "
-        f"{of_local:>7} {line.memory_mb:5.0f} MB {line.answers:8}  {stages}",
+        f"{of_local:>7} {start:>5} {steady:>6} {line.memory_mb:5.0f} MB {line.answers:8}  {stages}",
         flush=True,
     )
 
