@@ -17,7 +17,7 @@ from spaseq.rdf.columns import distinct
 
 Int64s: TypeAlias = npt.NDArray[np.int64]
 
-_NODES, _FEW = 256, 64
+_NODES, _ROOTS, _FEW = 256, 1024, 64
 _MARKED_EVERY, _MARKS = 64, 32
 _YES, _NO = np.ones(1, np.bool_), np.zeros(1, np.bool_)
 ROOT = 2
@@ -50,7 +50,7 @@ class SetNodes:
     def __init__(self) -> None:
         self.array = np.empty((_NODES, kernel.NODE_COLUMNS), np.int64)
         self.cursor = np.zeros(kernel.CURSOR, np.int64)
-        self.roots = np.empty((_FEW, 2), np.int64)
+        self.roots = np.empty((_ROOTS, 2), np.int64)
         self._marks: list[tuple[int, int]] = []  # (measure, id behind the last node added by then)
         self._swept = 0  # the base when it was last found worth while to drop nodes
         self._most = 0  # nodes in use at a time, since then

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from spaseq.kernels_cache import assume, inlined, lean_kernel, natural
+from spaseq.kernels_cache import assume, inlined, lean_kernel, natural, part
 
 Int32s: TypeAlias = npt.NDArray[np.int32]
 Int64s: TypeAlias = npt.NDArray[np.int64]
@@ -104,82 +104,159 @@ def advance_chain(
 
     Returns: DONE, or which array is full.
     """
-    n, steps, strict = len(slot), step.shape[0], len(ordinal) > 0
+    n, strict = len(slot), len(ordinal) > 0
     assume(step.shape[1] == 4)
     assume(touched.shape[1] == 4)
     assume(heads.shape[2] == 2)
     assume(nodes.shape[1] == NODE_COLUMNS)
     assume(roots.shape[1] == 2)
-    node, found, most = natural(cursor[NEXT]), natural(cursor[ROOTS]), roots.shape[0]
-    mask, end_node = nodes.shape[0] - 1, cursor[BASE] + nodes.shape[0]
-    first, full = natural(cursor[AT]), DONE
-    while first < n:
-        here, floor, now = natural(slot[first]), lowest[first], time_ms[first]
-        end = first + 1
-        while end < n and time_ms[end] == now and slot[end] == here and k[end] == k[first]:
-            end += 1
-        need = steps * (end - first)
-        if node + need > end_node:
-            full, cursor[NEED] = NODES_FULL, need
-            break
-        if found + need > most:
-            full, cursor[NEED] = ROOTS_FULL, need
-            break
-        if strict:
-            if ordinal[first] > latest[here] + 1:  # instants without solutions of this key
-                for s in range(1, steps):
-                    if step[s, STRICT]:
-                        heads[here, s, NODE], heads[here, s, BEGIN] = NIL, EVER
-            latest[here] = ordinal[first]
-        if end - first == 1 and gpm[first] >= 0:
-            heads[here, 0, BEGIN] = start[first]
-            g = natural(gpm[first])
-            for t in range(natural(touches[g]), touches[g + 1]):
-                s = natural(touched[t, STEP])
-                before, begun = heads[here, s, NODE], heads[here, s, BEGIN]
-                rest, rest_begun = heads[here, s + 1, NODE], heads[here, s + 1, BEGIN]
-                place, alive = natural(node & mask), begun >= floor
-                nodes[place, BEFORE], nodes[place, REST] = before, rest
-                nodes[place, START], nodes[place, ROW] = begun, number + first
-                roots[found, 0], roots[found, 1] = node, first
-                goes_on = alive & (touched[t, GOES_ON] != 0)
-                completes = alive & (touched[t, COMPLETES] != 0)
-                closes = touched[t, CLOSES] != 0
-                heads[here, s + 1, NODE] = node if goes_on else rest
-                heads[here, s + 1, BEGIN] = begun if goes_on else rest_begun
-                heads[here, s, NODE] = NIL if closes else before
-                heads[here, s, BEGIN] = EVER if closes else begun
-                found += np.int64(completes)
-                node += np.int64(goes_on | completes)
+    alone, full = cursor[AT], DONE
+    while full == DONE and cursor[AT] < n:
+        if alone <= cursor[AT] and not strict:
+            alone = _alone_until(slot, gpm, time_ms, k, natural(cursor[AT]))
+        if alone <= cursor[AT]:
+            full = _take_instant(
+                slot, gpm, time_ms, k, start, lowest, ordinal, number,
+                step, heads, latest, nodes, roots, cursor,
+            )  # fmt: skip
         else:
-            seen = 0
-            for row in range(first, end):
-                if gpm[row] >= 0:
-                    seen |= 1 << gpm[row]
-            for s in range(steps - 1, -1, -1):
-                takes = (seen >> step[s, GPM]) & 1
-                before, begun = heads[here, s, NODE], heads[here, s, BEGIN]
-                if takes and (s == 0 or begun >= floor):
-                    for row in range(first, end):
-                        if gpm[row] != step[s, GPM]:
-                            continue
-                        place = node & mask
-                        nodes[place, BEFORE] = before
-                        nodes[place, START] = begun if s else start[row]
-                        nodes[place, ROW] = number + row
-                        nodes[place, REST] = heads[here, s + 1, NODE]
-                        if step[s, ACCEPTS]:
-                            roots[found, 0], roots[found, 1] = node, row
-                            found += 1
-                        else:
-                            heads[here, s + 1, NODE] = node
-                            heads[here, s + 1, BEGIN] = nodes[place, START]
-                        node += 1
-                if s and (step[s, STRICT] or step[s, ENDS] & seen):
-                    heads[here, s, NODE], heads[here, s, BEGIN] = NIL, EVER
-        first = end
-    cursor[NEXT], cursor[ROOTS], cursor[AT] = node, found, first
+            full = _take_alone(
+                slot, gpm, start, lowest, alone, number,
+                len(step), touches, touched, heads, nodes, roots, cursor,
+            )  # fmt: skip
     return full
+
+
+@inlined
+def _alone_until(slot: Int32s, gpm: Int32s, time_ms: Int64s, k: Int32s, first: int) -> int:
+    """Where the solutions end, from `first` on, of which each is alone at its instant."""
+    for i in range(first, len(slot)):
+        at, after = natural(i), natural(i + 1)
+        together = gpm[at] < 0
+        if after < len(slot) and time_ms[at] == time_ms[after]:
+            together |= slot[at] == slot[after] and k[at] == k[after]
+        if together:
+            return i
+    return len(slot)
+
+
+@inlined
+def _take_alone(
+    slot: Int32s,
+    gpm: Int32s,
+    start: Int64s,
+    lowest: Int64s,
+    end: int,
+    number: int,
+    steps: int,
+    touches: Int64s,
+    touched: Int64s,
+    heads: Int64s,
+    nodes: Int64s,
+    roots: Int64s,
+    cursor: Int64s,
+) -> int:
+    """Work off solutions, each of them alone at its instant: up to `end`, or as many as there is
+    room for, whatever they are."""
+    first, node, found = natural(cursor[AT]), natural(cursor[NEXT]), natural(cursor[ROOTS])
+    mask, cursor[NEED] = nodes.shape[0] - 1, steps
+    nodes_room = (cursor[BASE] + nodes.shape[0] - node) // steps
+    roots_room = (roots.shape[0] - found) // steps
+    if nodes_room <= 0:
+        return NODES_FULL
+    if roots_room <= 0:
+        return ROOTS_FULL
+    end = min(end, first + nodes_room, first + roots_room)
+    for row in range(first, end):
+        i = natural(row)
+        here, g, floor = natural(slot[i]), natural(gpm[i]), lowest[i]
+        heads[here, 0, BEGIN] = start[i]
+        for t in range(natural(touches[g]), touches[g + 1]):
+            s = natural(touched[natural(t), STEP])
+            before, begun = heads[here, s, NODE], heads[here, s, BEGIN]
+            rest, rest_begun = heads[here, s + 1, NODE], heads[here, s + 1, BEGIN]
+            place, alive = natural(node & mask), begun >= floor
+            nodes[place, BEFORE], nodes[place, REST] = before, rest
+            nodes[place, START], nodes[place, ROW] = begun, number + i
+            roots[found, 0], roots[found, 1] = node, i
+            goes_on = alive & (touched[natural(t), GOES_ON] != 0)
+            completes = alive & (touched[natural(t), COMPLETES] != 0)
+            closes = touched[natural(t), CLOSES] != 0
+            heads[here, s + 1, NODE] = node if goes_on else rest
+            heads[here, s + 1, BEGIN] = begun if goes_on else rest_begun
+            heads[here, s, NODE] = NIL if closes else before
+            heads[here, s, BEGIN] = EVER if closes else begun
+            found = natural(found + np.int64(completes))
+            node = natural(node + np.int64(goes_on | completes))
+    cursor[NEXT], cursor[ROOTS], cursor[AT] = node, found, end
+    return DONE
+
+
+@part
+def _take_instant(
+    slot: Int32s,
+    gpm: Int32s,
+    time_ms: Int64s,
+    k: Int32s,
+    start: Int64s,
+    lowest: Int64s,
+    ordinal: Int64s,
+    number: int,
+    step: Int64s,
+    heads: Int64s,
+    latest: Int64s,
+    nodes: Int64s,
+    roots: Int64s,
+    cursor: Int64s,
+) -> int:
+    """Work off the solutions of one instant."""
+    n, steps, first = len(slot), step.shape[0], cursor[AT]
+    node, found, mask = cursor[NEXT], cursor[ROOTS], nodes.shape[0] - 1
+    here, floor = slot[first], lowest[first]
+    end, seen = first, 0
+    while (
+        end < n
+        and time_ms[end] == time_ms[first]
+        and slot[end] == slot[first]
+        and k[end] == k[first]
+    ):
+        if gpm[end] >= 0:
+            seen |= 1 << gpm[end]
+        end += 1
+    cursor[NEED] = steps * (end - first)
+    if node + cursor[NEED] > cursor[BASE] + nodes.shape[0]:
+        return NODES_FULL
+    if found + cursor[NEED] > roots.shape[0]:
+        return ROOTS_FULL
+    if len(ordinal) > 0:
+        if ordinal[first] > latest[here] + 1:  # instants without solutions of this key
+            for s in range(1, steps):
+                if step[s, STRICT]:
+                    heads[here, s, NODE], heads[here, s, BEGIN] = NIL, EVER
+        latest[here] = ordinal[first]
+    for s in range(steps - 1, -1, -1):
+        takes = (seen >> step[s, GPM]) & 1
+        before, begun = heads[here, s, NODE], heads[here, s, BEGIN]
+        if takes and (s == 0 or begun >= floor):
+            for row in range(first, end):
+                if gpm[row] != step[s, GPM]:
+                    continue
+                place = node & mask
+                nodes[place, BEFORE] = before
+                nodes[place, START] = begun if s else start[row]
+                nodes[place, ROW] = number + row
+                nodes[place, REST] = heads[here, s + 1, NODE]
+                if step[s, ACCEPTS]:
+                    roots[found, 0], roots[found, 1] = node, row
+                    found += 1
+                else:
+                    heads[here, s + 1, NODE] = node
+                    heads[here, s + 1, BEGIN] = nodes[place, START]
+                node += 1
+        if s and (step[s, STRICT] or step[s, ENDS] & seen):
+            heads[here, s, NODE], heads[here, s, BEGIN] = NIL, EVER
+    cursor[NEXT], cursor[ROOTS], cursor[AT] = node, found, end
+    return DONE
 
 
 # --- reading ------------------------------------------------------------------------------------
