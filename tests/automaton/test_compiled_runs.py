@@ -13,6 +13,7 @@ from spaseq.algebra.answers import Answer
 from spaseq.automaton.columns import run_state
 from spaseq.automaton.columns.exactness import decides
 from spaseq.automaton.columns.run_sequencer import RunSequencer
+from spaseq.automaton.kernels import run_arrays
 from spaseq.compile import compile_query
 from spaseq.engine import SequenceStage
 from spaseq.expr.doubles import double_of
@@ -160,8 +161,10 @@ PLAIN = {
     "sequence", ["A; B", "A; B; C", "A; B; D", "A; N; B; C", "A; F; N", "F; A"]
 )
 def test_plain_sequences(sequence: str, keys: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A kernel of their own and the general one take turns, as here and there are ties."""
+    """A kernel of their own and the general one take turns, as here and there are ties, which may
+    lie across the end of the rows that are looked at ahead."""
     monkeypatch.setattr(run_state, "_TOGETHER", 7)
+    monkeypatch.setattr(run_arrays, "AHEAD", 5)
     patterns = {name: p for name, p in PLAIN.items() if name in sequence}
     compiled, python = plans(query(sequence, patterns, "120 SECONDS"))
     events = stream(sorted(patterns), 900, keys, 8)

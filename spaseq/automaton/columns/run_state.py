@@ -79,7 +79,7 @@ class RunState:
         self._found, self._ends = np.empty(64, np.int64), np.empty((16, 2), np.int64)
         timed = tables.timed or tables.strict or counted >= 0
         self._plain = None if timed else plain_steps(tables.program, len(tables.registers))
-        self._look: Arrays = np.empty(0, np.int64), np.empty(0)
+        self._look: Arrays = np.empty(kernel.AHEAD, np.int64), np.empty(kernel.AHEAD)
         self.grow(_SLOTS)
 
     def grow(self, slots: int) -> None:
@@ -158,8 +158,6 @@ class RunState:
     def _advance_plain(self, rows: Rows, own: Floats, scratch: Arrays) -> int:
         plain = self._plain
         assert plain is not None
-        if len(self._look[0]) < len(rows):
-            self._look = np.empty(len(rows), np.int64), np.empty(len(rows))
         return advance_plain(
             *rows.columns,
             own,

@@ -81,24 +81,23 @@ def _prepare(
 ) -> int:
     """Write down for each row, from `row` on, what it looks at and compares, as `look` and `value`,
     which need no jumps that cannot be foreseen; up to the first instant of several rows, which is
-    returned, or the end."""
+    returned, or as far as the two reach: no further than the processor keeps at hand."""
     assume(step.shape[1] == STEP_COLUMNS)
-    before = time_ms[row] - 1
-    for i in range(row, len(slot)):
-        at = natural(i)
-        now = time_ms[at]
-        if now == before and slot[at] == slot[natural(at - 1)] and k[at] == k[natural(at - 1)]:
-            return i - 1
-        before = now
+    end = min(row + len(look), len(slot))
+    for i in range(row, end):
+        at, after, place = natural(i), natural(i + 1), natural(i - row)
+        together = after < len(slot) and time_ms[at] == time_ms[after]
+        if together and slot[at] == slot[after] and k[at] == k[after]:
+            return i
         s = natural(gpm[at] + 1)
-        look[at] = ((np.int64(slot[at]) * edges) << PLACE_BITS) + step[s, CODE]
+        look[place] = ((np.int64(slot[at]) * edges) << PLACE_BITS) + step[s, CODE]
         compared = step[s, COMPARED]
         if compared >= 0:
             number = own[natural(compared), at]
-            value[at] = -number if step[s, COMPARED_SIGN] < 0 else number
+            value[place] = -number if step[s, COMPARED_SIGN] < 0 else number
         else:
-            value[at] = -np.inf if step[s, CODE] & 3 == BEGINS else 0.0
-    return len(slot)
+            value[place] = -np.inf if step[s, CODE] & 3 == BEGINS else 0.0
+    return end
 
 
 @inlined
@@ -173,7 +172,7 @@ def advance_plain(
         slot .. number: as `kernels.runs.advance` takes them; `ordinal` is not looked at.
         edges, step, source, threshold: see `spaseq.automaton.columns.plain`.
         runs, waits: as `kernels.runs.advance` takes them, where no operator bounds a gap.
-        scratch: taken, found, ends, as there; look [n], value [n].
+        scratch: taken, found, ends, as there; look, value: of any size, AHEAD is best.
         cursor: as there; ROW is where it goes on, in the middle of an instant's runs maybe.
 
     Returns: DONE, or which array is full, or TOGETHER: the other kernel has to go on.
@@ -188,11 +187,17 @@ def advance_plain(
     used, top, widest = natural(cursor[USED]), natural(cursor[TOP]), cursor[WIDEST]
     found_size, matches = natural(cursor[FOUND]), natural(cursor[MATCHES])
     row, sizes = natural(cursor[ROW]), len(nodes)
-    until = _prepare(slot, gpm, time_ms, k, own, step, edges, row, look, compared)
+    begin, until = row, row  # of the rows that are prepared
     full, need = DONE, 0
 
-    while row < until:
-        code, value = natural(look[row]), compared[row]
+    while True:
+        if row == until:
+            begin = row
+            if row < len(slot):
+                until = _prepare(slot, gpm, time_ms, k, own, step, edges, row, look, compared)
+            if row == until:
+                break
+        code, value = natural(look[natural(row - begin)]), compared[natural(row - begin)]
         block = natural(code >> PLACE_BITS)
         kind = code & 3
         end = natural(blocks[block, PLACE] + blocks[block, COUNT])

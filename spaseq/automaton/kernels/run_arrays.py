@@ -41,3 +41,6 @@ CODE, EDGE, ONWARD, COMPARED, COMPARED_SIGN, FIRST_LEVEL, END_LEVEL, LEVEL_SIGN 
 STEP_COLUMNS = 8
 IS_INCLUSIVE, PLACE_BITS = 4, 3
 NOTHING, BEGINS, MOVES, ENDS = range(4)
+
+AHEAD = 512
+"""So many rows are prepared before they are worked off."""
