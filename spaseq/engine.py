@@ -23,7 +23,7 @@ from spaseq.automaton.after_match import AfterMatchFilter
 from spaseq.automaton.columns import sequencer
 from spaseq.automaton.event_rows import EventRows, batch_of
 from spaseq.automaton.machine import GpmColumns, LateColumns, Machine
-from spaseq.automaton.matches import Match, PartitionKey
+from spaseq.automaton.matches import Match, PartitionKey, partition_of
 from spaseq.automaton.selection import Position, select
 from spaseq.automaton.work import Work
 from spaseq.errors import RunError
@@ -193,7 +193,7 @@ class SequenceStage:
         if plan.strategy != "ALL" and not selects(plan):
             items = self._selected(items)
         if plan.after_match.kind != "NO SKIP":
-            items = [i for i in items if self._filter(i[0].partition).keeps(*i)]
+            items = [i for i in items if self._filter(self._partition_of(i[0])).keeps(*i)]
         if plan.distinct:
             items = _distinct(items)
         if self._limit is not None:
@@ -204,10 +204,13 @@ class SequenceStage:
             return [event for event in events if event is not None]
         return answers
 
+    def _partition_of(self, match: Match) -> PartitionKey:
+        return partition_of(match.parts[0], self._plan.partition)
+
     def _selected(self, items: list[_Item]) -> list[_Item]:
         def group_of(place: int) -> tuple[Instant, PartitionKey]:
             match, answer = items[place]
-            return answer.end, match.partition
+            return answer.end, self._partition_of(match)
 
         kept: list[int] = []
         places = sorted(range(len(items)), key=group_of)
@@ -228,7 +231,7 @@ class SequenceStage:
             match, answer = item
             singles = dict(answer.singles)
             key = tuple([singles.get(v) for v in self._plan.key or ()])
-            group = answer.end, match.partition, key
+            group = answer.end, self._partition_of(match), key
             given[group] += 1
             if given[group] <= limit:
                 kept.append(item)

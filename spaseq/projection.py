@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
-from operator import itemgetter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, pairwise
+from operator import itemgetter, lt
+from typing import TypeAlias
 
 from spaseq.algebra.answers import AFTER_ALL, Answer, TraceItem
-from spaseq.automaton.matches import Binding, Match
+from spaseq.automaton.matches import Binding, Match, picker
 from spaseq.errors import RunError
 from spaseq.expr.compile import compile_filter, compile_term
 from spaseq.plan.nodes import QueryPlan
@@ -20,6 +23,22 @@ MOST_BYTES = 2**32
 """Memory that the answers of one step of the watermark may take, roughly."""
 
 _ANSWER_BYTES, _EVENT_BYTES = 1024, 16
+
+
+_LAYOUTS = 4096
+"""So many are remembered."""
+
+_new = partial(tuple.__new__, Answer)
+
+_Pick: TypeAlias = Callable[[Sequence[Binding]], tuple[Binding, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """What takes the single variables, by name, and the projected ones from a match's bindings."""
+
+    singles: _Pick
+    bindings: _Pick
 
 
 class Projection:
@@ -37,6 +56,8 @@ class Projection:
             (p.name, None if p.expr is None else compile_term(p.expr, plan.expressions))
             for p in plan.projection
         ]
+
+        self._layouts: dict[tuple[int | str, ...], _Layout] = {}
 
     def answers(self, matches: Iterable[Match]) -> Iterator[tuple[Match, Answer]]:
         """The matches that HAVING is not against, with their answers.
@@ -65,24 +86,39 @@ class Projection:
         """The answer of a match; None if HAVING is against it."""
         parts = match.parts
         trace = tuple([part.item for part in parts])
-        for earlier, later in pairwise(trace):
-            if not earlier < later:
-                trace = tuple(sorted({*trace}))
-                break
-        pairs = {binding[0]: binding for part in parts for binding in part.singles}
-        singles = tuple([pairs[v] for v in self._variables if v in pairs])
+        if not all(map(lt, trace, trace[1:])):
+            trace = tuple(sorted({*trace}))
+        # Parts of one kind bind the same variables, and to the same values, as these are single.
+        by_kind = {part.kind: part.singles for part in parts}
+        pairs = [*chain.from_iterable(by_kind.values())]
+        key: tuple[int | str, ...] = tuple(by_kind)
         lists = match.lists and tuple(sorted((v, xs) for v, xs in match.lists.items() if xs))
+        if lists:
+            key += tuple([v for v, _ in lists])
+            pairs += [(v, xs[-1]) for v, xs in lists]
+        layout = self._layouts.get(key) or self._layout(key, pairs)
+        singles = layout.singles(pairs)
         if self._only_variables:
-            for variable, values in lists or ():
-                pairs[variable] = (variable, values[-1])
-            bindings = tuple([pairs[v] for v in self._projected if v in pairs])
+            bindings = layout.bindings(pairs)
         else:
-            env = MatchEnv(pairs, match.lists, trace)
+            env = MatchEnv({pair[0]: pair for pair in pairs}, match.lists, trace)
             if self._having is not None and not self._having(env):
                 return None
             bindings = tuple(self._bindings(env))
         end = trace[-1][:2] if match.close is None else (match.close, AFTER_ALL)
-        return Answer(trace[0][:2], end, trace, bindings, singles, lists or ())
+        return _new((trace[0][:2], end, trace, bindings, singles, lists or (), None, None))
+
+    def _layout(self, key: tuple[int | str, ...], pairs: Sequence[Binding]) -> _Layout:
+        """Where the variables of a match stand in its pairs; remembered by its kinds of parts and
+        its lists."""
+        places = {pair[0]: i for i, pair in enumerate(pairs)}
+        singles = [places[v] for v in self._variables if v in places and v not in key]
+        bindings = [places[v] for v in self._projected if v in places]
+        layout = _Layout(picker(tuple(singles)), picker(tuple(bindings)))
+        if len(self._layouts) >= _LAYOUTS:
+            self._layouts.clear()
+        self._layouts[key] = layout
+        return layout
 
     def _bindings(self, env: MatchEnv) -> Iterator[tuple[str, str]]:
         """The values of what SELECT names."""

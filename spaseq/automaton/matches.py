@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
-from typing import NamedTuple, TypeAlias
+from operator import itemgetter
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,8 @@ from spaseq.automaton.machine import Machine
 from spaseq.rdf.batches import SolutionBatch
 from spaseq.rdf.columns import TermColumn
 
+T = TypeVar("T")
+
 PartitionKey: TypeAlias = tuple[str | None, ...]
 
 Binding: TypeAlias = tuple[str, str]
@@ -25,25 +28,25 @@ Binding: TypeAlias = tuple[str, str]
 REMEMBERED = 1024
 """Of so many solutions that came one by one the parts are remembered."""
 
-_NO_LISTS: Mapping[str, tuple[str, ...]] = {}
+NO_LISTS: Mapping[str, tuple[str, ...]] = {}
 
 
 class Part(NamedTuple):
     """What one solution is in a match: its GPM, its event, its bindings of single variables, the
-    partition's first, and those of group variables."""
+    partition's first, and those of group variables. Parts of one `kind` bind the same single
+    variables, in the same order."""
 
     gpm: int
     item: TraceItem
     singles: tuple[Binding, ...]
     groups: tuple[Binding, ...]
+    kind: int
 
 
-@dataclass(slots=True)
-class Match:
-    """A match, and the partition it was found in; `close` is the close of its window if a negation
-    in last place had to wait for it."""
+class Match(NamedTuple):
+    """A match; `close` is the close of its window if a negation in last place had to wait for
+    it."""
 
-    partition: PartitionKey
     parts: Sequence[Part]
     origin: int  # measure of its first event
     lists: Mapping[str, tuple[str, ...]]  # values of group variables
@@ -52,6 +55,34 @@ class Match:
 
 _part = partial(tuple.__new__, Part)
 _item = partial(tuple.__new__, TraceItem)
+
+
+def partition_of(part: Part, variables: Sequence[str]) -> PartitionKey:
+    """The partition that a solution lies in, given PARTITION BY's variables."""
+    return tuple([x for v, x in part.singles[: len(variables)] if v in variables])
+
+
+def picker(places: Sequence[int]) -> Callable[[Sequence[T]], tuple[T, ...]]:
+    """What takes the items at some places of a sequence."""
+    match places:
+        case ():
+            return lambda items: ()
+        case (place,):
+            return lambda items: (items[place],)
+    return itemgetter(*places)
+
+
+@dataclass(frozen=True, slots=True)
+class _Variables:
+    """Some of a GPM's variables, and what takes their values from a solution's."""
+
+    names: tuple[str, ...]
+    values: Callable[[Sequence[str | None]], tuple[str | None, ...]]
+
+    @classmethod
+    def of(cls, columns: Iterable[tuple[int, str]]) -> _Variables:
+        chosen = [*columns]
+        return cls(tuple([v for _, v in chosen]), picker(tuple([i for i, _ in chosen])))
 
 
 class Parts:
@@ -64,14 +95,19 @@ class Parts:
         places = {v: i for i, v in enumerate(machine.partition)}
         for gpm in machine.gpms:
             columns = sorted(enumerate(gpm.variables), key=lambda c: places.get(c[1], len(places)))
-            self._singles.append([(i, v) for i, v in columns if v not in owner])
-            self._groups.append([(i, v) for i, v in columns if v in owner])
-        self._grouped = any(self._groups)
+            self._singles.append(_Variables.of(c for c in columns if c[1] not in owner))
+            self._groups.append(_Variables.of(c for c in columns if c[1] in owner))
+        self._kinds: dict[tuple[str, ...], int] = {}
+        self._usual = [self._kind(own.names) for own in self._singles]  # nothing is unbound
+        self.grouped = any(own.names for own in self._groups)
+
+    def _kind(self, names: tuple[str, ...]) -> int:
+        return self._kinds.setdefault(names, len(self._kinds))
 
     def lists(self, parts: Iterable[Part]) -> Mapping[str, tuple[str, ...]]:
         """The values of a match's group variables, in order."""
-        if not self._grouped:
-            return _NO_LISTS
+        if not self.grouped:
+            return NO_LISTS
         lists: dict[str, list[str]] = {}
         for part in parts:
             for variable, value in part.groups:
@@ -82,9 +118,13 @@ class Parts:
         """The part of a solution, given with its GPM."""
         gpm, (stream, time, k, event, values) = taken
         item = _item((time, k, self._names[gpm], self._streams[stream], event))
-        singles = [(v, x) for i, v in self._singles[gpm] if (x := values[i]) is not None]
-        groups = [(v, x) for i, v in self._groups[gpm] if (x := values[i]) is not None]
-        return _part((gpm, item, tuple(singles), tuple(groups)))
+        single, group, kind = self._singles[gpm], self._groups[gpm], self._usual[gpm]
+        singles = tuple(zip(single.names, single.values(values), strict=True))
+        groups = tuple(zip(group.names, group.values(values), strict=True)) if group.names else ()
+        if None in values:
+            singles, groups = _bound(singles), _bound(groups)
+            kind = self._kind(tuple([v for v, _ in singles]))
+        return _part((gpm, item, singles, groups, kind))
 
     def of_columns(self, rows: SolutionBatch) -> list[Part]:
         """The parts of n solutions."""
@@ -96,14 +136,25 @@ class Parts:
         found = np.empty(len(rows), object)
         for gpm in np.unique(rows.gpm).tolist():
             mine = np.flatnonzero(rows.gpm == gpm)
-            singles, groups = (
-                _bindings([v for _, v in own[gpm]], rows, mine)
-                for own in (self._singles, self._groups)
-            )
-            made = map(_part, zip(repeat(gpm), items[mine].tolist(), singles, groups))
+            made = map(_part, self._fields(gpm, items[mine].tolist(), rows, mine))
             found[mine] = np.fromiter(made, object, len(mine))
         parts: list[Part] = found.tolist()
         return parts
+
+    def _fields(
+        self, gpm: int, items: list[TraceItem], rows: SolutionBatch, mine: npt.NDArray[np.intp]
+    ) -> Iterable[tuple[object, ...]]:
+        """The parts of a GPM's solutions, as plain tuples."""
+        names = self._singles[gpm].names
+        singles, groups = (_bindings(own, rows, mine) for own in (names, self._groups[gpm].names))
+        kinds: Iterable[int] = repeat(self._usual[gpm])
+        if len(names) > min(map(len, singles)):
+            kinds = [self._kind(tuple([v for v, _ in row])) for row in singles]
+        return zip(repeat(gpm), items, singles, groups, kinds)
+
+
+def _bound(pairs: Iterable[tuple[str, str | None]]) -> tuple[Binding, ...]:
+    return tuple([(v, x) for v, x in pairs if x is not None])
 
 
 def _bindings(

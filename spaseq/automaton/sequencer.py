@@ -139,7 +139,7 @@ class Sequencer:
             partition = self.partition(key)
             for found in partition.step(instant, rows, len(streams)):
                 if found.close is None:
-                    yield self._match(key, found)
+                    yield self._match(found)
                 else:
                     self._pended += 1
                     heapq.heappush(self._pending, (found.close, self._pended, key, found))
@@ -151,13 +151,13 @@ class Sequencer:
         while self._pending and (until is None or self._pending[0][0] <= until):
             _, _, key, found = heapq.heappop(self._pending)
             if self._partitions[key].holds_pending(found):
-                yield self._match(key, found)
+                yield self._match(found)
 
-    def _match(self, key: PartitionKey, found: Found) -> Match:
+    def _match(self, found: Found) -> Match:
         parts = [*map(self._part, found.trace)]
         # Steps of one repetition that join have one value together, which the parts do not tell.
         lists = found.lists or self._parts.lists(parts)
-        return Match(key, parts, found.origin, lists, found.close)
+        return Match(parts, found.origin, lists, found.close)
 
     def _sweep(self, time: int) -> None:
         waiting = {key for _, _, key, _ in self._pending}

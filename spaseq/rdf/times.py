@@ -144,8 +144,11 @@ def format_time(ms: int) -> str:
     '2014-08-01T07:50:00Z'
     """
     seconds, fraction = divmod(ms, 1000)
-    text = _second_text(seconds)  # events of one second share this, and so do those of an answer
-    return f"{text}.{fraction:03}Z" if fraction else f"{text}Z"
+    # Events of one second share its text, and so do those of an answer.
+    return _second_text(seconds) + _FRACTIONS[fraction]
+
+
+_FRACTIONS = ("Z", *(f".{fraction:03}Z" for fraction in range(1, 1000)))
 
 
 @lru_cache(maxsize=4096)

@@ -15,8 +15,7 @@ from spaseq.rdf.vocabulary import CDT_LIST
 _TERMS = 1 << 14
 """So many terms' JSON texts are kept: values come again and again, in many answers."""
 
-_TIMES = 1 << 12
-"""So many times': each stands several times in an answer, and in several answers."""
+_quoted = json.encoder.encode_basestring
 
 _encoded = json.JSONEncoder(ensure_ascii=False).encode
 
@@ -30,7 +29,7 @@ def answer_json(query: str, answer: Answer) -> str:
     Times are `xsd:dateTime` in UTC. A binding is a SPARQL 1.1 JSON term, or an array of them where
     the value is a `cdt:List` (an item is null where the list has null).
     """
-    start, end = _time(answer.first[0]), _time(answer.end[0])
+    start, end = format_time(answer.first[0]), format_time(answer.end[0])
     trace = ", ".join([_item_json(item) for item in answer.trace])
     return (
         f'{{"query": {_name_json(query)}, "start": "{start}", "end": "{end}", '
@@ -51,8 +50,8 @@ def _result_json(answer: Answer) -> str:
 
 def _item_json(item: TraceItem) -> str:
     time, k, gpm, stream, name = item
-    event = "null" if name is None else _encoded(name)
-    return f'{_step_json(gpm, stream)}{event}, "time": "{_time(time)}", "k": {k}}}'
+    event = "null" if name is None else _quoted(name)
+    return f'{_step_json(gpm, stream)}{event}, "time": "{format_time(time)}", "k": {k}}}'
 
 
 @lru_cache
@@ -61,16 +60,20 @@ def _step_json(gpm: str, stream: str) -> str:
     return f'{{"gpm": {_encoded(gpm)}, "stream": {_encoded(stream)}, "event": '
 
 
-_name_json = lru_cache(_encoded)
+_name_json = lru_cache(_quoted)
 """A name that stands in many answers."""
 
-_time = lru_cache(_TIMES)(format_time)
+
+def _binding_json(binding: tuple[str, str]) -> str:
+    name, text = binding
+    if text[0] == "<":  # of which most are new
+        return f'{_name_json(name)}: {{"type": "uri", "value": {_quoted(text[1:-1])}}}'
+    return f"{_name_json(name)}: {_term_json(text)}"
 
 
 @lru_cache(_TERMS)
-def _binding_json(binding: tuple[str, str]) -> str:
-    name, text = binding
-    return f"{_encoded(name)}: {_encoded(render_term(text))}"
+def _term_json(text: str) -> str:
+    return _encoded(render_term(text))
 
 
 def render_term(text: str) -> dict[str, str] | list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -12,11 +13,13 @@ import numpy.typing as npt
 from spaseq.automaton.columns.row_store import Chunk, RowStore
 from spaseq.automaton.event_rows import Taken
 from spaseq.automaton.machine import Machine
-from spaseq.automaton.matches import Match, Part, PartitionKey, Parts
+from spaseq.automaton.matches import NO_LISTS, Match, Part, PartitionKey, Parts, partition_of
 from spaseq.rdf.batches import SolutionBatch
 from spaseq.rdf.columns import distinct
 
 Int64s: TypeAlias = npt.NDArray[np.int64]
+
+_match = partial(tuple.__new__, Match)
 
 PIECE = 2048
 """Matches are read so many solutions at a time, or the fewer that one more match leaves."""
@@ -84,10 +87,13 @@ class Gathering:
     def matches(self, matched: Matched) -> Iterator[Match]:
         """Matches with their bindings, one after the other; to be asked for before `end`."""
         numbers, begin = matched.rows.tolist(), 0
-        known, lists_of = self._parts_of(numbers, matched.rows), self._parts.lists
+        known = self._parts_of(numbers, matched.rows)
+        parts, lists, grouped = [known[n] for n in numbers], NO_LISTS, self._parts.grouped
         for end, origin, *_ in matched.ends.tolist():
-            parts = [known[n] for n in numbers[begin:end]]
-            yield Match(self._partition_of(parts[0]), parts, origin, lists_of(parts))
+            own = parts[begin:end]
+            if grouped:
+                lists = self._parts.lists(own)
+            yield _match((own, origin, lists, None))
             begin = end
 
     def _parts_of(self, numbers: list[int], array: Int64s) -> dict[int, Part]:
@@ -100,10 +106,6 @@ class Gathering:
             found.update(zip(some.tolist(), self._parts.of_columns(rows), strict=True))
         return found
 
-    def _partition_of(self, part: Part) -> PartitionKey:
-        own = self._partition
-        return tuple([x for v, x in part.singles[: len(own)] if v in own]) if own else ()
-
     def partition_of(self, taken: Taken) -> PartitionKey:
         """The partition of a solution, given with its GPM."""
-        return self._partition_of(self._parts.of(taken))
+        return partition_of(self._parts.of(taken), self._partition)
