@@ -168,10 +168,11 @@ class Engine:
         self._done = watermark
         self._floor = max(self._floor, watermark + 1)
         answers = self._held + self._stage.advance(watermark, ahead)
-        self._held = [a for a in answers if a.end[0] > watermark]
-        if self._held:
-            answers = [a for a in answers if a.end[0] <= watermark]
-        return [Match(self._plan.name, a) for a in answers]
+        certain = len(answers)
+        while certain and answers[certain - 1].end[0] > watermark:  # they are in order
+            certain -= 1
+        self._held, name = answers[certain:], self._plan.name
+        return [Match(name, a) for a in answers[:certain]]
 
     def _iri(self, stream: str) -> str:
         iri = self._names.get(stream)

@@ -84,12 +84,12 @@ class Sequencer:
         Afterwards nothing at or before the watermark may follow.
         """
         entries = entries_of(rows, self._machine.gpms, self._machine.partition)
-        yield from self._run(entries, watermark)
+        return self._run(entries, watermark)
 
     def run_events(self, events: Sequence[EventRows], watermark: int) -> Iterator[Match]:
         """The same for a few events that came one by one."""
         entries = entries_of_events(events, self._machine.gpms, self._machine.partition)
-        yield from self._run(entries, watermark)
+        return self._run(entries, watermark)
 
     def _run(self, entries: Iterable[Entry], watermark: int) -> Iterator[Match]:
         for time, group in groupby(entries, key=lambda e: e[0]):

@@ -23,19 +23,19 @@ from spaseq.rdf.events import Triple
 
 
 class EventGraph:
-    """The triples of one event, each once, and by predicate: (subject, object) pairs."""
+    """The triples of one event, each once, and by predicate."""
 
     __slots__ = ("by_predicate", "triples")
 
     def __init__(self, triples: Iterable[Triple]) -> None:
         self.triples = dict.fromkeys(triples)
-        self.by_predicate: dict[str, list[tuple[str, str]]] = {}
-        for s, p, o in self.triples:
-            pairs = self.by_predicate.get(p)
-            if pairs is None:
-                self.by_predicate[p] = [(s, o)]
+        self.by_predicate: dict[str, list[Triple]] = {}
+        for triple in self.triples:
+            alike = self.by_predicate.get(triple[1])
+            if alike is None:
+                self.by_predicate[triple[1]] = [triple]
             else:
-                pairs.append((s, o))
+                alike.append(triple)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +60,8 @@ class _Step:
         s_name, p_name, o_name = self.variables
         candidates: Iterable[Triple] = graph.triples
         if predicate is not None:
-            pairs = graph.by_predicate.get(predicate, ())
-            candidates = [(s, predicate, o) for s, o in pairs if object_ is None or o == object_]
-            if not candidates:
-                return []
-        found = []
+            candidates = graph.by_predicate.get(predicate, ())
+        found: list[Solution] = []
         for s, p, o in candidates:
             if (object_ is not None and o != object_) or (subject is not None and s != subject):
                 continue
@@ -74,10 +71,13 @@ class _Step:
                     (o_name is None or further.setdefault(o_name, o) == o)
                     and (s_name is None or further.setdefault(s_name, s) == s)
                     and (p_name is None or further.setdefault(p_name, p) == p)
-                    and all(test(DictEnv(further)) for test in self.tests)
+                    and (not self.tests or self._holds(DictEnv(further)))
                 ):
                     found.append(further)
         return found
+
+    def _holds(self, env: Env) -> bool:
+        return all(test(env) for test in self.tests)
 
 
 class EventPattern:

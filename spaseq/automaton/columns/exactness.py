@@ -26,25 +26,25 @@ def decides(operator: str, one: int, other: int) -> bool:
 class Seen:
     """The kinds that each compared number has had so far."""
 
-    __slots__ = ("_compared", "_kinds", "numbers")
+    __slots__ = ("_compared", "kinds", "numbers")
 
     def __init__(self, compared: Sequence[Test]) -> None:
         self._compared = compared
         self.numbers = tuple(dict.fromkeys(n for t in compared for n in (t.own, t.earlier)))
-        self._kinds: dict[str, set[int]] = {n.name: set() for n in self.numbers}
+        self.kinds: dict[str, set[int]] = {n.name: set() for n in self.numbers}
 
     def add(self, kinds: Mapping[str, set[int]]) -> bool:
         """Take note of the kinds of some numbers, by name, of bound terms; whether float64 still
         decides all comparisons."""
         news = False
         for name, found in kinds.items():
-            seen = self._kinds[name]
+            seen = self.kinds[name]
             news |= not found <= seen
             seen |= found
         return not news or all(map(self._decided, self._compared))
 
     def _decided(self, test: Test) -> bool:
-        own, earlier = self._kinds[test.own.name], self._kinds[test.earlier.name]
+        own, earlier = self.kinds[test.own.name], self.kinds[test.earlier.name]
         if OTHER in earlier and test.operator not in ("=", "!="):
             return False  # a run that has no number to exceed waits no more, and would be lost
         pairs = product(own, earlier)
@@ -52,9 +52,9 @@ class Seen:
 
     def state(self) -> object:
         """What a snapshot keeps."""
-        return self._kinds
+        return self.kinds
 
     def take_up(self, state: object) -> None:
         """Go on from what `state` gave."""
         assert isinstance(state, dict)
-        self._kinds = state
+        self.kinds = state

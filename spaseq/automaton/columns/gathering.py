@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import TypeAlias
 
 import numpy as np
@@ -13,7 +14,15 @@ import numpy.typing as npt
 from spaseq.automaton.columns.row_store import Chunk, RowStore
 from spaseq.automaton.event_rows import Taken
 from spaseq.automaton.machine import Machine
-from spaseq.automaton.matches import NO_LISTS, Match, Part, PartitionKey, Parts, partition_of
+from spaseq.automaton.matches import (
+    NO_LISTS,
+    REMEMBERED,
+    Match,
+    Part,
+    PartitionKey,
+    Parts,
+    partition_of,
+)
 from spaseq.rdf.batches import SolutionBatch
 from spaseq.rdf.columns import distinct
 
@@ -44,6 +53,7 @@ class Gathering:
         streams = machine.streams
         self._by_iri = np.array([sorted(streams).index(iri) for iri in streams], np.int64)
         self._batch: Chunk | dict[int, Taken] | None = None  # a dict: came one by one
+        self._known: dict[int, Part] = {}  # of some solutions that came one by one
 
     def begin(self, rows: SolutionBatch | Sequence[Taken], number: int) -> None:
         """A batch of solutions, numbered from `number` on."""
@@ -53,16 +63,21 @@ class Gathering:
         rows = replace(rows, numbers={})
         self._batch = Chunk(np.arange(number, number + len(rows)), rows)
 
-    def end(self, taken: npt.NDArray[np.bool_]) -> None:
-        """Keep those of the batch that have been taken."""
+    def end(self, taken: npt.NDArray[np.uint8]) -> None:
+        """Keep those of the batch that have been taken, for which `taken` [n] is 1."""
         assert self._batch is not None
         if isinstance(self._batch, dict):
+            known = self._known
             for (number, row), is_taken in zip(self._batch.items(), taken.tolist(), strict=True):
                 if is_taken:
                     self.store.add_row(number, row)
+                    if number not in known:  # now, so that the event that ends a match need not
+                        known[number] = self._parts.of(row)
+            if len(known) > REMEMBERED:
+                self._known = dict(islice(known.items(), len(known) - REMEMBERED // 2, None))
             self._batch = None
             return
-        kept = np.flatnonzero(taken)
+        kept = np.flatnonzero(taken.view(np.bool_))
         whole = len(kept) == len(taken)
         self.store.add(self._batch if whole else self._batch.part(kept))
         self._batch = None
@@ -99,7 +114,11 @@ class Gathering:
     def _parts_of(self, numbers: list[int], array: Int64s) -> dict[int, Part]:
         part_of, batch = self._parts.of, self._batch
         if isinstance(batch, dict):
-            return {n: part_of(one) for n, one in self.store.taken(numbers, batch).items()}
+            known = self._known
+            new = [n for n in numbers if n not in known]
+            for n, one in self.store.taken(new, batch).items():
+                known[n] = part_of(one)
+            return known
         single, columns = self.store.pieces(distinct(array), batch)
         found = {n: part_of(one) for n, one in single.items()}
         for some, rows in columns:
@@ -109,3 +128,12 @@ class Gathering:
     def partition_of(self, taken: Taken) -> PartitionKey:
         """The partition of a solution, given with its GPM."""
         return partition_of(self._parts.of(taken), self._partition)
+
+    def state(self) -> object:
+        """What a snapshot keeps."""
+        return self.store.state()
+
+    def take_up(self, state: object) -> None:
+        """Go on from what `state` gave."""
+        self.store.take_up(state)
+        self._known.clear()

@@ -55,6 +55,10 @@ def _known(text: str | None) -> tuple[float, int]:
     return (np.nan, OTHER) if text is None else known_double(text)
 
 
+def _known_value(text: str | None) -> float:
+    return np.nan if text is None else known_double(text)[0]
+
+
 @dataclass(frozen=True, slots=True)
 class _Single:
     """Of a GPM: (own number, its column, what is made of a term there), and (name, column, what is
@@ -103,7 +107,9 @@ class RunSequencer:
     def run_events(self, events: Sequence[EventRows], watermark: int) -> Iterable[Match]:
         """The same for a few events that came one by one."""
         if self._python is None and events:
-            self._take_note(self._kinds_of(events))
+            news = self._new_kinds(events)
+            if news:
+                self._take_note(news)
         if self._python is not None:
             return self._python.run_events(events, watermark)
         if not events:
@@ -152,8 +158,7 @@ class RunSequencer:
             part.take_up(own)
 
     def _parts(self) -> tuple[_Part, ...]:
-        store = self._gathering.store
-        return self._runs, self._frame, store, self._seen, *self._terms.values()
+        return self._runs, self._frame, self._gathering, self._seen, *self._terms.values()
 
     # --- a batch ----------------------------------------------------------------------------------
 
@@ -177,15 +182,18 @@ class RunSequencer:
                 kinds[number.name] = kinds[number.name][bound]
         return {name: set(np.flatnonzero(np.bincount(k)).tolist()) for name, k in kinds.items()}
 
-    def _kinds_of(self, events: Sequence[EventRows]) -> dict[str, set[int]]:
-        kinds: dict[str, set[int]] = {}
+    def _new_kinds(self, events: Sequence[EventRows]) -> dict[str, set[int]]:
+        """The kinds, of the numbers of a few events, that have not been seen yet."""
+        known, news = self._seen.kinds, dict[str, set[int]]()
         for event in events:
             for gpm, values in event.solutions:
                 for name, column, double in self._singles[gpm].compared:
                     text = None if column is None else values[column]
                     if text is not None or column is None:
-                        kinds.setdefault(name, set()).add(double(text)[1])
-        return kinds
+                        kind = double(text)[1]
+                        if kind not in known[name]:
+                            news.setdefault(name, set()).add(kind)
+        return news
 
     def _advanced(
         self, solutions: SolutionBatch | list[Taken], rows: Rows, own: Floats
@@ -195,7 +203,7 @@ class RunSequencer:
         taken = np.zeros(len(rows), np.uint8)
         for matched in self._runs.advance(rows, own, taken):
             yield from self._gathering.matches(matched)
-        self._gathering.end(taken.view(np.bool_))
+        self._gathering.end(taken)
         kept, keys = len(self._gathering.store), len(self._frame.keys)
         if kept > self._most_rows or keys > self._most_keys:
             self._sweep(int(rows.lowest[-1]))
@@ -213,7 +221,8 @@ class RunSequencer:
         return rows.numbers[number.name].value
 
     def _own_of(self, rows: Sequence[Taken]) -> Floats:
-        own = np.full((len(self._tables.own), len(rows)), np.nan)
+        own = np.empty((len(self._tables.own), len(rows)))
+        own.fill(np.nan)
         for j, (gpm, row) in enumerate(rows):
             values = row[4]
             for i, column, value in self._singles[gpm].own:
@@ -243,6 +252,8 @@ class RunSequencer:
         if number.by_term:
             terms = self._terms[number.variable]
             return lambda text: terms.number((text,))
+        if number.formula is None:
+            return _known_value
         double = self._double(number)
         return lambda text: double(text)[0]
 

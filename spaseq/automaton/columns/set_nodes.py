@@ -19,7 +19,7 @@ Int64s: TypeAlias = npt.NDArray[np.int64]
 
 _NODES, _ROOTS, _FEW = 256, 1024, 64
 _MARKED_EVERY, _MARKS = 64, 32
-_YES, _NO = np.ones(1, np.bool_), np.zeros(1, np.bool_)
+_YES, _NO = np.ones(1, np.uint8), np.zeros(1, np.uint8)
 ROOT = 2
 _SPARSE = 8
 """A ring with room for so many times what has been in it becomes smaller."""
@@ -105,13 +105,14 @@ class SetNodes:
         numbers = self.kept()[:, kernel.ROW]
         return distinct(numbers[numbers != kernel.UNION])
 
-    def taken(self, since: int, number: int, size: int) -> npt.NDArray[np.bool_]:
-        """Which of `size` solutions, numbered from `number` on, are held by nodes from an id on."""
+    def taken(self, since: int, number: int, size: int) -> npt.NDArray[np.uint8]:
+        """1 for those of `size` solutions, numbered from `number` on, that are held by nodes from
+        an id on."""
         if size == 1 and self.next == since + 1:
             return _YES if self.array[since & (len(self.array) - 1), kernel.ROW] >= 0 else _NO
         taken = np.zeros(size, np.uint8)
         kernel.mark_taken(self.array, since, self.next, number, taken)
-        return taken.view(np.bool_)
+        return taken
 
     # --- time -------------------------------------------------------------------------------------
 

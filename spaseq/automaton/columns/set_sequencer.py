@@ -101,7 +101,7 @@ class SetSequencer:
 
     def state(self) -> object:
         """What a snapshot keeps."""
-        parts = self._state, self._frame, self._gathering.store
+        parts = self._state, self._frame, self._gathering
         return [part.state() for part in parts], self._most_keys, self.withheld
 
     def take_up(self, state: object) -> None:
@@ -110,7 +110,7 @@ class SetSequencer:
         (own, frame, store), self._most_keys, self.withheld = state
         self._state.take_up(own)
         self._frame.take_up(frame)
-        self._gathering.store.take_up(store)
+        self._gathering.take_up(store)
 
     # --- a batch ----------------------------------------------------------------------------------
 

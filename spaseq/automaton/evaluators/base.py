@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.runs import Obligation, Row
 
 Rows: TypeAlias = Mapping[int, list[Row]]
 """Solutions of one instant by GPM."""
+
+NO_VALUES: Mapping[str, Any] = {}
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from spaseq.algebra.answers import Instant
-from spaseq.automaton.evaluators.base import Found, Rows
+from spaseq.automaton.evaluators.base import NO_VALUES, Found, Rows
 from spaseq.automaton.evaluators.lazy_buffer import Buffer
 from spaseq.automaton.evaluators.lazy_clock import Clock
 from spaseq.automaton.evaluators.lazy_filters import Absent
@@ -33,6 +33,7 @@ class Start:
     pattern: int  # its number
     tree: Tree
     edge: TreeEdge
+    gpms: tuple[int, ...]  # of all slots
 
 
 class LazyProgram:
@@ -62,7 +63,8 @@ class LazyProgram:
         for slot in pattern.last:
             tree = Tree(pattern, self.machine, slot)
             edge = tree.edge(frozenset(), slot)
-            self.starts.setdefault(edge.gpm, []).append(Start(number, tree, edge))
+            gpms = tuple(slot.gpm for slot in pattern.slots)
+            self.starts.setdefault(edge.gpm, []).append(Start(number, tree, edge, gpms))
 
 
 def _searched(pattern: Pattern, last: tuple[int, ...]) -> Iterator[int]:
@@ -110,19 +112,19 @@ class LazyPartition:
                     yield found
 
     def _found(self, start: Start, search: Search) -> Found:
-        machine, slots = self._lazy.machine, start.tree.pattern.slots
-        rows, at = search.rows[: len(slots)], search.at[: len(slots)]
+        machine, slots = self._lazy.machine, len(start.gpms)
+        at = search.at[:slots]
         first, last = min(at), max(at)
         origin = self._clock.measure(first)
-        trace = tuple((slot.gpm, row) for slot, row in zip(slots, rows, strict=True))
+        trace = tuple(zip(start.gpms, search.rows[:slots], strict=True))
         absent = self._lazy.pending[start.pattern]
         if not absent:
-            return Found(first, last, origin, trace)
+            return Found(first, last, origin, trace, NO_VALUES, NO_VALUES)
         pending = tuple(Obligation(a.negation, last, None) for a in absent)
         assert not isinstance(machine.window, Counted)
         close = machine.window.close(origin)
         return Found(
-            first, last, origin, trace, pending=pending, close=close, pattern=start.pattern
+            first, last, origin, trace, NO_VALUES, NO_VALUES, pending, close, start.pattern
         )
 
     def _selected(self, found: Found) -> bool:

@@ -119,10 +119,13 @@ class Search:
         for i in range(start, stop):
             work.candidates += 1
             rows[slot], at[slot] = bucket.rows[i], bucket.instants[i]
-            if self._pass(filters):
+            if not filters or self._pass(filters):
                 passed += 1
                 after = after or state.tree.state(edge.target)
-                yield from self._extensions(after)
+                if after.edges:
+                    yield from self._extensions(after)
+                else:
+                    yield
         if len(state.edges) > 1:
             self._rates.note(edge, tested, passed)
 
