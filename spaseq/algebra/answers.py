@@ -9,6 +9,9 @@ from spaseq.rdf.events import Triple
 Instant: TypeAlias = tuple[int, int]
 """(tau in milliseconds, k); ordered lexicographically."""
 
+_SHIFT = 2**63
+"""Added to times, so that none is negative."""
+
 AFTER_ALL = 2**31 - 1
 """k of the close of a window: after all instants of that time."""
 
@@ -60,17 +63,16 @@ class Answer(NamedTuple):
         End, first instant, trace by (instant, GPM name, stream), single variables' bindings,
         group variables' lists.
         """
-        rows = [_instant(*self.end), _instant(*self.first)]
-        rows.extend(f"{_instant(t.time, t.k)}{t.gpm}\1{t.stream}\1" for t in self.trace)
+        rows = [f"{time + _SHIFT:016x}{k:08x}" for time, k in (self.end, self.first)]
+        rows += [
+            f"{time + _SHIFT:016x}{k:08x}{gpm}\1{stream}\1"
+            for time, k, gpm, stream, _ in self.trace
+        ]
         rows.append("\0")
-        rows.extend(f"{v}\1{x}\1" for v, x in self.singles)
+        rows += [f"{v}\1{x}\1" for v, x in self.singles]
         rows.append("\0")
         for v, xs in self.lists:
             rows.append(f"{v}\1")
-            rows.extend(f"{x}\1" for x in xs)
+            rows += [f"{x}\1" for x in xs]
             rows.append("\0")
         return "".join(rows)
-
-
-def _instant(time: int, k: int) -> str:
-    return f"{time + 2**63:016x}{k:08x}"

@@ -53,17 +53,19 @@ def constructed(template: Template, query: str, answer: Answer) -> Answer | None
     (('<http://e/a>', '<http://e/p>', '"b"'),)
     """
     key = blake2b(f"{query}\0{answer.order_key()}".encode(), digest_size=16).hexdigest()
-    values = {**dict(answer.singles), **{name: xs[-1] for name, xs in answer.lists}}
+    values = dict(answer.singles)
+    for name, xs in answer.lists:
+        values[name] = xs[-1]
     graph: dict[Triple, None] = {}
     for triple in template.triples:
-        s, p, o = (_value(term, values, key) for term in triple.terms)
+        s, p, o = [_value(term, values, key) for term in triple.terms]
         if s is None or p is None or o is None:
             continue
         if _can_be_subject(s) and _can_be_predicate(p) and _can_be_object(o):
             graph[s, p, o] = None
     if not graph:
         return None
-    return answer._replace(graph=tuple(graph), event=_event_iri(template.stream, key))
+    return Answer(*answer[:6], tuple(graph), _event_iri(template.stream, key))
 
 
 def _event_iri(stream: str | None, key: str) -> str:

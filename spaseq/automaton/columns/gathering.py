@@ -116,8 +116,8 @@ class Gathering:
         if isinstance(batch, dict):
             known = self._known
             new = [n for n in numbers if n not in known]
-            for n, one in self.store.taken(new, batch).items():
-                known[n] = part_of(one)
+            if new:
+                known.update((n, part_of(one)) for n, one in self.store.taken(new, batch).items())
             return known
         single, columns = self.store.pieces(distinct(array), batch)
         found = {n: part_of(one) for n, one in single.items()}
