@@ -6,7 +6,7 @@ import json
 from functools import lru_cache
 from typing import Any
 
-from spaseq.algebra.answers import Answer, TraceItem
+from spaseq.algebra.answers import Answer
 from spaseq.rdf.cdt import list_items
 from spaseq.rdf.terms import Term, kind_of, split_literal
 from spaseq.rdf.times import format_time
@@ -30,7 +30,13 @@ def answer_json(query: str, answer: Answer) -> str:
     the value is a `cdt:List` (an item is null where the list has null).
     """
     start, end = format_time(answer.first[0]), format_time(answer.end[0])
-    trace = ", ".join([_item_json(item) for item in answer.trace])
+    trace = ", ".join(
+        [
+            f"{_step_json(gpm, stream)}{'null' if name is None else _quoted(name)}, "
+            f'"time": "{format_time(time)}", "k": {k}}}'
+            for time, k, gpm, stream, name in answer.trace
+        ]
+    )
     return (
         f'{{"query": {_name_json(query)}, "start": "{start}", "end": "{end}", '
         f'{_result_json(answer)}, "trace": [{trace}]}}'
@@ -39,19 +45,20 @@ def answer_json(query: str, answer: Answer) -> str:
 
 def _result_json(answer: Answer) -> str:
     if answer.graph is None:
-        return f'"bindings": {{{", ".join(map(_binding_json, answer.bindings))}}}'
+        bindings = [
+            # Of IRIs most are new.
+            f"{_iri_head(name)}{_quoted(text[1:-1])}}}"
+            if text[0] == "<"
+            else f"{_name_json(name)}: {_term_json(text)}"
+            for name, text in answer.bindings
+        ]
+        return f'"bindings": {{{", ".join(bindings)}}}'
     places = ("subject", "predicate", "object")
     triples = [
         {place: Term(text).to_sparql_json() for place, text in zip(places, triple, strict=True)}
         for triple in answer.graph
     ]
     return f'"event": {_encoded(answer.event)}, "graph": {_encoded(triples)}'
-
-
-def _item_json(item: TraceItem) -> str:
-    time, k, gpm, stream, name = item
-    event = "null" if name is None else _quoted(name)
-    return f'{_step_json(gpm, stream)}{event}, "time": "{format_time(time)}", "k": {k}}}'
 
 
 @lru_cache
@@ -64,11 +71,10 @@ _name_json = lru_cache(_quoted)
 """A name that stands in many answers."""
 
 
-def _binding_json(binding: tuple[str, str]) -> str:
-    name, text = binding
-    if text[0] == "<":  # of which most are new
-        return f'{_name_json(name)}: {{"type": "uri", "value": {_quoted(text[1:-1])}}}'
-    return f"{_name_json(name)}: {_term_json(text)}"
+@lru_cache
+def _iri_head(name: str) -> str:
+    """What a binding of a variable to an IRI begins with."""
+    return f'{_quoted(name)}: {{"type": "uri", "value": '
 
 
 @lru_cache(_TERMS)
