@@ -53,6 +53,9 @@ class Match(NamedTuple):
     close: int | None = None
 
 
+match_of = partial(tuple.__new__, Match)
+"""A match, of all its fields: sooner than by a call of `Match`, and there are many."""
+
 _part = partial(tuple.__new__, Part)
 _item = partial(tuple.__new__, TraceItem)
 

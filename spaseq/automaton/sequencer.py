@@ -18,7 +18,7 @@ from spaseq.algebra.answers import Instant
 from spaseq.automaton.evaluators import Found, PartitionEvaluator, partitions
 from spaseq.automaton.event_rows import EventRows
 from spaseq.automaton.machine import GpmColumns, Machine
-from spaseq.automaton.matches import REMEMBERED, Match, PartitionKey, Parts
+from spaseq.automaton.matches import REMEMBERED, Match, PartitionKey, Parts, match_of
 from spaseq.automaton.runs import Row
 from spaseq.rdf.batches import BARE, SolutionBatch
 
@@ -157,7 +157,7 @@ class Sequencer:
         parts = [*map(self._part, found.trace)]
         # Steps of one repetition that join have one value together, which the parts do not tell.
         lists = found.lists or self._parts.lists(parts)
-        return Match(parts, found.origin, lists, found.close)
+        return match_of((parts, found.origin, lists, found.close))
 
     def _sweep(self, time: int) -> None:
         waiting = {key for _, _, key, _ in self._pending}

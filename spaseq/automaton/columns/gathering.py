@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
 from typing import TypeAlias
 
@@ -21,14 +20,13 @@ from spaseq.automaton.matches import (
     Part,
     PartitionKey,
     Parts,
+    match_of,
     partition_of,
 )
 from spaseq.rdf.batches import SolutionBatch
 from spaseq.rdf.columns import distinct
 
 Int64s: TypeAlias = npt.NDArray[np.int64]
-
-_match = partial(tuple.__new__, Match)
 
 PIECE = 2048
 """Matches are read so many solutions at a time, or the fewer that one more match leaves."""
@@ -108,7 +106,7 @@ class Gathering:
             own = parts[begin:end]
             if grouped:
                 lists = self._parts.lists(own)
-            yield _match((own, origin, lists, None))
+            yield match_of((own, origin, lists, None))
             begin = end
 
     def _parts_of(self, numbers: list[int], array: Int64s) -> dict[int, Part]:
