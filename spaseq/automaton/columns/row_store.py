@@ -227,3 +227,4 @@ class RowStore:
         """Go on from what `state` gave."""
         assert isinstance(state, tuple)
         self._chunks, self._size = state
+        self._recent = {}
