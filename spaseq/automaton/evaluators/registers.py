@@ -8,13 +8,17 @@ the first one's bindings, so they are evaluated over the kept past when the firs
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.arena import NIL, Arena
+from spaseq.automaton.evaluators.agenda import Agenda
 from spaseq.automaton.evaluators.base import Found, Rows
+from spaseq.automaton.evaluators.past import Past, between, bound, replay
+from spaseq.automaton.evaluators.surroundings import surroundings
+from spaseq.automaton.evaluators.taking import Taker
 from spaseq.automaton.machine import Machine
 from spaseq.automaton.nfa import Branch, Edge, Take
 from spaseq.automaton.runs import (
@@ -30,56 +34,19 @@ from spaseq.automaton.runs import (
 )
 from spaseq.automaton.scoping import (
     ListNodes,
-    TakeEnv,
     TraceNodes,
     follow,
-    segment,
     trace_of,
     values_since,
 )
 from spaseq.automaton.waits import Waits, by_key
 from spaseq.automaton.window import Counted
-from spaseq.expr.env import Env
-
-
-class _Agenda:
-    """Candidates of the current instant by bracket, innermost bracket first.
-
-    Brackets outside of `floor` belong to the instant of `parent`: a second operand that is being
-    replayed hands its matches to the bracket that waits for them now.
-    """
-
-    __slots__ = ("_floor", "_levels", "_parent", "complete")
-
-    def __init__(self, floor: int = 0, parent: _Agenda | None = None) -> None:
-        self._floor, self._parent = floor, parent
-        self._levels: dict[int, dict[int, tuple[ChoicePoint, list[Run]]]] = {}
-        self.complete: list[Run] = []  # runs that accepted in an outermost automaton
-
-    def add(self, point: ChoicePoint, run: Run) -> None:
-        if point.depth < self._floor:
-            assert self._parent is not None
-            self._parent.add(point, run)
-            return
-        level = self._levels.setdefault(point.depth, {})
-        level.setdefault(id(point), (point, []))[1].append(run)
-
-    def pop(self) -> tuple[ChoicePoint, list[Run]] | None:
-        if not self._levels:
-            return None
-        depth = max(self._levels)
-        level = self._levels[depth]
-        entry = level.pop(next(iter(level)))
-        if not level:
-            del self._levels[depth]
-        return entry
 
 
 class Partition:
     """All run-time state of one partition; everything in it can be pickled for a snapshot."""
 
     __slots__ = (
-        "_env",
         "_initial",
         "_instants",
         "_limit",
@@ -87,6 +54,7 @@ class Partition:
         "_machine",
         "_past",
         "_position",
+        "_taker",
         "_trace",
         "_waits",
         "last_time",
@@ -98,12 +66,12 @@ class Partition:
         self._trace: TraceNodes = Arena()
         self._lists: ListNodes = Arena()
         self._waits = Waits()
-        self._past: list[tuple[Instant, Moment, Rows]] = []
+        self._past: Past = []
         self._instants: list[tuple[Instant, int]] = []  # with their measures, if asked for
         self._position = 0  # events so far
         self.last_time = -(2**63)
         self.withheld = 0  # the limit is applied to what is found here
-        self._env = TakeEnv(machine.names, self._trace, self._lists)
+        self._taker = Taker(machine, self._trace, self._lists)
         start = Run(machine.program.automaton.states[0], None, None, None, None, None, {}, None)
         self._wait(start, self._waits)
         self._initial = self._waits.added
@@ -141,7 +109,7 @@ class Partition:
             origin,
             None,
             {**run.singles, **bound},
-            self._bind(groups, taking.groups, values),
+            self._taker.bind(groups, taking.groups, values),
             self._trace.add((label.gpm, row, run.trace)),
         )
 
@@ -168,7 +136,7 @@ class Partition:
             self._instants.append((instant, moment.reach))
         self._trace.mark(moment.start)
         self._lists.mark(moment.start)
-        agenda = _Agenda()
+        agenda = Agenda()
         self._advance(self._waits, moment, rows, agenda)
         found = [f for run in agenda.complete for f in self._conclude(run, moment)]
         self._forget(moment)
@@ -181,14 +149,14 @@ class Partition:
             return Moment(instant, before, self._position)
         return Moment(instant, instant[0], instant[0])
 
-    def _advance(self, waits: Waits, moment: Moment, rows: Rows, agenda: _Agenda) -> None:
+    def _advance(self, waits: Waits, moment: Moment, rows: Rows, agenda: Agenda) -> None:
         """Offer an instant's solutions to all that waits, and settle what follows from it."""
         arrivals: list[Run] = []
         for wait in waits.take_strict(moment.instant):
             label = wait.edge.label
             assert isinstance(label, Take)
             if label.gpm in rows and self._alive(wait.run, moment):
-                arrivals.extend(self._taken(wait, rows[label.gpm], moment))
+                arrivals.extend(self._taker.taken(wait, rows[label.gpm], moment))
         if waits.tables:
             for gpm, solutions in rows.items():
                 for edge in self._machine.edges_of.get(gpm, ()):
@@ -212,7 +180,7 @@ class Partition:
             for wait in waiting:
                 if not self._alive(wait.run, moment):
                     continue
-                taken = self._taken(wait, solutions, moment)
+                taken = self._taker.taken(wait, solutions, moment)
                 arrivals.extend(taken)
                 if not (taken and wait.once):
                     kept.append(wait)
@@ -247,117 +215,9 @@ class Partition:
             frame = point.run.frame
         return True
 
-    # --- taking a solution ----------------------------------------------------------------------
-
-    def _taken(self, wait: Wait, rows: Iterable[Row], moment: Moment) -> list[Run]:
-        """The runs that follow from taking each of some solutions at one edge."""
-        run, join = wait.run, wait.edge.join
-        gap = join.gap_ms if join is not None else None
-        if gap is not None and run.last is not None and moment.instant[0] - run.last[0] > gap:
-            return []
-        results = []
-        for row in self._late_rows(wait, rows):
-            after = self._take(wait, row, moment)
-            if after is not None:
-                results.append(after)
-        return results
-
-    def _late_rows(self, wait: Wait, rows: Iterable[Row]) -> Iterator[Row]:
-        """The rows to take; those of a late GPM are found now that the bindings are known."""
-        late = self._machine.takings[wait.edge.id].late
-        if late is None:
-            yield from rows
-            return
-        for row in rows:
-            nothing: Row = (*row[:4], (None,) * len(row[4]))
-            for values in late.solutions(row[4], self._seen(wait, nothing)):
-                yield (*row[:4], values)
-
-    def _take(self, wait: Wait, row: Row, moment: Moment) -> Run | None:
-        run, edge = wait.run, wait.edge
-        self._machine.work.candidates += 1
-        taking = self._machine.takings[edge.id]
-        values = row[4]
-        fresh: dict[str, str] = {}
-        for column, variable in taking.singles:
-            value = values[column]
-            if value is not None:
-                old = run.singles.get(variable)
-                if old is None:
-                    fresh[variable] = value
-                elif old != value:
-                    return None
-        groups = wait.groups
-        for column, variable in taking.groups:
-            value = values[column]
-            if value is not None and groups is not None:
-                old = groups.current.get(variable)
-                if old is not None and old != value:
-                    return None
-        if taking.conditions and not self._holds(wait, row, taking.conditions):
-            return None
-        label = edge.label
-        assert isinstance(label, Take)
-        conjunction = run.frame is not None and run.frame.conjunction
-        return Run(
-            self._machine.target[edge.id],
-            run.frame,
-            run.first or moment.instant,
-            moment.instant,
-            moment.start if run.origin is None else min(run.origin, moment.start),
-            moment.instant[0] if conjunction else None,
-            {**run.singles, **fresh} if fresh else run.singles,
-            self._bind(groups, taking.groups, values),
-            self._trace.add((label.gpm, row, run.trace)),
-            tuple(
-                replace(o, before=moment.instant) if o.before is None else o
-                for o in wait.obligations
-            )
-            if wait.obligations
-            else (),
-            run.outside,
-        )
-
-    def _holds(self, wait: Wait, row: Row, conditions: tuple[Callable[[Env], bool], ...]) -> bool:
-        env, work = self._seen(wait, row), self._machine.work
-        for condition in conditions:
-            work.conditions += 1
-            if not condition(env):
-                return False
-        return True
-
-    def _seen(self, wait: Wait, row: Row) -> TakeEnv:
-        """What a FILTER sees while a waiting run takes a row."""
-        env, label = self._env, wait.edge.label
-        assert isinstance(label, Take)
-        env.run, env.groups, env.row = wait.run, wait.groups, row
-        env.taking, env.views = self._machine.takings[wait.edge.id], label.views
-        return env
-
-    def _bind(
-        self,
-        groups: Groups | None,
-        columns: tuple[tuple[int, str], ...],
-        values: tuple[str | None, ...],
-    ) -> Groups | None:
-        """Bind this repetition's group variables, and append them to their lists."""
-        if not columns or groups is None:
-            return groups
-        after: Groups | None = None
-        for column, variable in columns:
-            value = values[column]
-            if value is None or variable in groups.current:
-                continue
-            after = after or groups.copy()
-            last = after.lists.get(variable, NIL)
-            length = self._lists[last][2] if last != NIL else 0
-            after.current[variable] = value
-            after.lists[variable] = self._lists.add((value, last, length + 1))
-        return after or groups
-
     # --- arriving in a state --------------------------------------------------------------------
 
-    def _arrive(self, run: Run, waits: Waits, moment: Moment, agenda: _Agenda) -> None:
+    def _arrive(self, run: Run, waits: Waits, moment: Moment, agenda: Agenda) -> None:
         """A run has reached its state: it may be complete there, and it may go on."""
         if run.state.acceptances:
             if run.frame is None:
@@ -443,7 +303,7 @@ class Partition:
             )
             self._wait(start, waits)
 
-    def _operand_complete(self, run: Run, waits: Waits, moment: Moment, agenda: _Agenda) -> None:
+    def _operand_complete(self, run: Run, waits: Waits, moment: Moment, agenda: Agenda) -> None:
         frame = run.frame
         assert frame is not None
         if frame.awaits_left:
@@ -451,7 +311,7 @@ class Partition:
         elif frame.left is None or frame.taken.isdisjoint(self._events_since(run, frame.left)):
             agenda.add(frame.point, run)
 
-    def _second_operand(self, left: Run, waits: Waits, moment: Moment, agenda: _Agenda) -> None:
+    def _second_operand(self, left: Run, waits: Waits, moment: Moment, agenda: Agenda) -> None:
         """Evaluate the second operand with the first one's bindings: over the past, then on."""
         frame = left.frame
         assert frame is not None
@@ -461,10 +321,10 @@ class Partition:
         operand = label.operands[1]
         second = Frame(point, operand, frame.conjunction, left, taken)
         start = replace(left, state=operand.states[0], frame=second, first=None, last=None)
-        local, inner = Waits(), _Agenda(point.depth + 1, agenda)
+        local, inner = Waits(), Agenda(point.depth + 1, agenda)
         self._wait(start, local)
         tau = left.tau if frame.conjunction else None
-        for past, rows in self._replay(point.after, moment.instant, tau):
+        for past, rows in replay(self._past, point.after, moment.instant, tau):
             self._advance(local, past, rows, inner)
         waits.merge(local)
 
@@ -520,18 +380,6 @@ class Partition:
 
     # --- the past -------------------------------------------------------------------------------
 
-    def _replay(
-        self, after: Instant | None, until: Instant, tau: int | None
-    ) -> Iterator[tuple[Moment, Rows]]:
-        """Kept instants behind `after` up to `until`; of one timestamp only, if `tau` is given."""
-        past = self._past
-        start = 0 if after is None else bisect_right(past, after, key=lambda p: p[0])
-        if tau is not None:
-            start = max(start, bisect_left(past, (tau, -1), key=lambda p: p[0]))
-        end = bisect_right(past, until, key=lambda p: p[0])
-        for i in range(start, end):
-            yield past[i][1], past[i][2]
-
     def _forget(self, moment: Moment) -> None:
         horizon = moment.reach - self._machine.window.horizon
         self._trace.forget(horizon)
@@ -569,12 +417,12 @@ class Partition:
         return not isinstance(window, Counted) and time - self.last_time > 2 * window.horizon
 
     def __getstate__(self) -> dict[str, object]:
-        return {name: getattr(self, name) for name in self.__slots__ if name != "_env"}
+        return {name: getattr(self, name) for name in self.__slots__ if name != "_taker"}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         for name, value in state.items():
             setattr(self, name, value)
-        self._env = TakeEnv(self._machine.names, self._trace, self._lists)
+        self._taker = Taker(self._machine, self._trace, self._lists)
 
     def live_runs(self) -> int:
         """How many runs wait (dead ones not yet swept included)."""
@@ -622,7 +470,11 @@ class Partition:
         """
         self._machine.work.searches += 1
         negated = self._machine.program.negated[obligation.negation]
-        singles, outside = self._surroundings(found, obligation, around)
+        past, window = self._past, self._machine.window
+        after = bound(past, window, found, obligation)
+        singles, outside = surroundings(
+            self._machine, self._trace, found, obligation, around, after
+        )
         start = Run(
             negated.automaton.states[0], None, None, None, None, None, singles, None,
             outside=outside,
@@ -630,9 +482,9 @@ class Partition:
         local = Waits()
         self._wait(start, local)
         strict = self._machine.program.strict
-        for moment, rows in self._between(found, obligation):
+        for moment, rows in between(past, window, found.origin, after, obligation.before):
             if rows or strict:
-                agenda = _Agenda()
+                agenda = Agenda()
                 self._advance(local, moment, rows, agenda)
                 if any(self._stands(run) for run in agenda.complete):
                     return True
@@ -656,69 +508,3 @@ class Partition:
         """All values of a run's group variables, in order."""
         lasts = run.groups.lists if run.groups else {}
         return {v: values_since(self._lists, last, 0) for v, last in lasts.items()}
-
-    def _between(self, found: Found, obligation: Obligation) -> Iterator[tuple[Moment, Rows]]:
-        window, past, before = self._machine.window, self._past, obligation.before
-        after = self._bound(found, obligation)
-        start = 0 if after is None else bisect_right(past, after, key=lambda p: p[0])
-        for instant, moment, rows in past[start:]:
-            if before is not None and instant >= before:
-                return
-            if before is None and not window.holds(found.origin, moment.reach):
-                return
-            yield moment, rows
-
-    def _bound(self, found: Found, obligation: Obligation) -> Instant | None:
-        """The instant after which a negated step must not match; None: the past's beginning."""
-        if obligation.after is not None:
-            return obligation.after
-        past, holds = self._past, self._machine.window.holds
-        end = bisect_left(past, found.first, key=lambda p: p[0])
-        first = bisect_left(past, True, hi=end, key=lambda p: holds(p[1].start, found.last[0]))
-        return past[first - 1][0] if first else None
-
-    def _surroundings(
-        self, found: Found, obligation: Obligation, around: Outside | None
-    ) -> tuple[Mapping[str, str], Outside]:
-        """The bindings of a match as one of its negated steps sees them."""
-        views = self._machine.program.negated[obligation.negation].views
-        groups = dict(around.groups) if around else {}
-        previous = dict(around.previous) if around else {}
-        for variable, view in views.items():
-            if view.kind == "whole":
-                groups[variable] = found.lists.get(variable, ())
-                continue
-            assert view.repeat is not None
-            captured = obligation.captured.get(view.repeat)
-            groups[variable] = captured.values.get(variable, ()) if captured else ()
-            if view.kind == "current" and captured and variable in captured.previous:
-                previous[variable] = captured.previous[variable]
-        singles = {**found.singles, **{v: groups[v][-1] for v in views if groups[v]}}
-        times = self._times(found, obligation, around)
-        return singles, Outside(groups, previous, times, self._bound(found, obligation))
-
-    def _times(
-        self, found: Found, obligation: Obligation, around: Outside | None
-    ) -> Mapping[str, int]:
-        """What TIMESTAMP says in a negated step: inside a repetition, as at that one's end."""
-        if not self._machine.timed:
-            return {}
-        outside = around.times if around else {}
-        times = self._latest(found.trace, outside)
-        for captured in reversed([*obligation.captured.values()]):  # the innermost repetition last
-            times.update(self._latest(trace_of(self._trace, captured.trace), outside))
-        return times
-
-    def _latest(
-        self, taken: Iterable[tuple[int, Row]], outside: Mapping[str, int]
-    ) -> dict[str, int]:
-        """The time of the last event of each GPM that TIMESTAMP asks for."""
-        names, times = self._machine.names, dict(outside)
-        for gpm, row in taken:
-            name = names[gpm]
-            if name in self._machine.timed:
-                times[name] = max(times.get(name, row[1]), row[1])
-        return times
-
-
-__all__ = ["Found", "Partition", "Rows", "segment"]
