@@ -104,7 +104,7 @@ def advance_chain(
 
     Returns: DONE, or which array is full.
     """
-    n, strict = len(slot), len(ordinal) > 0
+    n = len(slot)
     assume(step.shape[1] == 4)
     assume(touched.shape[1] == 4)
     assume(heads.shape[2] == 2)
@@ -112,7 +112,7 @@ def advance_chain(
     assume(roots.shape[1] == 2)
     alone, full = cursor[AT], DONE
     while full == DONE and cursor[AT] < n:
-        if alone <= cursor[AT] and not strict:
+        if alone <= cursor[AT]:
             alone = _alone_until(slot, gpm, time_ms, k, natural(cursor[AT]))
         if alone <= cursor[AT]:
             full = _take_instant(
@@ -121,8 +121,8 @@ def advance_chain(
             )  # fmt: skip
         else:
             full = _take_alone(
-                slot, gpm, start, lowest, alone, number,
-                len(step), touches, touched, heads, nodes, roots, cursor,
+                slot, gpm, start, lowest, ordinal, alone, number,
+                step, touches, touched, heads, latest, nodes, roots, cursor,
             )  # fmt: skip
     return full
 
@@ -140,18 +140,28 @@ def _alone_until(slot: Int32s, gpm: Int32s, time_ms: Int64s, k: Int32s, first: i
     return len(slot)
 
 
+@part
+def _missed(step: Int64s, heads: Int64s, here: int) -> None:
+    """The partition has had instants without solutions of this key."""
+    for s in range(1, len(step)):
+        if step[s, STRICT]:
+            heads[here, s, NODE], heads[here, s, BEGIN] = NIL, EVER
+
+
 @inlined
 def _take_alone(
     slot: Int32s,
     gpm: Int32s,
     start: Int64s,
     lowest: Int64s,
+    ordinal: Int64s,
     end: int,
     number: int,
-    steps: int,
+    step: Int64s,
     touches: Int64s,
     touched: Int64s,
     heads: Int64s,
+    latest: Int64s,
     nodes: Int64s,
     roots: Int64s,
     cursor: Int64s,
@@ -159,7 +169,8 @@ def _take_alone(
     """Work off solutions, each of them alone at its instant: up to `end`, or as many as there is
     room for, whatever they are."""
     first, node, found = natural(cursor[AT]), natural(cursor[NEXT]), natural(cursor[ROOTS])
-    mask, cursor[NEED] = nodes.shape[0] - 1, steps
+    mask, steps, strict = nodes.shape[0] - 1, len(step), len(ordinal) > 0
+    cursor[NEED] = steps
     nodes_room = (cursor[BASE] + nodes.shape[0] - node) // steps
     roots_room = (roots.shape[0] - found) // steps
     if nodes_room <= 0:
@@ -170,6 +181,10 @@ def _take_alone(
     for row in range(first, end):
         i = natural(row)
         here, g, floor = natural(slot[i]), natural(gpm[i]), lowest[i]
+        if strict:
+            if ordinal[i] > latest[here] + 1:
+                _missed(step, heads, here)
+            latest[here] = ordinal[i]
         heads[here, 0, BEGIN] = start[i]
         for t in range(natural(touches[g]), touches[g + 1]):
             s = natural(touched[natural(t), STEP])
@@ -229,10 +244,8 @@ def _take_instant(
     if found + cursor[NEED] > roots.shape[0]:
         return ROOTS_FULL
     if len(ordinal) > 0:
-        if ordinal[first] > latest[here] + 1:  # instants without solutions of this key
-            for s in range(1, steps):
-                if step[s, STRICT]:
-                    heads[here, s, NODE], heads[here, s, BEGIN] = NIL, EVER
+        if ordinal[first] > latest[here] + 1:
+            _missed(step, heads, here)
         latest[here] = ordinal[first]
     for s in range(steps - 1, -1, -1):
         takes = (seen >> step[s, GPM]) & 1
