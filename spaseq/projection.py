@@ -18,15 +18,13 @@ from spaseq.plan.nodes import QueryPlan
 _place = itemgetter(*map(Answer._fields.index, ("end", "first", "trace")))
 """What answers are ordered by before all else, and most of them by nothing else."""
 
-
 MOST_BYTES = 2**32
 """Memory that the answers of one step of the watermark may take, roughly."""
 
 _ANSWER_BYTES, _EVENT_BYTES = 1024, 16
 
-
 _LAYOUTS = 4096
-"""So many are remembered."""
+"""So many layouts of matches are remembered."""
 
 _new = partial(tuple.__new__, Answer)
 
@@ -56,7 +54,6 @@ class Projection:
             (p.name, None if p.expr is None else compile_term(p.expr, plan.expressions))
             for p in plan.projection
         ]
-
         self._layouts: dict[tuple[int | str, ...], _Layout] = {}
 
     def answers(self, matches: Iterable[Match]) -> Iterator[tuple[Match, Answer]]:

@@ -15,9 +15,10 @@ from spaseq.rdf.vocabulary import CDT_LIST
 _TERMS = 1 << 14
 """So many terms' JSON texts are kept: values come again and again, in many answers."""
 
-_quoted = json.encoder.encode_basestring
-
 _encoded = json.JSONEncoder(ensure_ascii=False).encode
+
+_quoted = json.encoder.encode_basestring
+"""What `_encoded` makes of a string, without the way there."""
 
 
 def answer_json(query: str, answer: Answer) -> str:
@@ -64,7 +65,7 @@ def _result_json(answer: Answer) -> str:
 @lru_cache
 def _step_json(gpm: str, stream: str) -> str:
     """What a trace item begins with; it stands in many."""
-    return f'{{"gpm": {_encoded(gpm)}, "stream": {_encoded(stream)}, "event": '
+    return f'{{"gpm": {_quoted(gpm)}, "stream": {_quoted(stream)}, "event": '
 
 
 _name_json = lru_cache(_quoted)

@@ -1,4 +1,4 @@
-"""The solutions that matches take: kept as columns, and turned into `Found`s."""
+"""The solutions that matches take: kept as columns, and turned into matches."""
 
 from __future__ import annotations
 
