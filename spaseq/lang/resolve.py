@@ -17,6 +17,7 @@ from spaseq.lang.negations import check_negations
 from spaseq.lang.scope import Scope, scopes
 from spaseq.lang.sequence import Chain, can_be_empty, normalise, occurrences
 from spaseq.lang.variables import (
+    exists_uses,
     expression_variables,
     filters_of,
     graph_names,
@@ -296,6 +297,12 @@ class _Resolver:
             for prev in prev_uses(expr):
                 yield self.error(
                     "prev-outside", "PREV has a meaning only inside a repeated step", prev.span
+                )
+            for exists in exists_uses(expr):
+                yield self.error(
+                    "exists-outside",
+                    "EXISTS can stand only in a GPM: SELECT and HAVING look at no event",
+                    exists.span,
                 )
         positive = {o.gpm for o in self.scope.occurrences if o.negation is None} - self.broken
         for var in query.partition:
