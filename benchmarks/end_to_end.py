@@ -106,8 +106,8 @@ def by_following(file: Path, query: Path) -> Outcome:
     from spaseq.compile import compile_query
     from spaseq.kb.knowledge import KnowledgeBase
     from spaseq.rdf.readers import StreamOptions
-    from spaseq.runtime.job import Job
-    from spaseq.runtime.spark_follow import FollowOptions, run
+    from spaseq.runtime.job.job import Job
+    from spaseq.runtime.spark.following.follow import FollowOptions, run
 
     plan = compile_query(query.read_text(), query.stem)
     streams = (StreamOptions(plan.streams[0], (str(file.parent),)),)
@@ -123,7 +123,7 @@ def way(name: str) -> Callable[[Path, Path], Outcome]:
     """What a way does with a file and a query; starts Spark if it needs it."""
     if name == REFERENCE:
         return by_pyoxigraph
-    from spaseq.kernels_cache import warm
+    from spaseq.compiled.warming import warm
 
     warm()
     if name in LOCAL:
@@ -131,7 +131,7 @@ def way(name: str) -> Callable[[Path, Path], Outcome]:
         return lambda file, query: by_command(
             file, query, "--runtime", "local", "--threads", threads
         )
-    from spaseq.runtime.spark_session import session
+    from spaseq.runtime.spark.session.spark_session import session
 
     session(int(name[len("spark[")]))
     return by_following if name.endswith("follow") else by_command

@@ -26,9 +26,9 @@ from dataclasses import asdict, dataclass
 
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.evaluators import PartitionEvaluator, Rows, partitions
-from spaseq.automaton.evaluators.structured import StructuredPartition
-from spaseq.automaton.machine import GpmColumns, Machine
-from spaseq.automaton.runs import Row
+from spaseq.automaton.run.machine import GpmColumns, Machine
+from spaseq.automaton.run.runs import Row
+from spaseq.automaton.sets.python.shared_evaluator import SharedEvaluator
 from spaseq.compile import compile_query
 
 GPMS = "".join(f" DEFINE GPM {n} ON S {{ ?{n.lower()} :is :{n} }}" for n in "ABCD")
@@ -125,7 +125,7 @@ def measure(scenario: Scenario, evaluator: str, window: int, events: int) -> Lin
     gc.collect()
     spent = min(timed(partition, steps[i : i + events]) for i in range(full, len(steps), events))
     partial = math.nan
-    if isinstance(partition, StructuredPartition):
+    if isinstance(partition, SharedEvaluator):
         partial = math.log10(partition.partial_matches())
     started = time.process_time()
     partition.step(*given.end(len(steps)))

@@ -168,7 +168,7 @@ WAYS: dict[str, Callable[[Path], int]] = {
 def measure(name: str, way: str, paths: list[Path], runs: int) -> Line:
     """Runs one way in this process."""
     if way.startswith("spaseq"):
-        from spaseq.kernels_cache import warm
+        from spaseq.compiled.warming import warm
 
         warm()  # so that the memory of the kernels themselves does not count
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -87,9 +87,9 @@ def write_events(path: Path, events: int, triples: int) -> None:
 
 def load(source: str, cache: str) -> dict[str, float]:
     """CPU seconds to have a knowledge base; what it takes to import is not counted."""
+    from spaseq.compiled.warming import warm
     from spaseq.kb.cache import cache_at
     from spaseq.kb.load import load_kb
-    from spaseq.kernels_cache import warm
 
     warm()
     start = time.process_time()
@@ -100,12 +100,12 @@ def load(source: str, cache: str) -> dict[str, float]:
 def run(query: str, events: str, source: str, cache: str) -> dict[str, float]:
     """CPU seconds of a run without the loading, and its answers."""
     from spaseq.compile import compile_query
+    from spaseq.compiled.warming import warm
     from spaseq.kb.cache import cache_at
     from spaseq.kb.load import load_kb
-    from spaseq.kernels_cache import warm
     from spaseq.rdf.readers import StreamOptions
     from spaseq.runtime import local
-    from spaseq.runtime.job import Job
+    from spaseq.runtime.job.job import Job
 
     warm()
     knowledge = load_kb([(f"{K}graph", source)], cache=cache_at(cache))

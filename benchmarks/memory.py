@@ -31,9 +31,9 @@ from tempfile import TemporaryDirectory
 
 from sequence import Input, Scenario, plain
 
-from spaseq.automaton.columns.run_sequencer import RunSequencer
-from spaseq.automaton.columns.set_sequencer import SetSequencer
-from spaseq.engine import SequenceStage
+from spaseq.automaton.registers.compiled.run_sequencer import RunSequencer
+from spaseq.automaton.sets.compiled.set_sequencer import SetSequencer
+from spaseq.stages.sequence import SequenceStage
 
 HERE = Path(__file__).parent
 QUERY = HERE / "queries" / "synthetic" / "sequence.rq"

@@ -27,13 +27,13 @@ from typing import Any
 
 import numpy as np
 
-from spaseq.automaton.work import Work
+from spaseq.automaton.run.work_counts import WorkCounts
 from spaseq.compile import compile_query
-from spaseq.engine import SequenceStage
-from spaseq.plan.nodes import QueryPlan
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.batches import SolutionBatch
 from spaseq.rdf.columns import NumberColumn, TermColumn, texts_array
 from spaseq.rdf.kinds import EXACT, OTHER
+from spaseq.stages.sequence import SequenceStage
 
 KEYS = 500
 VALUES = 1000
@@ -139,7 +139,7 @@ def _variables(plan: QueryPlan, gpm: str) -> tuple[str, ...]:
     return next(g.variables for g in plan.gpms if g.name == gpm)
 
 
-def run(plan: QueryPlan, stream: Sequence[SolutionBatch]) -> tuple[list[Any], Work, float]:
+def run(plan: QueryPlan, stream: Sequence[SolutionBatch]) -> tuple[list[Any], WorkCounts, float]:
     """The answers' traces, what was looked at, and CPU seconds."""
     stage = SequenceStage(plan)
     answers: list[Any] = []

@@ -32,8 +32,8 @@ import pyoxigraph
 
 from spaseq.cli.run import run
 from spaseq.compile import compile_query
-from spaseq.kernels_cache import warm
-from spaseq.runtime.spark_session import session
+from spaseq.compiled.warming import warm
+from spaseq.runtime.spark.session.spark_session import session
 
 QUERIES = Path(__file__).parent / "queries" / "real"
 REFERENCE = "pyoxigraph"

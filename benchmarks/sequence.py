@@ -26,18 +26,18 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from spaseq.automaton.columns.chain_state import ChainState
-from spaseq.automaton.columns.compact_state import CompactState
-from spaseq.automaton.columns.frame import Frame
-from spaseq.automaton.columns.run_state import RunState
-from spaseq.automaton.columns.tables import run_tables
-from spaseq.automaton.machine import GpmColumns
+from spaseq.automaton.batch.frame import BatchFrame
+from spaseq.automaton.registers.compiled.run_state import RunState
+from spaseq.automaton.registers.compiled.run_tables import run_tables
+from spaseq.automaton.run.machine import GpmColumns
+from spaseq.automaton.sets.compiled.chain_state import ChainState
+from spaseq.automaton.sets.compiled.compact_state import CompactState
 from spaseq.compile import compile_query
-from spaseq.engine import SequenceStage
-from spaseq.plan.nodes import QueryPlan
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.batches import SolutionBatch
 from spaseq.rdf.columns import NumberColumn, TermColumn, texts_array
 from spaseq.rdf.kinds import DOUBLE
+from spaseq.stages.sequence import SequenceStage
 
 NAMES = "ABCDEFGHIJKL"
 BATCH = 16_384
@@ -185,7 +185,7 @@ def runs_rate(plan: QueryPlan, batches: list[SolutionBatch]) -> tuple[float, flo
     columns = _columns(plan)
     tables = run_tables(plan.program, columns, plan.partition, plan.window)
     runs = RunState(tables)
-    frame = Frame(columns, plan.partition, tables.key, plan.window, tables.strict)
+    frame = BatchFrame(columns, plan.partition, tables.key, plan.window, tables.strict)
     spent, events = 0.0, 0
     for batch in batches:
         solutions, rows = frame.rows(batch)
@@ -207,7 +207,7 @@ def sets_rate(plan: QueryPlan, batches: list[SolutionBatch]) -> tuple[float, flo
     kind = ChainState if plan.evaluator == "compiled-chain" else CompactState
     state: ChainState | CompactState = kind(plan.program, len(plan.gpms), False)
     key = (*plan.partition, *plan.evaluator_key)
-    frame = Frame(_columns(plan), plan.partition, key, plan.window, state.strict)
+    frame = BatchFrame(_columns(plan), plan.partition, key, plan.window, state.strict)
     spent, events = 0.0, 0
     for i, batch in enumerate(batches):
         _, rows = frame.rows(batch)

@@ -26,11 +26,11 @@ from typing import Any
 from spaseq.compile import compile_query
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.rdf.readers import StreamOptions
-from spaseq.runtime import spark as bounded
-from spaseq.runtime.arrivals import ArrivalSettings
-from spaseq.runtime.job import Job
-from spaseq.runtime.spark_follow import FollowOptions, follow
-from spaseq.runtime.spark_session import session
+from spaseq.runtime.arrivals.file_source_log import FileSourceSettings
+from spaseq.runtime.job.job import Job
+from spaseq.runtime.spark import bounded as bounded
+from spaseq.runtime.spark.following.follow import FollowOptions, follow
+from spaseq.runtime.spark.session.spark_session import session
 
 KEY_FILES = 8
 STREAM = "http://b.example/s"
@@ -137,7 +137,7 @@ class Ends:
 def followed(work: Job, checkpoint: Path, batch: int) -> tuple[list[float], float]:
     """(seconds of each batch but the first, seconds to the end of the first); bytes of a batch."""
     ends = Ends(work)
-    settings = ArrivalSettings(max_bytes=batch)
+    settings = FileSourceSettings(max_bytes=batch)
     started = time.perf_counter()
     options = FollowOptions(checkpoint, settings, until_done=True)
     for _ in follow(work, options, output=ends):

@@ -14,28 +14,28 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from spaseq import errors
-    from spaseq.api import run
+    from spaseq.api.match import Match, TracedEvent
+    from spaseq.api.push import Engine, Event
+    from spaseq.api.run import run
     from spaseq.expr.extension import function
     from spaseq.kb.endpoint import ServiceOptions
     from spaseq.lang.parser import parse
-    from spaseq.live import Engine, Event
-    from spaseq.match import Match, TracedEvent
     from spaseq.rdf.terms import Term
     from spaseq.render.explain import explain
-    from spaseq.runtime.job import Stats
+    from spaseq.runtime.job.job import Stats
 
 _HOMES = {
-    "Engine": "spaseq.live",
-    "Event": "spaseq.live",
-    "Match": "spaseq.match",
+    "Engine": "spaseq.api.push",
+    "Event": "spaseq.api.push",
+    "Match": "spaseq.api.match",
     "ServiceOptions": "spaseq.kb.endpoint",
-    "Stats": "spaseq.runtime.job",
+    "Stats": "spaseq.runtime.job.job",
     "Term": "spaseq.rdf.terms",
-    "TracedEvent": "spaseq.match",
+    "TracedEvent": "spaseq.api.match",
     "explain": "spaseq.render.explain",
     "function": "spaseq.expr.extension",
     "parse": "spaseq.lang.parser",
-    "run": "spaseq.api",
+    "run": "spaseq.api.run",
 }
 
 __all__ = [

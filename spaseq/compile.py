@@ -11,7 +11,6 @@ from spaseq.lang import ast
 from spaseq.lang.lint import lint
 from spaseq.lang.parser import parse_source
 from spaseq.lang.resolve import resolve
-from spaseq.plan.nodes import QueryPlan
 from spaseq.plan.planner import (
     check_entailment,
     check_expressions,
@@ -19,6 +18,7 @@ from spaseq.plan.planner import (
     check_services,
     plan_query,
 )
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.rules import disabled_rules
 
 

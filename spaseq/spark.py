@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from spaseq.algebra.answers import Answer
 from spaseq.algebra.schema import Schema
+from spaseq.api.push import check_limit
 from spaseq.compile import compile_query
 from spaseq.errors import InputError, SpaseqError, UsageError
 from spaseq.kb.cache import KbCache, cache_at
@@ -27,12 +28,22 @@ from spaseq.kb.load import load_kb
 from spaseq.kb.ontology import OntologyInput, entailing_schema
 from spaseq.kb.refresh import KbWatch
 from spaseq.kb.sources import KbInput
-from spaseq.live import check_limit
-from spaseq.plan.nodes import QueryPlan
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.batches import BadInput
 from spaseq.rdf.readers import StreamOptions
 from spaseq.rdf.vocabulary import GENERATED_AT_TIME
-from spaseq.runtime.answer_rows import (
+from spaseq.runtime.arrivals.file_source_log import FileSourceSettings
+from spaseq.runtime.job.binding import bind_streams, check_kbs
+from spaseq.runtime.job.chaining import reading_order
+from spaseq.runtime.job.job import Job, LateEvent
+from spaseq.runtime.spark.bounded import bounded_output, bounded_solve
+from spaseq.runtime.spark.connectors.answer_sink import AnswerDataSink
+from spaseq.runtime.spark.connectors.rdf_source import RdfDataSource
+from spaseq.runtime.spark.following.checkpoint import Checkpoint
+from spaseq.runtime.spark.following.follow import following_output, sequenced
+from spaseq.runtime.spark.following.kb_refresh import Refresh
+from spaseq.runtime.spark.frames import frame_packs, frame_solutions
+from spaseq.runtime.spark.rows.answer_rows import (
     ANSWER_DDL,
     ANSWER_SCHEMA,
     SIDES_DDL,
@@ -40,18 +51,7 @@ from spaseq.runtime.answer_rows import (
     row_of,
     side_row_of,
 )
-from spaseq.runtime.arrivals import ArrivalSettings
-from spaseq.runtime.binding import bind_streams, check_kbs
-from spaseq.runtime.chaining import reading_order
-from spaseq.runtime.checkpoint import Checkpoint
-from spaseq.runtime.job import Job, LateEvent
-from spaseq.runtime.kb_refresh import Refresh
-from spaseq.runtime.spark import bounded_output, bounded_solve
-from spaseq.runtime.spark_follow import following_output, sequenced
-from spaseq.runtime.spark_frames import frame_packs, frame_solutions
-from spaseq.runtime.spark_rows import payload_of
-from spaseq.runtime.spark_sink import AnswerDataSink
-from spaseq.runtime.spark_source import RdfDataSource
+from spaseq.runtime.spark.rows.stage_rows import payload_of
 
 __all__ = ["AnswerDataSink", "RdfDataSource", "answers"]
 
@@ -164,7 +164,7 @@ def answers(
             packed = frame_packs(spark, frame, job, state, watermark_ms, idle_ms)
             output = sequenced(spark, job, state, packed)
         else:
-            settings = ArrivalSettings(delay_ms=watermark_ms, idle_ms=idle_ms)
+            settings = FileSourceSettings(delay_ms=watermark_ms, idle_ms=idle_ms)
             output = following_output(spark, job, state, settings)
             if kb_refresh:
                 Refresh(spark, job, state).keep()

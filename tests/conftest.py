@@ -24,7 +24,7 @@ settings.load_profile("spaseq")
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """The process's Spark session; `spaseq.run(..., runtime="spark")` uses the same one."""
-    from spaseq.runtime.spark_session import session
+    from spaseq.runtime.spark.session.spark_session import session
 
     running = session()
     yield running

@@ -14,13 +14,13 @@ from spaseq.rdf.terms import iri_text, literal_text
 from spaseq.rdf.vocabulary import XSD_STRING
 
 
-def translate_group(group: ast.Group) -> n.Pattern:
+def translate_group(group: ast.GroupGraphPattern) -> n.Pattern:
     """The algebra of a group graph pattern; its FILTERs apply to the whole group.
 
     Blank nodes become variables named `_:label`, sequences of predicates joined triple patterns
     over variables named `_:/n`.
     """
-    return _Translation().group(group)
+    return _GroupTranslation().group(group)
 
 
 def constant_text(term: ast.Iri | ast.Literal) -> str:
@@ -72,17 +72,17 @@ def joined(left: n.Pattern, right: n.Pattern) -> n.Pattern:
 _Triple = tuple[n.PatternTerm, ast.Var | ast.Path, n.PatternTerm]
 
 
-class _Translation:
+class _GroupTranslation:
     """One GPM's translation; counts the variables that it makes."""
 
     def __init__(self) -> None:
         self._fresh = count()
 
-    def group(self, group: ast.Group) -> n.Pattern:
+    def group(self, group: ast.GroupGraphPattern) -> n.Pattern:
         pattern, condition = self.parts(group)
         return pattern if condition is None else n.Filter(condition, pattern)
 
-    def parts(self, group: ast.Group) -> tuple[n.Pattern, ast.Expr | None]:
+    def parts(self, group: ast.GroupGraphPattern) -> tuple[n.Pattern, ast.Expr | None]:
         """A group without its FILTERs, and these joined by `&&`."""
         pattern: n.Pattern = n.UNIT
         triples: list[_Triple] = []
@@ -102,10 +102,10 @@ class _Translation:
 
     def element(self, before: n.Pattern, element: ast.Element) -> n.Pattern:
         match element:
-            case ast.Optional(group):
+            case ast.OptionalGraphPattern(group):
                 # A FILTER of the group itself is the condition, one of a group inside it is not.
                 return n.LeftJoin(before, *self.parts(group))
-            case ast.Minus(group):
+            case ast.MinusGraphPattern(group):
                 return n.Minus(before, self.group(group))
             case ast.Bind(expr, var):
                 return n.Extend(before, var.name, expr)
@@ -114,16 +114,16 @@ class _Translation:
 
     def joinable(self, element: ast.Element) -> n.Pattern:
         match element:
-            case ast.Group():
+            case ast.GroupGraphPattern():
                 return self.group(element)
-            case ast.Union(alternatives):
+            case ast.GroupOrUnionGraphPattern(alternatives):
                 pattern = self.group(alternatives[0])
                 for alternative in alternatives[1:]:
                     pattern = n.Union(pattern, self.group(alternative))
                 return pattern
-            case ast.Graph(name, group):
+            case ast.GraphGraphPattern(name, group):
                 return n.Graph(pattern_term(name), self.group(group))
-            case ast.Service(name, group, silent):
+            case ast.ServiceGraphPattern(name, group, silent):
                 return n.Service(pattern_term(name), self.group(group), silent)
             case ast.Values():
                 return table(element)

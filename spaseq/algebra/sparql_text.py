@@ -132,7 +132,7 @@ class _Writer:
     def _expressions(self) -> ExpressionText:
         return ExpressionText(_TERMS, self._tested)
 
-    def _tested(self, group: ast.Group) -> str:
+    def _tested(self, group: ast.GroupGraphPattern) -> str:
         """The pattern of an EXISTS; its blank nodes are no others'."""
         pattern = entailed(translate_group(group), self._schema)
         return _Writer(self._schema, self._numbers).group(pattern)

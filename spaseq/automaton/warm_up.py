@@ -6,23 +6,23 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from spaseq.automaton.columns.chain_state import ChainState
-from spaseq.automaton.columns.compact_state import CompactState
-from spaseq.automaton.columns.frame import Rows
-from spaseq.automaton.columns.run_state import RunState
-from spaseq.automaton.columns.tables import run_tables
-from spaseq.automaton.kernels.measures import positions
-from spaseq.automaton.machine import GpmColumns
-from spaseq.automaton.nfa import Acceptance, Automaton, Edge, Program, State, Take
-from spaseq.automaton.window import Sliding
-from spaseq.lang.sequence import Join
+from spaseq.automaton.batch.frame import OrderedRows
+from spaseq.automaton.batch.kernels.measures import positions
+from spaseq.automaton.program.nfa import Acceptance, Automaton, Edge, Program, State, TakeLabel
+from spaseq.automaton.program.window import Sliding
+from spaseq.automaton.registers.compiled.run_state import RunState
+from spaseq.automaton.registers.compiled.run_tables import run_tables
+from spaseq.automaton.run.machine import GpmColumns
+from spaseq.automaton.sets.compiled.chain_state import ChainState
+from spaseq.automaton.sets.compiled.compact_state import CompactState
+from spaseq.lang.sequence import SequenceOperator
 
 
 def steps() -> Iterator[str]:
     """Yields the name of each kernel when it is ready."""
     runs = RunState(run_tables(_one_step(), [GpmColumns(())], (), Sliding(1)))
     ones, times, none = np.zeros(1, np.int32), np.zeros(1, np.int64), np.empty(0, np.int64)
-    rows = Rows(ones, ones, times, ones, times, times, none)
+    rows = OrderedRows(ones, ones, times, ones, times, times, none)
     list(runs.advance(rows, np.empty((0, 1)), np.zeros(1, np.uint8)))
     yield "advance"
     plain = run_tables(_two_steps(), [GpmColumns(()), GpmColumns(())], (), Sliding(1))
@@ -58,13 +58,13 @@ def steps() -> Iterator[str]:
 
 
 def _one_step() -> Program:
-    edge = Edge(0, Take(0, "A", 0, (), {}), 1, None, (), ())
+    edge = Edge(0, TakeLabel(0, "A", 0, (), {}), 1, None, (), ())
     return _program(edge)
 
 
 def _two_steps() -> Program:
-    first = Edge(0, Take(0, "A", 0, (), {}), 1, None, (), ())
-    return _program(first, Edge(1, Take(1, "B", 1, (), {}), 2, Join(";"), (), ()))
+    first = Edge(0, TakeLabel(0, "A", 0, (), {}), 1, None, (), ())
+    return _program(first, Edge(1, TakeLabel(1, "B", 1, (), {}), 2, SequenceOperator(";"), (), ()))
 
 
 def _program(*edges: Edge) -> Program:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from spaseq.errors import UsageError
-from spaseq.runtime.durations import milliseconds
+from spaseq.runtime.job.durations import milliseconds
 
 
 class _Duration(click.ParamType[int]):

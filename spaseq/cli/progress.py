@@ -7,12 +7,12 @@ import time
 from typing import TextIO
 
 from spaseq.rdf.times import format_time
-from spaseq.runtime.job import Stats
+from spaseq.runtime.job.job import Stats
 
 _INTERVAL = 0.2  # seconds between two lines
 
 
-class Progress:
+class ProgressLine:
     """One line, rewritten in place, if the stream is a terminal; else nothing."""
 
     def __init__(self, out: TextIO = sys.stderr) -> None:
@@ -60,8 +60,8 @@ def summary(stats: Stats) -> str:
         f"{_count(stats.matches, 'answer')} from {_count(stats.events, 'event')} "
         f"({_count(stats.triples, 'triple')}) in {stats.seconds:.1f} s"
     )
-    if stats.withheld:
-        text += f"; {_count(stats.withheld, 'answer')} withheld"
+    if stats.suppressed:
+        text += f"; {_count(stats.suppressed, 'answer')} suppressed"
     if stats.bad:
         text += f"; {_count(stats.bad, 'bad input')}"
     if stats.repeated:

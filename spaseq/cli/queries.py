@@ -8,12 +8,12 @@ from pathlib import Path
 import click
 
 from spaseq.algebra.schema import Schema
-from spaseq.api import read_query
+from spaseq.api.run import read_query
 from spaseq.compile import Checked, check_query
 from spaseq.errors import Diagnostic, QueryError
 from spaseq.expr.extension import load_functions
 from spaseq.kb.ontology import REGIMES
-from spaseq.plan.nodes import QueryPlan
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.rules import NAMES
 
 QUERY_FILES = click.argument(

@@ -19,7 +19,7 @@ import click
 from spaseq.algebra.answers import Answer
 from spaseq.cli.durations import DURATION
 from spaseq.cli.formats import check_format
-from spaseq.cli.progress import Progress, summary
+from spaseq.cli.progress import ProgressLine, summary
 from spaseq.cli.queries import FUNCTIONS, QUERY_FILES, RULE_SWITCHES, entailing, plan_files
 from spaseq.cli.services import service_options
 from spaseq.cli.side_outputs import SideOutputs
@@ -31,15 +31,15 @@ from spaseq.kb.load import load_kb
 from spaseq.kb.ontology import entailing_schema
 from spaseq.kb.refresh import KbWatch
 from spaseq.kb.sources import keeps_graphs
-from spaseq.plan.nodes import QueryPlan
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.readers import StreamOptions, reading_threads, resolve_paths
 from spaseq.rdf.vocabulary import GENERATED_AT_TIME
-from spaseq.runtime.arrivals import MAX_BATCH_BYTES, ArrivalSettings
-from spaseq.runtime.binding import bind_streams, check_kbs, split_assignment, stream_names
-from spaseq.runtime.chaining import reading_order
-from spaseq.runtime.job import Job
-from spaseq.runtime.metrics import metrics_served
-from spaseq.runtime.state_limits import StateLimits
+from spaseq.runtime.arrivals.file_source_log import MAX_BATCH_BYTES, FileSourceSettings
+from spaseq.runtime.job.binding import bind_streams, check_kbs, split_assignment, stream_names
+from spaseq.runtime.job.chaining import reading_order
+from spaseq.runtime.job.job import Job
+from spaseq.runtime.job.metrics import metrics_served
+from spaseq.runtime.job.state_limits import StateLimits
 from spaseq.sinks import FORMATS, open_sink
 
 
@@ -288,7 +288,7 @@ def run(
     with ExitStack() as stack:
         sources, cache = [_kb(text, plans) for text in kbs], cache_at(kb_cache)
         sides = stack.enter_context(SideOutputs(bad, late, strict, append=follow))
-        progress = Progress()
+        progress = ProgressLine()
         job = Job(
             plans=plans,
             streams=_streams(
@@ -332,9 +332,9 @@ def _answers(job: Job, runtime: str, master: str | None, verbose: bool) -> Any:
         from spaseq.runtime import local
 
         return local.run(job)
-    from spaseq.runtime import spark
+    from spaseq.runtime.spark import bounded
 
-    return spark.run(job, master=master, verbose=verbose)
+    return bounded.run(job, master=master, verbose=verbose)
 
 
 def _follow(
@@ -347,18 +347,18 @@ def _follow(
     master: str | None,
     verbose: bool,
 ) -> None:
-    from spaseq.runtime import spark_follow
+    from spaseq.runtime.spark.following import follow as followed
 
-    settings = ArrivalSettings(
+    settings = FileSourceSettings(
         max_bytes=follow.max_bytes,
         delay_ms=follow.watermark_ms,
         idle_ms=follow.idle_ms,
         growing=follow.growing,
     )
-    options = spark_follow.FollowOptions(
+    options = followed.FollowOptions(
         Path(follow.checkpoint), settings, limits=limits, buckets=follow.buckets
     )
-    spark_follow.run(
+    followed.run(
         job, options, out=out, form=form, master=master, verbose=verbose, sides=sides.files()
     )
 

@@ -10,7 +10,7 @@ import click
 
 from spaseq.errors import InputError
 from spaseq.rdf.batches import BadInput
-from spaseq.runtime.job import LateEvent
+from spaseq.runtime.job.job import LateEvent
 from spaseq.sinks.side import BadInputLines, LateEventLines
 
 _SHOWN = 5  # findings shown on stderr if they go to no file

@@ -14,8 +14,8 @@ def warm() -> None:
     They are kept in the directory that NUMBA_CACHE_DIR names, else inside the installation, else in
     the user's cache directory. Without this the first run compiles those that it needs.
     """
-    from spaseq import kernels_cache  # numba, which the other commands do without
+    from spaseq.compiled import warming  # numba, which the other commands do without
 
-    done = kernels_cache.warm(lambda w: click.echo(f"{w.seconds:8.3f} s  {w.name}"))
+    done = warming.warm(lambda w: click.echo(f"{w.seconds:8.3f} s  {w.name}"))
     click.echo(f"{sum(w.seconds for w in done):8.3f} s  {len(done)} kernels")
     click.echo(f"in {os.environ['NUMBA_CACHE_DIR']}")

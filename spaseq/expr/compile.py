@@ -111,7 +111,7 @@ def compile_term(expr: ast.Expr, options: Options = _DEFAULT) -> TermOrNone:
 
     Raises NotCompilable for what `compile_test` raises it.
     """
-    term = _Compiler(options).term(expr)
+    term = _ExpressionCompiler(options).term(expr)
 
     def run(env: Env) -> str | None:
         try:
@@ -128,7 +128,7 @@ def compile_test(expr: ast.Expr, options: Options = _DEFAULT) -> Callable[[Env],
     Raises NotCompilable: an unknown function, a wrong number of arguments, EXISTS without
     `options.exists`, an aggregate that names no group variable.
     """
-    return _Compiler(options).test(expr)
+    return _ExpressionCompiler(options).test(expr)
 
 
 def problems(expr: ast.Expr, options: Options = _DEFAULT) -> list[NotCompilable]:
@@ -144,7 +144,7 @@ def problems(expr: ast.Expr, options: Options = _DEFAULT) -> list[NotCompilable]
     return found
 
 
-class _Compiler:
+class _ExpressionCompiler:
     """From expressions to closures, by the three views of a result: value, term, test."""
 
     def __init__(self, options: Options) -> None:

@@ -17,7 +17,7 @@ from spaseq.expr.extension import Function
 from spaseq.expr.functions.rdf_terms import fresh_blank_node
 from spaseq.expr.functions.strings import simple
 from spaseq.expr.numbers import write_integer
-from spaseq.expr.values import BlankNode, Iri, Value, decode
+from spaseq.expr.values import BlankNodeValue, IriValue, Value, decode
 from spaseq.lang import ast
 from spaseq.lang.iris import is_absolute, resolve
 from spaseq.rdf.terms import iri_text, literal_text
@@ -118,14 +118,14 @@ def iri_function(operand: ValueOf, base: str | None) -> ValueOf:
 
     def run(env: Env) -> Value:
         value = operand(env)
-        if isinstance(value, Iri):
+        if isinstance(value, IriValue):
             return value
         reference = simple(value)
         if _NOT_IN_IRI.search(reference):
             raise ExpressionError("not an IRI")
         if base is None and not is_absolute(reference):
             raise ExpressionError("a relative IRI without a base")
-        return Iri(resolve(reference, base or ""))
+        return IriValue(resolve(reference, base or ""))
 
     return run
 
@@ -147,7 +147,7 @@ def labelled_node_function(operand: ValueOf, solution: TermOf) -> ValueOf:
 
     def run(env: Env) -> Value:
         key = f"{solution(env)}{simple(operand(env))}".encode()
-        return BlankNode("f" + blake2b(key, digest_size=16).hexdigest())
+        return BlankNodeValue("f" + blake2b(key, digest_size=16).hexdigest())
 
     return run
 

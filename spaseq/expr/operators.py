@@ -21,8 +21,8 @@ from spaseq.expr.numbers import Float, is_number
 from spaseq.expr.temporal import Duration, Moment
 from spaseq.expr.values import (
     NUMERIC_DATATYPES,
-    BlankNode,
-    Iri,
+    BlankNodeValue,
+    IriValue,
     LangString,
     Opaque,
     Value,
@@ -71,7 +71,7 @@ def _same_term(a: Value, b: Value) -> bool:
     if a == b and type(a) is type(b):
         return True
     unknown = isinstance(a, Opaque) or isinstance(b, Opaque)
-    apart = (Iri, BlankNode, LangString)
+    apart = (IriValue, BlankNodeValue, LangString)
     if unknown and not isinstance(a, apart) and not isinstance(b, apart):
         raise ExpressionError("literals of unknown value")
     return False

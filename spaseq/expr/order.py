@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from spaseq.expr.temporal import MOMENT_KINDS, Duration, Moment
-from spaseq.expr.values import BlankNode, Iri, LangString, Opaque, decode
+from spaseq.expr.values import BlankNodeValue, IriValue, LangString, Opaque, decode
 
 _MONTH_SECONDS = 2_629_746  # of the mean Gregorian month
 
@@ -22,9 +22,9 @@ def order_key(term: str | None) -> tuple[Any, ...]:
         return (0,)
     value = decode(term)
     match value:
-        case BlankNode(label):
+        case BlankNodeValue(label):
             return 1, label
-        case Iri(iri):
+        case IriValue(iri):
             return 2, iri
         case bool():
             return 5, value

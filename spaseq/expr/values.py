@@ -7,7 +7,7 @@
 | xsd:boolean, xsd:string | `bool`, `str` |
 | language-tagged string | `LangString` |
 | xsd:dateTime, date, time, gYear ... ; durations | `Moment`; `Duration` |
-| IRI, blank node | `Iri`, `BlankNode` |
+| IRI, blank node | `IriValue`, `BlankNodeValue` |
 | literal of an unknown datatype, or ill-typed | `Opaque` |
 
 A value keeps neither the lexical form nor the derived datatype of its term: what needs those
@@ -39,14 +39,14 @@ from spaseq.rdf.vocabulary import XSD, XSD_STRING
 
 
 @dataclass(frozen=True, slots=True)
-class Iri:
+class IriValue:
     """An IRI, without angle brackets."""
 
     value: str
 
 
 @dataclass(frozen=True, slots=True)
-class BlankNode:
+class BlankNodeValue:
     """A blank node, its label without `_:`."""
 
     label: str
@@ -69,7 +69,17 @@ class Opaque:
 
 
 Value: TypeAlias = (
-    bool | int | Decimal | Float | float | str | LangString | Moment | Duration | Iri | BlankNode
+    bool
+    | int
+    | Decimal
+    | Float
+    | float
+    | str
+    | LangString
+    | Moment
+    | Duration
+    | IriValue
+    | BlankNodeValue
 ) | Opaque
 
 TRUE = f'"true"^^<{XSD}boolean>'
@@ -114,9 +124,9 @@ def decode_uncached(text: str) -> Value:
     """The value of a term given as N-Triples text. Never fails on such text."""
     match text[0]:
         case "<":
-            return Iri(text[1:-1])
+            return IriValue(text[1:-1])
         case "_":
-            return BlankNode(text[2:])
+            return BlankNodeValue(text[2:])
     lexical, datatype, language = split_literal(text)
     if language is not None:
         return LangString(lexical, language)
@@ -152,8 +162,8 @@ _WRITERS: dict[type, Callable[[Any], str]] = {
     LangString: lambda v: literal_text(v.text, language=v.language),
     Moment: lambda v: f'"{write_moment(v)}"^^<{XSD}{v.kind}>',
     Duration: lambda v: f'"{write_duration(v)}"^^<{XSD}{v.kind}>',
-    Iri: lambda v: iri_text(v.value),
-    BlankNode: lambda v: f"_:{v.label}",
+    IriValue: lambda v: iri_text(v.value),
+    BlankNodeValue: lambda v: f"_:{v.label}",
     Opaque: lambda v: literal_text(v.lexical, v.datatype),
 }
 

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from spaseq.algebra.nodes import PatternTerm, TriplePattern
-from spaseq.gpm.kernels import bgp as kernels
-from spaseq.gpm.kernels.bgp import AGAIN, BOUND, CONSTANT, FREE, Int8s, O, P, S
+from spaseq.gpm.kernels import bgp_interpreter as kernels
+from spaseq.gpm.kernels.bgp_interpreter import AGAIN, BOUND, CONSTANT, FREE, Int8s, O, P, S
 from spaseq.gpm.partitions import VerticalPartition
 from spaseq.gpm.solutions import Solutions
 from spaseq.plan.rules import RARE_TRIPLES_FIRST, SHARED_PATTERNS, Rule

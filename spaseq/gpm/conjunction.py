@@ -18,7 +18,7 @@ from spaseq.plan.rules import Rule
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class FilterConjunct:
     """One conjunct of a FILTER; `early` if it may be tested once its variables have columns."""
 
     expr: ast.Expr
@@ -36,7 +36,7 @@ class Conjunction:
     triples: tuple[n.TriplePattern, ...]
     bgp: EventBgp | None
     operands: tuple[n.Pattern, ...]
-    conditions: tuple[Condition, ...]
+    conditions: tuple[FilterConjunct, ...]
 
 
 def conjunction(pattern: n.Pattern, disabled: frozenset[Rule] = frozenset()) -> Conjunction:
@@ -53,7 +53,7 @@ def conjunction(pattern: n.Pattern, disabled: frozenset[Rule] = frozenset()) -> 
     return Conjunction(tuple(triples), bgp, tuple(operands), (*floated, *own))
 
 
-Parts = tuple[list[n.TriplePattern], list[n.Pattern], list[Condition]]
+Parts = tuple[list[n.TriplePattern], list[n.Pattern], list[FilterConjunct]]
 
 
 def _parts(pattern: n.Pattern) -> Parts:
@@ -97,16 +97,16 @@ def _filtered(expr: ast.Expr, inner: n.Pattern) -> Parts:
     return triples, operands, floated + conditions
 
 
-def _condition(expr: ast.Expr, sure: frozenset[str]) -> Condition:
+def _condition(expr: ast.Expr, sure: frozenset[str]) -> FilterConjunct:
     variables = expression_variables(expr)
-    return Condition(expr, variables, variables <= sure and not exists_uses(expr))
+    return FilterConjunct(expr, variables, variables <= sure and not exists_uses(expr))
 
 
-class Work:
+class ConjunctionEvaluation:
     """One evaluation of a conjunction: joins its parts and tests conditions as early as may be."""
 
     def __init__(
-        self, conditions: Sequence[Condition], test: Callable[[ast.Expr, Solutions], Bools]
+        self, conditions: Sequence[FilterConjunct], test: Callable[[ast.Expr, Solutions], Bools]
     ) -> None:
         self.remaining = list(conditions)
         self._test = test
@@ -130,7 +130,7 @@ class Work:
         shares = any(v in result.columns for v in part.columns)
         return not shares, part.event is None, part.size
 
-    def _is_ready(self, condition: Condition, found: Solutions) -> bool:
+    def _is_ready(self, condition: FilterConjunct, found: Solutions) -> bool:
         return condition.early and all(
             v in found.columns and not found.may_be_unbound(v) for v in condition.variables
         )

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spaseq.automaton.event_rows import EventRows
-from spaseq.automaton.runs import Values
+from spaseq.automaton.run.event_rows import EventRows
+from spaseq.automaton.run.runs import Values
 from spaseq.expr.compile import Options
 from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.gpm.known_parts import Solution
 from spaseq.gpm.single import EventGraph, EventPattern
 from spaseq.gpm.stage import Matcher
-from spaseq.plan.nodes import GpmPlan, QueryPlan
+from spaseq.plan.query_plan import GpmPlan, QueryPlan
 from spaseq.rdf.batches import BARE, SolutionBatch
 from spaseq.rdf.events import Triple, batch_of_event
 from spaseq.rdf.terms import scoped_blank

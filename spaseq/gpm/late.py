@@ -9,7 +9,7 @@ from spaseq.algebra.substitution import substituted
 from spaseq.gpm.evaluator import Bindings, GpmEvaluator
 from spaseq.gpm.partitions import VerticalPartition
 from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.plan.nodes import QueryPlan
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.batches import BadInput, EventBatch
 from spaseq.rdf.blocks import OnBad, warn
 from spaseq.rdf.events import Triple, batch_from_events

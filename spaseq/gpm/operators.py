@@ -15,7 +15,7 @@ from spaseq.expr.columns import filter_rows
 from spaseq.expr.compile import Options
 from spaseq.gpm import joins, modifiers
 from spaseq.gpm.active import Active
-from spaseq.gpm.conjunction import Conjunction, Work, conjunction
+from spaseq.gpm.conjunction import Conjunction, ConjunctionEvaluation, conjunction
 from spaseq.gpm.exists import ExistsTests
 from spaseq.gpm.graphs import GraphSource
 from spaseq.gpm.lexicon import KbLexicon
@@ -232,7 +232,7 @@ class PatternOperators:
             if not found.size:
                 return none(active.source.lexicon, of_events=active.of_events)
             pool.append(found)
-        work = Work(parts.conditions, lambda e, s: self._test(e, s, active))
+        work = ConjunctionEvaluation(parts.conditions, lambda e, s: self._test(e, s, active))
         result = work.joined(None, pool) if pool else None
         if parts.operands and (result is None or result.size):
             asking = [operand for operand in parts.operands if self._asks(operand)]

@@ -15,7 +15,7 @@ from spaseq.algebra.nodes import Pattern, TriplePattern, is_reserved
 from spaseq.algebra.scope import triple_variables
 from spaseq.expr.compile import Options, compile_filter, is_volatile
 from spaseq.expr.env import DictEnv, Env
-from spaseq.gpm.conjunction import Condition, Conjunction
+from spaseq.gpm.conjunction import Conjunction, FilterConjunct
 from spaseq.gpm.known_parts import KnownPart, Solution, can_be_joined
 from spaseq.gpm.solutions import Solutions
 from spaseq.lang import ast
@@ -39,7 +39,7 @@ class EventGraph:
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class _TripleStep:
     """One triple pattern, and the conditions that can be tested after it.
 
     Of each place a constant or a variable, the other is None.
@@ -50,7 +50,7 @@ class _Step:
     tests: tuple[Callable[[Env], bool], ...]
 
     @classmethod
-    def of(cls, triple: TriplePattern, tests: Iterable[Callable[[Env], bool]]) -> _Step:
+    def of(cls, triple: TriplePattern, tests: Iterable[Callable[[Env], bool]]) -> _TripleStep:
         s, p, o = ((t, None) if isinstance(t, str) else (None, t.name) for t in triple.terms)
         return cls((s[0], p[0], o[0]), (s[1], p[1], o[1]), tuple(tests))
 
@@ -121,7 +121,7 @@ class EventPattern:
 def _known_parts(
     parts: Conjunction,
     bound: frozenset[str],
-    waiting: list[Condition],
+    waiting: list[FilterConjunct],
     options: Options,
     constant: Callable[[Pattern], Solutions | None],
 ) -> list[KnownPart] | None:
@@ -144,13 +144,13 @@ def _known_parts(
     return found
 
 
-def _is_decided(condition: Condition, bound: frozenset[str]) -> bool:
+def _is_decided(condition: FilterConjunct, bound: frozenset[str]) -> bool:
     return condition.early and condition.variables <= bound and not is_volatile(condition.expr)
 
 
 def _steps(
-    triples: Iterable[TriplePattern], conditions: Sequence[Condition], options: Options
-) -> Iterable[_Step]:
+    triples: Iterable[TriplePattern], conditions: Sequence[FilterConjunct], options: Options
+) -> Iterable[_TripleStep]:
     """The triple patterns, those with most constants first, then those with known variables."""
     left, waiting = list(triples), list(conditions)
     known: frozenset[str] = frozenset()
@@ -160,7 +160,7 @@ def _steps(
         known |= triple_variables(triple)
         due = [c for c in waiting if c.variables <= known]
         waiting = [c for c in waiting if c not in due]
-        yield _Step.of(triple, (compile_filter(c.expr, options) for c in due))
+        yield _TripleStep.of(triple, (compile_filter(c.expr, options) for c in due))
 
 
 def _open_places(triple: TriplePattern, known: frozenset[str]) -> int:

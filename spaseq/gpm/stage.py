@@ -12,7 +12,7 @@ from spaseq.gpm.evaluator import Bindings, GpmEvaluator
 from spaseq.gpm.late import with_events
 from spaseq.gpm.partitions import VerticalPartition
 from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.plan.nodes import QueryPlan
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.batches import BARE, BadInput, EventBatch, Int32s, Int64s, SolutionBatch
 from spaseq.rdf.blocks import OnBad, warn
 from spaseq.rdf.columns import UNBOUND, NumberColumn, Rows, TermColumn

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from spaseq.gpm.kernels.bgp import frequencies, solutions
+from spaseq.gpm.kernels.bgp_interpreter import frequencies, solutions
 
 
 def steps() -> Iterator[str]:

@@ -16,10 +16,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TypeAlias
 
+from spaseq.compiled.cache import user_cache
 from spaseq.errors import InputError
 from spaseq.kb.knowledge import FORMAT, KnowledgeBase
 from spaseq.kb.sources import Source, Store
-from spaseq.kernels_cache import user_cache
 from spaseq.rdf.inputs import InputFile
 
 MOST = 16

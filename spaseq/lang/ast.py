@@ -111,7 +111,7 @@ class FunctionCall(Node):
 
 @dataclass(frozen=True, slots=True)
 class Exists(Node):
-    pattern: Group
+    pattern: GroupGraphPattern
     negated: bool = False
 
 
@@ -222,30 +222,32 @@ class Filter(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Optional(Node):
-    pattern: Group
+class OptionalGraphPattern(Node):
+    pattern: GroupGraphPattern
 
 
 @dataclass(frozen=True, slots=True)
-class Union(Node):
-    alternatives: tuple[Group, ...]  # a lone nested group is a Group, not a Union of one
+class GroupOrUnionGraphPattern(Node):
+    alternatives: tuple[
+        GroupGraphPattern, ...
+    ]  # a lone nested group is a Group, not a Union of one
 
 
 @dataclass(frozen=True, slots=True)
-class Minus(Node):
-    pattern: Group
+class MinusGraphPattern(Node):
+    pattern: GroupGraphPattern
 
 
 @dataclass(frozen=True, slots=True)
-class Graph(Node):
+class GraphGraphPattern(Node):
     name: Var | Iri
-    pattern: Group
+    pattern: GroupGraphPattern
 
 
 @dataclass(frozen=True, slots=True)
-class Service(Node):
+class ServiceGraphPattern(Node):
     name: Var | Iri
-    pattern: Group
+    pattern: GroupGraphPattern
     silent: bool = False
 
 
@@ -270,7 +272,7 @@ class OrderCondition(Node):
 @dataclass(frozen=True, slots=True)
 class SubSelect(Node):
     items: tuple[SelectItem, ...] | None  # None: *
-    pattern: Group
+    pattern: GroupGraphPattern
     distinct: bool = False
     reduced: bool = False
     group_by: tuple[SelectItem, ...] = ()  # an expression without AS has var None
@@ -282,22 +284,22 @@ class SubSelect(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Group(Node):
+class GroupGraphPattern(Node):
     elements: tuple[Element, ...]
 
 
 Element: TypeAlias = (
     Triples
     | Filter
-    | Optional
-    | Union
-    | Minus
-    | Graph
-    | Service
+    | OptionalGraphPattern
+    | GroupOrUnionGraphPattern
+    | MinusGraphPattern
+    | GraphGraphPattern
+    | ServiceGraphPattern
     | Bind
     | Values
     | SubSelect
-    | Group
+    | GroupGraphPattern
 )
 
 
@@ -312,7 +314,7 @@ class Ref(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Duration(Node):
+class TimeSpan(Node):
     amount: int
     unit: L["MILLISECONDS", "SECONDS", "MINUTES", "HOURS", "DAYS"]
 
@@ -332,7 +334,7 @@ class Duration(Node):
 @dataclass(frozen=True, slots=True)
 class Op(Node):
     kind: L[",", ";", ":"]
-    gap: Duration | None = None
+    gap: TimeSpan | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,7 +403,7 @@ class Construct(Node):
 
 @dataclass(frozen=True, slots=True)
 class TimeWindow(Node):
-    length: Duration
+    length: TimeSpan
     tumbling: bool = False
     origin: str | None = None  # the dateTime after FROM, as written
 
@@ -439,7 +441,7 @@ class FromKb(Node):
 class Gpm(Node):
     name: str
     streams: tuple[Ref, ...]
-    pattern: Group
+    pattern: GroupGraphPattern
 
 
 @dataclass(frozen=True, slots=True)

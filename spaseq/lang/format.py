@@ -87,7 +87,7 @@ def _window(window: ast.TimeWindow | ast.CountWindow) -> str:
             return text if origin is None else f"{text} FROM {string(origin)}"
 
 
-def _duration(duration: ast.Duration) -> str:
+def _duration(duration: ast.TimeSpan) -> str:
     return f"{duration.amount} {duration.unit}"
 
 

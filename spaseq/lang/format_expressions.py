@@ -17,7 +17,7 @@ class ExpressionText:
     """Writes expressions; `group` writes the pattern of an EXISTS."""
 
     terms: TermText
-    group: Callable[[ast.Group], str]
+    group: Callable[[ast.GroupGraphPattern], str]
 
     def text(self, expr: ast.Expr, place: int = OR) -> str:
         """An expression in a place that takes those binding at least as tightly as `place`."""

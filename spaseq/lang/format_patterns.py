@@ -29,7 +29,7 @@ class PatternText:
     def expressions(self) -> ExpressionText:
         return ExpressionText(self.terms, self.group)
 
-    def group(self, group: ast.Group) -> str:
+    def group(self, group: ast.GroupGraphPattern) -> str:
         """A group from brace to brace."""
         return block(line for element in group.elements for line in self._element(element))
 
@@ -48,9 +48,9 @@ class PatternText:
         match element:
             case ast.Triples(triples):
                 return self.triples(triples)
-            case ast.Group():
+            case ast.GroupGraphPattern():
                 return [self.group(element)]
-            case ast.Union(alternatives):
+            case ast.GroupOrUnionGraphPattern(alternatives):
                 return [" UNION ".join(self.group(group) for group in alternatives)]
             case ast.SubSelect():
                 return list(self._sub_select(element))
@@ -61,13 +61,13 @@ class PatternText:
         match element:
             case ast.Filter(expr):
                 return f"FILTER{self.expressions.constraint(expr)}"
-            case ast.Optional(pattern):
+            case ast.OptionalGraphPattern(pattern):
                 return f"OPTIONAL {self.group(pattern)}"
-            case ast.Minus(pattern):
+            case ast.MinusGraphPattern(pattern):
                 return f"MINUS {self.group(pattern)}"
-            case ast.Graph(name, pattern):
+            case ast.GraphGraphPattern(name, pattern):
                 return f"GRAPH {self.terms.term(name)} {self.group(pattern)}"
-            case ast.Service(name, pattern, silent):
+            case ast.ServiceGraphPattern(name, pattern, silent):
                 word = "SILENT " if silent else ""
                 return f"SERVICE {word}{self.terms.term(name)} {self.group(pattern)}"
             case ast.Bind(expr, var):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from spaseq.lang import ast, lexical
 from spaseq.lang.unresolved import RDF, XSD
 
-_LOCAL = lexical.Names(f"(?:{lexical.LOCAL})?")
+_LOCAL = lexical.NamePattern(f"(?:{lexical.LOCAL})?")
 _BARE = {
     XSD + "integer": re.compile(lexical.INTEGER),
     XSD + "decimal": re.compile(lexical.DECIMAL),

@@ -52,13 +52,13 @@ DATE_TIME = r"-?[0-9]{4,}-[0-9]{2}-[0-9]{2}T[0-9:.]+(?:Z|[+-][0-9]{2}:[0-9]{2})?
 _BEYOND_ASCII = re.compile("[^\x00-\x7f](?:-[^\x00-\x7f])?")
 
 
-class Names:
+class NamePattern:
     """A regular expression in which names occur, for texts that mostly are ASCII.
 
     Sets of all the letters that a name may have take long to compile: what lies beyond ASCII is
     left out until a text has it.
 
-    >>> Names(NAME).match("a\u00e4").end(), Names(NAME).match("ab").end()
+    >>> NamePattern(NAME).match("a\u00e4").end(), NamePattern(NAME).match("ab").end()
     (2, 2)
     """
 

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from spaseq.errors import Diagnostic, Span
 from spaseq.lang import ast
 from spaseq.lang.resolve import Resolved
-from spaseq.lang.sequence import Branch, Negation, Repeat, occurrences, parts
+from spaseq.lang.sequence import Bracket, Negation, Repeat, occurrences, parts
 from spaseq.lang.variables import expression_variables, filters_of
 from spaseq.lang.visibility import seen_before
 
@@ -57,7 +57,7 @@ def _vacuous_negations(resolved: Resolved) -> Iterator[Diagnostic]:
     chains = [resolved.chain]
     for part in parts(resolved.chain):
         match part:
-            case Branch(_, operands):
+            case Bracket(_, operands):
                 chains.extend(operands)
             case Repeat(body=body) | Negation(body=body):
                 chains.append(body)

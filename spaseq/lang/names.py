@@ -35,7 +35,7 @@ _TIMES = (None, XSD + "dateTime", XSD + "dateTimeStamp")
 
 
 @dataclass
-class Names:
+class NameResolver:
     """The names of one query. `unreadable` are prefixes whose declaration has an error."""
 
     findings: Findings

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from spaseq.errors import Diagnostic, Source, Span
 from spaseq.lang import ast
 from spaseq.lang.sequence import (
-    Branch,
+    Bracket,
     Chain,
     Link,
     Negation,
@@ -37,7 +37,7 @@ def _check(chain: Chain, counted: bool, bracket: str) -> Iterator[_Refusal]:
 
 def _inside(part: Part, counted: bool) -> Iterator[_Refusal]:
     match part:
-        case Branch(kind, operands):
+        case Bracket(kind, operands):
             for operand in operands:
                 yield from _check(operand, counted, f"an operand of {kind}")
         case Repeat(body=body):

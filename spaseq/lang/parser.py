@@ -14,7 +14,7 @@ from spaseq.errors import Diagnostic, QueryError, Source, Span
 from spaseq.lang import ast
 from spaseq.lang.escapes import restore_spans
 from spaseq.lang.findings import Findings
-from spaseq.lang.names import Names
+from spaseq.lang.names import NameResolver
 from spaseq.lang.reader import Reading, read
 from spaseq.lang.section_parser import SectionParser
 from spaseq.lang.wellformed import Fault, faults, shared_labels
@@ -80,7 +80,7 @@ def parse_source(source: Source) -> Parsed:
 
 def _assembled(reading: Reading, findings: Findings) -> ast.Query:
     """The query with its names looked up; a part that is missing or broken is empty."""
-    names = Names(findings, frozenset(reading.unreadable_prefixes))
+    names = NameResolver(findings, frozenset(reading.unreadable_prefixes))
     given = reading.given
     prologue = given.get("prologue", [])
     names.declare(prologue)

@@ -150,7 +150,7 @@ class _Reader:
         section: GpmSection,
         name: str | None,
         streams: tuple[ast.Ref, ...],
-        patterns: Sequence[ast.Group] | None,
+        patterns: Sequence[ast.GroupGraphPattern] | None,
         complete: bool,
     ) -> None:
         if not complete:
@@ -161,7 +161,7 @@ class _Reader:
         if not complete:
             self.reading.broken_gpms.add(name)
         end = section.head.end if section.pattern is None else section.pattern.end
-        pattern = patterns[0] if patterns else ast.Group((), span=Span(end, end))
+        pattern = patterns[0] if patterns else ast.GroupGraphPattern((), span=Span(end, end))
         span = Span(section.head.start, end)
         self.reading.gpms.append(ast.Gpm(name, streams, pattern, span=span))
 

@@ -328,7 +328,7 @@ class _Resolver:
                 seen.add(item.var.name)
 
 
-def _expressions_of(pattern: ast.Group) -> Iterator[ast.Expr]:
+def _expressions_of(pattern: ast.GroupGraphPattern) -> Iterator[ast.Expr]:
     """The FILTERs, those in EXISTS too, and the BINDs of a GPM."""
     yield from filters_of(pattern)
     for part in walk(pattern):

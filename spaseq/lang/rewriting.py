@@ -33,6 +33,9 @@ def _rewrite(value: Any, change: Callable[[ast.Node], ast.Node | None]) -> Any:
     return value if new == old else replace(value, **new)
 
 
-def without_services(group: ast.Group) -> ast.Group:
+def without_services(group: ast.GroupGraphPattern) -> ast.GroupGraphPattern:
     """The group with nothing in the place of SERVICE, which is none of ours to evaluate."""
-    return rewritten(group, lambda n: ast.Group(()) if isinstance(n, ast.Service) else None)
+    return rewritten(
+        group,
+        lambda n: ast.GroupGraphPattern(()) if isinstance(n, ast.ServiceGraphPattern) else None,
+    )

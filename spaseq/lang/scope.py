@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from spaseq.lang.sequence import Branch, Chain, Negation, Occurrence, Repeat, occurrences, parts
+from spaseq.lang.sequence import Bracket, Chain, Negation, Occurrence, Repeat, occurrences, parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def _enclosing(chain: Chain) -> dict[int, tuple[int, ...]]:
                     walk(part.body, inner)
                 case Negation():
                     walk(part.body, outer)
-                case Branch():
+                case Bracket():
                     for operand in part.operands:
                         walk(operand, outer)
 

@@ -58,7 +58,7 @@ class SectionParser:
         """
         from pyparsing import ParseBaseException
 
-        from spaseq.lang.grammar.terminals import Mark, Passage
+        from spaseq.lang.grammar.terminals import Passage, Punctuation
 
         # Blanks before the section keep the offsets those of the whole text.
         passage = Passage(" " * span.start + self.text[span.start : span.end])
@@ -71,4 +71,4 @@ class SectionParser:
         except RecursionError:
             self.findings.error(f"{where} is nested too deeply", Span(span.start, span.start + 1))
             return None
-        return [node for node in found if not isinstance(node, Mark)]
+        return [node for node in found if not isinstance(node, Punctuation)]

@@ -23,14 +23,14 @@ OpKind: TypeAlias = Literal[",", ";", ":"]
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
+class SequenceOperator:
     """A sequence operator with its gap bound in milliseconds (None: unbounded)."""
 
     kind: OpKind
     gap_ms: int | None = None
 
 
-SKIP_TILL_NEXT = Join(";")
+SKIP_TILL_NEXT = SequenceOperator(";")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +45,12 @@ class Occurrence:
 
 
 @dataclass(frozen=True, slots=True)
-class Take:
+class GpmStep:
     occurrence: Occurrence
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
+class Bracket:
     """A bracket that is not transparent; `&` and `AND` have exactly two operands."""
 
     kind: Literal["|", "&", "AND"]
@@ -81,13 +81,13 @@ class Negation:
     span: Span = NOWHERE
 
 
-Part: TypeAlias = Take | Branch | Repeat | Negation
+Part: TypeAlias = GpmStep | Bracket | Repeat | Negation
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
     part: Part
-    join: Join
+    join: SequenceOperator
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,11 @@ class _Normaliser:
         self._negation = count()
 
     def chain(
-        self, sequence: ast.Sequence, before: Join, repeats: tuple[int, ...], negation: int | None
+        self,
+        sequence: ast.Sequence,
+        before: SequenceOperator,
+        repeats: tuple[int, ...],
+        negation: int | None,
     ) -> Chain:
         joins = [before, *(_join(op) for op in sequence.ops)]
         links: list[Link] = []
@@ -118,7 +122,7 @@ class _Normaliser:
         return Chain(tuple(links))
 
     def _step(
-        self, step: ast.Step, join: Join, repeats: tuple[int, ...], negation: int | None
+        self, step: ast.Step, join: SequenceOperator, repeats: tuple[int, ...], negation: int | None
     ) -> Iterator[Link]:
         if step.negated:
             number = next(self._negation)
@@ -136,28 +140,32 @@ class _Normaliser:
         yield Link(Repeat(number, body, quantifier.minimum, quantifier.maximum), join)
 
     def _atom(
-        self, atom: ast.Ref | ast.Bracket, join: Join, repeats: tuple[int, ...], neg: int | None
+        self,
+        atom: ast.Ref | ast.Bracket,
+        join: SequenceOperator,
+        repeats: tuple[int, ...],
+        neg: int | None,
     ) -> Iterator[Link]:
         match atom:
             case ast.Ref(name):
                 use = Occurrence(next(self._occurrence), name, repeats, neg, atom.span)
-                yield Link(Take(use), join)
+                yield Link(GpmStep(use), join)
             case ast.Bracket(None, (sequence,)):
                 yield from self.chain(sequence, join, repeats, neg).links
             case ast.Bracket("|", operands):
                 chains = tuple(self.chain(s, join, repeats, neg) for s in operands)
-                yield Link(Branch("|", chains), join)
+                yield Link(Bracket("|", chains), join)
             case ast.Bracket(kind, operands):
                 assert kind is not None and kind != "|"
                 left = self.chain(operands[0], join, repeats, neg)
                 for operand in operands[1:]:
-                    branch = Branch(kind, (left, self.chain(operand, join, repeats, neg)))
+                    branch = Bracket(kind, (left, self.chain(operand, join, repeats, neg)))
                     left = Chain((Link(branch, join),))
                 yield from left.links
 
 
-def _join(op: ast.Op) -> Join:
-    return Join(op.kind, op.gap.ms if op.gap else None)
+def _join(op: ast.Op) -> SequenceOperator:
+    return SequenceOperator(op.kind, op.gap.ms if op.gap else None)
 
 
 # --- walks and simple facts ---------------------------------------------------------------------
@@ -166,7 +174,7 @@ def _join(op: ast.Op) -> Join:
 def occurrences(chain: Chain) -> Iterator[Occurrence]:
     """All occurrences in the order of the text, those in negations included."""
     for part in parts(chain):
-        if isinstance(part, Take):
+        if isinstance(part, GpmStep):
             yield part.occurrence
 
 
@@ -176,12 +184,12 @@ def parts(chain: Chain) -> Iterator[Part]:
         part = link.part
         yield part
         match part:
-            case Branch(_, operands):
+            case Bracket(_, operands):
                 for operand in operands:
                     yield from parts(operand)
             case Repeat() | Negation():
                 yield from parts(part.body)
-            case Take():
+            case GpmStep():
                 pass
 
 

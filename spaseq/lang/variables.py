@@ -98,24 +98,24 @@ def looks_back(expr: ast.Expr) -> bool:
 # --- group graph patterns ------------------------------------------------------------------------
 
 
-def pattern_variables(group: ast.Group) -> frozenset[str]:
+def pattern_variables(group: ast.GroupGraphPattern) -> frozenset[str]:
     """Names of the variables in scope of a group: those a solution may bind (SPARQL 18.2.1)."""
     return frozenset().union(*(_in_scope(e) for e in group.elements))
 
 
 def _in_scope(element: ast.Element) -> frozenset[str]:
     match element:
-        case ast.Filter() | ast.Minus():
+        case ast.Filter() | ast.MinusGraphPattern():
             return frozenset()
         case ast.Triples():
             return frozenset(n.name for n in walk(element) if isinstance(n, ast.Var))
-        case ast.Group():
+        case ast.GroupGraphPattern():
             return pattern_variables(element)
-        case ast.Optional(pattern):
+        case ast.OptionalGraphPattern(pattern):
             return pattern_variables(pattern)
-        case ast.Union(alternatives):
+        case ast.GroupOrUnionGraphPattern(alternatives):
             return frozenset().union(*(pattern_variables(g) for g in alternatives))
-        case ast.Graph(name, pattern) | ast.Service(name, pattern):
+        case ast.GraphGraphPattern(name, pattern) | ast.ServiceGraphPattern(name, pattern):
             inner = pattern_variables(pattern)
             return inner | {name.name} if isinstance(name, ast.Var) else inner
         case ast.Bind(var=var):
@@ -130,7 +130,7 @@ def _in_scope(element: ast.Element) -> frozenset[str]:
             return frozenset(i.var.name for i in items or () if i.var) | own
 
 
-def filters_of(group: ast.Group) -> Iterator[ast.Expr]:
+def filters_of(group: ast.GroupGraphPattern) -> Iterator[ast.Expr]:
     """The FILTERs of a group, at any depth, in the order of the text; not those in EXISTS."""
     for element in group.elements:
         if isinstance(element, ast.Filter):
@@ -139,18 +139,18 @@ def filters_of(group: ast.Group) -> Iterator[ast.Expr]:
             yield from filters_of(inner)
 
 
-def nested_groups(element: ast.Element) -> tuple[ast.Group, ...]:
+def nested_groups(element: ast.Element) -> tuple[ast.GroupGraphPattern, ...]:
     """The groups directly inside an element of a group; the element itself if it is one."""
     match element:
-        case ast.Group():
+        case ast.GroupGraphPattern():
             return (element,)
-        case ast.Union(alternatives):
+        case ast.GroupOrUnionGraphPattern(alternatives):
             return alternatives
         case (
-            ast.Optional(pattern)
-            | ast.Minus(pattern)
-            | ast.Graph(_, pattern)
-            | ast.Service(_, pattern)
+            ast.OptionalGraphPattern(pattern)
+            | ast.MinusGraphPattern(pattern)
+            | ast.GraphGraphPattern(_, pattern)
+            | ast.ServiceGraphPattern(_, pattern)
             | ast.SubSelect(pattern=pattern)
         ):
             return (pattern,)
@@ -161,25 +161,25 @@ def nested_groups(element: ast.Element) -> tuple[ast.Group, ...]:
 def local_nodes(node: ast.Node) -> Iterator[ast.Node]:
     """Like `walk`, but without what is inside SERVICE, which is none of ours to evaluate."""
     yield node
-    if not isinstance(node, ast.Service):
+    if not isinstance(node, ast.ServiceGraphPattern):
         for child in children(node):
             yield from local_nodes(child)
 
 
-def graph_names(group: ast.Group) -> Iterator[ast.Var | ast.Iri]:
+def graph_names(group: ast.GroupGraphPattern) -> Iterator[ast.Var | ast.Iri]:
     """What stands after GRAPH in a group, at any depth, EXISTS included."""
     for node in local_nodes(group):
-        if isinstance(node, ast.Graph):
+        if isinstance(node, ast.GraphGraphPattern):
             yield node.name
 
 
 def service_names(node: ast.Node) -> Iterator[ast.Var | ast.Iri]:
     """What stands after SERVICE, outside of any other SERVICE."""
     for part in local_nodes(node):
-        if isinstance(part, ast.Service):
+        if isinstance(part, ast.ServiceGraphPattern):
             yield part.name
 
 
-def pattern_mentions(group: ast.Group) -> frozenset[str]:
+def pattern_mentions(group: ast.GroupGraphPattern) -> frozenset[str]:
     """Names of all variables written anywhere in a group."""
     return frozenset(node.name for node in walk(group) if isinstance(node, ast.Var))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from spaseq.lang.scope import Scope
-from spaseq.lang.sequence import Branch, Chain, Negation, Part, Repeat, Take
+from spaseq.lang.sequence import Bracket, Chain, GpmStep, Negation, Part, Repeat
 
 
 def seen_before(
@@ -26,7 +26,7 @@ def seen_before(
 
     def after(part: Part, before: set[str]) -> set[str]:
         match part:
-            case Take(use):
+            case GpmStep(use):
                 seen.setdefault(use.gpm, set()).update(before)
                 return before | binds.get(use.gpm, frozenset())
             case Repeat(body=body):
@@ -36,9 +36,9 @@ def seen_before(
             case Negation(body=body):
                 walk(body, before | whole)
                 return before
-            case Branch("|", operands):
+            case Bracket("|", operands):
                 return set().union(*(walk(o, before) for o in operands))
-            case Branch(_, operands):
+            case Bracket(_, operands):
                 for operand in operands:
                     before = walk(operand, before)
                 return before

@@ -30,7 +30,7 @@ def faults(node: ast.Node) -> Iterator[Fault]:
                 yield from _call(part)
             case ast.Values():
                 yield from _values(part)
-            case ast.Group():
+            case ast.GroupGraphPattern():
                 yield from _bindings(part)
             case ast.SubSelect():
                 in_pattern = pattern_variables(part.pattern)
@@ -41,7 +41,7 @@ def faults(node: ast.Node) -> Iterator[Fault]:
                 yield from _projection(part.items or (), frozenset())
 
 
-def shared_labels(group: ast.Group) -> Iterator[Fault]:
+def shared_labels(group: ast.GroupGraphPattern) -> Iterator[Fault]:
     """Blank node labels used in more than one basic graph pattern (note 10)."""
     home: dict[str, int] = {}
     for number, pattern in enumerate(_basic_graph_patterns(group)):
@@ -93,11 +93,11 @@ def _values(values: ast.Values) -> Iterator[Fault]:
             yield Fault(message, next((cell.span for cell in row if cell), values.span))
 
 
-def _bindings(group: ast.Group) -> Iterator[Fault]:
+def _bindings(group: ast.GroupGraphPattern) -> Iterator[Fault]:
     """BIND to a variable that the group has already (note 12)."""
     for number, element in enumerate(group.elements):
         if isinstance(element, ast.Bind):
-            before = pattern_variables(ast.Group(group.elements[:number]))
+            before = pattern_variables(ast.GroupGraphPattern(group.elements[:number]))
             if element.var.name in before:
                 message = f"?{element.var.name} is bound before this BIND in the same group"
                 yield Fault(message, element.var.span)

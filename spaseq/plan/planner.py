@@ -12,8 +12,8 @@ from spaseq.algebra.late import EVENT, Late
 from spaseq.algebra.nodes import is_reserved
 from spaseq.algebra.schema import Schema
 from spaseq.algebra.translate import GpmAlgebra, split_gpm
-from spaseq.automaton.compiler import compile_program
-from spaseq.automaton.window import Counted, Sliding, Tumbling, Window
+from spaseq.automaton.program.compiler import compile_program
+from spaseq.automaton.program.window import Counted, Sliding, Tumbling, Window
 from spaseq.errors import NOWHERE, Diagnostic
 from spaseq.expr.compile import Options, problems
 from spaseq.expr.extension import Function, registered
@@ -24,8 +24,8 @@ from spaseq.lang.rewriting import without_services
 from spaseq.lang.sequence import occurrences
 from spaseq.lang.variables import filters_of, service_names, walk
 from spaseq.lang.visibility import seen_before
-from spaseq.plan.evaluators import Candidate, choose
-from spaseq.plan.nodes import AfterMatch, GpmPlan, Projection, QueryPlan
+from spaseq.plan.evaluator_choice import Candidate, choose
+from spaseq.plan.query_plan import AfterMatch, GpmPlan, ProjectedVariable, QueryPlan
 from spaseq.plan.rules import AWAITED_REQUESTS, PRUNED_COLUMNS, Rule
 from spaseq.rdf.terms import iri_text, literal_text
 from spaseq.rdf.times import parse_time
@@ -40,7 +40,7 @@ def check_services(resolved: Resolved) -> list[Diagnostic]:
     patterns = [g.pattern for g in resolved.query.gpms]
     mentioned = Counter(n.name for p in patterns for n in walk(p) if isinstance(n, ast.Var))
     found = []
-    for service in (n for p in patterns for n in walk(p) if isinstance(n, ast.Service)):
+    for service in (n for p in patterns for n in walk(p) if isinstance(n, ast.ServiceGraphPattern)):
         match service.name:
             case ast.Var(name) as var:
                 own = sum(isinstance(n, ast.Var) and n.name == name for n in walk(service))
@@ -284,17 +284,17 @@ def _template(query: ast.Query) -> Template | None:
 
 def _projection(
     query: ast.Query, gpms: tuple[GpmPlan, ...], positive: set[str]
-) -> tuple[Projection, ...]:
+) -> tuple[ProjectedVariable, ...]:
     form = query.form
     if isinstance(form, ast.Construct):
         return ()
     if form.items is not None:
-        return tuple(Projection(i.var.name, i.expr) for i in form.items if i.var is not None)
+        return tuple(ProjectedVariable(i.var.name, i.expr) for i in form.items if i.var is not None)
     names: dict[str, None] = {}
     for gpm in gpms:
         if gpm.name in positive:
             names.update(dict.fromkeys(gpm.variables))
-    return tuple(Projection(n) for n in names if not is_reserved(n))
+    return tuple(ProjectedVariable(n) for n in names if not is_reserved(n))
 
 
 def _shared(resolved: Resolved, gpms: tuple[GpmPlan, ...]) -> set[str]:
@@ -314,7 +314,7 @@ def _with_private(gpm: GpmPlan, public: set[str]) -> GpmPlan:
 
 
 def _shown(
-    projection: tuple[Projection, ...], template: Template | None, having: ast.Expr | None
+    projection: tuple[ProjectedVariable, ...], template: Template | None, having: ast.Expr | None
 ) -> set[str]:
     """The variables that answers are made of."""
     exprs = [p.expr for p in projection if p.expr is not None]

@@ -11,7 +11,7 @@ from spaseq.algebra.predicates import (
     together,
 )
 from spaseq.algebra.schema import Schema
-from spaseq.plan.nodes import GpmPlan, QueryPlan
+from spaseq.plan.query_plan import GpmPlan, QueryPlan
 from spaseq.plan.rules import PUSHED_PREDICATES
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from spaseq.rdf.kernels import PAD
 from spaseq.rdf.kernels.tables import Slots, Spans, fill_slots
-from spaseq.rdf.kernels.tokenizer import Doubts, Rows
+from spaseq.rdf.kernels.tokenizer import DeferredLines, QuadRows
 from spaseq.rdf.kernels.vectors import Bytes
 
 _ROWS = 1 << 12
@@ -30,22 +30,22 @@ def _larger(column: Any) -> Any:
 
 
 @dataclass(slots=True, weakref_slot=True)
-class Arena:
+class ReadArena:
     """A buffer for `capacity` bytes of text, with as much again for canonical texts; and what
     tokenizing fills: see `spaseq.rdf.kernels.tokenizer.tokenize`."""
 
     capacity: int
     buffer: Bytes = field(init=False)
-    rows: Rows = field(init=False)
-    doubts: Doubts = field(init=False)
+    rows: QuadRows = field(init=False)
+    doubts: DeferredLines = field(init=False)
     spans: Spans = field(init=False)
     slots: Slots = field(init=False)
 
     def __post_init__(self) -> None:
         self.buffer = np.empty(2 * (self.capacity + PAD) + _CONSTANTS, np.uint8)
         s, p, o, g, at, line = np.empty((6, _ROWS), np.int32)
-        self.rows = Rows(s, p, o, g, at, line, np.empty(_ROWS, np.int64))
-        self.doubts = Doubts(*np.empty((3, _DOUBTS), np.int32))
+        self.rows = QuadRows(s, p, o, g, at, line, np.empty(_ROWS, np.int64))
+        self.doubts = DeferredLines(*np.empty((3, _DOUBTS), np.int32))
         self.spans = np.empty((_TERMS, 3), np.int32)
         self.slots = np.zeros(2 * _TERMS, np.uint64)
 
@@ -55,11 +55,11 @@ class Arena:
 
     def grow_rows(self) -> None:
         """Room for twice as many rows."""
-        self.rows = Rows._make(_larger(column) for column in self.rows)
+        self.rows = QuadRows._make(_larger(column) for column in self.rows)
 
     def grow_doubts(self) -> None:
         """Room for twice as many doubtful lines."""
-        self.doubts = Doubts._make(_larger(column) for column in self.doubts)
+        self.doubts = DeferredLines._make(_larger(column) for column in self.doubts)
 
     def grow_terms(self, count: int) -> None:
         """Room for twice as many terms; there are `count`."""
@@ -81,22 +81,22 @@ class ArenaPool:
     def __init__(self, most: int) -> None:
         """`most` is how many idle arenas are kept."""
         self._most = most
-        self._idle: list[Arena] = []
+        self._idle: list[ReadArena] = []
 
-    def take(self, capacity: int) -> Arena:
+    def take(self, capacity: int) -> ReadArena:
         """An arena for at least so many bytes of text."""
         try:
             while (arena := self._idle.pop()).capacity < capacity:
                 pass
         except IndexError:
-            return Arena(capacity)
+            return ReadArena(capacity)
         return arena
 
-    def give_back(self, arena: Arena) -> None:
+    def give_back(self, arena: ReadArena) -> None:
         """Nobody uses the arena from now on."""
         if len(self._idle) < self._most:
             self._idle.append(arena)
 
-    def lend(self, arena: Arena, user: object) -> None:
+    def lend(self, arena: ReadArena, user: object) -> None:
         """The arena comes back when `user` is no more."""
         weakref.finalize(user, self.give_back, arena).atexit = False

@@ -14,14 +14,14 @@ import numpy as np
 from spaseq.rdf.assembly import GraphTimes, OpenEvent, triple_text
 from spaseq.rdf.batches import EventBatch
 from spaseq.rdf.blocks import OnBad, QuadBlock
-from spaseq.rdf.kernels.events import (
+from spaseq.rdf.kernels.event_ranges import (
     GIVEN,
     NO_ROW,
     SECOND,
     STRAY,
     TIME_PREDICATE,
     UNTIMED,
-    Found,
+    EventRanges,
     named_events,
 )
 from spaseq.rdf.kernels.tokenizer import TIMED
@@ -80,10 +80,10 @@ class GraphEvents:
         self._times.finish(is_cut, self._rows)
         yield from self._take_late()
 
-    def _found(self, statements: Statements, line: int, start: int) -> Found:
+    def _found(self, statements: Statements, line: int, start: int) -> EventRanges:
         """The events from the row `start`, the first of a named graph, to the last named graph."""
         event = self._begin(statements, line, start)
-        found: Found = named_events(
+        found: EventRanges = named_events(
             statements.g,
             statements.s,
             times_of(statements),
@@ -113,7 +113,7 @@ class GraphEvents:
         first = self._rows + row
         return OpenEvent(graph, first, first + 1, line + int(statements.line[row]))
 
-    def _last(self, statements: Statements, line: int, found: Found) -> _Run:
+    def _last(self, statements: Statements, line: int, found: EventRanges) -> _Run:
         """The rows of the last named graph; the times in them are offered to its event."""
         first, event = found.left, self._times.open
         assert event is not None
@@ -151,7 +151,7 @@ class GraphEvents:
                 GraphNames(statements.terms, statements.g[first : first + 1].copy()),
             )
 
-    def _batch(self, found: Found, last: _Run, time: int | None) -> Iterator[EventBatch]:
+    def _batch(self, found: EventRanges, last: _Run, time: int | None) -> Iterator[EventBatch]:
         """The events found, and the last one if its time is known."""
         first, end, ms = found.first, found.end, found.ms
         if time is not None:

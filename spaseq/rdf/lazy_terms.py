@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from spaseq.rdf.arenas import Arena
+from spaseq.rdf.arenas import ReadArena
 from spaseq.rdf.columns import TermColumn, Texts
 from spaseq.rdf.kernels import PAD
 from spaseq.rdf.kernels.gather import gather
+from spaseq.rdf.kernels.literal_values import numbers
 from spaseq.rdf.kernels.tables import find_texts
-from spaseq.rdf.kernels.values import numbers
 from spaseq.rdf.term_tables import (
     ABSENT,
     Int32s,
@@ -32,7 +32,7 @@ _FEW = 16
 class LazyTerms(TermTable):
     """The terms of a piece of an N-Quads or N-Triples file."""
 
-    def __init__(self, arena: Arena, count: int, seed: np.uint64, has_blank: bool) -> None:
+    def __init__(self, arena: ReadArena, count: int, seed: np.uint64, has_blank: bool) -> None:
         """The first `count` terms of an arena, whose hashes were made with `seed`."""
         self._arena = arena
         self._count = count

@@ -8,8 +8,8 @@ import numpy as np
 
 from spaseq.rdf.batches import EventBatch, Int64s
 from spaseq.rdf.instants import InstantCounter
-from spaseq.rdf.kernels.events import TIME_PREDICATE, Times, event_rows
-from spaseq.rdf.kernels.values import NO_TIME
+from spaseq.rdf.kernels.event_ranges import TIME_PREDICATE, Times, event_rows
+from spaseq.rdf.kernels.literal_values import NO_TIME
 from spaseq.rdf.statements import Statements
 from spaseq.rdf.times import parse_time
 

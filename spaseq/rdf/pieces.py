@@ -13,7 +13,7 @@ from typing import IO, Any, TypeAlias, cast
 import numpy as np
 
 from spaseq.errors import InputError
-from spaseq.rdf.arenas import Arena, ArenaPool
+from spaseq.rdf.arenas import ArenaPool, ReadArena
 from spaseq.rdf.inputs import READ_ERRORS
 from spaseq.rdf.kernels import PAD
 from spaseq.rdf.kernels.lines import last_event_end, last_line_end
@@ -66,7 +66,9 @@ def pieces(data: IO[bytes], file: str, pool: ArenaPool, cut: Cut) -> Iterator[Pi
         begin, first = 0, False
 
 
-def _fill(arena: Arena, left: Bytes, size: int, data: IO[bytes]) -> tuple[int, Exception | None]:
+def _fill(
+    arena: ReadArena, left: Bytes, size: int, data: IO[bytes]
+) -> tuple[int, Exception | None]:
     """Put what is left of the piece before and `size` bytes in all into an arena's buffer.
 
     (How many there are, fewer only at the end of the file or at a fault; the fault.)

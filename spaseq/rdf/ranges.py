@@ -22,7 +22,7 @@ from spaseq.rdf.blocks import OnBad
 from spaseq.rdf.ingest import Lines, line_events
 from spaseq.rdf.inputs import STDIN, Format, InputFile, StreamOptions
 from spaseq.rdf.instants import InstantCounter
-from spaseq.rdf.kernels.events import TIME_PREDICATE
+from spaseq.rdf.kernels.event_ranges import TIME_PREDICATE
 from spaseq.rdf.pieces import after_sized_events, copied, pieces
 from spaseq.rdf.readers import ArrivalClock, read_file
 from spaseq.rdf.statements import StatementReader, Statements

@@ -9,7 +9,7 @@ import numpy as np
 from spaseq.rdf.assembly import OpenEvent
 from spaseq.rdf.batches import EventBatch, Int64s
 from spaseq.rdf.blocks import MALFORMED, OnBad
-from spaseq.rdf.kernels.events import sized_events
+from spaseq.rdf.kernels.event_ranges import sized_events
 from spaseq.rdf.line_batches import LineBatches, times_of
 from spaseq.rdf.statements import Statements
 from spaseq.rdf.triples import left_over

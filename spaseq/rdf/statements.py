@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spaseq.rdf.arenas import Arena, ArenaPool
+from spaseq.rdf.arenas import ArenaPool, ReadArena
 from spaseq.rdf.batches import Int32s, Int64s
 from spaseq.rdf.kernels import PAD
 from spaseq.rdf.kernels import tokenizer as k
-from spaseq.rdf.kernels.events import TIME_PREDICATE
+from spaseq.rdf.kernels.event_ranges import TIME_PREDICATE
+from spaseq.rdf.kernels.literal_values import NO_TIME
 from spaseq.rdf.kernels.tables import add_texts
-from spaseq.rdf.kernels.values import NO_TIME
 from spaseq.rdf.lazy_terms import LazyTerms
 from spaseq.rdf.nquads import parse_nquads_line
 from spaseq.rdf.term_tables import encoded
@@ -33,7 +33,7 @@ _NO_CODE = -1
 class Piece:
     """Whole lines of a file, `begin:end` of an arena's buffer."""
 
-    arena: Arena
+    arena: ReadArena
     begin: int
     end: int
     fault: Exception | None = None  # why the file cannot be read beyond these lines
@@ -117,7 +117,7 @@ class StatementReader:
         arena.reserve(int(state[k.HEAP]), piece.end - piece.begin)  # canonical texts are no longer
         wanted = len(self.constants) if self.only_constants else ALL_WANTED
         time = TIME_PREDICATE if self.has_time else _NO_CODE
-        guesses = k.Guesses.none()
+        guesses = k.PredictedPredicates.none()
         while True:
             status = k.tokenize(
                 arena.buffer, piece.end, self.graphs, wanted, time, self.seed, state,
@@ -134,7 +134,7 @@ class StatementReader:
                 case k.LINES_FULL:
                     arena.grow_doubts()
 
-    def enter(self, texts: Sequence[str], arena: Arena, state: Int64s) -> Int32s:
+    def enter(self, texts: Sequence[str], arena: ReadArena, state: Int64s) -> Int32s:
         """Codes of canonical texts, which are entered if they are new."""
         flat, ends = encoded(texts)
         heap, count = int(state[k.HEAP]), int(state[k.TERM])
@@ -149,7 +149,7 @@ class StatementReader:
         state[k.TERM] = max(count, codes.max(initial=-1) + 1)
         return codes
 
-    def _settle(self, arena: Arena, state: Int64s) -> list[BadLine]:
+    def _settle(self, arena: ReadArena, state: Int64s) -> list[BadLine]:
         """Read the doubtful lines: a row's codes, or what is wrong."""
         bad: list[BadLine] = []
         rows: list[int] = []

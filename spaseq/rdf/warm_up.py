@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from spaseq.rdf.arenas import Arena, ArenaPool
+from spaseq.rdf.arenas import ArenaPool, ReadArena
 from spaseq.rdf.kernels import PAD
 from spaseq.rdf.kernels.compact import compacted
-from spaseq.rdf.kernels.events import event_rows, named_events, sized_events
+from spaseq.rdf.kernels.event_ranges import event_rows, named_events, sized_events
 from spaseq.rdf.kernels.lines import last_event_end, last_line_end
 from spaseq.rdf.line_batches import times_of
 from spaseq.rdf.statements import Piece, StatementReader
@@ -25,7 +25,7 @@ _SAMPLE = f"""<a:s> <a:p> "1"^^<{XSD}integer> <a:g> .
 def steps() -> Iterator[str]:
     """Yields the name of each kernel when it is ready."""
     reader = StatementReader(True, ArenaPool(1), (_TIME,), has_time=True)
-    arena, size = Arena(len(_SAMPLE)), len(_SAMPLE)
+    arena, size = ReadArena(len(_SAMPLE)), len(_SAMPLE)
     arena.buffer[: size + PAD] = np.frombuffer(_SAMPLE + b"\n" * PAD, np.uint8)
     last_line_end(arena.buffer, 0, size)
     yield "last_line_end"

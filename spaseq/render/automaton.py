@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spaseq.automaton.nfa import Acceptance, Automaton, Branch, Edge, Program, Take
-from spaseq.lang.sequence import Join
-from spaseq.plan.nodes import QueryPlan
+from spaseq.automaton.program.nfa import (
+    Acceptance,
+    Automaton,
+    BracketLabel,
+    Edge,
+    Program,
+    TakeLabel,
+)
+from spaseq.lang.sequence import SequenceOperator
+from spaseq.plan.query_plan import QueryPlan
 
 _SKIPS = {
     ",": "IGNORE nothing (strict contiguity)",
@@ -33,7 +40,7 @@ def _automaton(plan: QueryPlan, automaton: Automaton, lead: str) -> Iterator[str
         yield f"{lead}state {number}: {state.name}{final}"
         for edge in state.edges:
             yield f"{lead}  -> {edge.target}: {_edge(plan, edge)}"
-            if isinstance(edge.label, Branch):
+            if isinstance(edge.label, BracketLabel):
                 for i, operand in enumerate(edge.label.operands):
                     yield f"{lead}       operand {i + 1}:"
                     yield from _automaton(plan, operand, lead + "         ")
@@ -44,7 +51,7 @@ def _automaton(plan: QueryPlan, automaton: Automaton, lead: str) -> Iterator[str
 
 def _edge(plan: QueryPlan, edge: Edge) -> str:
     label = edge.label
-    if isinstance(label, Take):
+    if isinstance(label, TakeLabel):
         gpm = plan.gpms[label.gpm]
         streams = ", ".join(plan.stream_names[s] for s in gpm.streams)
         what = f"TAKE {label.name} on {streams}"
@@ -63,7 +70,7 @@ def _passing(edge: Edge | Acceptance) -> str:
     return f" [{', '.join(parts)}]" if parts else ""
 
 
-def _skips(join: Join | None) -> str:
+def _skips(join: SequenceOperator | None) -> str:
     if join is None:
         return "begins anywhere"
     bound = f", gap at most {join.gap_ms} ms" if join.gap_ms is not None else ""

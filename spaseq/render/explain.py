@@ -8,8 +8,8 @@ from spaseq.algebra.nodes import PatternTerm, is_reserved
 from spaseq.compile import Checked, check_query
 from spaseq.errors import QueryError
 from spaseq.lang.format import format_query
-from spaseq.plan.nodes import GpmPlan, QueryPlan
 from spaseq.plan.predicates import stream_predicates
+from spaseq.plan.query_plan import GpmPlan, QueryPlan
 from spaseq.plan.rules import RULES
 from spaseq.render.automaton import automaton_text
 from spaseq.render.memory import memory_text

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from spaseq.automaton.window import Counted
-from spaseq.plan.nodes import QueryPlan
+from spaseq.automaton.program.window import Counted
+from spaseq.plan.query_plan import QueryPlan
 
 BYTES = 1500
 """Of a solution that waits in the evaluator `registers`, its texts included, as measured; the other

@@ -6,16 +6,16 @@ import time
 from collections.abc import Generator, Iterator
 
 from spaseq.algebra.answers import Answer
-from spaseq.clock.sorting import RowSorter
-from spaseq.engine import Matcher, SequenceStage
 from spaseq.kb.endpoint import Repeats
 from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.plan.nodes import QueryPlan
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.batches import EventBatch
 from spaseq.rdf.blocks import OnBad
 from spaseq.rdf.readers import StreamOptions, read_stream
-from spaseq.runtime.chaining import RegisteredStream
-from spaseq.runtime.job import Job
+from spaseq.runtime.job.chaining import RegisteredStream
+from spaseq.runtime.job.job import Job
+from spaseq.stages.sequence import Matcher, SequenceStage
+from spaseq.stages.sorting import RowSorter
 
 
 def run(job: Job) -> Generator[tuple[int, Answer]]:
@@ -98,4 +98,4 @@ def _answers(job: Job, plan: QueryPlan, sorter: RowSorter) -> Iterator[list[Answ
         job.stats.watermark = watermark
         yield answers
     yield stage.close()
-    job.stats.withheld += stage.withheld
+    job.stats.suppressed += stage.suppressed

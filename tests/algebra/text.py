@@ -22,7 +22,7 @@ def gpm_of(pattern: str) -> ast.Gpm:
     return parse(query_of(pattern)).gpms[0]
 
 
-def group_of(pattern: str) -> ast.Group:
+def group_of(pattern: str) -> ast.GroupGraphPattern:
     """The syntax tree of `{ ... }`."""
     return gpm_of(pattern).pattern
 

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from spaseq.algebra.answers import Answer
 from spaseq.compile import compile_query
-from spaseq.engine import SequenceStage
 from spaseq.errors import UsageError
 from spaseq.expr.doubles import double_of
-from spaseq.plan.nodes import EvaluatorName, QueryPlan
+from spaseq.plan.query_plan import EvaluatorName, QueryPlan
 from spaseq.rdf.batches import BARE, SolutionBatch
 from spaseq.rdf.columns import NumberColumn, TermColumn, texts_array
 from spaseq.rdf.kinds import OTHER
+from spaseq.stages.sequence import SequenceStage
 
 STREAMS = ("http://example/2", "http://example/1")
 """The second comes first in order of IRI."""
@@ -103,7 +103,7 @@ def run(
     limit: int | None = None,
     restart_after: int | None = None,
 ) -> tuple[list[Answer], int]:
-    """The answers, and how many were withheld.
+    """The answers, and how many were suppressed.
 
     `restart_after`: a new stage takes over from a snapshot after so many times.
     """
@@ -118,7 +118,7 @@ def run(
         stage.restore(snapshot)
         events = [e for e in events if e.time > cut]
     stage.push(batch(plan, events))
-    return answers + stage.close(), stage.withheld
+    return answers + stage.close(), stage.suppressed
 
 
 def words(answers: Sequence[Answer], text: str) -> list[str]:

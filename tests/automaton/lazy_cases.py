@@ -13,10 +13,10 @@ from typing import TypeAlias
 from rdflib import Graph
 
 from spaseq.algebra.answers import Answer
-from spaseq.automaton.partial_order import patterns_of
-from spaseq.engine import SequenceStage
-from spaseq.plan.nodes import QueryPlan
+from spaseq.automaton.program.partial_order import patterns_of
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.batches import SolutionBatch
+from spaseq.stages.sequence import SequenceStage
 from tests.oracle.engine import solved
 from tests.oracle.model import Streamset
 from tests.oracle.strategies import EVERYTHING

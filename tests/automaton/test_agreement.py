@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 from spaseq.algebra.answers import Answer
-from spaseq.automaton.evaluators import emission
+from spaseq.automaton.sets.python import enumeration
 from spaseq.errors import QueryError
-from spaseq.plan.nodes import QueryPlan
+from spaseq.plan.query_plan import QueryPlan
 from tests.automaton.cases import Case, Event, cases, plans, query, run
 
 _EXAMPLES = int(os.environ.get("SPASEQ_AGREEMENT_EXAMPLES", "100"))
@@ -71,7 +71,7 @@ def test_plain_sequences(case: Case) -> None:
 @pytest.mark.parametrize("few", [1, 32])
 def test_selection(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """On the set (more than `few` matches) as among enumerated matches."""
-    monkeypatch.setattr(emission, "FEW", few)
+    monkeypatch.setattr(enumeration, "FEW", few)
 
     @_SETTINGS
     @given(cases(strategies=_STRATEGIES))
@@ -97,14 +97,14 @@ def test_a_restart_in_the_middle_changes_nothing(case: Case) -> None:
 @_SETTINGS
 @given(cases(strategies=_STRATEGIES, select=("*", "*", "DISTINCT ?a ?b")))
 def test_a_limit_keeps_some_and_counts_the_others(case: Case) -> None:
-    """As many for each end as registers keep, and as many withheld."""
+    """As many for each end as registers keep, and as many suppressed."""
     expected, others = able(case)
     limit = 1 + len(case.text) % 3
-    kept, withheld = run(plans(case.text)["registers"], case.events, limit)
-    assert len(kept) + withheld == len(expected)
+    kept, suppressed = run(plans(case.text)["registers"], case.events, limit)
+    assert len(kept) + suppressed == len(expected)
     for plan in others.values():
         found, count = run(plan, case.events, limit)
-        assert count == withheld
+        assert count == suppressed
         assert Counter(a.end for a in found) == Counter(a.end for a in kept)
         assert set(map(Answer.order_key, found)) <= set(map(Answer.order_key, expected))
         assert found == sorted(found, key=Answer.order_key)

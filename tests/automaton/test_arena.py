@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spaseq.automaton.arena import Arena
+from spaseq.automaton.run.arena import Arena
 
 
 def filled(times: list[int]) -> tuple[Arena[int], dict[int, int]]:

@@ -7,8 +7,8 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spaseq.automaton.evaluators.compact_set import EVER, NIL, UNION, CompactSet, UnionList
-from spaseq.automaton.evaluators.counting import count
+from spaseq.automaton.sets.python.compact_set import EVER, NIL, UNION, CompactSet, UnionList
+from spaseq.automaton.sets.python.counting import count
 
 Path = tuple[int, tuple[int, ...]]
 """A start, and the times of the rows taken."""

@@ -10,15 +10,15 @@ from random import Random
 import pytest
 
 from spaseq.algebra.answers import Answer
-from spaseq.automaton.columns import run_state
-from spaseq.automaton.columns.exactness import decides
-from spaseq.automaton.columns.run_sequencer import RunSequencer
-from spaseq.automaton.kernels import run_arrays
+from spaseq.automaton.registers.compiled import run_state
+from spaseq.automaton.registers.compiled.exactness import decides
+from spaseq.automaton.registers.compiled.run_sequencer import RunSequencer
+from spaseq.automaton.registers.kernels import run_arrays
 from spaseq.compile import compile_query
-from spaseq.engine import SequenceStage
 from spaseq.expr.doubles import double_of
-from spaseq.plan.nodes import QueryPlan
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.vocabulary import XSD
+from spaseq.stages.sequence import SequenceStage
 from tests.automaton.cases import Event, Values, batch, query, run
 
 KEYED = {
@@ -188,14 +188,14 @@ def test_waits_that_were_kept_in_no_order() -> None:
         assert isinstance(stage._sequencer, RunSequencer)
         if i % 10 == 9:
             runs = stage._sequencer._runs
-            state = runs.state()
+            state = runs.snapshot()
             assert isinstance(state, tuple)
             blocks, _, key, run_of = state[1]
             for place, count, _, heaped, _ in blocks.tolist():
                 if not heaped:
                     block = slice(place, place + count)
                     key[block], run_of[block] = key[block][::-1].copy(), run_of[block][::-1].copy()
-            runs.take_up(state)
+            runs.restore(state)
     assert answers + stage.close() == run(python, events)[0]
 
 

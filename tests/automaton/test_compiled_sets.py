@@ -9,15 +9,15 @@ from random import Random
 
 import pytest
 
-from spaseq import projection
 from spaseq.algebra.answers import Answer
-from spaseq.automaton.columns import set_nodes
-from spaseq.automaton.columns.compact_state import CompactState
-from spaseq.automaton.columns.set_sequencer import SetSequencer
+from spaseq.automaton.sets.compiled import set_nodes
+from spaseq.automaton.sets.compiled.compact_state import CompactState
+from spaseq.automaton.sets.compiled.set_sequencer import SetSequencer
 from spaseq.compile import compile_query
-from spaseq.engine import SequenceStage
 from spaseq.errors import RunError
-from spaseq.plan.nodes import QueryPlan
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.stages import answers as answer_stage
+from spaseq.stages.sequence import SequenceStage
 from tests.automaton.cases import Event, batch, letters, query, run
 
 KEYED = {name: f"?{name.lower()} :k ?k" for name in "ABCD"}
@@ -58,21 +58,21 @@ def cut(events: list[Event], sizes: Sequence[int]) -> list[list[Event]]:
 @pytest.mark.parametrize(
     ("evaluator", "sequence"),
     [
-        ("chain", "A: B; C"),
-        ("chain", "A; B; C"),
-        ("chain", "A, B; C"),
-        ("compact", "A: B: C"),
-        ("compact", "A; B+; C"),
-        ("compact", "A: (B | C); D"),
-        ("compact", "A, B+; C"),
+        ("compiled-chain", "A: B; C"),
+        ("compiled-chain", "A; B; C"),
+        ("compiled-chain", "A, B; C"),
+        ("compiled-compact", "A: B: C"),
+        ("compiled-compact", "A; B+; C"),
+        ("compiled-compact", "A: (B | C); D"),
+        ("compiled-compact", "A, B+; C"),
     ],
 )
 def test_long_streams(evaluator: str, sequence: str, keys: int) -> None:
     gpms = {name: pattern for name, pattern in KEYED.items() if name in sequence}
     text = query(sequence, gpms, f"{9 * keys} SECONDS", partition="PARTITION BY (?k)")
-    compiled = compile_query(text, evaluator=f"compiled-{evaluator}")
+    compiled = compile_query(text, evaluator=evaluator)
     expected = run(
-        compile_query(text, evaluator=evaluator), events := stream("ABCD", 2500, keys, 1)
+        compile_query(text, evaluator="compact"), events := stream("ABCD", 2500, keys, 1)
     )
     assert len(expected[0]) > 100
     pieces = cut(events, [900, *[13] * 60, 120])
@@ -84,10 +84,10 @@ def test_long_streams(evaluator: str, sequence: str, keys: int) -> None:
 @pytest.mark.parametrize(
     ("evaluator", "sequence", "select"),
     [
-        ("chain", "A: B: C", "*"),
-        ("compact", "A: B+: C", "*"),
-        ("compact", "A: (B | C)+: D", "*"),
-        ("compact", "A: B+: C", "LAST *"),
+        ("compiled-chain", "A: B: C", "*"),
+        ("compiled-compact", "A: B+: C", "*"),
+        ("compiled-compact", "A: (B | C)+: D", "*"),
+        ("compiled-compact", "A: B+: C", "LAST *"),
     ],
 )
 def test_more_matches_than_are_read_at_a_time(
@@ -97,20 +97,20 @@ def test_more_matches_than_are_read_at_a_time(
     gpms = {name: pattern for name, pattern in KEYED.items() if name in sequence}
     text = query(sequence, gpms, "14 SECONDS", select, "PARTITION BY (?k)")
     events = stream("ABCD", 300, 1, 2)
-    python = compile_query(text, evaluator=evaluator)
+    python = compile_query(text, evaluator="compact")
     everything = run(python, events)[0]
     ends = Counter(answer.end for answer in everything)
     expected = sum(min(count, limit or count) for count in ends.values())
-    compiled = compile_query(text, evaluator=f"compiled-{evaluator}")
+    compiled = compile_query(text, evaluator=evaluator)
     stage = SequenceStage(compiled, limit)
     answers = in_pieces(stage, compiled, cut(events, [150]))
-    assert (len(answers), stage.withheld) == (expected, len(everything) - expected)
+    assert (len(answers), stage.suppressed) == (expected, len(everything) - expected)
     assert set(answers) <= set(everything) and len(everything) > 30
 
 
 @pytest.mark.parametrize("evaluator", ["compact", "compiled-compact"])
 def test_more_answers_than_memory_holds(monkeypatch: pytest.MonkeyPatch, evaluator: str) -> None:
-    monkeypatch.setattr(projection, "MOST_BYTES", 1_000_000)
+    monkeypatch.setattr(answer_stage, "MOST_BYTES", 1_000_000)
     text = query("A: B+: C", dict.fromkeys("ABC", "[] :is []"))
     gpms, events = letters("a " + "b " * 70 + "c")  # 2 ** 70 - 1 answers
     assert gpms.keys() == set("ABC")
@@ -119,7 +119,7 @@ def test_more_answers_than_memory_holds(monkeypatch: pytest.MonkeyPatch, evaluat
         in_pieces(SequenceStage(plan), plan, [events])
     stage = SequenceStage(plan, limit_per_event=10)
     assert len(in_pieces(stage, plan, [events])) == 10
-    assert stage.withheld == 2**70 - 1 - 10
+    assert stage.suppressed == 2**70 - 1 - 10
 
 
 def test_a_partition_by_several_variables() -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from spaseq.compile import compile_query
 from spaseq.errors import QueryError, UsageError
 from spaseq.lang.parser import parse
-from spaseq.plan.nodes import QueryPlan
+from spaseq.plan.query_plan import QueryPlan
 from tests.automaton.cases import Event, Values, batch, query
 from tests.automaton.lazy_cases import FEATURES, orders, run_changing, run_in, solutions
 from tests.oracle.choices import Choices, seeded

@@ -8,9 +8,9 @@ from random import Random
 
 from rdflib import Literal, URIRef
 
-from spaseq.automaton.work import Work
+from spaseq.automaton.run.work_counts import WorkCounts
 from spaseq.compile import compile_query
-from spaseq.engine import SequenceStage
+from spaseq.stages.sequence import SequenceStage
 from tests.automaton.cases import STREAMS, Event, batch, query
 from tests.automaton.lazy_cases import Order, solutions
 from tests.oracle.draw_events import term
@@ -51,7 +51,7 @@ def work(
     evaluator: str = "lazy",
     order: Order = None,
     within: str = "1 HOURS",
-) -> tuple[Work, int]:
+) -> tuple[WorkCounts, int]:
     """What an evaluator looks at, and how many answers there are."""
     plan = compile_query(query(sequence, gpms, within), evaluator=evaluator)
     stage = SequenceStage(replace(plan, evaluator_order=order))
@@ -66,10 +66,10 @@ FALLING = {"A": gpm("A"), "B": gpm("B", "?vb < ?va"), "C": gpm("C", "?vc < ?vb")
 def test_every_candidate_is_counted() -> None:
     """c looks at both Bs and, beside the one that is above it, at both As before that."""
     lazy, answers = work("A : B : C", FALLING, words("a5 a1 b3 b0 c2"))
-    assert (lazy, answers) == (Work(candidates=5, conditions=4), 1)
+    assert (lazy, answers) == (WorkCounts(candidates=5, conditions=4), 1)
     eager, _ = work("A : B : C", FALLING, words("a5 a1 b3 b0 c2"), "registers")
     # Two As begin; both Bs are looked at for each; c for the runs a5 b3, a5 b0 and a1 b0.
-    assert eager == Work(candidates=9, conditions=7)
+    assert eager == WorkCounts(candidates=9, conditions=7)
 
 
 def test_a_rare_last_step_costs_a_small_part_of_arrival_order() -> None:
@@ -89,12 +89,12 @@ def test_a_rare_last_step_costs_a_small_part_of_arrival_order() -> None:
 
 def test_steps_that_cannot_be_last_cost_nothing_by_themselves() -> None:
     lazy, _ = work("A : B : C", FALLING, drawn({"A": 1, "B": 1}, 500))
-    assert lazy == Work()
+    assert lazy == WorkCounts()
 
 
 def test_a_step_that_nothing_is_stored_of_ends_the_search() -> None:
     lazy, _ = work("A : B : C", FALLING, [*drawn({"A": 1}, 500), event(600, "C", 1)])
-    assert lazy == Work(candidates=1)  # c itself
+    assert lazy == WorkCounts(candidates=1)  # c itself
 
 
 def test_a_negated_step_is_checked_as_soon_as_what_it_depends_on_is_there() -> None:
@@ -104,7 +104,7 @@ def test_a_negated_step_is_checked_as_soon_as_what_it_depends_on_is_there() -> N
     for condition in ("?vn > ?va", "?vn > ?vb", "?vn < ?vc"):
         lazy, found = work("A : N! : B : D : C", {**gpms, "N": gpm("N", condition)}, stream)
         assert found == 0
-        assert lazy == Work(candidates=4, conditions=1, searches=1)
+        assert lazy == WorkCounts(candidates=4, conditions=1, searches=1)
     late, found = work("A : N! : B : D : C", {**gpms, "N": gpm("N", "?vn > ?vd")}, stream)
     assert found == 200 - 7  # n7 is above the Ds of 6, which are above a5 as well, and below
     assert late.searches == 200 - 6  # for each D above a5

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from spaseq.automaton.event_rows import EventRows
+from spaseq.automaton.run.event_rows import EventRows
 from spaseq.compile import compile_query
-from spaseq.engine import SequenceStage
+from spaseq.stages.sequence import SequenceStage
 
 _HEAD = (
     "SELECT * WITHIN 1 MINUTES FROM STREAM S <http://e/s> SEQ(A; B) { "

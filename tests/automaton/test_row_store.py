@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spaseq.automaton.columns.row_store import Chunk, RowStore
-from spaseq.automaton.machine import GpmColumns
-from spaseq.automaton.runs import Row
+from spaseq.automaton.batch.row_store import Chunk, RowStore
+from spaseq.automaton.run.machine import GpmColumns
+from spaseq.automaton.run.runs import Row
 from spaseq.rdf.batches import SolutionBatch
 from spaseq.rdf.columns import TermColumn, texts_array
 

@@ -45,9 +45,9 @@ def test_an_exact_number_is_withheld(
     out, err = capsys.readouterr()
     assert end.value.code == 0
     assert len(set(out.splitlines())) == 20
-    withheld = 2**80 - 1 - 20
-    assert json.loads(Path("stats.json").read_text())["withheld"] == withheld
-    assert f"{withheld:,} answers withheld" in err
+    suppressed = 2**80 - 1 - 20
+    assert json.loads(Path("stats.json").read_text())["suppressed"] == suppressed
+    assert f"{suppressed:,} answers suppressed" in err
 
 
 @pytest.mark.spark
@@ -68,8 +68,8 @@ def test_withheld_on_spark(
     out, err = capsys.readouterr()
     assert end.value.code == 0
     assert len(set(out.splitlines())) == 4
-    assert json.loads(Path("stats.json").read_text())["withheld"] == (3 - 2) + (4 - 2)
-    assert "3 answers withheld" in err
+    assert json.loads(Path("stats.json").read_text())["suppressed"] == (3 - 2) + (4 - 2)
+    assert "3 answers suppressed" in err
 
 
 def test_the_limit_is_at_least_one(capsys: pytest.CaptureFixture[str]) -> None:

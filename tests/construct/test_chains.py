@@ -11,7 +11,7 @@ import rdflib
 
 import spaseq
 from spaseq.algebra.answers import Answer
-from spaseq.runtime.job import Stats
+from spaseq.runtime.job.job import Stats
 from tests.language.tables import nquads
 
 E = "http://example/"

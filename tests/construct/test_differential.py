@@ -10,8 +10,8 @@ import pytest
 from rdflib import Literal, URIRef
 
 import spaseq
+from spaseq.api.match import Match
 from spaseq.lang.parser import parse
-from spaseq.match import Match
 from tests.construct.reference import construct, renamed, texts
 from tests.oracle.choices import Choices, seeded
 from tests.oracle.comparison import comparable

@@ -174,7 +174,7 @@ def test_mentions() -> None:
 
 
 EXISTS = ast.Exists(
-    ast.Group((ast.Triples((ast.Triple(ast.Var("s"), ast.Var("p"), ast.Var("o")),)),))
+    ast.GroupGraphPattern((ast.Triples((ast.Triple(ast.Var("s"), ast.Var("p"), ast.Var("o")),)),))
 )
 
 

@@ -15,7 +15,7 @@ from spaseq.expr import values
 from spaseq.expr.numbers import Float, to_float32
 from spaseq.expr.order import order_key
 from spaseq.expr.temporal import Moment, date_of, days_of, moment_of_ms, parse_moment
-from spaseq.expr.values import BlankNode, Iri, LangString, Opaque, Value, decode, encode
+from spaseq.expr.values import BlankNodeValue, IriValue, LangString, Opaque, Value, decode, encode
 from spaseq.rdf.terms import literal_text
 from spaseq.rdf.vocabulary import XSD
 
@@ -27,8 +27,8 @@ def typed(name: str, lexical: str) -> str:
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("<http://e/a>", Iri("http://e/a")),
-        ("_:b0", BlankNode("b0")),
+        ("<http://e/a>", IriValue("http://e/a")),
+        ("_:b0", BlankNodeValue("b0")),
         ('"a\\"b\\n\\u0000"', 'a"b\n\0'),
         ('"a\\"@en\\""@en-us', LangString('a"@en"', "en-us")),
         ('"x"^^<http://e/t>', Opaque("x", "http://e/t")),

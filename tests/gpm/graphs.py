@@ -34,7 +34,7 @@ PROLOGUE = "PREFIX : <http://e/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>
 
 
 @lru_cache(maxsize=8)
-def group_of(pattern: str) -> ast.Group:
+def group_of(pattern: str) -> ast.GroupGraphPattern:
     """The syntax tree of `{ ... }`."""
     header = f"{PROLOGUE} SELECT * WITHIN 1 HOURS FROM STREAM S <http://e/s> "
     names = "".join(f"FROM NAMED <http://e/kb{i}> " for i in range(3))

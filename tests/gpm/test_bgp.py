@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from spaseq.algebra.nodes import TriplePattern
 from spaseq.gpm.bgp import EventBgp, rarest_first
-from spaseq.gpm.kernels.bgp import FEW, MANY
+from spaseq.gpm.kernels.bgp_interpreter import FEW, MANY
 from spaseq.gpm.partitions import VerticalPartition
 from spaseq.lang import ast
 from spaseq.plan.rules import RULES, Rule

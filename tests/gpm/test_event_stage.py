@@ -9,14 +9,14 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from spaseq.automaton.event_rows import EventRows, batch_of
+from spaseq.automaton.run.event_rows import EventRows, batch_of
 from spaseq.compile import compile_query
 from spaseq.errors import QueryError
 from spaseq.gpm.conjunction import conjunction
 from spaseq.gpm.event_stage import EventMatcher
 from spaseq.gpm.single import EventPattern
 from spaseq.gpm.stage import Matcher
-from spaseq.plan.nodes import QueryPlan
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.batches import SolutionBatch
 from spaseq.rdf.events import batch_from_events
 from spaseq.rdf.instants import InstantCounter

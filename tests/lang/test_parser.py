@@ -70,7 +70,7 @@ def test_operators_stand_between_steps_from_left_to_right() -> None:
 
 
 def test_a_gap_bound_belongs_to_its_operator() -> None:
-    gap = ast.Duration(5, "MINUTES")
+    gap = ast.TimeSpan(5, "MINUTES")
     assert sequence("A;[5 MINUTES] B; C").ops == (ast.Op(";", gap), ast.Op(";"))
     assert gap.ms == 300_000
 
@@ -140,12 +140,12 @@ def test_construct_and_register() -> None:
 @pytest.mark.parametrize(
     ("text", "window"),
     [
-        ("WITHIN 1 SECONDS", ast.TimeWindow(ast.Duration(1, "SECONDS"))),
-        ("WITHIN 1 second", ast.TimeWindow(ast.Duration(1, "SECONDS"))),
-        ("WITHIN 2 DAYS TUMBLING", ast.TimeWindow(ast.Duration(2, "DAYS"), True)),
+        ("WITHIN 1 SECONDS", ast.TimeWindow(ast.TimeSpan(1, "SECONDS"))),
+        ("WITHIN 1 second", ast.TimeWindow(ast.TimeSpan(1, "SECONDS"))),
+        ("WITHIN 2 DAYS TUMBLING", ast.TimeWindow(ast.TimeSpan(2, "DAYS"), True)),
         (
             "WITHIN 2 DAYS TUMBLING FROM '2014-08-01T00:00:00Z'",
-            ast.TimeWindow(ast.Duration(2, "DAYS"), True, "2014-08-01T00:00:00Z"),
+            ast.TimeWindow(ast.TimeSpan(2, "DAYS"), True, "2014-08-01T00:00:00Z"),
         ),
         ("WITHIN 7 EVENTS", ast.CountWindow(7)),
         ("", None),
@@ -183,7 +183,7 @@ def test_partition_streams_kbs_and_having() -> None:
 
 def test_a_gpm_may_stand_on_several_streams() -> None:
     tree = parse("SELECT * SEQ(A) { DEFINE GPM A ON S, T { } }")
-    assert tree.gpms == (ast.Gpm("A", (ast.Ref("S"), ast.Ref("T")), ast.Group(())),)
+    assert tree.gpms == (ast.Gpm("A", (ast.Ref("S"), ast.Ref("T")), ast.GroupGraphPattern(())),)
 
 
 # --- terms -----------------------------------------------------------------------------------
@@ -328,7 +328,7 @@ X, Y, Z, ONE = var("x"), var("y"), var("z"), integer("1")
         ("isiri(?x)", ast.Call("ISIRI", (X,))),
         ("now()", ast.Call("NOW", ())),
         ("xsd:integer(?x)", ast.FunctionCall(iri(XSD + "integer"), (X,))),
-        ("not exists { }", ast.Exists(ast.Group(()), negated=True)),
+        ("not exists { }", ast.Exists(ast.GroupGraphPattern(()), negated=True)),
         ("count(*)", ast.Aggregate("COUNT", None)),
         ("count(distinct ?x)", ast.Aggregate("COUNT", X, distinct=True)),
         ("group_concat(?x; separator='*')", ast.Aggregate("GROUP_CONCAT", X, separator="*")),
@@ -345,18 +345,26 @@ def test_expressions(text: str, expr: ast.Expr) -> None:
 
 # --- group graph patterns --------------------------------------------------------------------
 
-ALL = ast.Group((ast.Triples((ast.Triple(var("s"), var("p"), var("o")),)),))
+ALL = ast.GroupGraphPattern((ast.Triples((ast.Triple(var("s"), var("p"), var("o")),)),))
 
 
 @pytest.mark.parametrize(
     ("text", "element"),
     [
-        ("OPTIONAL { ?s ?p ?o }", ast.Optional(ALL)),
-        ("MINUS { ?s ?p ?o }", ast.Minus(ALL)),
+        ("OPTIONAL { ?s ?p ?o }", ast.OptionalGraphPattern(ALL)),
+        ("MINUS { ?s ?p ?o }", ast.MinusGraphPattern(ALL)),
         ("{ ?s ?p ?o }", ALL),
-        ("{ ?s ?p ?o } UNION { } UNION { }", ast.Union((ALL, ast.Group(()), ast.Group(())))),
-        ("GRAPH <http://kb> { ?s ?p ?o }", ast.Graph(iri("http://kb"), ALL)),
-        ("SERVICE SILENT ?x { }", ast.Service(X, ast.Group(()), silent=True)),
+        (
+            "{ ?s ?p ?o } UNION { } UNION { }",
+            ast.GroupOrUnionGraphPattern(
+                (ALL, ast.GroupGraphPattern(()), ast.GroupGraphPattern(()))
+            ),
+        ),
+        ("GRAPH <http://kb> { ?s ?p ?o }", ast.GraphGraphPattern(iri("http://kb"), ALL)),
+        (
+            "SERVICE SILENT ?x { }",
+            ast.ServiceGraphPattern(X, ast.GroupGraphPattern(()), silent=True),
+        ),
         ("BIND(1 AS ?x)", ast.Bind(ONE, X)),
         ("VALUES ?x { 1 UNDEF }", ast.Values((X,), ((ONE,), (None,)))),
         ("VALUES (?x ?y) { (1 UNDEF) }", ast.Values((X, Y), ((ONE, None),))),
@@ -420,7 +428,7 @@ def test_spans_lead_to_the_text_of_a_node() -> None:
         "'é'": ast.Literal,
         "FILTER(PREV(?x) + 1 < 'é')": ast.Filter,
         "WITHIN 1 HOURS": ast.TimeWindow,
-        "1 HOURS": ast.Duration,
+        "1 HOURS": ast.TimeSpan,
         "FROM STREAM S <http://s>": ast.FromStream,
     }.items():
         assert found[written] is kind

@@ -18,9 +18,9 @@ from spaseq.algebra.answers import Answer
 from spaseq.compile import compile_query
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.rdf.readers import StreamOptions
-from spaseq.runtime import spark as bounded
-from spaseq.runtime.job import Job
-from spaseq.runtime.spark_follow import FollowOptions, follow
+from spaseq.runtime.job.job import Job
+from spaseq.runtime.spark import bounded as bounded
+from spaseq.runtime.spark.following.follow import FollowOptions, follow
 from tests.language import tables
 from tests.language.tables import Row
 from tests.runtime.machines import put

@@ -10,11 +10,11 @@ from random import Random
 from typing import Any
 
 from spaseq.algebra.answers import Answer as EngineAnswer
-from spaseq.automaton.event_rows import EventRows
+from spaseq.automaton.run.event_rows import EventRows
 from spaseq.errors import QueryError
 from spaseq.kb.load import load_kb
 from spaseq.lang import ast
-from spaseq.plan.nodes import QueryPlan
+from spaseq.plan.query_plan import QueryPlan
 from tests.construct.reference import construct, renamed, texts
 from tests.oracle.comparison import comparable
 from tests.oracle.engine import EVALUATORS, Arrival, Piece, parsed, solved
@@ -29,7 +29,7 @@ ARRIVALS = (
     "several-watermarks",
     "restart",
     "limit",
-    "answers-withheld",
+    "answers-suppressed",
 )
 """What of the arrival, and of limits, a run exercises."""
 
@@ -162,8 +162,8 @@ class _Comparison:
         found = self._run(plan, pieces, arrival)
         assert arrival.limit is not None
         self.extra.add("limit")
-        if arrival.withheld:
-            self.extra.add("answers-withheld")
+        if arrival.suppressed:
+            self.extra.add("answers-suppressed")
         allowed = Counter(_group(plan, a) for a in self.expected)
         wanted = {group: min(n, arrival.limit) for group, n in allowed.items()}
         kept = comparables(found)
@@ -172,8 +172,8 @@ class _Comparison:
             return self._told(f"not so many answers as the limit {arrival.limit} allows", found)
         if not all(answer in in_order for answer in kept):
             return self._told("under a limit, answers in another order or none of all", found)
-        if arrival.withheld != len(self.expected) - len(found):
-            return self._told(f"{arrival.withheld} answers withheld, not as many", found)
+        if arrival.suppressed != len(self.expected) - len(found):
+            return self._told(f"{arrival.suppressed} answers suppressed, not as many", found)
         return None
 
     def _told(self, kind: str, found: list[EngineAnswer]) -> Disagreement:

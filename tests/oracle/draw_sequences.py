@@ -51,7 +51,7 @@ class Grammar:
         kind = self.pick(self.operators)
         gap = None
         if self.use("gap", one_in=6):
-            gap = ast.Duration(self.pick(range(6)), "SECONDS")
+            gap = ast.TimeSpan(self.pick(range(6)), "SECONDS")
         self.used.add(kind)
         return ast.Op(kind, gap)
 

@@ -10,21 +10,21 @@ from typing import get_args
 from rdflib import Graph
 
 from spaseq.algebra.answers import Answer
-from spaseq.automaton.event_rows import EventRows
+from spaseq.automaton.run.event_rows import EventRows
 from spaseq.compile import check_query
-from spaseq.engine import Matcher, SequenceStage
 from spaseq.errors import QueryError, UsageError
 from spaseq.gpm.event_stage import EventMatcher
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import load_kb
 from spaseq.lang import ast
 from spaseq.lang.resolve import resolve
-from spaseq.plan.evaluators import EvaluatorName
-from spaseq.plan.nodes import QueryPlan
+from spaseq.plan.evaluator_choice import EvaluatorName
 from spaseq.plan.planner import plan_query
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.batches import SolutionBatch
 from spaseq.rdf.events import batch_from_events
 from spaseq.rdf.instants import InstantCounter
+from spaseq.stages.sequence import Matcher, SequenceStage
 from tests.oracle.model import Streamset
 from tests.oracle.patterns import nt
 
@@ -101,7 +101,7 @@ class Arrival:
     knowledge: KnowledgeBase | None = None
     steps: int = 0
     restarts: int = 0
-    withheld: int = 0
+    suppressed: int = 0
     hasty: list[Answer] = field(default_factory=list)
     tardy: list[Answer] = field(default_factory=list)
 
@@ -125,7 +125,7 @@ class Arrival:
             stage.push(piece.solutions)
         answers = stage.close()
         self.tardy += [a for a in answers if last is not None and a.end[0] <= last]
-        self.withheld = stage.withheld
+        self.suppressed = stage.suppressed
         return found + answers
 
     def _marks(self, times: list[int]) -> Iterator[int]:

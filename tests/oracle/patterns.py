@@ -43,7 +43,7 @@ def terms_as_written() -> Iterator[None]:
 # --- what a pattern says about its variables ------------------------------------------------------
 
 
-def binds(pattern: ast.Group) -> frozenset[str]:
+def binds(pattern: ast.GroupGraphPattern) -> frozenset[str]:
     """The variables that a solution may bind: those in scope (SPARQL 1.1 section 18.2.1)."""
     return frozenset().union(*map(_in_scope, pattern.elements))
 
@@ -57,13 +57,13 @@ def _in_scope(element: ast.Element) -> frozenset[str]:
                 for term in (t.subject, t.predicate, t.object)
                 if isinstance(term, ast.Var)
             )
-        case ast.Filter() | ast.Minus():
+        case ast.Filter() | ast.MinusGraphPattern():
             return frozenset()
-        case ast.Optional(pattern):
+        case ast.OptionalGraphPattern(pattern):
             return binds(pattern)
-        case ast.Union(alternatives):
+        case ast.GroupOrUnionGraphPattern(alternatives):
             return frozenset().union(*map(binds, alternatives))
-        case ast.Graph(name, pattern):
+        case ast.GraphGraphPattern(name, pattern):
             return binds(pattern) | ({name.name} if isinstance(name, ast.Var) else set())
         case ast.Bind(_, var):
             return frozenset([var.name])
@@ -73,25 +73,29 @@ def _in_scope(element: ast.Element) -> frozenset[str]:
             if items is None:
                 return binds(pattern)
             return frozenset(item.var.name for item in items if item.var is not None)
-        case ast.Group():
+        case ast.GroupGraphPattern():
             return binds(element)
-        case ast.Service(_, pattern):
+        case ast.ServiceGraphPattern(_, pattern):
             return binds(pattern)
 
 
-def without_filters(pattern: ast.Group) -> ast.Group:
+def without_filters(pattern: ast.GroupGraphPattern) -> ast.GroupGraphPattern:
     """The pattern with every FILTER left out, at any depth."""
     kept = (e for e in pattern.elements if not isinstance(e, ast.Filter))
-    return ast.Group(tuple(_unfiltered(e) for e in kept))
+    return ast.GroupGraphPattern(tuple(_unfiltered(e) for e in kept))
 
 
 def _unfiltered(element: ast.Element) -> ast.Element:
     match element:
-        case ast.Union(alternatives):
-            return ast.Union(tuple(map(without_filters, alternatives)))
-        case ast.Group():
+        case ast.GroupOrUnionGraphPattern(alternatives):
+            return ast.GroupOrUnionGraphPattern(tuple(map(without_filters, alternatives)))
+        case ast.GroupGraphPattern():
             return without_filters(element)
-        case ast.Optional(pattern) | ast.Minus(pattern) | ast.Graph(_, pattern):
+        case (
+            ast.OptionalGraphPattern(pattern)
+            | ast.MinusGraphPattern(pattern)
+            | ast.GraphGraphPattern(_, pattern)
+        ):
             return replace(element, pattern=without_filters(pattern))
         case ast.SubSelect(_, pattern):
             return replace(element, pattern=without_filters(pattern))
@@ -201,7 +205,7 @@ class Pattern:
     mentions: frozenset[str]
 
     @classmethod
-    def of(cls, pattern: ast.Group) -> Pattern:
+    def of(cls, pattern: ast.GroupGraphPattern) -> Pattern:
         writer = Writer()
         return cls.of_text(writer.group(pattern), writer)
 

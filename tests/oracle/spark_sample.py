@@ -16,9 +16,9 @@ from typing import Any
 from spaseq.algebra.answers import Answer
 from spaseq.errors import QueryError
 from spaseq.kb.load import load_kb
-from spaseq.plan.nodes import QueryPlan
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.readers import StreamOptions
-from spaseq.runtime.job import Job
+from spaseq.runtime.job.job import Job
 from tests.oracle.agreement import comparables, expected_of
 from tests.oracle.choices import seeded
 from tests.oracle.draw_events import NS, Arrivals, knowledge, term

@@ -107,7 +107,7 @@ class Writer:
 
     # --- patterns ------------------------------------------------------------------------------
 
-    def group(self, group: ast.Group) -> str:
+    def group(self, group: ast.GroupGraphPattern) -> str:
         return "{ " + " ".join(map(self.element, group.elements)) + " }"
 
     def triple(self, triple: ast.Triple) -> str:
@@ -121,13 +121,13 @@ class Writer:
                 return "".join(f"{self.triple(t)} . " for t in triples)
             case ast.Filter(expr):
                 return f"FILTER({self.expr(expr)})"
-            case ast.Optional(pattern):
+            case ast.OptionalGraphPattern(pattern):
                 return f"OPTIONAL {self.group(pattern)}"
-            case ast.Union(alternatives):
+            case ast.GroupOrUnionGraphPattern(alternatives):
                 return " UNION ".join(map(self.group, alternatives))
-            case ast.Minus(pattern):
+            case ast.MinusGraphPattern(pattern):
                 return f"MINUS {self.group(pattern)}"
-            case ast.Graph(name, pattern):
+            case ast.GraphGraphPattern(name, pattern):
                 return f"GRAPH {self.term(name)} {self.group(pattern)}"
             case ast.Bind(expr, var):
                 return f"BIND({self.expr(expr)} AS {self.term(var)})"
@@ -135,9 +135,9 @@ class Writer:
                 return self.values(element)
             case ast.SubSelect():
                 return "{ " + self.select(element) + " }"
-            case ast.Group():
+            case ast.GroupGraphPattern():
                 return self.group(element)
-            case ast.Service():
+            case ast.ServiceGraphPattern():
                 raise NotImplementedError("SERVICE")
 
     def values(self, values: ast.Values) -> str:

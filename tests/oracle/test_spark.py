@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from spaseq.runtime import spark as bounded
-from spaseq.runtime.spark_follow import FollowOptions, follow
+from spaseq.runtime.spark import bounded as bounded
+from spaseq.runtime.spark.following.follow import FollowOptions, follow
 from tests.oracle.spark_sample import deliver, deliver_in_turns, disagreements, job, sample
 
 pytestmark = pytest.mark.spark

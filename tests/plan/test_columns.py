@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from spaseq.api.push import Engine
 from spaseq.compile import compile_query
-from spaseq.engine import Matcher
 from spaseq.kb.load import load_kb
-from spaseq.live import Engine
 from spaseq.rdf.events import batch_from_events
 from spaseq.rdf.instants import InstantCounter
 from spaseq.render.explain import explain
+from spaseq.stages.sequence import Matcher
 
 HEAD = "PREFIX : <http://e/>"
 TAIL = "WITHIN 1 HOURS FROM STREAM S <http://e/s>"

@@ -6,11 +6,11 @@ import pytest
 
 from spaseq.compile import check_query, compile_query
 from spaseq.errors import UsageError
-from spaseq.plan.nodes import QueryPlan
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.render.explain import explain
 
 OWN = {n: f"?{n.lower()} :is ?v{n.lower()}" for n in "ABCD"}
-SETS = ("chain", "compact", "compiled-chain", "compiled-compact")
+SETS = ("compact", "compiled-chain", "compiled-compact")
 KEYED = {n: f"?{n.lower()} :is ?k" for n in "ABCD"}
 
 
@@ -132,7 +132,11 @@ def test_max_is_for_the_compact_evaluator() -> None:
     ("sequence", "evaluator", "message"),
     [
         ("(A & B)", "compact", "the compact evaluator cannot run this query: & brings"),
-        ("A; B+", "chain", "the chain evaluator cannot run this query: it repeats a step"),
+        (
+            "A; B+",
+            "compiled-chain",
+            "the compiled-chain evaluator cannot run this query: it repeats a step",
+        ),
         ("A; B", "fastest", "no evaluator 'fastest'"),
     ],
 )

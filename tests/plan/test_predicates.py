@@ -14,7 +14,7 @@ from spaseq.plan.predicates import stream_predicates
 from spaseq.rdf.readers import StreamOptions
 from spaseq.render.explain import explain
 from spaseq.runtime import local
-from spaseq.runtime.job import Job
+from spaseq.runtime.job.job import Job
 from tests.gpm import patterns as p
 from tests.gpm.graphs import group_of, solutions
 

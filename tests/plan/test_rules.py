@@ -78,7 +78,7 @@ SEQUENCE = """PREFIX : <http://e/>
     ("steps", "condition", "disable", "evaluator"),
     [
         ("A; B", "", [], "compiled-chain"),
-        ("A; B", "", ["compiled-runs"], "chain"),
+        ("A; B", "", ["compiled-runs"], "compact"),
         ("A; B", "", ["shared-runs"], "compiled-registers"),
         ("A: B", "FILTER (?h > ?l)", [], "lazy"),
         ("A: B", "FILTER (?h > ?l)", ["rare-steps-first"], "compiled-registers"),

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spaseq.expr.doubles import double_of
-from spaseq.rdf.arenas import Arena, ArenaPool
+from spaseq.rdf.arenas import ArenaPool, ReadArena
 from spaseq.rdf.kernels import PAD
-from spaseq.rdf.kernels.values import NO_TIME
+from spaseq.rdf.kernels.literal_values import NO_TIME
 from spaseq.rdf.kinds import DOUBLE, EXACT, FLOAT, MOMENT, OTHER, SHORT, UNKNOWN
 from spaseq.rdf.lazy_terms import LazyTerms
 from spaseq.rdf.statements import Piece, StatementReader
@@ -23,7 +23,7 @@ from spaseq.rdf.vocabulary import XSD
 
 def table(texts: list[str]) -> LazyTerms:
     """A table in which the first codes are those of the texts, which are distinct."""
-    arena = Arena(1)
+    arena = ReadArena(1)
     arena.buffer[:PAD] = 10
     return StatementReader(True, ArenaPool(1), tuple(texts)).read(Piece(arena, 0, 0)).terms
 
@@ -90,7 +90,7 @@ def test_numbers_are_those_of_the_exact_parsers(texts: list[str]) -> None:
 def times_of(texts: list[str]) -> list[int]:
     """The times that the tokenizer reads in literals, NO_TIME where it is not sure."""
     data = "".join(f"<a:g> <a:t> {text} .\n" for text in texts).encode()
-    arena = Arena(len(data))
+    arena = ReadArena(len(data))
     arena.buffer[: len(data) + PAD] = np.frombuffer(data + b"\n" * PAD, np.uint8)
     reader = StatementReader(True, ArenaPool(1), ("<a:t>",), has_time=True)
     statements = reader.read(Piece(arena, 0, len(data)))

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spaseq.rdf.arenas import Arena, ArenaPool
+from spaseq.rdf.arenas import ArenaPool, ReadArena
 from spaseq.rdf.ingest import line_statements
 from spaseq.rdf.lazy_terms import GraphNames, LazyTerms
 from spaseq.rdf.pieces import before_graphs
@@ -118,7 +118,7 @@ def test_names_of_graphs() -> None:
 
 def test_an_arena_comes_back_when_nobody_has_its_terms() -> None:
     pool = ArenaPool(1)
-    arena = Arena(100)
+    arena = ReadArena(100)
     user = ListedTerms([])
     pool.lend(arena, user)
     assert pool.take(100) is not arena

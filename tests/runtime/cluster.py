@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyspark
 
-from spaseq.runtime.jvm import find_java, java_home
+from spaseq.runtime.spark.session.jvm import find_java, java_home
 
 JARS = Path(pyspark.__file__).parent / "jars"
 _START_SECONDS = 60
@@ -34,7 +34,7 @@ class Cluster:
 
     def python_workers(self) -> list[int]:
         """The ids of executors' Python processes."""
-        return self._descendants("spaseq.runtime.spark_daemon")
+        return self._descendants("spaseq.runtime.spark.session.daemon")
 
     def _descendants(self, what: str) -> list[int]:
         found, waiting = [], [worker.pid for worker in self.workers]

@@ -10,7 +10,7 @@ from spaseq.compile import compile_query
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.rdf.readers import StreamOptions
 from spaseq.runtime import local
-from spaseq.runtime.job import Job
+from spaseq.runtime.job.job import Job
 
 IRIS = ("http://m.example/north", "http://m.example/south")
 

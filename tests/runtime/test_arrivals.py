@@ -9,8 +9,11 @@ import pytest
 
 from spaseq.errors import InputError
 from spaseq.rdf.readers import StreamOptions
-from spaseq.runtime import arrivals
-from spaseq.runtime.arrivals import ArrivalLog, ArrivalSettings
+from spaseq.runtime.arrivals import file_source_log
+from spaseq.runtime.arrivals.file_source_log import (
+    FileSourceLog,
+    FileSourceSettings,
+)
 
 
 @pytest.fixture
@@ -27,12 +30,12 @@ def put(directory: Path, name: str, modified: int = 0, size: int = 1) -> str:
     return str(path)
 
 
-def log_of(tmp_path: Path, *paths: object, max_bytes: int = 1000) -> ArrivalLog:
+def log_of(tmp_path: Path, *paths: object, max_bytes: int = 1000) -> FileSourceLog:
     streams = [StreamOptions(f"http://s/{i}", (str(p),)) for i, p in enumerate(paths)]
-    return ArrivalLog(tmp_path / "log", streams, ArrivalSettings(max_bytes=max_bytes))
+    return FileSourceLog(tmp_path / "log", streams, FileSourceSettings(max_bytes=max_bytes))
 
 
-def files(log: ArrivalLog, number: int) -> list[list[str]]:
+def files(log: FileSourceLog, number: int) -> list[list[str]]:
     """The files of a batch, by stream."""
     return [[t.part.file.path for t in s.taken] for s in log.batch(number).streams]
 
@@ -89,7 +92,7 @@ def test_a_batch_is_bounded_but_takes_a_larger_file(tmp_path: Path, incoming: Pa
 def test_what_was_taken_is_known_after_old_batches_are_forgotten(
     tmp_path: Path, incoming: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arrivals, "COMPACT_EVERY", 3)
+    monkeypatch.setattr(file_source_log, "COMPACT_EVERY", 3)
     log = log_of(tmp_path, incoming)
     for number in range(8):
         put(incoming, f"{number}.nq")
@@ -102,7 +105,7 @@ def test_what_was_taken_is_known_after_old_batches_are_forgotten(
 def test_what_comes_after_the_bounds_were_drawn_is_not_taken(
     tmp_path: Path, incoming: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arrivals, "COMPACT_EVERY", 2)
+    monkeypatch.setattr(file_source_log, "COMPACT_EVERY", 2)
     log = log_of(tmp_path, incoming)
     for number in range(4):
         put(incoming, f"{number}.nq")
@@ -157,12 +160,12 @@ def two(tmp_path: Path) -> tuple[Path, Path]:
     return places
 
 
-def idle_log(tmp_path: Path, two: tuple[Path, Path], wall: Wall) -> ArrivalLog:
+def idle_log(tmp_path: Path, two: tuple[Path, Path], wall: Wall) -> FileSourceLog:
     streams = [StreamOptions(f"http://s/{i}", (str(p),)) for i, p in enumerate(two)]
-    return ArrivalLog(tmp_path / "log", streams, ArrivalSettings(idle_ms=10_000), wall)
+    return FileSourceLog(tmp_path / "log", streams, FileSourceSettings(idle_ms=10_000), wall)
 
 
-def watermarks(log: ArrivalLog, number: int) -> list[int | None]:
+def watermarks(log: FileSourceLog, number: int) -> list[int | None]:
     return [clock.watermark for clock in log.clocks(number)]
 
 
@@ -214,7 +217,7 @@ def test_without_a_setting_a_silent_stream_is_waited_for(
 def test_a_file_that_grows_is_taken_on_from_where_it_was(tmp_path: Path, incoming: Path) -> None:
     streams = [StreamOptions("http://s", (str(incoming),))]
     wall = Wall()
-    log = ArrivalLog(tmp_path / "log", streams, ArrivalSettings(growing=True), wall)
+    log = FileSourceLog(tmp_path / "log", streams, FileSourceSettings(growing=True), wall)
     one, two, three = (event(n, n) for n in (1, 2, 3))
     taken = []
     for number, text in enumerate((one, one + two, one + two + three, one + two + three)):
@@ -238,10 +241,10 @@ def test_a_large_file_is_taken_in_several_batches(
 ) -> None:
     write(incoming, "a.nq", *range(20))
     size = (incoming / "a.nq").stat().st_size
-    log = ArrivalLog(
+    log = FileSourceLog(
         tmp_path / "log",
         [StreamOptions("http://s/0", (str(incoming),))],
-        ArrivalSettings(max_bytes=size // 4, growing=growing, settle_ms=0),
+        FileSourceSettings(max_bytes=size // 4, growing=growing, settle_ms=0),
     )
     ends = []
     while log.take(len(ends)) > len(ends):

@@ -9,9 +9,9 @@ import pytest
 from spaseq.algebra.answers import AFTER_ALL, Answer
 from spaseq.compile import compile_query
 from spaseq.errors import UsageError
-from spaseq.plan.nodes import QueryPlan
-from spaseq.runtime.binding import bind_streams, stream_names
-from spaseq.runtime.chaining import (
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.runtime.job.binding import bind_streams, stream_names
+from spaseq.runtime.job.chaining import (
     RegisteredStream,
     levels,
     reading_order,

@@ -12,8 +12,8 @@ import pytest
 from spaseq.errors import UsageError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.rdf.readers import StreamOptions
-from spaseq.runtime.checkpoint import Checkpoint, OutputPositions
-from spaseq.runtime.job import Job
+from spaseq.runtime.job.job import Job
+from spaseq.runtime.spark.following.checkpoint import Checkpoint, OutputPositions
 
 
 @dataclass(frozen=True)

@@ -11,33 +11,34 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from spaseq.plan.nodes import QueryPlan
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.batches import BadInput, SolutionBatch
 from spaseq.rdf.columns import NumberColumn, TermColumn
 from spaseq.rdf.inputs import StreamOptions
-from spaseq.runtime import spark as spark_runtime
-from spaseq.runtime import spark_packs, works
-from spaseq.runtime.extents import Earlier, Extent, Overlap, earlier
-from spaseq.runtime.spark_packs import Packer
-from spaseq.runtime.spark_rows import unpack
+from spaseq.runtime.arrivals.file_source_log import input_splits
+from spaseq.runtime.arrivals.tie_numbering import EarlierTies, Overlap, TimeExtent, earlier
+from spaseq.runtime.spark import bounded as spark_runtime
+from spaseq.runtime.spark.rows import packs
+from spaseq.runtime.spark.rows.packs import Packer
+from spaseq.runtime.spark.rows.stage_rows import unpack
 from tests.runtime.machines import IRIS, SOUTH, Row, answers_in_process, job_of, nquads
 
 
-def extents(*given: tuple[int, int, int, int]) -> list[Extent]:
+def extents(*given: tuple[int, int, int, int]) -> list[TimeExtent]:
     """Of one stream's works: first time, last time, how many events have each."""
-    return [Extent(0, work, *one) for work, one in enumerate(given)]
+    return [TimeExtent(0, work, *one) for work, one in enumerate(given)]
 
 
 def test_a_tie_at_an_edge_counts_what_is_before_it() -> None:
     assert earlier(extents((1, 5, 1, 2), (5, 5, 3, 3), (5, 9, 1, 1), (10, 10, 1, 1))) == {
-        1: Earlier(5, 2),
-        2: Earlier(5, 5),
+        1: EarlierTies(5, 2),
+        2: EarlierTies(5, 5),
     }
 
 
 def test_works_without_events_and_other_streams_are_passed_over() -> None:
-    given = [Extent(0, 0, 1, 5, 1, 2), Extent(0, 1), Extent(1, 2, 2, 3, 1, 1)]
-    assert earlier([*given, Extent(0, 3, 5, 6, 1, 1)]) == {3: Earlier(5, 2)}
+    given = [TimeExtent(0, 0, 1, 5, 1, 2), TimeExtent(0, 1), TimeExtent(1, 2, 2, 3, 1, 1)]
+    assert earlier([*given, TimeExtent(0, 3, 5, 6, 1, 1)]) == {3: EarlierTies(5, 2)}
 
 
 def test_works_that_overlap_are_found_out() -> None:
@@ -46,10 +47,10 @@ def test_works_that_overlap_are_found_out() -> None:
 
 
 def test_an_extent_is_of_all_batches() -> None:
-    extent = Extent(0, 0)
+    extent = TimeExtent(0, 0)
     for times in ([5, 3, 3], [3, 9], [9, 9, 4]):
         extent._add(np.array(times, np.int64))
-    assert Extent.of(extent.data()) == Extent(0, 0, 3, 9, 3, 3)
+    assert TimeExtent.of(extent.data()) == TimeExtent(0, 0, 3, 9, 3, 3)
 
 
 # --- packs ------------------------------------------------------------------------------------
@@ -77,7 +78,7 @@ def solutions(plan: QueryPlan, times: Sequence[int]) -> SolutionBatch:
 def test_packs_of_a_disordered_stream_are_those_of_sorted_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spark_packs, "PACK_ROWS", 4)
+    monkeypatch.setattr(packs, "PACK_ROWS", 4)
     query = plan(tmp_path)
     packer = Packer(query, 0, 2, 2)
     batches = [[7, 1, 30], [2, 29, 8], [3, 4], [40, 50], [41, 60]]
@@ -112,8 +113,8 @@ def rows(times: Sequence[int]) -> list[Row]:
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ranges of some events, of which only the two at the ends are looked at beforehand."""
     size = len(nquads(rows([1000]))) + 20
-    monkeypatch.setattr(works, "RANGE_BYTES", 8 * size)
-    monkeypatch.setattr(works, "_PEEK_BYTES", size)
+    monkeypatch.setattr(input_splits, "RANGE_BYTES", 8 * size)
+    monkeypatch.setattr(input_splits, "_PEEK_BYTES", size)
 
 
 def compare(spark: Any, north: Path, bad_lines: Sequence[int]) -> None:
@@ -131,9 +132,9 @@ def nquads_events(path: Path) -> int:
 
 
 def is_surveyed(path: Path) -> bool:
-    found = works.bounded_works([StreamOptions(IRIS[0], (str(path),))], surveyed=False)
+    found = input_splits.bounded_works([StreamOptions(IRIS[0], (str(path),))], time_scanned=False)
     assert len(found) > 5
-    return found[0].surveyed
+    return found[0].time_scanned
 
 
 @pytest.mark.spark

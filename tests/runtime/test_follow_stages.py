@@ -14,14 +14,14 @@ from spaseq.kb.load import load_kb
 from spaseq.kb.refresh import KbWatch
 from spaseq.rdf.batches import BadInput
 from spaseq.rdf.readers import StreamOptions
-from spaseq.runtime.arrivals import ArrivalLog
-from spaseq.runtime.job import Job
-from spaseq.runtime.kb_refresh import Refresh
-from spaseq.runtime.spark import store_knowledge
-from spaseq.runtime.spark_follow_stages import FollowSolve
-from spaseq.runtime.spark_rows import SIDE, unpack
-from spaseq.runtime.spark_solve import StoredKnowledge
-from spaseq.runtime.spark_source import RdfDataSource, source_options
+from spaseq.runtime.arrivals.file_source_log import FileSourceLog
+from spaseq.runtime.job.job import Job
+from spaseq.runtime.spark.bounded import store_knowledge
+from spaseq.runtime.spark.connectors.rdf_source import RdfDataSource, source_options
+from spaseq.runtime.spark.following.kb_refresh import Refresh
+from spaseq.runtime.spark.rows.stage_rows import SIDE, unpack
+from spaseq.runtime.spark.stages.followed_patterns import FollowSolve
+from spaseq.runtime.spark.stages.pattern_stage import StoredKnowledge
 from tests.runtime.machines import nquads, put
 from tests.runtime.test_kb_refresh import KB, QUERY
 
@@ -33,7 +33,7 @@ class Driven:
         self.place, self.plan = place, compile_query(QUERY)
         (place / "north").mkdir()
         streams = (StreamOptions("http://m.example/north", (str(place / "north"),)),)
-        self.log = ArrivalLog(place / "log", streams)
+        self.log = FileSourceLog(place / "log", streams)
         options = source_options(streams, str(place), place / "log")
         self.source = RdfDataSource(options).streamReader(None)
         first = StoredKnowledge(str(place / self.use("Ann")), "kb-Ann")

@@ -8,13 +8,13 @@ from random import Random
 import spaseq
 from spaseq.algebra.answers import Answer
 from spaseq.compile import compile_query
-from spaseq.engine import Matcher
 from spaseq.kb.load import load_kb
-from spaseq.plan.nodes import QueryPlan
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.events import batch_from_events
 from spaseq.rdf.instants import InstantCounter
-from spaseq.runtime.chaining import reading_order
-from spaseq.runtime.group_stage import Group, GroupStage, groups
+from spaseq.runtime.job.chaining import reading_order
+from spaseq.runtime.job.group_stage import GroupStage, QueryGroup, groups
+from spaseq.stages.sequence import Matcher
 from tests.construct.test_differential import chain, inputs
 from tests.oracle.choices import seeded
 from tests.oracle.patterns import nt
@@ -30,9 +30,9 @@ def test_groups() -> None:
     )
     assert [p.title for p in plans] == ["b", "last", "alone", "c"]
     assert groups(plans) == [
-        Group((0, 1), ("http://e/A", "http://e/R")),
-        Group((2,), ("http://e/R",)),
-        Group((3,), ("http://e/R",)),
+        QueryGroup((0, 1), ("http://e/A", "http://e/R")),
+        QueryGroup((2,), ("http://e/R",)),
+        QueryGroup((3,), ("http://e/R",)),
     ]
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from spaseq.errors import RunError
-from spaseq.runtime import jvm
-from spaseq.runtime.jvm import Java, find_java, java_home
+from spaseq.runtime.spark.session import jvm
+from spaseq.runtime.spark.session.jvm import Java, find_java, java_home
 
 FULL = 'JAVA_VERSION="{}"\nMODULES="java.base jdk.incubator.vector"\n'
 

@@ -19,9 +19,9 @@ from spaseq.kb.load import load_kb
 from spaseq.kb.refresh import KbWatch
 from spaseq.rdf.batches import BadInput
 from spaseq.rdf.readers import StreamOptions
-from spaseq.runtime.chaining import reading_order
-from spaseq.runtime.job import Job
-from spaseq.runtime.spark_follow import FollowOptions, follow
+from spaseq.runtime.job.chaining import reading_order
+from spaseq.runtime.job.job import Job
+from spaseq.runtime.spark.following.follow import FollowOptions, follow
 from spaseq.spark import answers
 from tests.runtime.machines import nquads, put
 

@@ -8,8 +8,8 @@ import urllib.request
 import pytest
 
 from spaseq.errors import UsageError
-from spaseq.runtime.job import Stats
-from spaseq.runtime.metrics import metrics_served, prometheus_text
+from spaseq.runtime.job.job import Stats
+from spaseq.runtime.job.metrics import metrics_served, prometheus_text
 
 STATS = Stats(
     events=12,

@@ -9,9 +9,13 @@ from pyspark import cloudpickle
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from spaseq.rdf.readers import StreamOptions
-from spaseq.runtime.arrivals import ArrivalLog, ArrivalSettings
-from spaseq.runtime.pace import AIM_SECONDS, FIRST_BYTES, LEAST_BYTES, Pace
-from spaseq.runtime.spark_source import RdfDataSource, RdfStreamReader, source_options
+from spaseq.runtime.arrivals.batch_sizer import AIM_SECONDS, FIRST_BYTES, LEAST_BYTES, BatchSizer
+from spaseq.runtime.arrivals.file_source_log import FileSourceLog, FileSourceSettings
+from spaseq.runtime.spark.connectors.rdf_source import (
+    RdfDataSource,
+    RdfStreamReader,
+    source_options,
+)
 from tests.runtime.machines import nquads, put
 
 
@@ -28,7 +32,7 @@ class Watch:
 def sizes(most: int, *seconds: float) -> list[int]:
     """What each batch of a backlog is let, if the ones before took so long."""
     watch = Watch()
-    pace = Pace(most, watch)
+    pace = BatchSizer(most, watch)
     found = [pace.bytes]
     for each in seconds:
         pace.begin(pace.bytes)
@@ -53,7 +57,7 @@ def test_batches_are_bounded() -> None:
 
 def test_waiting_for_input_says_nothing() -> None:
     watch = Watch()
-    pace = Pace(2**40, watch)
+    pace = BatchSizer(2**40, watch)
     pace.begin(None)
     watch.seconds = 3600.0
     pace.begin(pace.bytes)
@@ -67,7 +71,7 @@ def reader(place: Path, count: int, size: int) -> RdfStreamReader:
     for number in range(count):
         put(directory / f"{number}.nq", nquads([(number, "m1", "starts", number)]))
     streams = (StreamOptions("http://m.example/north", (str(directory),)),)
-    settings = ArrivalSettings(max_bytes=size)
+    settings = FileSourceSettings(max_bytes=size)
     source = RdfDataSource(source_options(streams, str(place), place / "log", settings))
     found = source.streamReader(None)
     assert isinstance(found, RdfStreamReader)
@@ -76,7 +80,7 @@ def reader(place: Path, count: int, size: int) -> RdfStreamReader:
 
 def taken(place: Path, number: int) -> list[str]:
     """The names of the files of a batch."""
-    arrivals = ArrivalLog(place / "log", (StreamOptions("", (str(place / "north"),)),))
+    arrivals = FileSourceLog(place / "log", (StreamOptions("", (str(place / "north"),)),))
     return [Path(t.part.file.path).name for t in arrivals.batch(number).streams[0].taken]
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from spaseq.errors import UsageError
 from spaseq.rdf.batches import BadInput
-from spaseq.runtime.arrivals import ArrivalSettings
-from spaseq.runtime.job import Job, LateEvent, Stats
-from spaseq.runtime.spark_follow import FollowOptions, follow, run
+from spaseq.runtime.arrivals.file_source_log import FileSourceSettings
+from spaseq.runtime.job.job import Job, LateEvent, Stats
+from spaseq.runtime.spark.following.follow import FollowOptions, follow, run
 from tests.runtime.machines import NORTH, SOUTH, Row, answers_in_process, job_of, nquads, put
 
 pytestmark = pytest.mark.spark
@@ -29,7 +29,7 @@ def incoming(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def followed(spark: Any, job: Job, checkpoint: Path, watermark_ms: int = 0) -> list[Any]:
-    options = FollowOptions(checkpoint, ArrivalSettings(delay_ms=watermark_ms), until_done=True)
+    options = FollowOptions(checkpoint, FileSourceSettings(delay_ms=watermark_ms), until_done=True)
     return list(follow(job, options, spark=spark))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from spaseq.errors import InputError, RunError
 from spaseq.rdf.batches import BadInput
-from spaseq.runtime import spark as spark_runtime
+from spaseq.runtime.spark import bounded as spark_runtime
 from tests.runtime.machines import NORTH, SOUTH, answers_in_process, job_of, nquads
 
 pytestmark = pytest.mark.spark

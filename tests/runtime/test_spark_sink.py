@@ -12,8 +12,8 @@ import pytest
 
 from spaseq.algebra.answers import Answer, TraceItem
 from spaseq.errors import RunError
-from spaseq.runtime.answer_rows import ANSWER_SCHEMA, answer_of_row, row_of
-from spaseq.runtime.spark_sink import AnswerFiles, AnswerStreamWriter
+from spaseq.runtime.spark.connectors.answer_sink import AnswerFiles, AnswerStreamWriter
+from spaseq.runtime.spark.rows.answer_rows import ANSWER_SCHEMA, answer_of_row, row_of
 
 SELECTED = Answer(
     (1000, 0), (3000, 0), (TraceItem(1000, 2, "A", "http://s", "http://e/1"),), (("x", '"1"'),)

@@ -16,19 +16,19 @@ from hypothesis import strategies as st
 
 from spaseq.algebra.answers import Answer
 from spaseq.compile import compile_query
-from spaseq.engine import STATE_VERSION, Matcher, SequenceStage
 from spaseq.errors import RunError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import load_kb
-from spaseq.plan.nodes import QueryPlan
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.events import batch_from_events
 from spaseq.rdf.instants import InstantCounter
-from spaseq.runtime import spark_state
-from spaseq.runtime.group_stage import groups
-from spaseq.runtime.spark_rows import pack
-from spaseq.runtime.spark_solve import StoredKnowledge
-from spaseq.runtime.spark_state import STATE_FORMAT, BucketState, Entry, Warm
-from spaseq.runtime.state_limits import StateLimits
+from spaseq.runtime.job.group_stage import groups
+from spaseq.runtime.job.state_limits import StateLimits
+from spaseq.runtime.spark.rows.stage_rows import pack
+from spaseq.runtime.spark.stages import bucket_state
+from spaseq.runtime.spark.stages.bucket_state import STATE_FORMAT, BucketState, Entry, Warm
+from spaseq.runtime.spark.stages.pattern_stage import StoredKnowledge
+from spaseq.stages.sequence import STATE_VERSION, Matcher, SequenceStage
 from tests.runtime.machines import HEAD, IRIS, KEYED, UNKEYED
 
 
@@ -117,8 +117,8 @@ def in_process(plan: QueryPlan) -> list[Answer]:
 
 @pytest.fixture(autouse=True)
 def small_logs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spark_state, "LOG_ENTRIES", 4)
-    monkeypatch.setattr(spark_state, "CHUNK_BYTES", 300)
+    monkeypatch.setattr(bucket_state, "LOG_ENTRIES", 4)
+    monkeypatch.setattr(bucket_state, "CHUNK_BYTES", 300)
 
 
 PLANS = {name: compile_query(text, name) for name, text in (("keyed", KEYED), ("not", UNKEYED))}
@@ -175,7 +175,7 @@ def test_a_worker_that_is_ahead_of_the_state_starts_anew() -> None:
 def test_a_batch_writes_what_it_brought_however_much_there_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(spark_state, "LOG_ENTRIES", 1000)
+    monkeypatch.setattr(bucket_state, "LOG_ENTRIES", 1000)
     plan = PLANS["keyed"]
     meta, chunks = FakeValue(), FakeMap()
     state, warm = bucket(plan, meta, chunks), None

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spaseq.rdf.batches import EventBatch
-from spaseq.runtime.stream_clock import StreamClock
+from spaseq.runtime.arrivals.stream_clock import StreamClock
 
 
 def events(*times: int, first: int = 0) -> EventBatch:

@@ -8,7 +8,7 @@ import uuid
 from spaseq.expr.errors import ExpressionError
 from spaseq.expr.functions.registry import builtin
 from spaseq.expr.numbers import is_number
-from spaseq.expr.values import BlankNode, Iri, LangString, Value
+from spaseq.expr.values import BlankNodeValue, IriValue, LangString, Value
 from spaseq.rdf.terms import literal_text, split_literal
 from spaseq.rdf.vocabulary import LANG_STRING
 
@@ -60,13 +60,13 @@ def language(term: str) -> str:
 
 
 @builtin("DATATYPE", 1, takes_terms=True)
-def datatype(term: str) -> Iri:
-    return Iri(_literal(term)[1])
+def datatype(term: str) -> IriValue:
+    return IriValue(_literal(term)[1])
 
 
 @builtin("STRDT", 2, gives_term=True)
 def typed_literal(lexical: Value, datatype: Value) -> str:
-    if type(lexical) is not str or not isinstance(datatype, Iri):
+    if type(lexical) is not str or not isinstance(datatype, IriValue):
         raise ExpressionError("STRDT takes a simple literal and an IRI")
     if datatype.value == LANG_STRING:
         raise ExpressionError("a language-tagged string needs a language tag")
@@ -83,13 +83,13 @@ def tagged_literal(lexical: Value, tag: Value) -> LangString:
 
 
 @builtin("BNODE", 0, volatile=True)
-def fresh_blank_node() -> BlankNode:
-    return BlankNode("f" + uuid.uuid4().hex)
+def fresh_blank_node() -> BlankNodeValue:
+    return BlankNodeValue("f" + uuid.uuid4().hex)
 
 
 @builtin("UUID", 0, volatile=True)
-def uuid_iri() -> Iri:
-    return Iri(f"urn:uuid:{uuid.uuid4()}")
+def uuid_iri() -> IriValue:
+    return IriValue(f"urn:uuid:{uuid.uuid4()}")
 
 
 @builtin("STRUUID", 0, volatile=True)

@@ -33,7 +33,7 @@ def translate(pattern: str, flags: str = "") -> re.Pattern[str]:
         return re.compile(re.escape(pattern), options)
     text = _without_space(pattern) if "x" in flags else pattern
     try:
-        return re.compile(_Translation(text, flags).run(), options)
+        return re.compile(_RegexTranslation(text, flags).run(), options)
     except (re.error, OverflowError, RecursionError) as error:
         raise PatternError(f"cannot read {pattern!r}: {error}") from error
 
@@ -52,7 +52,7 @@ def _without_space(pattern: str) -> str:
     return "".join(kept)
 
 
-class _Translation:
+class _RegexTranslation:
     """One pass over a pattern; `at` is the next character."""
 
     def __init__(self, pattern: str, flags: str) -> None:

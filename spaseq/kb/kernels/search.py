@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from spaseq.kernels_cache import inlined, kernel
+from spaseq.compiled.decorators import inlined_device_function, kernel
 
 Array = Any  # numba tells writable arrays from others, mypy does not
 
@@ -47,7 +47,7 @@ def find_sorted(offsets: Array, data: Array, ends: Array, wanted: Array, absent:
     return codes
 
 
-@inlined
+@inlined_device_function
 def _shared(a: Array, at: int, end: int, b: Array, begin: int, stop: int, known: int) -> int:
     """How long the common beginning of a[at:end] and b[begin:stop] is, at least `known`."""
     shorter = min(end - at, stop - begin)

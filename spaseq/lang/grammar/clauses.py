@@ -41,7 +41,7 @@ STRATEGIES = ("ALL", "NEXT", "LAST", "MAX", "STRICT")
 
 
 @dataclass(frozen=True, slots=True)
-class Partition(ast.Node):
+class PartitionClause(ast.Node):
     """The variables of PARTITION BY."""
 
     variables: tuple[ast.Var, ...]
@@ -72,7 +72,7 @@ def _construct(span: Span, *blocks: ast.Triples) -> ast.Construct:
 
 def _time_window(
     span: Span,
-    length: ast.Duration,
+    length: ast.TimeSpan,
     tumbling: Word | None = None,
     origin: ast.Literal | TypedLiteral | Word | None = None,
 ) -> ast.TimeWindow:
@@ -85,8 +85,8 @@ def _count_window(span: Span, count: Word) -> ast.CountWindow:
     return ast.CountWindow(int(count.text), span=span)
 
 
-def _partition(span: Span, *variables: ast.Var) -> Partition:
-    return Partition(variables, span=span)
+def _partition(span: Span, *variables: ast.Var) -> PartitionClause:
+    return PartitionClause(variables, span=span)
 
 
 def _skip(span: Span, *parts: Word | ast.Ref) -> ast.Skip:

@@ -143,7 +143,7 @@ class _Arguments:
         self.args = tuple(part for part in parts if not isinstance(part, Word))
 
 
-def _exists(span: Span, *parts: Word | ast.Group) -> ast.Exists:
+def _exists(span: Span, *parts: Word | ast.GroupGraphPattern) -> ast.Exists:
     *negation, group = parts
     return ast.Exists(group, bool(negation), span=span)  # type: ignore[arg-type]
 

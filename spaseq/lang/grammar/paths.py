@@ -12,7 +12,7 @@ from spaseq.lang.grammar.terminals import (
     EMPTY_BRACKETS,
     IRI,
     VAR,
-    Mark,
+    Punctuation,
     Word,
     mark,
     rule,
@@ -54,7 +54,7 @@ def _negated(span: Span, *members: WrittenIri | ast.PathInverse) -> ast.PathNega
 
 
 def _separated(element: ParserElement, by: str) -> ParserElement:
-    return element + (terminal(re.escape(by), A_PATH_OPERATOR, Mark) + element)[...]
+    return element + (terminal(re.escape(by), A_PATH_OPERATOR, Punctuation) + element)[...]
 
 
 _MEMBER = VERB_IRI | rule(mark("^") + VERB_IRI, _inverse)

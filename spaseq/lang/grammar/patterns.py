@@ -15,17 +15,19 @@ from spaseq.lang.grammar.triples import TRIPLES_BLOCK
 from spaseq.lang.grammar.values import INLINE_DATA
 
 
-def _group(span: Span, *elements: ast.Element) -> ast.Group:
-    return ast.Group(elements, span=span)
+def _group(span: Span, *elements: ast.Element) -> ast.GroupGraphPattern:
+    return ast.GroupGraphPattern(elements, span=span)
 
 
-def _group_or_union(span: Span, *groups: ast.Group) -> ast.Element:
-    return groups[0] if len(groups) == 1 else ast.Union(groups, span=span)
+def _group_or_union(span: Span, *groups: ast.GroupGraphPattern) -> ast.Element:
+    return groups[0] if len(groups) == 1 else ast.GroupOrUnionGraphPattern(groups, span=span)
 
 
-def _service(span: Span, *parts: Word | ast.Var | ast.Iri | ast.Group) -> ast.Service:
+def _service(
+    span: Span, *parts: Word | ast.Var | ast.Iri | ast.GroupGraphPattern
+) -> ast.ServiceGraphPattern:
     *silent, name, pattern = parts
-    return ast.Service(name, pattern, bool(silent), span=span)  # type: ignore[arg-type]
+    return ast.ServiceGraphPattern(name, pattern, bool(silent), span=span)  # type: ignore[arg-type]
 
 
 def _bind(span: Span, expr: ast.Expr, var: ast.Var) -> ast.Bind:
@@ -37,14 +39,15 @@ _VAR_OR_IRI = VAR | IRI
 _FILTER = rule(keyword("FILTER") + CONSTRAINT, lambda span, expr: ast.Filter(expr, span=span))
 _OPTIONAL = rule(
     keyword("OPTIONAL") + GROUP_GRAPH_PATTERN,
-    lambda span, group: ast.Optional(group, span=span),
+    lambda span, group: ast.OptionalGraphPattern(group, span=span),
 )
 _MINUS = rule(
-    keyword("MINUS") + GROUP_GRAPH_PATTERN, lambda span, group: ast.Minus(group, span=span)
+    keyword("MINUS") + GROUP_GRAPH_PATTERN,
+    lambda span, group: ast.MinusGraphPattern(group, span=span),
 )
 _GRAPH = rule(
     keyword("GRAPH") + _VAR_OR_IRI + GROUP_GRAPH_PATTERN,
-    lambda span, name, group: ast.Graph(name, group, span=span),
+    lambda span, name, group: ast.GraphGraphPattern(name, group, span=span),
 )
 _SERVICE = rule(
     keyword("SERVICE") + words("SILENT")[0, 1] + _VAR_OR_IRI + GROUP_GRAPH_PATTERN, _service

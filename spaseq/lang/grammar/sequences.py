@@ -11,7 +11,7 @@ from spaseq.lang import ast, lexical
 from spaseq.lang.grammar.terminals import (
     INTEGER,
     NAME,
-    Mark,
+    Punctuation,
     Word,
     just,
     mark,
@@ -29,12 +29,12 @@ A_UNIT = "a unit of time"
 _QUANTIFIERS = {"+": (1, None), "*": (0, None), "?": (0, 1)}
 
 
-def _duration(span: Span, amount: Word, unit: Word) -> ast.Duration:
+def _duration(span: Span, amount: Word, unit: Word) -> ast.TimeSpan:
     plural: Any = unit.text if unit.text.endswith("S") else unit.text + "S"
-    return ast.Duration(int(amount.text), plural, span=span)
+    return ast.TimeSpan(int(amount.text), plural, span=span)
 
 
-def _op(span: Span, kind: Word, gap: ast.Duration | None = None) -> ast.Op:
+def _op(span: Span, kind: Word, gap: ast.TimeSpan | None = None) -> ast.Op:
     return ast.Op(kind.text, gap, span=span)  # type: ignore[arg-type]
 
 
@@ -81,7 +81,7 @@ REF = rule(just(NAME), lambda span, name: ast.Ref(name.text, span=span))
 # In a sequence AND is an operator, wherever it stands.
 _GPM = terminal(rf"(?!(?i:AND)(?!\w)){lexical.NAME}", "the name of a GPM", _ref)
 _OP = rule(symbols("[,;:]", "a sequence operator") + (mark("[") + DURATION + mark("]"))[0, 1], _op)
-_BRACE = terminal(r"\{", "a quantifier", Mark)
+_BRACE = terminal(r"\{", "a quantifier", Punctuation)
 _COUNTED = _BRACE + INTEGER + (symbols(",", "','") + INTEGER[0, 1])[0, 1] + mark("}")
 _SUFFIX = (
     rule(just(symbols(r"[+*?]", "a quantifier")), _short_quantifier)

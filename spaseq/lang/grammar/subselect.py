@@ -30,7 +30,7 @@ from spaseq.lang.grammar.values import INLINE_DATA
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _ClausePart:
     """What one clause of the sub-query gives to a field of the node."""
 
     field: str
@@ -63,27 +63,29 @@ def _order_condition(span: Span, *parts: Word | ast.Expr) -> ast.OrderCondition:
 
 
 def _listed(field: str) -> Any:
-    return lambda span, *items: _Part(field, items, span)
+    return lambda span, *items: _ClausePart(field, items, span)
 
 
 def _number(field: str) -> Any:
-    return lambda span, number: _Part(field, int(number.text), span)
+    return lambda span, number: _ClausePart(field, int(number.text), span)
 
 
-def _projection(span: Span, *parts: Word | ast.SelectItem) -> _Part:
+def _projection(span: Span, *parts: Word | ast.SelectItem) -> _ClausePart:
     items = tuple(part for part in parts if not isinstance(part, Word))
-    return _Part("items", items or None, span)
+    return _ClausePart("items", items or None, span)
 
 
-def _sub_select(span: Span, *parts: Word | _Part | ast.Group | ast.Values) -> ast.SubSelect:
+def _sub_select(
+    span: Span, *parts: Word | _ClausePart | ast.GroupGraphPattern | ast.Values
+) -> ast.SubSelect:
     fields: dict[str, Any] = {}
     for part in parts:
         match part:
             case Word(word):
                 fields[word.lower()] = True
-            case _Part(field, value):
+            case _ClausePart(field, value):
                 fields[field] = value
-            case ast.Group():
+            case ast.GroupGraphPattern():
                 fields["pattern"] = part
             case ast.Values():
                 fields["values"] = part

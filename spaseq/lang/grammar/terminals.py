@@ -38,7 +38,7 @@ class Passage(str):
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class Punctuation:
     """A bracket, operator or keyword that stands in the text but not in the AST."""
 
     text: str
@@ -62,7 +62,7 @@ def terminal(pattern: str, name: str, make: Callable[[str, Span], object]) -> Pa
     def fail(text: Passage, place: int, *_: object) -> None:
         text.note(place, name)
 
-    matcher = pattern if pattern.isascii() else lexical.Names(pattern)
+    matcher = pattern if pattern.isascii() else lexical.NamePattern(pattern)
     return Regex(matcher).set_parse_action(act).set_fail_action(fail)
 
 
@@ -72,7 +72,7 @@ def rule(element: ParserElement, make: Callable[..., object]) -> ParserElement:
     def act(text: str, place: int, tokens: ParseResults) -> object:
         found = tokens.as_list()
         span = Span(found[0].span.start, found[-1].span.end) if found else Span(place, place)
-        return make(span, *(part for part in found if type(part) is not Mark))
+        return make(span, *(part for part in found if type(part) is not Punctuation))
 
     return element.set_parse_action(act)
 
@@ -84,12 +84,12 @@ def just(element: ParserElement) -> ParserElement:
 
 def mark(text: str) -> ParserElement:
     """A punctuation mark that only gives structure."""
-    return terminal(re.escape(text), f"'{text}'", Mark)
+    return terminal(re.escape(text), f"'{text}'", Punctuation)
 
 
 def keyword(word: str, name: str | None = None) -> ParserElement:
     """A keyword that only gives structure."""
-    return terminal(rf"(?i:{word})(?![\w:])", name or word, Mark)
+    return terminal(rf"(?i:{word})(?![\w:])", name or word, Punctuation)
 
 
 def words(*choices: str, name: str | None = None) -> ParserElement:
@@ -190,4 +190,4 @@ BLANK_NODE = terminal(
 )
 EMPTY_BLANK_NODE = terminal(r"\[\s*\]", "'['", lambda text, span: anonymous(span))
 NIL = terminal(r"\(\s*\)", "'('", lambda text, span: ast.Iri(RDF + "nil", span=span))
-EMPTY_BRACKETS = terminal(r"\(\s*\)", "'('", Mark)
+EMPTY_BRACKETS = terminal(r"\(\s*\)", "'('", Punctuation)

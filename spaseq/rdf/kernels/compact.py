@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spaseq.kernels_cache import kernel
+from spaseq.compiled.decorators import kernel
 from spaseq.rdf.kernels.tables import Int32s
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from spaseq.kernels_cache import inlined, part
+from spaseq.compiled.decorators import device_function, inlined_device_function
 from spaseq.rdf.kernels.utf8 import character, encoded_size, put_character
 from spaseq.rdf.kernels.vectors import Bytes, byte, signed
 
@@ -29,7 +29,7 @@ _HEX = b"0123456789ABCDEF"
 _DIGITS = np.frombuffer(_HEX, np.uint8).copy()
 
 
-@inlined
+@inlined_device_function
 def hex_value(digit: int) -> int:
     """The value of a hexadecimal digit, -1 if it is none."""
     if 48 <= digit <= 57:
@@ -38,7 +38,7 @@ def hex_value(digit: int) -> int:
     return letter - 87 if 97 <= letter <= 102 else -1
 
 
-@part
+@device_function
 def escaped(buffer: Bytes, at: int) -> tuple[int, int]:
     """(code point, place after it) of the escape whose backslash is at a place; -1 if it is none.
 
@@ -60,7 +60,7 @@ def escaped(buffer: Bytes, at: int) -> tuple[int, int]:
     return code, end
 
 
-@inlined
+@inlined_device_function
 def _is_escaped(code: int) -> bool:
     """Whether a canonical literal has this code point as an escape."""
     if code < 0x80:
@@ -68,7 +68,7 @@ def _is_escaped(code: int) -> bool:
     return code == 0xFFFE or code == 0xFFFF
 
 
-@part
+@device_function
 def _put_escaped(buffer: Bytes, at: int, code: int) -> int:
     buffer[at] = BACKSLASH
     name = -1 if code > 127 else signed(_NAME_OF[code])
@@ -81,7 +81,7 @@ def _put_escaped(buffer: Bytes, at: int, code: int) -> int:
     return at + 6
 
 
-@part
+@device_function
 def put_unescaped(buffer: Bytes, at: int, end: int, target: int, in_literal: bool) -> int:
     """Copy a text with its escapes resolved, in a literal written anew where they must stay.
 
@@ -102,7 +102,7 @@ def put_unescaped(buffer: Bytes, at: int, end: int, target: int, in_literal: boo
     return target
 
 
-@part
+@device_function
 def wide_end(buffer: Bytes, at: int, end: int) -> int:
     """The end of a run of characters beyond ASCII, all as canonical literals have them, or -1."""
     while at < end and byte(buffer, at) >= 0x80:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spaseq.kernels_cache import kernel
+from spaseq.compiled.decorators import kernel
 from spaseq.rdf.kernels.tables import PLACE, SIZE, Int32s, Int64s, Spans
 from spaseq.rdf.kernels.vectors import WIDTH, Bytes, copied, signed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from spaseq.kernels_cache import inlined, part
+from spaseq.compiled.decorators import device_function, inlined_device_function
 from spaseq.rdf.kernels.escapes import BACKSLASH, LOWER_U, UPPER_U, escaped, hex_value
 from spaseq.rdf.kernels.utf8 import character, encoded_size
 from spaseq.rdf.kernels.vectors import WIDTH, Bytes, byte, iri_ends, iri_stops, lowest, same
@@ -32,7 +32,7 @@ def _classes() -> npt.NDArray[np.uint8]:
 _CLASSES = _classes()
 
 
-@inlined
+@inlined_device_function
 def iri_end(buffer: Bytes, at: int) -> int:
     """The place after the `>` that ends the IRI whose `<` is at a place, -1 if nothing ends it."""
     at += 1
@@ -44,7 +44,7 @@ def iri_end(buffer: Bytes, at: int) -> int:
     return end + 1 if byte(buffer, end) == _GT else -1
 
 
-@part
+@device_function
 def _head_end(buffer: Bytes, at: int) -> int:
     """The place after scheme, colon and authority; -1 if they are not certainly valid."""
     if not _CLASSES[byte(buffer, at)] & _LETTER:
@@ -69,7 +69,7 @@ def _head_end(buffer: Bytes, at: int) -> int:
     return at
 
 
-@inlined
+@inlined_device_function
 def _is_ucschar(code: int) -> bool:
     """Whether an IRI may have this character beyond ASCII in any part of it (RFC 3987, 2.2)."""
     if code < 0x10000:
@@ -77,7 +77,7 @@ def _is_ucschar(code: int) -> bool:
     return code & 0xFFFF <= 0xFFFD and not 0xE0000 <= code < 0xE1000 and code < 0xF0000
 
 
-@part
+@device_function
 def _tail_is_valid(buffer: Bytes, at: int, end: int) -> int:
     """PLAIN or REWRITE if path, query and fragment are valid, else DOUBTFUL; `end` is the `>`."""
     in_fragment = False
@@ -114,7 +114,7 @@ def _tail_is_valid(buffer: Bytes, at: int, end: int) -> int:
             return DOUBTFUL
 
 
-@part
+@device_function
 def check_iri(buffer: Bytes, at: int, end: int, known: npt.NDArray[np.int64]) -> int:
     """PLAIN, REWRITE or DOUBTFUL for `<...>` at `at:end`.
 

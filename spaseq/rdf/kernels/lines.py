@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from spaseq.kernels_cache import inlined, lean_kernel
+from spaseq.compiled.decorators import inlined_device_function, lean_kernel
 from spaseq.rdf.kernels.vectors import WIDTH, Bytes, byte, line_ends, lowest
 
 _TAB, LF, CR, _SPACE, HASH_SIGN = 9, 10, 13, 32, 35
 
 
-@inlined
+@inlined_device_function
 def is_space(value: int) -> bool:
     """Whether a byte is white space that ends no line."""
     return value == _SPACE or value == _TAB
 
 
-@inlined
+@inlined_device_function
 def after_space(buffer: Bytes, at: int) -> int:
     """The first place from a place on that is no space or tab."""
     while is_space(byte(buffer, at)):
@@ -22,7 +22,7 @@ def after_space(buffer: Bytes, at: int) -> int:
     return at
 
 
-@inlined
+@inlined_device_function
 def line_end(buffer: Bytes, at: int) -> int:
     """The place of the first line feed or carriage return from a place on."""
     bits = line_ends(buffer, at)
@@ -32,7 +32,7 @@ def line_end(buffer: Bytes, at: int) -> int:
     return at + lowest(bits)
 
 
-@inlined
+@inlined_device_function
 def next_line(buffer: Bytes, end: int) -> int:
     """The place after a line end, which may be LF, CR LF or CR."""
     if byte(buffer, end) == CR and byte(buffer, end + 1) == LF:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from spaseq.kernels_cache import inlined, part
+from spaseq.compiled.decorators import device_function, inlined_device_function
 from spaseq.rdf.kernels.escapes import (
     BACKSLASH,
     LOWER_U,
@@ -42,7 +42,7 @@ _STRING, _STRING_SIZE = constant(f"<{XSD_STRING}>")
 _RDF, _RDF_SIZE = constant(f"<{RDF}")
 
 
-@inlined
+@inlined_device_function
 def lexical_end(buffer: Bytes, at: int) -> int:
     """The place of the quote that closes a literal whose first quote is at a place, or -1."""
     at += 1
@@ -60,7 +60,7 @@ def lexical_end(buffer: Bytes, at: int) -> int:
         at += 2
 
 
-@inlined
+@inlined_device_function
 def plain_literal_end(buffer: Bytes, at: int, place: int, size: int) -> int:
     """The place after a literal without escapes, in ASCII, or -1 if it is not one.
 
@@ -79,13 +79,13 @@ def plain_literal_end(buffer: Bytes, at: int, place: int, size: int) -> int:
     return end if is_space(byte(buffer, end)) else -1
 
 
-@inlined
+@inlined_device_function
 def _is_tag_character(value: int) -> bool:
     letter = value | 0x20
     return 97 <= letter <= 122 or 48 <= value <= 57 or value == _DASH
 
 
-@inlined
+@inlined_device_function
 def literal_end(buffer: Bytes, at: int) -> int:
     """The place after a literal with its language tag or datatype, -1 if it does not end well."""
     at = lexical_end(buffer, at)
@@ -104,7 +104,7 @@ def literal_end(buffer: Bytes, at: int) -> int:
     return at
 
 
-@part
+@device_function
 def _check_lexical(buffer: Bytes, at: int, close: int) -> int:
     """PLAIN, REWRITE or DOUBTFUL for what is between the quotes at `at` and `close`."""
     verdict = PLAIN
@@ -135,7 +135,7 @@ def _check_lexical(buffer: Bytes, at: int, close: int) -> int:
     return verdict
 
 
-@inlined
+@inlined_device_function
 def _letters(buffer: Bytes, at: int) -> int:
     """How many ASCII letters are at a place."""
     count = 0
@@ -144,7 +144,7 @@ def _letters(buffer: Bytes, at: int) -> int:
     return count
 
 
-@part
+@device_function
 def _check_tag(buffer: Bytes, at: int, end: int) -> int:
     """The same for a language tag: `en`, `en-GB`, `es-419`, `zh-Hans-CN`; no others are PLAIN."""
     size = _letters(buffer, at)
@@ -166,7 +166,7 @@ def _check_tag(buffer: Bytes, at: int, end: int) -> int:
     return PLAIN if at == end else DOUBTFUL
 
 
-@part
+@device_function
 def _has_upper(buffer: Bytes, at: int, end: int) -> bool:
     while at < end:
         if 65 <= byte(buffer, at) <= 90:
@@ -175,7 +175,7 @@ def _has_upper(buffer: Bytes, at: int, end: int) -> bool:
     return False
 
 
-@part
+@device_function
 def _check_datatype(buffer: Bytes, at: int, end: int, known: npt.NDArray[np.int64]) -> int:
     """The same for a datatype IRI; `known` [4] has a valid beginning and a PLAIN datatype."""
     size = end - at
@@ -194,7 +194,7 @@ def _check_datatype(buffer: Bytes, at: int, end: int, known: npt.NDArray[np.int6
     return verdict
 
 
-@part
+@device_function
 def check_literal(buffer: Bytes, at: int, end: int, known: npt.NDArray[np.int64]) -> int:
     """PLAIN, REWRITE or DOUBTFUL for a literal that `literal_end` has found to be at `at:end`.
 
@@ -215,7 +215,7 @@ def check_literal(buffer: Bytes, at: int, end: int, known: npt.NDArray[np.int64]
     return PLAIN if lexical == PLAIN and suffix == PLAIN else REWRITE
 
 
-@part
+@device_function
 def put_canonical(buffer: Bytes, at: int, end: int, target: int) -> int:
     """Write the canonical text of an IRI or literal that is REWRITE; the place after it."""
     if byte(buffer, at) == _LT:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from spaseq.kernels_cache import inlined, kernel, lean_kernel
+from spaseq.compiled.decorators import inlined_device_function, kernel, lean_kernel
 from spaseq.rdf.kernels.vectors import Bytes, folded_product, same, signed, word
 
 Int32s = npt.NDArray[np.int32]
@@ -25,7 +25,7 @@ _K1, _K2 = _U(0x9E3779B97F4A7C15), _U(0xD6E8FEB86659FD93)
 _HALF, _LOW, _ONE, _EMPTY, _BYTE = _U(32), _U(0xFFFFFFFF), _U(1), _U(0), _U(8)
 
 
-@inlined
+@inlined_device_function
 def text_hash(buffer: Bytes, at: int, size: int, seed: np.uint64) -> np.uint64:
     """A hash of 32 bits, as uint64, of a text of at least one byte.
 
@@ -45,7 +45,7 @@ def text_hash(buffer: Bytes, at: int, size: int, seed: np.uint64) -> np.uint64:
     return folded_product(mixed ^ _K2, _K1) >> _HALF
 
 
-@inlined
+@inlined_device_function
 def find(
     text: Bytes, at: int, size: int, hashed: np.uint64, buffer: Bytes, spans: Spans, slots: Slots
 ) -> int:
@@ -63,7 +63,7 @@ def find(
         slot = (slot + _ONE) & mask
 
 
-@inlined
+@inlined_device_function
 def put(
     code: int, at: int, size: int, hashed: np.uint64, slot: int, spans: Spans, slots: Slots
 ) -> None:

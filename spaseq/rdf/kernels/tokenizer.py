@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spaseq.kernels_cache import inlined, lean_kernel, part
+from spaseq.compiled.decorators import device_function, inlined_device_function, lean_kernel
 from spaseq.rdf.kernels.iris import DOUBTFUL, PLAIN, REWRITE, check_iri, iri_end
 from spaseq.rdf.kernels.lines import (
     CR,
@@ -24,6 +24,7 @@ from spaseq.rdf.kernels.lines import (
     line_end,
     next_line,
 )
+from spaseq.rdf.kernels.literal_values import NO_TIME, time_of
 from spaseq.rdf.kernels.literals import (
     check_literal,
     lexical_end,
@@ -32,7 +33,6 @@ from spaseq.rdf.kernels.literals import (
     put_canonical,
 )
 from spaseq.rdf.kernels.tables import PLACE, SIZE, Slots, Spans, find, put, text_hash
-from spaseq.rdf.kernels.values import NO_TIME, time_of
 from spaseq.rdf.kernels.vectors import Bytes, byte, same, signed
 
 # Return values of `tokenize`.
@@ -61,7 +61,7 @@ _QUOTE, _DOT, _LT, _UNDERSCORE, _COLON, _DASH = 34, 46, 60, 95, 58, 45
 _GUESSES = 256  # predicates that guesses are kept for; a power of two
 
 
-class Rows(NamedTuple):
+class QuadRows(NamedTuple):
     """Columns [cap] of the triples: term codes; the place and number of each one's line; and the
     time in ms, or NO_TIME, of those that have the time predicate."""
 
@@ -74,7 +74,7 @@ class Rows(NamedTuple):
     time: npt.NDArray[np.int64]
 
 
-class Doubts(NamedTuple):
+class DeferredLines(NamedTuple):
     """Columns [cap] of the doubtful lines: where each begins and ends, and its row."""
 
     at: npt.NDArray[np.int32]
@@ -82,7 +82,7 @@ class Doubts(NamedTuple):
     row: npt.NDArray[np.int32]
 
 
-class Guesses(NamedTuple):
+class PredictedPredicates(NamedTuple):
     """By predicate, modulo their length: what came after it last time.
 
     `predicate` and `object` are codes or -1. `suffix` [n, 2] is (place, size) of what a literal
@@ -94,13 +94,13 @@ class Guesses(NamedTuple):
     suffix: npt.NDArray[np.int32]
 
     @staticmethod
-    def none() -> Guesses:
+    def none() -> PredictedPredicates:
         """No guesses yet."""
         codes = np.full((2, _GUESSES), -1, np.int32)
-        return Guesses(codes[0], codes[1], np.zeros((_GUESSES, 2), np.int32))
+        return PredictedPredicates(codes[0], codes[1], np.zeros((_GUESSES, 2), np.int32))
 
 
-@inlined
+@inlined_device_function
 def _label_end(buffer: Bytes, at: int) -> int:
     """The place after a blank node whose label is in ASCII, -1 if that is not certain."""
     if byte(buffer, at + 1) != _COLON:
@@ -119,7 +119,7 @@ def _label_end(buffer: Bytes, at: int) -> int:
     return at
 
 
-@inlined
+@inlined_device_function
 def _node_end(buffer: Bytes, at: int) -> int:
     """The place after an IRI or a blank node."""
     first = byte(buffer, at)
@@ -128,13 +128,13 @@ def _node_end(buffer: Bytes, at: int) -> int:
     return _label_end(buffer, at) if first == _UNDERSCORE else -1
 
 
-@inlined
+@inlined_device_function
 def _term_end(buffer: Bytes, at: int) -> int:
     """The place after a term of any kind."""
     return literal_end(buffer, at) if byte(buffer, at) == _QUOTE else _node_end(buffer, at)
 
 
-@part
+@device_function
 def _check(buffer: Bytes, at: int, end: int, state: npt.NDArray[np.int64]) -> int:
     first = byte(buffer, at)
     if first == _LT:
@@ -145,13 +145,13 @@ def _check(buffer: Bytes, at: int, end: int, state: npt.NDArray[np.int64]) -> in
     return PLAIN
 
 
-@inlined
+@inlined_device_function
 def _is_repeated(buffer: Bytes, at: int, place: int, size: int) -> bool:
     """Whether the term at a place is the one that was at another, and nothing but space follows."""
     return size > 0 and same(buffer, at, buffer, place, size) and is_space(byte(buffer, at + size))
 
 
-@part
+@device_function
 def _rewritten_code(
     buffer: Bytes,
     at: int,
@@ -176,7 +176,7 @@ def _rewritten_code(
     return new
 
 
-@inlined
+@inlined_device_function
 def _code(
     buffer: Bytes,
     at: int,
@@ -212,11 +212,11 @@ def tokenize(
     time_predicate: int,
     seed: np.uint64,
     state: npt.NDArray[np.int64],
-    rows: Rows,
+    rows: QuadRows,
     spans: Spans,
     slots: Slots,
-    doubts: Doubts,
-    guesses: Guesses,
+    doubts: DeferredLines,
+    guesses: PredictedPredicates,
 ) -> int:
     """Read lines from `state[AT]` to `end` into `rows`; what stops it before that, or DONE.
 

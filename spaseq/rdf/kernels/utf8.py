@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from spaseq.kernels_cache import inlined, part
+from spaseq.compiled.decorators import device_function, inlined_device_function
 from spaseq.rdf.kernels.vectors import Bytes, byte
 
 
-@inlined
+@inlined_device_function
 def is_continuation(value: int) -> bool:
     """Whether a byte goes on with a character that an earlier one began."""
     return value & 0xC0 == 0x80
 
 
-@part
+@device_function
 def character(buffer: Bytes, at: int) -> int:
     """The code point of the character of two or more bytes at a place, -1 if there is none.
 
@@ -36,7 +36,7 @@ def character(buffer: Bytes, at: int) -> int:
     return -1
 
 
-@inlined
+@inlined_device_function
 def encoded_size(code: int) -> int:
     """How many bytes a code point takes."""
     if code < 0x80:
@@ -46,7 +46,7 @@ def encoded_size(code: int) -> int:
     return 3 if code < 0x10000 else 4
 
 
-@part
+@device_function
 def put_character(buffer: Bytes, at: int, code: int) -> int:
     """Write a code point; the place after it."""
     size = encoded_size(code)

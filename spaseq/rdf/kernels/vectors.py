@@ -15,7 +15,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from spaseq.kernels_cache import inlined
+from spaseq.compiled.decorators import inlined_device_function
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 
@@ -191,7 +191,7 @@ signed = cast("Callable[[Any], int]", np.int64)
 """An integer of any width as int64."""
 
 
-@inlined
+@inlined_device_function
 def same(a: Bytes, at_a: int, b: Bytes, at_b: int, size: int) -> bool:
     """Whether two spans of `size` bytes are equal."""
     while size > WIDTH:
@@ -203,7 +203,7 @@ def same(a: Bytes, at_a: int, b: Bytes, at_b: int, size: int) -> bool:
     return _differences(a, at_a, b, at_b) & ((1 << size) - 1) == 0
 
 
-@inlined
+@inlined_device_function
 def copied(source: Bytes, at: int, target: Bytes, to: int, size: int) -> None:
     """Copy `size` bytes; up to 31 bytes after them are copied, too, so both must have as many."""
     end = at + size

@@ -1,0 +1,1 @@
+"""What users import: `run`, the push engine, matches and options."""

@@ -1,0 +1,202 @@
+"""The engine in process: events are pushed, the answers that became certain come back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from spaseq.algebra.answers import Answer
+from spaseq.api.match import Match, to_ms
+from spaseq.compile import compile_query
+from spaseq.errors import UsageError
+from spaseq.gpm.event_stage import EventMatcher
+from spaseq.kb.cache import cache_at
+from spaseq.kb.endpoint import ServiceOptions
+from spaseq.kb.load import load_kb
+from spaseq.kb.ontology import OntologyInput, entailing_schema
+from spaseq.kb.sources import KbInput
+from spaseq.plan.predicates import stream_predicates
+from spaseq.rdf.blocks import OnBad, warn
+from spaseq.rdf.events import Triple, triples_of
+from spaseq.rdf.instants import InstantCounter
+from spaseq.runtime.job.binding import check_kbs, stream_names
+from spaseq.stages.sequence import Matcher, SequenceStage
+
+if TYPE_CHECKING:
+    from spaseq.rdf.text_events import TextEvents
+
+_FEW = 16
+"""So many events of a stream are sooner matched one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An RDF graph and its time.
+
+    `graph` is an rdflib.Graph, an iterable of triples, or N-Triples text; `time` a datetime
+    (without a zone: UTC) or integer milliseconds since the epoch; `iri` the event's name, if any.
+    """
+
+    graph: Any
+    time: datetime | int
+    iri: str | None = None
+
+
+class Engine:
+    """One query, evaluated as events are pushed: no threads, no timers, no JVM.
+
+    Times never decrease, across all streams. Each call returns the answers that it made certain:
+    those that end before the time of the latest event, since others of that same time may follow.
+    With `limit_per_event` they are at most so many that end at the same instant (and lie in the
+    same partition); `suppressed` counts the others. `ontology`, `entailment` and `disable` are
+    those of `run`.
+
+    >>> engine = Engine('''
+    ...   SELECT ?x WITHIN 1 MINUTES FROM STREAM S <http://example/s>
+    ...   WHERE { SEQ(A) DEFINE GPM A ON S { ?x <http://example/is> "hot" } }''')
+    >>> engine.push("S", '<http://example/pan> <http://example/is> "hot" .', 1000)
+    []
+    >>> [m.bindings["x"].n3() for m in engine.advance(1000)]
+    ['<http://example/pan>']
+    """
+
+    def __init__(
+        self,
+        query: str,
+        kb: Mapping[str, KbInput] | None = None,
+        name: str = "query",
+        *,
+        limit_per_event: int | None = None,
+        services: ServiceOptions = ServiceOptions(),  # noqa: B008 - frozen
+        kb_cache: str | PathLike[str] | None = None,
+        on_bad: OnBad = warn,
+        ontology: OntologyInput | None = None,
+        entailment: str | None = None,
+        disable: Iterable[str] = (),
+    ) -> None:
+        """`kb` is by graph IRI: a path, an rdflib.Graph, or the URL of a SPARQL endpoint, and
+        `services` says how endpoints are asked; `on_bad` is called for each event that one was
+        asked for in vain, which otherwise is a warning of the logger `spaseq`."""
+        check_limit(limit_per_event)
+        schema = entailing_schema(ontology, entailment)
+        self._plan = compile_query(query, name, schema=schema, disable=disable, pushed=True)
+        knowledge = load_kb(list((kb or {}).items()), services, cache_at(kb_cache))
+        check_kbs([self._plan], knowledge)
+        self._names = stream_names([self._plan])
+        self._counters = {iri: InstantCounter(ordered=True) for iri in self._plan.streams}
+        self._matcher = Matcher(self._plan, knowledge, on_bad)
+        self._events = EventMatcher(self._plan, self._matcher)
+        self._texts: dict[str, TextEvents] = {}
+        self._stage = SequenceStage(self._plan, limit_per_event, knowledge, on_bad)
+        # Events of one stream have an instant each: an event can be worked off when it comes.
+        self._alone = len(self._plan.streams) == 1
+        self._held: list[Answer] = []  # those that end at the time of the latest event
+        self._now: int | None = None  # time of the latest event
+        self._done = self._floor = -(
+            2**63
+        )  # nothing at or before `_done`, or below `_floor`, follows
+        self._closed = False
+
+    @property
+    def suppressed(self) -> int:
+        """How many answers the limit has kept back so far."""
+        return self._stage.suppressed
+
+    def push(self, stream: str, graph: Any, time: datetime | int) -> list[Match]:
+        """Take one event of a stream, given by the query's name for it or its IRI.
+
+        Raises:
+            UsageError: an unknown stream, a time that goes back, or an engine that is closed.
+        """
+        self._check_open()
+        iri = self._iri(stream)
+        now = self._checked(to_ms(time))
+        self._push_one(iri, now, None, triples_of(graph))
+        return self._matches(now - 1, self._alone)
+
+    def push_many(self, batch: Iterable[tuple[str, Event]]) -> list[Match]:
+        """Take (stream, event) pairs in order of time; their answers, in order."""
+        self._check_open()
+        taken: dict[str, list[tuple[int, str | None, Any]]] = {}
+        for stream, event in batch:
+            iri = self._iri(stream)
+            time = self._checked(to_ms(event.time))
+            taken.setdefault(iri, []).append((time, event.iri, event.graph))
+        for iri, events in taken.items():
+            if len(events) > _FEW and all(isinstance(graph, str) for _, _, graph in events):
+                self._stage.push(self._matcher.match(self._reader(iri).batch(events)))
+            else:
+                self._push_each(iri, events)
+        return [] if self._now is None else self._matches(self._now - 1)
+
+    def _push_each(self, iri: str, events: list[tuple[int, str | None, Any]]) -> None:
+        graphs = [triples_of(graph) for _, _, graph in events]
+        for (time, name, _), triples in zip(events, graphs, strict=True):
+            self._push_one(iri, time, name, triples)
+
+    def _push_one(self, iri: str, time: int, name: str | None, triples: list[Triple]) -> None:
+        rows = self._events.match(iri, time, self._counters[iri].next(time), name, triples)
+        if rows is not None:
+            self._stage.push(rows)
+
+    def _reader(self, iri: str) -> TextEvents:
+        if iri not in self._texts:
+            from spaseq.rdf.text_events import TextEvents  # numba, which single events do without
+
+            predicates = stream_predicates([self._plan], iri)
+            self._texts[iri] = TextEvents(iri, self._counters[iri], predicates)
+        return self._texts[iri]
+
+    def advance(self, time: datetime | int) -> list[Match]:
+        """Promise that nothing at or before a time follows; the answers that makes certain."""
+        self._check_open()
+        return self._matches(to_ms(time))
+
+    def close(self) -> list[Match]:
+        """End all streams; the remaining answers. Nothing can be pushed afterwards."""
+        self._check_open()
+        self._closed = True
+        return [Match(self._plan.name, a) for a in self._held + self._stage.close()]
+
+    def _matches(self, watermark: int, ahead: bool = False) -> list[Match]:
+        """What is certain by a watermark; with `ahead`, all that has come is worked off."""
+        if watermark <= self._done and not ahead:
+            return []
+        self._done = watermark
+        self._floor = max(self._floor, watermark + 1)
+        answers = self._held + self._stage.advance(watermark, ahead)
+        certain = len(answers)
+        while certain and answers[certain - 1].end[0] > watermark:  # they are in order
+            certain -= 1
+        self._held, name = answers[certain:], self._plan.name
+        return [Match(name, a) for a in answers[:certain]]
+
+    def _iri(self, stream: str) -> str:
+        iri = self._names.get(stream)
+        if iri is None:
+            known = ", ".join(sorted(self._names))
+            raise UsageError(f"the query reads no stream {stream}; streams: {known}")
+        return iri
+
+    def _checked(self, time: int) -> int:
+        if time < self._floor:
+            raise UsageError(f"time {time} ms goes back: the engine stands at {self._floor} ms")
+        self._now = self._floor = time
+        return time
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise UsageError("the engine is closed")
+
+
+def check_limit(limit_per_event: int | None) -> None:
+    """Refuse a limit that would keep everything back.
+
+    Raises:
+        UsageError: it is less than one.
+    """
+    if limit_per_event is not None and limit_per_event < 1:
+        raise UsageError(f"limit_per_event is {limit_per_event}; it must be at least 1")

@@ -1,0 +1,1 @@
+"""What the compiled evaluators share: a batch of solutions as ordered columns."""

@@ -1,0 +1,241 @@
+"""What every kernel is given of a batch: order, slots of keys, measures for the window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from spaseq.automaton.batch.kernels.measures import positions
+from spaseq.automaton.batch.slots import Interner, Key
+from spaseq.automaton.program.window import Counted, Window
+from spaseq.automaton.run.event_rows import EventRows, Taken
+from spaseq.automaton.run.machine import GpmColumns
+from spaseq.rdf.batches import SolutionBatch
+
+Int32s: TypeAlias = npt.NDArray[np.int32]
+Int64s: TypeAlias = npt.NDArray[np.int64]
+
+_NONE = np.empty(0, np.int64)
+
+
+@dataclass(slots=True)
+class OrderedRows:
+    """n solutions in the order of instants, those of one instant and slot together.
+
+    `number` is that of the first of them, counted through all batches. `gpm` is -1 for an event
+    without a solution.
+    """
+
+    slot: Int32s
+    gpm: Int32s
+    time: Int64s
+    k: Int32s
+    start: Int64s  # measure of a match that begins here
+    lowest: Int64s  # least measure of a match that may end here
+    ordinal: Int64s  # number of the instant among those of its partition, if asked for, else empty
+    number: int = 0
+
+    def __len__(self) -> int:
+        return len(self.slot)
+
+    @property
+    def columns(self) -> tuple[Int32s, Int32s, Int64s, Int32s, Int64s, Int64s, Int64s]:
+        """The first arguments of every kernel."""
+        return self.slot, self.gpm, self.time, self.k, self.start, self.lowest, self.ordinal
+
+
+class BatchFrame:
+    """Slots are values of `key`, whose first variables are the partition's.
+
+    `strict`: the numbers of instants are asked for. Partitions and slots that are not in use any
+    more are forgotten when `release` says so.
+    """
+
+    __slots__ = (
+        "_counts",
+        "_key",
+        "_number",
+        "_partition",
+        "_places",
+        "_row",
+        "_window",
+        "keys",
+        "partitions",
+        "passed",
+    )
+
+    def __init__(
+        self,
+        gpms: Sequence[GpmColumns],
+        partition: tuple[str, ...],
+        key: tuple[str, ...],
+        window: Window,
+        strict: bool,
+    ) -> None:
+        assert key[: len(partition)] == partition
+        self._places = [_places(gpm.variables, key) for gpm in gpms]  # where a row has its key
+        self._places.append(_places((), key))  # of BARE
+        self._partition, self._key, self._window = partition, key, window
+        self._counts = strict or isinstance(window, Counted)
+        self.keys = Interner()
+        self.partitions = self.keys if key == partition else Interner()
+        self.passed = np.zeros((16, 2), np.int64)  # by partition: instants, events
+        self._number = 0
+        small, large = np.zeros((3, 1), np.int32), np.zeros((2, 1), np.int64)
+        columns = small[0], small[1], large[0], small[2], large[0], large[1]
+        self._row = OrderedRows(*columns, _NONE)  # of a solution that comes by itself
+
+    def rows(self, solutions: SolutionBatch) -> tuple[SolutionBatch, OrderedRows]:
+        """The solutions in order, and what a kernel is given of them."""
+        solutions = _writable(solutions)
+        slot, part = self._slots(solutions)
+        time, k = solutions.time, solutions.k
+        if len(time) > 1 and not (time[1:] > time[:-1]).all():
+            order = np.lexsort((solutions.gpm, solutions.stream, slot, part, k, time))
+            if (order[1:] < order[:-1]).any():
+                solutions, slot, part = solutions.take(order), slot[order], part[order]
+            kept = _distinct(solutions)
+            if kept is not None:
+                solutions, slot, part = solutions.take(kept), slot[kept], part[kept]
+        return solutions, self._measured(
+            solutions.stream, solutions.time, solutions.k, solutions.gpm, slot, part
+        )
+
+    def rows_of(self, events: Sequence[EventRows]) -> tuple[list[Taken], OrderedRows]:
+        """The same for the solutions on a few events."""
+        taken = events[0].taken() if len(events) == 1 else [r for e in events for r in e.taken()]
+        if len(taken) == 1:
+            return taken, self._row_of(taken[0])
+        taken = [*dict.fromkeys(taken)]
+        slots, parts = zip(*map(self._slot_of, taken), strict=True)
+        order = sorted(
+            range(len(taken)),
+            key=lambda i: (*taken[i][1][1:3], parts[i], slots[i], taken[i][1][0], taken[i][0]),
+        )
+        taken = [taken[i] for i in order]
+        place = np.array([row[:3] for _, row in taken], np.int64)
+        return taken, self._measured(
+            place[:, 0].astype(np.int32),
+            place[:, 1].copy(),
+            place[:, 2].astype(np.int32),
+            np.array([gpm for gpm, _ in taken], np.int32),
+            np.array(slots, np.int32)[order],
+            np.array(parts, np.int32)[order],
+        )
+
+    def _row_of(self, taken: Taken) -> OrderedRows:
+        """What a kernel is given of one solution."""
+        gpm, (stream, time, k, _, _) = taken
+        slot, part = self._slot_of(taken)
+        if self._counts:
+            small = np.array([[stream], [k], [gpm], [slot], [part]], np.int32)
+            return self._measured(small[0], np.array([time], np.int64), *small[1:])
+        row, self._number = self._row, self._number + 1
+        row.slot[0], row.gpm[0], row.time[0], row.k[0] = slot, gpm, time, k
+        row.lowest[0] = self._window.earliest(time)
+        row.number = self._number - 1
+        return row
+
+    def _slot_of(self, taken: Taken) -> tuple[int, int]:
+        """The slot of a solution, and its partition if events or instants are counted."""
+        gpm, row = taken
+        values = row[4]
+        key = tuple([None if c < 0 else values[c] for c in self._places[gpm]])
+        slot = self.keys.number(key)
+        if not self._counts or self.partitions is self.keys:
+            return slot, slot
+        return slot, self.partitions.number(self.partition_of(key))
+
+    def _slots(self, solutions: SolutionBatch) -> tuple[Int32s, Int32s]:
+        columns = [solutions.values[v] for v in self._key]
+        slot = self.keys.numbers(columns, len(solutions)).astype(np.int32)
+        if not self._counts or self.partitions is self.keys:
+            return slot, slot
+        own = self.partitions.numbers(columns[: len(self._partition)], len(solutions))
+        return slot, own.astype(np.int32)
+
+    def _measured(
+        self, stream: Int32s, time: Int64s, k: Int32s, gpm: Int32s, slot: Int32s, part: Int32s
+    ) -> OrderedRows:
+        number = self._number
+        self._number += len(time)
+        start, reach, ordinal = time, time, _NONE
+        if self._counts:
+            self._grow(self.partitions.bound)
+            ordinal, before, after = (np.empty(len(time), np.int64) for _ in range(3))
+            seen = np.empty(stream.max(initial=-1) + 1, np.int64)
+            positions(part, time, k, stream, seen, self.passed, ordinal, before, after)
+            if isinstance(self._window, Counted):
+                start, reach = before, after
+        lowest = self._window.earliest(reach)
+        return OrderedRows(slot, gpm, time, k, start, lowest, ordinal, number)
+
+    def _grow(self, size: int) -> None:
+        if size > len(self.passed):
+            passed = np.zeros((2 * size, 2), np.int64)
+            passed[: len(self.passed)] = self.passed
+            self.passed = passed
+
+    def release(self, slots: Iterable[int]) -> list[int]:
+        """Forget the keys of slots, and partitions that have none any more; the slots that were in
+        use."""
+        freed = self.keys.release(slots)
+        if self._counts:
+            gone = freed
+            if self.partitions is not self.keys:
+                alive = {key[: len(self._partition)] for key in self.keys.keys().values()}
+                gone = self.partitions.release(
+                    n for n, key in self.partitions.keys().items() if key not in alive
+                )
+            self.passed[gone] = 0
+        return freed
+
+    def partition_of(self, key: Key) -> Key:
+        """The partition that a key lies in."""
+        return key[: len(self._partition)]
+
+    def snapshot(self) -> object:
+        """What a snapshot keeps."""
+        other = None if self.partitions is self.keys else self.partitions.snapshot()
+        return self._number, self.passed, self.keys.snapshot(), other
+
+    def restore(self, state: object) -> None:
+        """Go on from what `snapshot` gave."""
+        assert isinstance(state, tuple)
+        self._number, self.passed, keys, other = state
+        self.keys.restore(keys)
+        if other is not None:
+            self.partitions.restore(other)
+
+
+def _places(variables: Sequence[str], key: tuple[str, ...]) -> tuple[int, ...]:
+    return tuple([variables.index(v) if v in variables else -1 for v in key])
+
+
+def _writable(rows: SolutionBatch) -> SolutionBatch:
+    """The same rows in arrays that are not only for reading: for those, the kernel would have to be
+    compiled once more."""
+    own = partial(np.require, requirements=["C_CONTIGUOUS", "WRITEABLE"])
+    return replace(
+        rows, stream=own(rows.stream), time=own(rows.time), k=own(rows.k), gpm=own(rows.gpm)
+    )
+
+
+def _distinct(rows: SolutionBatch) -> npt.NDArray[np.intp] | None:
+    """The first of solutions of one event that agree on all columns; None: all differ.
+
+    Rows are in the order of instants, streams and GPMs.
+    """
+    place = np.stack([rows.time, rows.k, rows.stream, rows.gpm])
+    if not (place[:, 1:] == place[:, :-1]).all(axis=0).any():
+        return None
+    columns = [column.codes.astype(np.int64) for column in rows.values.values()]
+    _, first = np.unique(np.vstack([place, *columns]), axis=1, return_index=True)
+    if len(first) == len(rows):
+        return None
+    return np.sort(first)

@@ -1,0 +1,1 @@
+"""Compiled code over batches that every compiled evaluator uses."""

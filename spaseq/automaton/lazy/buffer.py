@@ -1,0 +1,112 @@
+"""What a lazy evaluator has stored: solutions by GPM, in order of instants, indexed by join key.
+
+Storing a solution is one append. An index is made when a search first asks for it and catches up
+with the stored solutions whenever it is asked again, so that solutions which expire before anybody
+looks for them are never indexed.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import TypeAlias
+
+from spaseq.algebra.answers import Instant
+from spaseq.automaton.run.runs import Row
+
+Key: TypeAlias = tuple[str | None, ...]
+
+
+class Bucket:
+    """Solutions in order of their instants, so that a range of instants is found by bisection."""
+
+    __slots__ = ("instants", "rows")
+
+    def __init__(self) -> None:
+        self.instants: list[Instant] = []
+        self.rows: list[Row] = []
+
+    def add(self, instant: Instant, row: Row) -> None:
+        """Store a solution; none stored before is later."""
+        self.instants.append(instant)
+        self.rows.append(row)
+
+    def between(self, low: Instant, high: Instant) -> tuple[int, int]:
+        """The places of the solutions after `low` and before `high`; possibly start >= stop."""
+        return bisect_right(self.instants, low), bisect_left(self.instants, high)
+
+    def forget(self, until: Instant) -> None:
+        """Drop the solutions at or before an instant."""
+        dead = bisect_right(self.instants, until)
+        del self.instants[:dead]
+        del self.rows[:dead]
+
+
+NOTHING = Bucket()
+"""The bucket of a key that no solution has."""
+
+
+class _Index:
+    """The solutions of a buffer by the values in some columns."""
+
+    __slots__ = ("buckets", "upto")
+
+    def __init__(self) -> None:
+        self.buckets: dict[Key, Bucket] = {}
+        self.upto = 0  # how many of the buffer's solutions have been looked at
+
+    def catch_up(self, whole: Bucket, columns: tuple[int, ...], expired: Instant) -> None:
+        start = max(self.upto, bisect_right(whole.instants, expired))
+        for i in range(start, len(whole.rows)):
+            row = whole.rows[i]
+            values = row[4]
+            key = tuple([values[c] for c in columns])
+            bucket = self.buckets.get(key)
+            if bucket is None:
+                bucket = self.buckets[key] = Bucket()
+            bucket.add(whole.instants[i], row)
+        self.upto = len(whole.rows)
+
+
+class Buffer:
+    """The solutions of one GPM that may still become part of a match."""
+
+    __slots__ = ("_indexes", "_limit", "whole")
+
+    def __init__(self) -> None:
+        self.whole = Bucket()
+        self._indexes: dict[tuple[int, ...], _Index] = {}
+        self._limit = 64
+
+    def add(self, instant: Instant, rows: list[Row], expired: Instant) -> None:
+        """Store an instant's solutions; those at or before `expired` will not be asked for.
+
+        They are dropped once they may be half of all, so dropping costs O(1) per solution.
+        """
+        whole = self.whole
+        for row in rows:
+            whole.add(instant, row)
+        if len(whole.rows) > self._limit:
+            whole.forget(expired)
+            self._indexes.clear()
+            self._limit = 2 * len(whole.rows) + 64
+
+    def bucket(self, columns: tuple[int, ...], key: Key, expired: Instant) -> Bucket:
+        """The solutions with some values in some columns."""
+        if not columns:
+            return self.whole
+        index = self._indexes.get(columns)
+        if index is None:
+            index = self._indexes[columns] = _Index()
+        if index.upto < len(self.whole.rows):
+            index.catch_up(self.whole, columns, expired)
+        return index.buckets.get(key, NOTHING)
+
+    def __len__(self) -> int:
+        return len(self.whole.rows)
+
+    def __getstate__(self) -> tuple[list[Instant], list[Row]]:
+        return self.whole.instants, self.whole.rows  # indexes are made again when asked for
+
+    def __setstate__(self, state: tuple[list[Instant], list[Row]]) -> None:
+        self.__init__()  # type: ignore[misc]
+        self.whole.instants, self.whole.rows = state

@@ -1,0 +1,1 @@
+"""The static automaton: compiled from a query, shared by all runs."""

@@ -1,0 +1,286 @@
+"""From the normal form of a sequence to the G-NFA.
+
+A chain becomes a small program of instructions (take, pass a negation, loop), whose reachable
+configurations (place, repetition counts) are the states; counts of an unbounded repetition
+saturate at its minimum, so there are finitely many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import TypeAlias
+
+from spaseq.automaton.program import nfa
+from spaseq.lang import sequence as seq
+from spaseq.lang.scope import Scope, View
+
+Counts: TypeAlias = tuple[tuple[int, int], ...]
+"""Repetitions done so far per open repeated step, by id of the step."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    repeat: seq.Repeat
+    body: int
+    exit: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Jump:
+    to: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Pass:
+    negation: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Atom:
+    part: seq.GpmStep | seq.Bracket
+    join: seq.SequenceOperator
+
+
+_Instruction: TypeAlias = _Loop | _Jump | _Pass | _Atom
+
+
+@dataclass(frozen=True, slots=True)
+class _EpsilonPath:
+    """One end of an epsilon path: the place reached, and what happened on the way."""
+
+    place: int
+    counts: Counts
+    actions: tuple[nfa.Action, ...]
+    negations: tuple[int, ...]
+
+
+def compile_program(
+    chain: seq.Chain,
+    scope: Scope,
+    gpms: Sequence[str],
+    certain: Mapping[str, frozenset[str]],
+) -> nfa.Program:
+    """The automaton of a sequence.
+
+    `gpms` are the plan's GPM names; `certain[name]` the variables that every solution of a GPM
+    binds.
+    """
+    return _ProgramCompiler(chain, scope, gpms, certain).program()
+
+
+class _ProgramCompiler:
+    def __init__(
+        self,
+        chain: seq.Chain,
+        scope: Scope,
+        gpms: Sequence[str],
+        certain: Mapping[str, frozenset[str]],
+    ) -> None:
+        self._chain = chain
+        self._scope = scope
+        self._gpm = {name: i for i, name in enumerate(gpms)}
+        self._certain = {n: vs & scope.singles for n, vs in certain.items()}
+        self._keys: dict[int, frozenset[str]] = {}
+        self._edges: list[nfa.Edge] = []
+        self._automata = count()
+        self._negations = {p.id: p for p in seq.parts(chain) if isinstance(p, seq.Negation)}
+
+    def program(self) -> nfa.Program:
+        self._bound_before(self._chain, frozenset())
+        automaton = self._automaton(self._chain, 0)
+        negated = tuple(self._negated(p) for _, p in sorted(self._negations.items()))
+        scope = self._scope
+        owner = dict(scope.owner)
+        for own in scope.negation_owner.values():
+            owner.update(own)
+        return nfa.Program(
+            automaton,
+            negated,
+            owner,
+            {r: tuple(sorted(v for v, o in owner.items() if o == r)) for r in scope.enclosing},
+            {r: scope.owned_within(r) for r in scope.enclosing},
+            tuple(self._edges),
+            frozenset(self._replayed(self._chain, False)),
+            any(e.join is not None and e.join.kind == "," for e in self._edges),
+            any(n.repeats for n in negated),
+        )
+
+    # --- what is certainly bound before an occurrence -------------------------------------------
+
+    def _bound_before(self, chain: seq.Chain, before: frozenset[str]) -> frozenset[str]:
+        """Record the keys of every occurrence; the variables certainly bound after the chain."""
+        for link in chain.links:
+            before = self._bound_after(link.part, before)
+        return before
+
+    def _bound_after(self, part: seq.Part, before: frozenset[str]) -> frozenset[str]:
+        match part:
+            case seq.GpmStep(use):
+                self._keys[use.id] = before & self._certain.get(use.gpm, frozenset())
+                return before | self._certain.get(use.gpm, frozenset())
+            case seq.Repeat():
+                after = self._bound_before(part.body, before)
+                return after if part.minimum else before
+            case seq.Bracket("|"):
+                ends = [self._bound_before(o, before) for o in part.operands]
+                return frozenset.intersection(*ends)
+            case seq.Bracket():
+                for operand in part.operands:
+                    before = self._bound_before(operand, before)
+                return before
+            case seq.Negation():
+                self._bound_before(part.body, before)
+                return before
+
+    def _replayed(self, chain: seq.Chain, inside: bool) -> Iterator[int]:
+        """GPMs that are evaluated over the past: second operands, and negated steps."""
+        for link in chain.links:
+            match link.part:
+                case seq.GpmStep(use):
+                    if inside:
+                        yield self._gpm[use.gpm]
+                case seq.Repeat():
+                    yield from self._replayed(link.part.body, inside)
+                case seq.Negation():
+                    yield from self._replayed(link.part.body, True)
+                case seq.Bracket(kind, operands):
+                    for i, operand in enumerate(operands):
+                        yield from self._replayed(operand, inside or (kind != "|" and i > 0))
+
+    # --- states and edges -------------------------------------------------------------------------
+
+    def _negated(self, part: seq.Negation) -> nfa.Negated:
+        scope = self._scope
+        if part.inside is None:
+            owner, outside = scope.owner, 0
+        else:
+            owner = scope.negation_owner[part.inside]
+            outside = len(self._negations[part.inside].repeats)
+        views = {v: scope.view(part.repeats, r, outside) for v, r in sorted(owner.items())}
+        return nfa.Negated(part.id, self._automaton(part.body, 0), part.repeats, views)
+
+    def _automaton(self, chain: seq.Chain, depth: int) -> nfa.Automaton:
+        code: list[_Instruction] = []
+        _emit(chain, code)
+        number = next(self._automata)
+        labels: dict[int, nfa.Label] = {}
+        for place, instruction in enumerate(code):
+            if isinstance(instruction, _Atom):
+                labels[place] = self._label(instruction.part, depth)
+        start: tuple[int, Counts] = (0, ())
+        numbers = {start: 0}
+        todo = [start]
+        states: list[nfa.State] = []
+        for config in todo:  # grows while it is walked
+            edges: list[nfa.Edge] = []
+            ends: list[nfa.Acceptance] = []
+            for step in _closure(code, *config):
+                if step.place == len(code):
+                    ends.append(nfa.Acceptance(step.actions, step.negations))
+                    continue
+                target = (step.place + 1, step.counts)
+                if target not in numbers:
+                    numbers[target] = len(todo)
+                    todo.append(target)
+                atom = code[step.place]
+                assert isinstance(atom, _Atom)
+                join = None if config == start else atom.join
+                edge = nfa.Edge(
+                    len(self._edges),
+                    labels[step.place],
+                    numbers[target],
+                    join,
+                    step.actions,
+                    step.negations,
+                )
+                self._edges.append(edge)
+                edges.append(edge)
+            accepts = tuple(dict.fromkeys(ends)) if config != start else ()
+            states.append(nfa.State(_state_name(code, *config), tuple(edges), accepts))
+        return nfa.Automaton(number, depth, tuple(states))
+
+    def _label(self, part: seq.GpmStep | seq.Bracket, depth: int) -> nfa.Label:
+        if isinstance(part, seq.Bracket):
+            operands = tuple(self._automaton(o, depth + 1) for o in part.operands)
+            return nfa.BracketLabel(part.kind, operands)
+        use = part.occurrence
+        key = tuple(sorted(self._keys[use.id])) if use.negation is None else ()
+        return nfa.TakeLabel(self._gpm[use.gpm], use.gpm, use.id, key, self._views(use))
+
+    def _views(self, use: seq.Occurrence) -> dict[str, View]:
+        scope = self._scope
+        if use.negation is None:
+            return {v: scope.view(use.repeats, r) for v, r in sorted(scope.owner.items())}
+        views = dict.fromkeys(sorted(scope.owner), nfa.OUTER)
+        own, *around = scope.negations(use.negation)
+        for negation in around:
+            views.update((v, nfa.OUTER) for v in sorted(scope.negation_owner[negation]))
+        outside = len(self._negations[own].repeats)
+        for v, r in sorted(scope.negation_owner[own].items()):
+            views[v] = scope.view(use.repeats, r, outside)
+        return views
+
+
+def _emit(chain: seq.Chain, code: list[_Instruction]) -> None:
+    for link in chain.links:
+        part = link.part
+        match part:
+            case seq.GpmStep() | seq.Bracket():
+                code.append(_Atom(part, link.join))
+            case seq.Negation():
+                code.append(_Pass(part.id))
+            case seq.Repeat():
+                test = len(code)
+                code.append(_Loop(part, test + 1, -1))
+                _emit(part.body, code)
+                code.append(_Jump(test))
+                code[test] = _Loop(part, test + 1, len(code))
+
+
+def _closure(code: Sequence[_Instruction], place: int, counts: Counts) -> Iterator[_EpsilonPath]:
+    """All atoms, or the end, that are reached without taking an event."""
+    todo = [_EpsilonPath(place, counts, (), ())]
+    while todo:
+        step = todo.pop()
+        instruction = code[step.place] if step.place < len(code) else None
+        match instruction:
+            case None | _Atom():
+                yield step
+            case _Jump(to):
+                todo.append(_EpsilonPath(to, step.counts, step.actions, step.negations))
+            case _Pass(negation):
+                negations = (*step.negations, negation)
+                todo.append(_EpsilonPath(step.place + 1, step.counts, step.actions, negations))
+            case _Loop():
+                todo.extend(reversed([*_loop(instruction, step)]))
+
+
+def _loop(loop: _Loop, step: _EpsilonPath) -> Iterator[_EpsilonPath]:
+    repeat = loop.repeat
+    counts = dict(step.counts)
+    done = counts.get(repeat.id, 0)
+    if repeat.maximum is None or done < repeat.maximum:
+        top = max(repeat.minimum, 1) if repeat.maximum is None else repeat.maximum
+        more = tuple(sorted({**counts, repeat.id: min(done + 1, top)}.items()))
+        actions = step.actions
+        if repeat.is_scope:
+            actions = (*actions, nfa.Action("again" if done else "start", repeat.id))
+        yield _EpsilonPath(loop.body, more, actions, step.negations)
+    if done >= repeat.minimum:
+        counts.pop(repeat.id, None)
+        actions = step.actions
+        if repeat.is_scope and done:
+            actions = (*actions, nfa.Action("exit", repeat.id))
+        yield _EpsilonPath(loop.exit, tuple(sorted(counts.items())), actions, step.negations)
+
+
+def _state_name(code: Sequence[_Instruction], place: int, counts: Counts) -> str:
+    if place == 0:
+        return "start"
+    atom = code[place - 1]
+    assert isinstance(atom, _Atom)
+    name = atom.part.occurrence.gpm if isinstance(atom.part, seq.GpmStep) else f"({atom.part.kind})"
+    marks = "".join(f"#{n}" for _, n in counts)
+    return f"after {name}{marks}"

@@ -1,0 +1,1 @@
+"""Partial matches as runs with registers; see the README beside this file."""

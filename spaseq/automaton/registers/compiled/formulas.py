@@ -1,0 +1,103 @@
+"""Numbers that FILTERs between steps compute of one variable's value."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from spaseq.automaton.registers.compiled.edge_tests import Number
+from spaseq.expr.compile import Options, compile_term
+from spaseq.expr.doubles import double_of
+from spaseq.expr.env import DictEnv
+from spaseq.expr.leaves import constant_term
+from spaseq.lang import ast
+from spaseq.rdf.columns import UNBOUND, NumberColumn, TermColumn
+from spaseq.rdf.kinds import DOUBLE, MOMENT, OTHER
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+_KEPT = 1 << 14
+
+
+class Formula:
+    """What a number's formula makes of terms of its variable."""
+
+    def __init__(self, number: Number, options: Options) -> None:
+        assert number.formula is not None
+        self._expr, self._variable = number.formula, number.variable
+        self._term = compile_term(number.formula, options)
+        self.of = lru_cache(_KEPT)(self._of)
+
+    def _of(self, text: str | None) -> tuple[float, int]:
+        """(float64, kind) of the result for a term; OTHER where it is an error, or NaN."""
+        result = self._term(DictEnv({self._variable: text}))
+        value, kind = (np.nan, OTHER) if result is None else double_of(result)
+        return value, OTHER if value != value else kind
+
+    def constant(self, rows: int) -> NumberColumn:
+        """The result where there is no variable, for so many rows."""
+        value, kind = self.of(None)
+        return NumberColumn(np.full(rows, value), np.full(rows, kind, np.int8))
+
+    def column(self, terms: TermColumn, numbers: NumberColumn) -> NumberColumn:
+        """The results for a column of the variable, given both as terms and as numbers.
+
+        Doubles are computed with as such, all others term by term, each distinct one once.
+        """
+        doubles = numbers.kind == DOUBLE
+        value, kind = np.full(len(terms), np.nan), np.full(len(terms), OTHER, np.int8)
+        results = _doubles(self._expr, numbers.value[doubles])
+        if results is None:
+            doubles = np.zeros(len(terms), np.bool_)
+        else:
+            value[doubles], kind[doubles] = results, np.where(np.isnan(results), OTHER, DOUBLE)
+        rest = np.flatnonzero(~doubles & (terms.codes != UNBOUND))
+        if len(rest):
+            used, which = np.unique(terms.codes[rest], return_inverse=True)
+            found = [self.of(text) for text in TermColumn(used, terms.terms).texts()]
+            value[rest] = np.array([v for v, _ in found], np.float64)[which]
+            kind[rest] = np.array([k for _, k in found], np.int8)[which]
+        return NumberColumn(value, kind)
+
+
+def _doubles(expr: ast.Expr, value: Floats) -> Floats | None:
+    """An expression of a variable whose values are xsd:double; None if that takes more than the
+    arithmetic of float64."""
+    match expr:
+        case ast.Var():
+            return value
+        case ast.Literal():
+            number, kind = double_of(constant_term(expr))
+            return None if kind in (OTHER, MOMENT) else np.full(len(value), number)
+        case ast.Sign(op, operand):
+            found = _doubles(operand, value)
+            return None if found is None else found if op == "+" else -found
+        case ast.Arithmetic(op, left, right) if _has_variable(left) or _has_variable(right):
+            one, other = _doubles(left, value), _doubles(right, value)
+            if one is None or other is None:
+                return None
+            with np.errstate(all="ignore"):
+                match op:
+                    case "+":
+                        return one + other
+                    case "-":
+                        return one - other
+                    case "*":
+                        return one * other
+                    case "/":
+                        return one / other
+    return None
+
+
+def _has_variable(expr: ast.Expr) -> bool:
+    match expr:
+        case ast.Var():
+            return True
+        case ast.Sign(_, operand):
+            return _has_variable(operand)
+        case ast.Arithmetic(_, left, right):
+            return _has_variable(left) or _has_variable(right)
+    return False

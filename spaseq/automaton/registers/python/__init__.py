@@ -1,0 +1,1 @@
+"""The register evaluator in Python."""

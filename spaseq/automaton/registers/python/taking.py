@@ -1,0 +1,131 @@
+"""What follows from a waiting run's taking a solution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from spaseq.automaton.program.nfa import TakeLabel
+from spaseq.automaton.run.arena import NIL
+from spaseq.automaton.run.machine import Machine
+from spaseq.automaton.run.runs import Groups, MeasuredInstant, Row, Run, WaitingRun
+from spaseq.automaton.run.scoping import ListNodes, TakeEnv, TraceNodes
+from spaseq.expr.env import Env
+
+
+class Taker:
+    """Takes solutions for runs whose traces and lists of values are in two arenas."""
+
+    __slots__ = ("_env", "_lists", "_machine", "_trace")
+
+    def __init__(self, machine: Machine, trace: TraceNodes, lists: ListNodes) -> None:
+        self._machine, self._trace, self._lists = machine, trace, lists
+        self._env = TakeEnv(machine.names, trace, lists)
+
+    def taken(self, wait: WaitingRun, rows: Iterable[Row], moment: MeasuredInstant) -> list[Run]:
+        """The runs that follow from taking each of some solutions at one edge."""
+        run, join = wait.run, wait.edge.join
+        gap = join.gap_ms if join is not None else None
+        if gap is not None and run.last is not None and moment.instant[0] - run.last[0] > gap:
+            return []
+        results = []
+        for row in self._late_rows(wait, rows):
+            after = self._take(wait, row, moment)
+            if after is not None:
+                results.append(after)
+        return results
+
+    def _late_rows(self, wait: WaitingRun, rows: Iterable[Row]) -> Iterator[Row]:
+        """The rows to take; those of a late GPM are found now that the bindings are known."""
+        late = self._machine.takings[wait.edge.id].late
+        if late is None:
+            yield from rows
+            return
+        for row in rows:
+            nothing: Row = (*row[:4], (None,) * len(row[4]))
+            for values in late.solutions(row[4], self._seen(wait, nothing)):
+                yield (*row[:4], values)
+
+    def _take(self, wait: WaitingRun, row: Row, moment: MeasuredInstant) -> Run | None:
+        run, edge = wait.run, wait.edge
+        self._machine.work.candidates += 1
+        taking = self._machine.takings[edge.id]
+        values = row[4]
+        fresh: dict[str, str] = {}
+        for column, variable in taking.singles:
+            value = values[column]
+            if value is not None:
+                old = run.singles.get(variable)
+                if old is None:
+                    fresh[variable] = value
+                elif old != value:
+                    return None
+        groups = wait.groups
+        for column, variable in taking.groups:
+            value = values[column]
+            if value is not None and groups is not None:
+                old = groups.current.get(variable)
+                if old is not None and old != value:
+                    return None
+        if taking.conditions and not self._holds(wait, row, taking.conditions):
+            return None
+        label = edge.label
+        assert isinstance(label, TakeLabel)
+        conjunction = run.frame is not None and run.frame.conjunction
+        return Run(
+            self._machine.target[edge.id],
+            run.frame,
+            run.first or moment.instant,
+            moment.instant,
+            moment.start if run.origin is None else min(run.origin, moment.start),
+            moment.instant[0] if conjunction else None,
+            {**run.singles, **fresh} if fresh else run.singles,
+            self.bind(groups, taking.groups, values),
+            self._trace.add((label.gpm, row, run.trace)),
+            tuple(
+                replace(o, before=moment.instant) if o.before is None else o
+                for o in wait.obligations
+            )
+            if wait.obligations
+            else (),
+            run.outside,
+        )
+
+    def _holds(
+        self, wait: WaitingRun, row: Row, conditions: tuple[Callable[[Env], bool], ...]
+    ) -> bool:
+        env, work = self._seen(wait, row), self._machine.work
+        for condition in conditions:
+            work.conditions += 1
+            if not condition(env):
+                return False
+        return True
+
+    def _seen(self, wait: WaitingRun, row: Row) -> TakeEnv:
+        """What a FILTER sees while a waiting run takes a row."""
+        env, label = self._env, wait.edge.label
+        assert isinstance(label, TakeLabel)
+        env.run, env.groups, env.row = wait.run, wait.groups, row
+        env.taking, env.views = self._machine.takings[wait.edge.id], label.views
+        return env
+
+    def bind(
+        self,
+        groups: Groups | None,
+        columns: tuple[tuple[int, str], ...],
+        values: tuple[str | None, ...],
+    ) -> Groups | None:
+        """Bind this repetition's group variables, and append them to their lists."""
+        if not columns or groups is None:
+            return groups
+        after: Groups | None = None
+        for column, variable in columns:
+            value = values[column]
+            if value is None or variable in groups.current:
+                continue
+            after = after or groups.copy()
+            last = after.lists.get(variable, NIL)
+            length = self._lists[last][2] if last != NIL else 0
+            after.current[variable] = value
+            after.lists[variable] = self._lists.add((value, last, length + 1))
+        return after or groups

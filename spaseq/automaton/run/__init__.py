@@ -1,0 +1,1 @@
+"""What all evaluators share at run time."""

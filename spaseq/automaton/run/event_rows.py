@@ -1,0 +1,80 @@
+"""Solutions of single events as Python texts: what stage 2 takes of an event that is pushed.
+
+An event that comes by itself has to be through within microseconds, in which no columns can be
+made. They are made of many such events later, if they are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+import numpy as np
+
+from spaseq.automaton.run.runs import Row, Values
+from spaseq.expr.doubles import double_of
+from spaseq.rdf.batches import SolutionBatch, SolutionColumns
+from spaseq.rdf.columns import NumberColumn, TermColumn, texts_array
+from spaseq.rdf.kinds import OTHER
+
+Taken: TypeAlias = tuple[int, Row]
+"""A GPM (its index, or BARE) and a solution of it."""
+
+known_double = lru_cache(4096)(double_of)
+
+
+@dataclass(slots=True)
+class EventRows:
+    """The solutions on one event, each with its GPM.
+
+    `stream` is an index into the plan's list, `(time, k)` the event's instant (ms), `event` its
+    graph's IRI. An event without a solution that stage 2 has to know of has one row of BARE.
+    """
+
+    stream: int
+    time: int
+    k: int
+    event: str | None
+    solutions: Sequence[tuple[int, Values]]
+
+    def __len__(self) -> int:
+        return len(self.solutions)
+
+    def taken(self) -> list[Taken]:
+        """The solutions as the sequence takes them."""
+        stream, time, k, event = self.stream, self.time, self.k, self.event
+        return [(gpm, (stream, time, k, event, values)) for gpm, values in self.solutions]
+
+
+def batch_of(
+    rows: Sequence[Taken], variables: Sequence[tuple[str, ...]], columns: SolutionColumns
+) -> SolutionBatch:
+    """The same rows as columns; `variables` are those of each GPM."""
+    values = {v: _texts(rows, variables, v) for v in columns.variables}
+    place = np.array([row[:3] for _, row in rows], np.int64).reshape(-1, 3)
+    return SolutionBatch(
+        place[:, 0].astype(np.int32),
+        np.ascontiguousarray(place[:, 1]),
+        place[:, 2].astype(np.int32),
+        np.array([gpm for gpm, _ in rows], np.int32),
+        texts_array([row[3] for _, row in rows]),
+        {v: TermColumn.of(texts) for v, texts in values.items()},
+        {v: _numbers(values[v]) for v in columns.numbers},
+    )
+
+
+def _texts(
+    rows: Sequence[Taken], variables: Sequence[tuple[str, ...]], variable: str
+) -> list[str | None]:
+    at = {g: vs.index(variable) for g, vs in enumerate(variables) if variable in vs}
+    return [row[4][at[gpm]] if gpm in at else None for gpm, row in rows]
+
+
+def _numbers(texts: Sequence[str | None]) -> NumberColumn:
+    found = [(np.nan, OTHER) if text is None else known_double(text) for text in texts]
+    return NumberColumn(
+        np.array([value for value, _ in found], np.float64),
+        np.array([kind for _, kind in found], np.int8),
+    )

@@ -1,0 +1,131 @@
+"""Run-time state of the register evaluator: runs, what they wait for, and brackets in progress.
+
+A run is a partial match: the state it is in, its bindings, its trace. A bracket that is not
+transparent is matched by runs of the operands' automata. A `BracketFrame` ties each of them to the
+run that waits for the bracket as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from spaseq.algebra.answers import Instant
+from spaseq.automaton.program.nfa import Automaton, Edge, State
+from spaseq.automaton.run.arena import NIL
+
+Values: TypeAlias = tuple[str | None, ...]
+"""Terms by a GPM's variables."""
+
+Row: TypeAlias = tuple[int, int, int, str | None, Values]
+"""A solution: stream index, time (ms), k, event IRI, values by the GPM's variables."""
+
+
+@dataclass(slots=True, frozen=True)
+class MeasuredInstant:
+    """An instant of a partition, and its measures for the window."""
+
+    instant: Instant
+    start: int  # measure of a first event here
+    reach: int  # measure of a last event here
+
+
+@dataclass(slots=True)
+class Groups:
+    """Group variables of a run; values are immutable lists in the evaluator's arena."""
+
+    current: dict[str, str]  # this repetition's value
+    previous: dict[str, str]  # PREV
+    lists: dict[str, int]  # all values: id of the last node
+    marks: dict[int, dict[str, int]]  # repeated step -> lengths when its repetition began
+
+    def copy(self) -> Groups:
+        return Groups(dict(self.current), dict(self.previous), dict(self.lists), dict(self.marks))
+
+
+@dataclass(slots=True, frozen=True)
+class Captured:
+    """Values of group variables in one repetition, kept for a negation that lies in it; and the
+    trace up to its end, for TIMESTAMP."""
+
+    values: Mapping[str, tuple[str, ...]]
+    previous: Mapping[str, str]
+    trace: int
+
+
+@dataclass(slots=True, frozen=True)
+class Obligation:
+    """A negated step that a run has passed: nothing may match between two instants.
+
+    `after` None: negation in first place; `before` None: not yet passed, or in last place.
+    """
+
+    negation: int
+    after: Instant | None
+    before: Instant | None
+    captured: Mapping[int, Captured] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class ChoicePoint:
+    """The candidates of one bracket after one run (LANGUAGE section 3, Operators)."""
+
+    run: Run
+    edge: Edge
+    groups: Groups | None  # of the run, after the edge's actions
+    obligations: tuple[Obligation, ...]
+    depth: int
+    after: Instant | None  # candidates begin after this
+    earliest: Instant | None = None  # the earliest begin of a candidate that has ended
+    next: Instant | None = None  # for strict contiguity: the instant to begin at
+
+
+@dataclass(slots=True)
+class BracketFrame:
+    """Why a run of an operand's automaton exists."""
+
+    point: ChoicePoint
+    automaton: Automaton
+    conjunction: bool  # all events below must have one timestamp
+    left: Run | None = None  # the first operand's match, for a run of the second operand
+    taken: frozenset[tuple[int, Instant]] = frozenset()  # the first operand's events, for AND
+    awaits_left: bool = False  # a first operand of & or AND
+
+
+@dataclass(slots=True, frozen=True)
+class Outside:
+    """What a negated step sees of the match around it."""
+
+    groups: Mapping[str, tuple[str, ...]]
+    previous: Mapping[str, str]
+    times: Mapping[str, int]  # GPM name -> time (ms) of its last event, if TIMESTAMP asks for it
+    after: Instant | None  # the negated step's matches begin after this
+
+
+@dataclass(slots=True)
+class Run:
+    """A partial match. `first` and `last` span this automaton's own events, None before any."""
+
+    state: State
+    frame: BracketFrame | None
+    first: Instant | None
+    last: Instant | None
+    origin: int | None  # window measure of the earliest event, frames below included
+    tau: int | None  # inside a conjunction: the timestamp of its events
+    singles: Mapping[str, str]
+    groups: Groups | None
+    trace: int = NIL
+    obligations: tuple[Obligation, ...] = ()
+    outside: Outside | None = None
+
+
+@dataclass(slots=True)
+class WaitingRun:
+    """A run waiting at an edge that takes a solution of a GPM."""
+
+    run: Run
+    edge: Edge
+    groups: Groups | None  # of the run, after the edge's actions
+    obligations: tuple[Obligation, ...]
+    once: bool  # the first instant with a solution is the only one (skip-till-next)

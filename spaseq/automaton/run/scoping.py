@@ -1,0 +1,153 @@
+"""Values of variables as a place of the query sees them, over the state of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from spaseq.automaton.program.nfa import Action, Program
+from spaseq.automaton.run.arena import NIL, Arena
+from spaseq.automaton.run.machine import Taking
+from spaseq.automaton.run.runs import Captured, Groups, Obligation, Row, Run
+from spaseq.lang.scope import View
+
+TraceNodes: TypeAlias = Arena[tuple[int, Row, int]]
+"""(GPM index, row, id of the node before)."""
+
+ListNodes: TypeAlias = Arena[tuple[str, int, int]]
+"""(value, id of the node before, length so far)."""
+
+
+def values_since(nodes: ListNodes, last: int, length: int) -> tuple[str, ...]:
+    """The values of a list behind its first `length` ones, in order."""
+    values = []
+    while last != NIL:
+        value, before, position = nodes[last]
+        if position <= length:
+            break
+        values.append(value)
+        last = before
+    return tuple(reversed(values))
+
+
+def segment(nodes: ListNodes, groups: Groups, variable: str, view: View) -> tuple[str, ...]:
+    """The values of a group variable that a place with this view sees, in order."""
+    last = groups.lists.get(variable, NIL)
+    if last == NIL:
+        return ()
+    start = 0
+    if view.kind != "whole":
+        assert view.repeat is not None
+        start = groups.marks.get(view.repeat, {}).get(variable, 0)
+    return values_since(nodes, last, start)
+
+
+class TakeEnv:
+    """Variables as a FILTER of a GPM sees them while a row is being taken."""
+
+    __slots__ = ("groups", "lists", "names", "row", "run", "taking", "trace", "views")
+
+    def __init__(self, names: Sequence[str], trace: TraceNodes, lists: ListNodes) -> None:
+        self.names, self.trace, self.lists = names, trace, lists
+        self.run: Run
+        self.groups: Groups | None
+        self.row: Row
+        self.taking: Taking
+        self.views: Mapping[str, View]
+
+    def value(self, name: str) -> str | None:
+        column = self.taking.columns.get(name)
+        if column is not None:
+            own = self.row[4][column]
+            if own is not None:
+                return own
+        view = self.views.get(name)
+        if view is None or view.kind == "outer":
+            return self.run.singles.get(name)
+        if self.groups is None:  # no repetition has begun
+            return None
+        if view.kind == "current":
+            return self.groups.current.get(name)
+        seen = segment(self.lists, self.groups, name, view)
+        return seen[-1] if seen else None
+
+    def previous(self, name: str) -> str | None:
+        view = self.views.get(name)
+        if view is not None and view.kind == "outer":
+            return self.run.outside.previous.get(name) if self.run.outside else None
+        return self.groups.previous.get(name) if self.groups else None
+
+    def group(self, name: str) -> Sequence[str]:
+        view = self.views.get(name)
+        if view is None:
+            value = self.value(name)
+            return () if value is None else (value,)
+        if view.kind == "outer":
+            return self.run.outside.groups.get(name, ()) if self.run.outside else ()
+        return segment(self.lists, self.groups, name, view) if self.groups else ()
+
+    def time(self, gpm: str) -> int | None:
+        times = [r[1] for g, r in trace_of(self.trace, self.run.trace) if self.names[g] == gpm]
+        outside = self.run.outside.times.get(gpm) if self.run.outside else None
+        return max(times if outside is None else [*times, outside], default=None)
+
+
+def trace_of(nodes: TraceNodes, node: int) -> Iterator[tuple[int, Row]]:
+    """The (GPM index, row) pairs taken up to a node, last first."""
+    while node != NIL:
+        gpm, row, node = nodes[node]
+        yield gpm, row
+
+
+def follow(
+    program: Program,
+    lists: ListNodes,
+    actions: Sequence[Action],
+    groups: Groups | None,
+    obligations: tuple[Obligation, ...],
+    trace: int,
+) -> tuple[Groups | None, tuple[Obligation, ...]]:
+    """The group variables and obligations of a run after the actions of an edge.
+
+    `trace` is the run's.
+    """
+    if not actions:
+        return groups, obligations
+    after = groups.copy() if groups else Groups({}, {}, {}, {})
+    for action in actions:
+        repeat = action.repeat
+        own = program.owned[repeat]
+        if action.kind != "start" and program.negation_in_repeat:
+            obligations = tuple(
+                _capture(program, lists, after, repeat, trace, o) for o in obligations
+            )
+        for variable in own:
+            value = after.current.pop(variable, None)
+            after.previous.pop(variable, None)
+            if action.kind == "again" and value is not None:
+                after.previous[variable] = value
+        if action.kind != "exit":
+            after.marks[repeat] = {
+                v: lists[after.lists[v]][2] if v in after.lists else 0
+                for v in program.owned_within[repeat]
+            }
+    return after, obligations
+
+
+def _capture(
+    program: Program,
+    lists: ListNodes,
+    groups: Groups,
+    repeat: int,
+    trace: int,
+    obligation: Obligation,
+) -> Obligation:
+    """Keep what this repetition bound, for a negated step that lies in it."""
+    negated = program.negated[obligation.negation]
+    if repeat not in negated.repeats or repeat in obligation.captured:
+        return obligation
+    view = View("segment", repeat)
+    values = {v: segment(lists, groups, v, view) for v in program.owned_within[repeat]}
+    previous = {v: groups.previous[v] for v in program.owned[repeat] if v in groups.previous}
+    captured = {**obligation.captured, repeat: Captured(values, previous, trace)}
+    return Obligation(obligation.negation, obligation.after, obligation.before, captured)

@@ -1,0 +1,1 @@
+"""State and drivers of the compiled chain and compact evaluators."""

@@ -1,0 +1,113 @@
+"""The state of the chain kernel."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from spaseq.automaton.batch.frame import OrderedRows
+from spaseq.automaton.program.nfa import Program
+from spaseq.automaton.sets.compiled.set_nodes import SetNodes
+from spaseq.automaton.sets.kernels import sets as kernel
+from spaseq.automaton.sets.python.expand import WaitingPlace, expand
+
+Int64s: TypeAlias = npt.NDArray[np.int64]
+
+
+class ChainState:
+    """The partial matches of a plain sequence, of all slots; `contiguous` is SELECT STRICT."""
+
+    __slots__ = ("_heads", "_latest", "_step", "_touched", "_touches", "nodes", "strict")
+
+    def __init__(self, program: Program, gpms: int, contiguous: bool) -> None:
+        steps = _steps(program)
+        self.strict = contiguous or any(wait.strict for wait in steps)
+        self._step = np.array(
+            [(w.gpm, w.ends, contiguous or w.strict, w.accepts) for w in steps], np.int64
+        )
+        touched = [_touched(self._step, gpm) for gpm in range(gpms)]
+        self._touches = np.cumsum([0, *map(len, touched)])
+        self._touched = np.array([row for some in touched for row in some], np.int64)
+        self.nodes = SetNodes()
+        self._heads = np.empty((0, len(steps) + 1, 2), np.int64)
+        self._latest = np.empty(0, np.int64)
+
+    def grow(self, slots: int) -> None:
+        """Make room for slots below a number."""
+        before = len(self._heads)
+        if slots > before:
+            heads = np.empty((2 * slots, *self._heads.shape[1:]), np.int64)
+            heads[..., kernel.NODE], heads[..., kernel.BEGIN] = kernel.NIL, kernel.EVER
+            latest = np.zeros(2 * slots, np.int64)
+            heads[:before], latest[:before] = self._heads, self._latest
+            self._heads, self._latest = heads, latest
+
+    def advance(self, rows: OrderedRows) -> Int64s:
+        """Work off some solutions; the roots [R, 2] of the matches that end, with their rows."""
+        cursor = self.nodes.cursor
+        cursor[kernel.ROOTS :] = 0
+        while True:
+            full = kernel.advance_chain(
+                *rows.columns,
+                rows.number,
+                self._step,
+                self._touches,
+                self._touched,
+                self._heads,
+                self._latest,
+                self.nodes.array,
+                self.nodes.roots,
+                cursor,
+            )
+            if full == kernel.DONE:
+                return self.nodes.roots[: cursor[kernel.ROOTS]].copy()
+            self.nodes.make_room(full)
+
+    def idle(self, floor: int) -> npt.NDArray[np.bool_]:
+        """By slot: whether no partial match there lies in the window that begins at `floor`."""
+        newest = self._heads[:, 1:, kernel.BEGIN].max(axis=1)
+        idle: npt.NDArray[np.bool_] = np.less(newest, floor)
+        return idle
+
+    def release(self, slots: npt.NDArray[np.intp]) -> None:
+        """Slots that are idle will stand for other keys."""
+        self._heads[slots, :, kernel.NODE] = kernel.NIL
+        self._heads[slots, :, kernel.BEGIN] = kernel.EVER
+        self._latest[slots] = 0
+
+    def waiting(self) -> int:
+        """How many sets of partial matches wait."""
+        return int((self._heads[..., kernel.NODE] != kernel.NIL).sum())
+
+    def snapshot(self) -> object:
+        """What a snapshot keeps."""
+        return self._heads, self._latest, self.nodes.snapshot()
+
+    def restore(self, state: object) -> None:
+        """Go on from what `snapshot` gave."""
+        assert isinstance(state, tuple)
+        self._heads, self._latest, nodes = state
+        self.nodes.restore(nodes)
+
+
+def _steps(program: Program) -> list[WaitingPlace]:
+    waits = expand(program)
+    ordered, then = [], waits.initial
+    while then:
+        (number,) = then
+        ordered.append(waits.waits[number])
+        then = ordered[-1].then
+    return ordered
+
+
+def _touched(step: Int64s, gpm: int) -> list[tuple[int, bool, bool, bool]]:
+    """What a solution of a GPM does to the steps that it touches, last first."""
+    touched = []
+    for number in range(len(step) - 1, -1, -1):
+        of, ends, strict, accepts = step[number].tolist()
+        takes, closes = of == gpm, number > 0 and bool(strict or ends >> gpm & 1)
+        if takes or closes:
+            touched.append((number, takes and not accepts, takes and bool(accepts), closes))
+    return touched

@@ -1,0 +1,426 @@
+"""Algorithm 1 of CORE (PVLDB 15:9, 4.3) for a whole batch of solutions.
+
+Each active state of a slot has an entry: the node that stands for all of its list if it has been
+made, the length of the list, and the list: safe nodes by falling maximum start, each with that. An
+instant looks only at the states that it may change, in the order of falling maximum start; their
+new lists are first made aside. Where an array is too small or a move is not known yet, nothing of
+the instant has happened, and the caller sees to it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from spaseq.automaton.sets.kernels.sets import (
+    AT,
+    BASE,
+    BEFORE,
+    DONE,
+    ENTRIES_FULL,
+    FREE,
+    LISTS_FULL,
+    MOVE_UNKNOWN,
+    NEED,
+    NEXT,
+    NIL,
+    NODE_COLUMNS,
+    NODES_FULL,
+    REST,
+    ROOTS,
+    ROOTS_FULL,
+    ROW,
+    SEEN,
+    SET_UNKNOWN,
+    START,
+    STATE,
+    UNION,
+    start_of,
+)
+from spaseq.compiled.decorators import (
+    as_nonnegative,
+    assume,
+    device_function,
+    inlined_device_function,
+    lean_kernel,
+)
+
+Int32s: TypeAlias = npt.NDArray[np.int32]
+Int64s: TypeAlias = npt.NDArray[np.int64]
+Array: TypeAlias = npt.NDArray[Any]
+
+# Columns of `moves`: the state without taking anything (or NIL), the range of its marks.
+STAY, FIRST_MARK, END_MARK = range(3)
+
+# Columns of `marks`: the GPM taken, the state reached (or NIL), whether a match is complete.
+GPM, TARGET, ACCEPTS = range(3)
+
+UNKNOWN = -2
+"""A move that has not been made yet."""
+
+# Columns of `entries`: the node for the whole list, its length, then nodes and maximum starts.
+MADE, COUNT, LIST = range(3)
+
+# Columns of `place_of`: the number of a state's new list, and in which pass it has been made.
+PLACE, TURN = range(2)
+
+# Columns of `order`: a state and its maximum start; and the state of each new list.
+WHICH, BEGUN, RENEWED = range(3)
+
+WORD = 64
+"""States in a word of bits."""
+
+_BIT = np.zeros(64, np.int64)
+_BIT[(0x03F79D71B4CB0A89 * (np.uint64(1) << np.arange(64, dtype=np.uint64)) >> np.uint64(58))] = (
+    np.arange(64)
+)
+
+
+@inlined_device_function
+def _number_of(bit: int) -> int:
+    """Which bit it is, by a de Bruijn sequence."""
+    number: int = _BIT[((bit * 0x03F79D71B4CB0A89) >> 58) & 63]
+    return number
+
+
+@inlined_device_function
+def _add(nodes: Int64s, node: int, before: int, rest: int, start: int, row: int) -> int:
+    """Add a node; the id of the next one."""
+    place = as_nonnegative(node & (nodes.shape[0] - 1))
+    nodes[place, BEFORE], nodes[place, REST] = before, rest
+    nodes[place, START], nodes[place, ROW] = start, row
+    return node + 1
+
+
+@device_function
+def _union(nodes: Int64s, node: int, base: int, floor: int, first: int, second: int) -> int:
+    """Add the union of two safe nodes with equal maximum start (Figure 5, a-d); the id after that
+    of the union."""
+    assume(nodes.shape[1] == NODE_COLUMNS)
+    mask = nodes.shape[0] - 1
+    one, other = as_nonnegative(first & mask), as_nonnegative(second & mask)
+    start = nodes[one, START]
+    if nodes[one, ROW] != UNION:
+        return _add(nodes, node, first, second, start, UNION)
+    if nodes[other, ROW] != UNION:
+        return _add(nodes, node, second, first, start, UNION)
+    left1, right1 = nodes[one, BEFORE], nodes[one, REST]
+    left2, right2 = nodes[other, BEFORE], nodes[other, REST]
+    start1, start2 = start_of(nodes, base, right1), start_of(nodes, base, right2)
+    if start1 < start2:
+        right1, start1, right2, start2 = right2, start2, right1, start1
+    if start1 < floor:
+        return _add(nodes, node, left1, left2, start, UNION)
+    below = right1
+    if start2 >= floor:
+        below = node
+        node = _add(nodes, node, right1, right2, start1, UNION)
+    middle = node
+    node = _add(nodes, node, left2, below, start, UNION)
+    return _add(nodes, node, left1, middle, start, UNION)
+
+
+@inlined_device_function
+def _insert(
+    nodes: Int64s,
+    node: int,
+    base: int,
+    floor: int,
+    lists: Int64s,
+    entry: int,
+    added: int,
+    start: int,
+) -> int:
+    """Add a safe node to a union-list that starts no earlier; the id of the next node, NIL if the
+    list is full."""
+    count = as_nonnegative(lists[entry, COUNT])
+    while count > 1 and lists[entry, LIST + 2 * count - 1] < floor:
+        count -= 1
+    place = 1
+    while place < count and lists[entry, LIST + 2 * place + 1] > start:
+        place += 1
+    at = as_nonnegative(LIST + 2 * place)
+    if place < count and lists[entry, at + 1] == start:
+        node = _union(nodes, node, base, floor, lists[entry, at], added)
+        lists[entry, at] = node - 1
+    elif LIST + 2 * count == lists.shape[1]:
+        node = NIL
+    else:
+        for i in range(LIST + 2 * count - 1, at - 1, -1):
+            lists[entry, as_nonnegative(i + 2)] = lists[entry, as_nonnegative(i)]
+        lists[entry, at], lists[entry, at + 1] = added, start
+        count += 1
+    lists[entry, MADE], lists[entry, COUNT] = NIL, count
+    return node
+
+
+@lean_kernel
+def advance_compact(
+    slot: Int32s,
+    gpm: Int32s,
+    time_ms: Int64s,
+    k: Int32s,
+    start: Int64s,
+    lowest: Int64s,
+    ordinal: Int64s,
+    number: int,
+    gpms: int,
+    sets: Int64s,
+    move: Int32s,
+    moves: Int32s,
+    marks: Int32s,
+    changing: Int64s,
+    active: Int64s,
+    entry_of: Int32s,
+    entries: Int64s,
+    free: Int32s,
+    latest: Int64s,
+    nodes: Int64s,
+    roots: Int64s,
+    lists: Int64s,
+    place_of: Int64s,
+    order: Int64s,
+    cursor: Int64s,
+) -> int:
+    """Work off n solutions with a deterministic automaton; state 0 is initial.
+
+    Args:
+        slot .. number: as `kernels.sets.advance_chain` takes them.
+        gpms: how many there are.
+        sets: [S] sets of GPMs as bits: each GPM alone, none, and others that have been seen.
+        move: [states, S] the number of the move, or UNKNOWN. moves [, 3]; marks [, 3].
+        changing: [S, words] the states, as bits, that a set of GPMs may change.
+        active: [slots, words] the active states. entry_of [slots, states]: their entries.
+        entries: [E, 2 + 2 H]. free [E]: those not in use come first; `cursor[FREE]` of them.
+        latest: [slots] ordinal of the latest instant. nodes [N, NODE_COLUMNS]; roots [R, 2].
+        lists: [states, 2 + 2 H] scratch: the new lists of states. place_of [states, 2], `TURN` all
+            zero; order [states, 3]: scratch.
+        cursor: see `kernels.sets`; `cursor[STATE]` and `cursor[SEEN]` say which move or set (as
+            bits) is unknown.
+
+    Returns: DONE, or what is missing.
+    """
+    n, strict, words = len(slot), len(ordinal) > 0, active.shape[1]
+    assume(moves.shape[1] == 3)
+    assume(marks.shape[1] == 3)
+    assume(nodes.shape[1] == NODE_COLUMNS)
+    assume(roots.shape[1] == 2)
+    assume(place_of.shape[1] == 2)
+    assume(order.shape[1] == 3)
+    assume(lists.shape[1] == entries.shape[1])
+    end_node = cursor[BASE] + nodes.shape[0]
+    node, base, found = cursor[NEXT], cursor[BASE], as_nonnegative(cursor[ROOTS])
+    vacant = as_nonnegative(cursor[FREE])
+    first, full, turn = as_nonnegative(cursor[AT]), DONE, 0
+    while first < n:
+        here, floor, now = as_nonnegative(slot[first]), lowest[first], time_ms[first]
+        end = first + 1
+        while end < n and time_ms[end] == now and slot[end] == here and k[end] == k[first]:
+            end += 1
+        # Instants of the partition without solutions of this key come first, all at once.
+        missed = strict and ordinal[first] > latest[here] + 1
+        begin = end if missed else first
+        seen = gpms
+        if not missed:
+            if end - first == 1 and gpm[first] >= 0:
+                seen = as_nonnegative(gpm[first])
+            else:
+                bits = 0
+                for row in range(first, end):
+                    if gpm[row] >= 0:
+                        bits |= 1 << gpm[row]
+                seen = 0
+                while seen < len(sets) and sets[seen] != bits:
+                    seen += 1
+                if seen == len(sets):
+                    full, cursor[SEEN] = SET_UNKNOWN, bits
+                    break
+
+        # --- the states that may change, by falling maximum start
+        count, length = 0, 0
+        for word in range(words):
+            bits = active[here, word] & changing[seen, word]
+            while bits != 0:
+                bit = bits & -bits
+                bits ^= bit
+                state = as_nonnegative(word * WORD + _number_of(bit))
+                entry = as_nonnegative(entry_of[here, state])
+                begun = entries[entry, LIST + 1]
+                if begun < floor:
+                    active[here, word] ^= bit
+                    free[vacant] = entry
+                    vacant += 1
+                    continue
+                if move[state, seen] == UNKNOWN:
+                    full, cursor[STATE], cursor[SEEN] = MOVE_UNKNOWN, state, seen
+                at = count
+                while at > 0 and order[at - 1, BEGUN] < begun:
+                    order[at, WHICH], order[at, BEGUN] = order[at - 1, WHICH], order[at - 1, BEGUN]
+                    at -= 1
+                order[at, WHICH], order[at, BEGUN] = state, begun
+                count += 1
+                length += entries[entry, COUNT]
+        if move[0, seen] == UNKNOWN:
+            full, cursor[STATE], cursor[SEEN] = MOVE_UNKNOWN, 0, seen
+        if full != DONE:
+            break
+        most = 4 * (count + 1) * (end - begin + 1) + length
+        if node + most > end_node:
+            full, cursor[NEED] = NODES_FULL, most
+            break
+        if found + most > roots.shape[0]:
+            full, cursor[NEED] = ROOTS_FULL, most
+            break
+
+        # --- their new lists
+        node_before, found_before = node, found
+        turn += 1
+        made = 0
+        for i in range(-1, count):
+            initial = i < 0
+            state, entry, begun, before = 0, 0, 0, NIL
+            if initial:
+                if begin == end:
+                    continue
+                begun = start[begin]
+            else:
+                state, begun = (
+                    as_nonnegative(order[as_nonnegative(i), WHICH]),
+                    order[as_nonnegative(i), BEGUN],
+                )
+                entry = as_nonnegative(entry_of[here, state])
+                before = entries[entry, MADE]
+            m = as_nonnegative(move[as_nonnegative(state), seen])
+            first_mark, end_mark = moves[m, FIRST_MARK], moves[m, END_MARK]
+            stay = NIL if initial else moves[m, STAY]
+            takes = first_mark < end_mark and begin < end
+            # A state reached by a mark of this very move makes `stay` join, too.
+            joins = stay != NIL and place_of[as_nonnegative(stay), TURN] == turn
+            if stay != NIL:
+                for mark in range(first_mark, end_mark):
+                    joins = joins or marks[mark, TARGET] == stay
+            if before == NIL and not initial and (takes or joins):
+                at = as_nonnegative(LIST + 2 * entries[entry, COUNT] - 2)
+                while at > LIST and entries[entry, at + 1] < floor:
+                    at = as_nonnegative(at - 2)
+                before = entries[entry, at]
+                for other in range(at - 2, LIST - 1, -2):
+                    node = _add(
+                        nodes, node, entries[entry, other], before, entries[entry, other + 1], UNION
+                    )
+                    before = node - 1
+            if takes:
+                for mark in range(first_mark, end_mark):
+                    target = marks[as_nonnegative(mark), TARGET]
+                    for row in range(begin, end):
+                        if gpm[row] != marks[mark, GPM]:
+                            continue
+                        added = node
+                        node = _add(nodes, node, before, NIL, begun, number + row)
+                        if marks[mark, ACCEPTS]:
+                            roots[found, 0], roots[found, 1] = added, row
+                            found += 1
+                        if target == NIL:
+                            continue
+                        if place_of[as_nonnegative(target), TURN] == turn:
+                            at = as_nonnegative(place_of[as_nonnegative(target), PLACE])
+                            node = _insert(nodes, node, base, floor, lists, at, added, begun)
+                            if node == NIL:
+                                full = LISTS_FULL
+                                break
+                        else:
+                            (
+                                place_of[as_nonnegative(target), PLACE],
+                                place_of[as_nonnegative(target), TURN],
+                            ) = (
+                                made,
+                                turn,
+                            )
+                            order[made, RENEWED] = target
+                            lists[made, MADE], lists[made, COUNT] = NIL, 1
+                            lists[made, LIST], lists[made, LIST + 1] = added, begun
+                            made += 1
+                    if full != DONE:
+                        break
+                if full != DONE:
+                    break
+            if stay != NIL:
+                if joins:
+                    at = as_nonnegative(place_of[as_nonnegative(stay), PLACE])
+                    node = _insert(nodes, node, base, floor, lists, at, before, begun)
+                    if node == NIL:
+                        full = LISTS_FULL
+                        break
+                else:
+                    place_of[as_nonnegative(stay), PLACE], place_of[as_nonnegative(stay), TURN] = (
+                        made,
+                        turn,
+                    )
+                    order[made, RENEWED] = stay
+                    for at in range(LIST + 2 * entries[entry, COUNT]):
+                        lists[made, at] = entries[entry, at]
+                    lists[made, MADE] = before
+                    made += 1
+        if full == DONE and made > vacant:
+            full, cursor[NEED] = ENTRIES_FULL, made - vacant
+        if full != DONE:
+            node, found = node_before, found_before
+            break
+
+        # --- take the place of the old ones
+        for i in range(count):
+            state = as_nonnegative(order[i, WHICH])
+            if place_of[state, TURN] != turn:
+                active[here, state // WORD] ^= 1 << (state % WORD)
+                free[vacant] = entry_of[here, state]
+                vacant += 1
+        for i in range(made):
+            state = as_nonnegative(order[i, RENEWED])
+            word, bit = state // WORD, 1 << (state % WORD)
+            if active[here, word] & bit == 0:
+                active[here, word] |= bit
+                vacant -= 1
+                entry_of[here, state] = free[vacant]
+            entry = as_nonnegative(entry_of[here, state])
+            for at in range(LIST + 2 * lists[i, COUNT]):
+                entries[entry, at] = lists[i, at]
+        if strict:
+            latest[here] = ordinal[first] - 1 if missed else ordinal[first]
+        if not missed:
+            first = end
+    for state in range(place_of.shape[0]):
+        place_of[state, TURN] = 0
+    cursor[NEXT], cursor[ROOTS], cursor[FREE], cursor[AT] = node, found, vacant, first
+    return full
+
+
+@lean_kernel
+def living(active: Int64s, entry_of: Int32s, entries: Int64s, floor: int, alive: Int64s) -> None:
+    """Count, by slot, the active states that have a match in the window that begins at `floor`."""
+    for slot in range(active.shape[0]):
+        alive[slot] = 0
+        for word in range(active.shape[1]):
+            bits = active[slot, word]
+            while bits != 0:
+                bit = bits & -bits
+                bits ^= bit
+                entry = entry_of[slot, word * WORD + _number_of(bit)]
+                if entries[entry, LIST + 1] >= floor:
+                    alive[slot] += 1
+
+
+@lean_kernel
+def vacate(slots: Int64s, active: Int64s, entry_of: Int32s, free: Int32s, vacant: int) -> int:
+    """Free the entries of some slots; how many are free then."""
+    for slot in slots:
+        for word in range(active.shape[1]):
+            bits = active[slot, word]
+            while bits != 0:
+                bit = bits & -bits
+                bits ^= bit
+                free[vacant] = entry_of[slot, word * WORD + _number_of(bit)]
+                vacant += 1
+            active[slot, word] = 0
+    return vacant

@@ -1,0 +1,1 @@
+"""The compact set evaluator in Python."""

@@ -1,0 +1,193 @@
+"""The timed enumerable compact set: many partial matches in few shared nodes (CORE, PVLDB 15:9).
+
+A node stands for a set of partial matches. An *output* node is one solution that was taken,
+appended to every partial match of the node before it; it may carry the set that its siblings stand
+for along as `rest`. A *union* node stands for the matches of two others. Three things are kept true
+of what `union`, `merge` and `insert` are given and give:
+
+- every node knows the latest start among its matches, and a union's left child starts no earlier
+  than its right one: what is out of the window is cut off without being visited;
+- from any node, an output node is at most three left steps away: the delay of an enumeration
+  depends on the size of the answer only;
+- two paths never stand for the same match, as the automaton is deterministic.
+
+Ids grow for ever. A node that was added before the window's begin cannot be reached from one whose
+matches lie in the window, so nodes are forgotten from the front.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from spaseq.automaton.run.runs import Row
+
+NIL = -1
+"""The id of no node."""
+
+UNION = -1
+"""Stands for the GPM in a union node."""
+
+EVER = -(2**63)
+"""A start before all others."""
+
+Node: TypeAlias = tuple[int, int, int, int, Row | None]
+"""Output: (node before or NIL, rest or NIL, maximum start, GPM, row); union: (left, right, maximum
+start, UNION, None)."""
+
+_MARKED_EVERY = 32
+_SLACK = 128
+
+
+class UnionList:
+    """Safe nodes of one state by falling maximum start, the first of them not a union."""
+
+    __slots__ = ("merged", "nodes")
+
+    def __init__(self, nodes: list[int]) -> None:
+        self.nodes = nodes
+        self.merged = NIL  # the node that stands for all, if it has been made
+
+
+class CompactSet:
+    """The nodes of one partition.
+
+    `floor` is the begin of the window that ends now: nodes whose maximum start is before it are
+    dead.
+    """
+
+    __slots__ = ("_limit", "_marks", "base", "floor", "nodes")
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.base = 0  # id of the first node kept
+        self.floor = EVER
+        self._marks: list[tuple[int, int]] = []  # (measure, first id added at or after it)
+        self._limit = _SLACK
+
+    def output(self, before: int, rest: int, start: int, gpm: int, row: Row) -> int:
+        """A solution taken after the matches of `before`; `start` is their maximum start."""
+        self.nodes.append((before, rest, start, gpm, row))
+        return self.base + len(self.nodes) - 1
+
+    def start(self, node: int) -> int:
+        """The maximum start of a node, or EVER if it is forgotten."""
+        return EVER if node < self.base else self.nodes[node - self.base][2]
+
+    def lives(self, node: int) -> bool:
+        """Whether some match of the node lies in the window that ends now."""
+        return node >= self.base and self.nodes[node - self.base][2] >= self.floor
+
+    def union(self, one: int, other: int) -> int:
+        """The union of two safe nodes with equal maximum start, itself safe (Figure 5, a-d)."""
+        nodes, base = self.nodes, self.base
+        left1, right1, start, kind1, _ = nodes[one - base]
+        left2, right2, _, kind2, _ = nodes[other - base]
+        if kind1 != UNION:
+            return self.either(one, other, start)
+        if kind2 != UNION:
+            return self.either(other, one, start)
+        start1, start2 = self.start(right1), self.start(right2)
+        if start1 < start2:
+            right1, start1, right2, start2 = right2, start2, right1, start1
+        if start1 < self.floor:
+            return self.either(left1, left2, start)
+        below = right1 if start2 < self.floor else self.either(right1, right2, start1)
+        return self.either(left1, self.either(left2, below, start), start)
+
+    def merge(self, states: UnionList) -> int:
+        """One safe node for all of a union-list (Figure 5, e)."""
+        if states.merged == NIL:
+            listed = states.nodes
+            self._trim(listed)
+            node = listed[-1]
+            for i in range(len(listed) - 2, -1, -1):
+                node = self.either(listed[i], node, self.nodes[listed[i] - self.base][2])
+            states.merged = node
+        return states.merged
+
+    def insert(self, states: UnionList, node: int) -> None:
+        """Add a safe node that starts no later than the first of a union-list."""
+        listed = states.nodes
+        self._trim(listed)
+        states.merged = NIL
+        start = self.start(node)
+        place = 1
+        while place < len(listed) and self.start(listed[place]) > start:
+            place += 1
+        if place < len(listed) and self.start(listed[place]) == start:
+            listed[place] = self.union(listed[place], node)
+        else:
+            listed.insert(place, node)
+
+    def either(self, left: int, right: int, start: int) -> int:
+        """A bare union node; `start` is the maximum start of its left child."""
+        self.nodes.append((left, right, start, UNION, None))
+        return self.base + len(self.nodes) - 1
+
+    def _trim(self, listed: list[int]) -> None:
+        """Drop what is out of the window; the first node of a list in use never is."""
+        while len(listed) > 1 and not self.lives(listed[-1]):
+            listed.pop()
+
+    # --- time -------------------------------------------------------------------------------------
+
+    def advance(self, start: int, floor: int) -> None:
+        """Nodes are added at the measure `start` from now on, and the window begins at `floor`."""
+        self.floor = floor
+        following = self.base + len(self.nodes)
+        if not self._marks or following - self._marks[-1][1] >= _MARKED_EVERY:
+            self._marks.append((start, following))
+        if len(self.nodes) > self._limit:
+            self._forget()
+
+    def _forget(self) -> None:
+        """Drop nodes added before the window; amortised, as it waits until half may be dead."""
+        cut, kept = self.base, 0
+        for i, (measure, first) in enumerate(self._marks):
+            if measure >= self.floor:
+                break
+            cut, kept = first, i
+        del self.nodes[: cut - self.base]
+        del self._marks[:kept]
+        self.base = cut
+        self._limit = 2 * len(self.nodes) + _SLACK
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def reachable(self, roots: list[int]) -> list[int]:
+        """The nodes below some roots that have matches in the window, children before parents."""
+        nodes, base, floor = self.nodes, self.base, self.floor
+        seen = {root for root in roots if self.lives(root)}
+        todo = list(seen)
+        while todo:
+            one, other, _, _, _ = nodes[todo.pop() - base]
+            if one >= base and one not in seen:  # as new as its parent, so in the window
+                seen.add(one)
+                todo.append(one)
+            if other >= base and other not in seen and nodes[other - base][2] >= floor:
+                seen.add(other)
+                todo.append(other)
+        return sorted(seen)
+
+    def enumerate(self, roots: list[int]) -> Iterator[tuple[int, list[tuple[int, Row]]]]:
+        """The matches of some roots in the window: (start, (GPM, row) pairs in order).
+
+        The delay between two is linear in their size.
+        """
+        nodes, base, floor = self.nodes, self.base, self.floor
+        taken: list[tuple[int, Row]] = []  # last first
+        todo = [(root, 0) for root in reversed(roots) if self.lives(root)]
+        while todo:
+            node, size = todo.pop()
+            del taken[size:]
+            while True:
+                before, rest, start, gpm, row = nodes[node - base]
+                if rest >= base and nodes[rest - base][2] >= floor:
+                    todo.append((rest, len(taken)))
+                if row is not None:
+                    taken.append((gpm, row))
+                    if before == NIL:
+                        yield start, taken[::-1]
+                        break
+                node = before

@@ -1,1 +1,0 @@
-"""Order of events: instants out of arrival, bounded sorting."""

@@ -1,0 +1,1 @@
+"""Compiling kernels with numba: decorators, the cache on disk, warming, and array types."""

@@ -1,0 +1,92 @@
+"""Compiling all kernels ahead of time, and moving compiled kernels between machines."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from spaseq.compiled.decorators import KERNELS
+
+_PACKAGE_NAME = __package__.partition(".")[0]
+
+WARM_UPS = (
+    "spaseq.rdf.warm_up",
+    "spaseq.kb.warm_up",
+    "spaseq.gpm.warm_up",
+    "spaseq.automaton.warm_up",
+)
+"""Modules whose `steps()` call every kernel of a package once, yielding its name after each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Warmed:
+    """A kernel that is ready, and how long it took to compile or to load it."""
+
+    name: str
+    seconds: float
+
+
+def warm(report: Callable[[Warmed], None] | None = None) -> list[Warmed]:
+    """Compile every kernel, or load it if it has been compiled before; calls to them do not wait.
+
+    `report` hears of each kernel as soon as it is ready. Where several processes are about to start
+    (Spark's workers), one call before that saves each of them the compilation.
+    """
+    done: list[Warmed] = []
+    for name in WARM_UPS:
+        for warmed in _timed(import_module(name).steps()):
+            done.append(warmed)
+            if report is not None:
+                report(warmed)
+    return done
+
+
+def _timed(steps: Iterator[str]) -> Iterator[Warmed]:
+    at = time.perf_counter()
+    for name in steps:
+        now = time.perf_counter()
+        yield Warmed(name, now - at)
+        at = time.perf_counter()
+
+
+def compiled() -> Iterator[tuple[str, Path]]:
+    """The files of all compiled kernels that are kept here, with their names for `adopt`."""
+    for package, place in _places():
+        for file in sorted(place.glob("*.nb[ci]")):
+            yield f"{package}/{file.name}", file
+
+
+def adopt(directory: Path) -> None:
+    """Keep kernels that were compiled elsewhere, in files of a directory as `compiled` names them.
+
+    They are used where Python, numba and the processor are the same; numba's index of a kernel,
+    which is copied after what it points to, tells them apart. Kernels kept here already stay.
+    """
+    for package, place in _places():
+        for index in sorted((directory / package).glob("*.nbi")):
+            if not (place / index.name).exists():
+                for file in (*index.parent.glob(f"{index.stem}.*.nbc"), index):
+                    _appear(file, place / file.name)
+
+
+def _places() -> list[tuple[str, Path]]:
+    """(package, the directory of its compiled kernels) of every package that has kernels."""
+    for name in WARM_UPS:
+        import_module(name)
+    own = [k for k in KERNELS if k.py_func.__module__.startswith(f"{_PACKAGE_NAME}.")]
+    return sorted(
+        {(k.py_func.__module__.rpartition(".")[0], Path(k.stats.cache_path)) for k in own}
+    )
+
+
+def _appear(source: Path, target: Path) -> None:
+    """Copy a file so that nobody sees half of it."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = target.with_name(f".{target.name}.{os.getpid()}")
+    shutil.copyfile(source, unfinished)
+    unfinished.replace(target)

@@ -1,0 +1,263 @@
+"""Basic graph patterns over events: a nested-loop interpreter, one event after the other.
+
+A step is one triple pattern, whose three terms are each a constant, a variable that an earlier step
+has bound, or one that is bound here; which of them is known beforehand, as the order of the steps
+is fixed. An event of few triples is searched from end to end at every step; one of many is sorted
+by predicate first, so that a step looks at those triples only that can fit.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from spaseq.compiled.decorators import device_function, inlined_device_function, kernel
+from spaseq.rdf.kernels.vectors import signed
+
+Int8s = npt.NDArray[np.int8]
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+
+CONSTANT, BOUND, FREE, AGAIN = 0, 1, 2, 3
+"""Modes of a term: a code; a variable that has a value by now; one that gets its value here; one
+that gets its value from another term of the same pattern."""
+
+S, P, O = 0, 1, 2  # noqa: E741  positions in a triple
+ANY = -1
+"""Every code fits."""
+MANY = 48
+"""An event of more triples is sorted."""
+FEW = 16
+"""So many solutions of one event are compared with each other."""
+
+_HALF = np.uint64(32)
+
+
+@device_function
+def _lower(keys: Int64s, key: int) -> int:
+    """The first place whose key is not less."""
+    low, high = 0, len(keys)
+    while low < high:
+        middle = (low + high) >> 1
+        if keys[middle] < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inlined_device_function
+def _key(predicate: int, code: int) -> int:
+    return signed(np.uint64(predicate) << _HALF | np.uint64(code))
+
+
+@device_function
+def _most(start: Int64s) -> int:
+    """The size of the largest event, if it is to be sorted."""
+    most = 0
+    for e in range(len(start) - 1):
+        most = max(most, start[e + 1] - start[e])
+    return most if most > MANY else 0
+
+
+@device_function
+def _fill(keys: Int64s, p: Int32s, codes: Int32s, start: int) -> None:
+    """The keys of an event's triples, by predicate and another term."""
+    for i in range(len(keys)):
+        keys[i] = _key(p[start + i], codes[start + i])
+
+
+@device_function
+def _arrange(keys: Int64s, order: Int64s, p: Int32s, codes: Int32s, start: int) -> None:
+    """The keys of an event's triples in some order."""
+    for i in range(len(keys)):
+        keys[i] = _key(p[start + order[i]], codes[start + order[i]])
+
+
+@device_function
+def _narrowed(
+    s: int, p: int, o: int, by_subject: Int64s, by_object: Int64s
+) -> tuple[int, int, bool]:
+    """(first, end) of the places that can fit, and whether in the order by object."""
+    if p == ANY:
+        return 0, len(by_subject), False
+    if s != ANY:
+        return _lower(by_subject, _key(p, s)), _lower(by_subject, _key(p, s) + 1), False
+    if o != ANY:
+        return _lower(by_object, _key(p, o)), _lower(by_object, _key(p, o) + 1), True
+    return _lower(by_subject, _key(p, 0)), _lower(by_subject, _key(p + 1, 0)), False
+
+
+@inlined_device_function
+def _wanted(term: int, mode: int, values: Int32s) -> int:
+    """The code that a term stands for before a step is taken, or ANY."""
+    if mode == CONSTANT:
+        return term
+    return values[term] if mode == BOUND else ANY
+
+
+@inlined_device_function
+def _gives(term: int, mode: int, code: int, values: Int32s) -> bool:
+    """Give a code to a variable that is free; whether it agrees with one that comes again."""
+    if mode == FREE:
+        values[term] = code
+    return mode != AGAIN or bool(values[term] == code)
+
+
+@inlined_device_function
+def _agrees(code: int, wanted: int) -> bool:
+    return code == wanted or wanted == ANY
+
+
+@device_function
+def _next(
+    s: Int32s, p: Int32s, o: Int32s, at: int, end: int, own_s: int, own_p: int, own_o: int
+) -> int:
+    """The first triple of `at:end` that agrees with three codes, or `end`."""
+    if own_s == ANY and own_p != ANY and own_o != ANY:  # a type, for one
+        while at < end and (o[at] != own_o or p[at] != own_p):
+            at += 1
+        return at
+    while at < end and not (
+        _agrees(p[at], own_p) and _agrees(o[at], own_o) and _agrees(s[at], own_s)
+    ):
+        at += 1
+    return at
+
+
+@inlined_device_function
+def _same(rows: Int32s, i: int, j: int) -> bool:
+    for v in range(len(rows)):
+        if rows[v, i] != rows[v, j]:
+            return False
+    return True
+
+
+@device_function
+def _without_repeats(rows: Int32s, first: int, end: int) -> int:
+    """The end of an event's solutions after those that are there already are taken out."""
+    kept = first + 1
+    for i in range(first + 1, end):
+        new = True
+        for j in range(first, kept):
+            if _same(rows, i, j):
+                new = False
+                break
+        if new:
+            for v in range(len(rows)):
+                rows[v, kept] = rows[v, i]
+            kept += 1
+    return kept
+
+
+@kernel
+def solutions(
+    start: Int64s,
+    s: Int32s,
+    p: Int32s,
+    o: Int32s,
+    terms: Int32s,
+    modes: Int8s,
+    at_event: int,
+    found: int,
+    event: Int64s,
+    rows: Int32s,
+) -> tuple[int, int, bool]:
+    """The solutions of a basic graph pattern on each of n events, from `at_event` on.
+
+    Event e owns the triples start[e]:start[e + 1] of `s`, `p`, `o`, codes int32 [m]. `terms`
+    int32 [steps, 3] has the codes of constants and the numbers of variables, and `modes`
+    int8 [steps, 3] says which; a predicate comes before its subject and its object.
+
+    Solutions go to `event` int64 [room], their events, and `rows` int32 [variables, room], from
+    `found` on. Returns (how many there are then; the event that they left no room for, or n;
+    whether some may be there more than once, as their event states a triple more than once).
+    """
+    steps, variables, room = len(terms), len(rows), len(event)
+    values = np.empty(variables, np.int32)
+    at, to = np.zeros(steps, np.int64), np.zeros(steps, np.int64)
+    turned = np.zeros(steps, np.bool_)  # whether a step goes in the order by object
+    most = _most(start)
+    by_subject, by_object = np.empty(most, np.int64), np.empty(most, np.int64)
+    subject_order, object_order = np.empty(most, np.int64), np.empty(most, np.int64)
+    first_s = _wanted(terms[0, S], modes[0, S], values)
+    first_p = _wanted(terms[0, P], modes[0, P], values)
+    first_o = _wanted(terms[0, O], modes[0, O], values)
+    repeats = False
+    e, end, last = at_event, start[at_event], start[len(start) - 1]
+    while True:
+        fitting = _next(s, p, o, end, last, first_s, first_p, first_o)
+        if fitting == last:
+            break
+        while start[e + 1] <= fitting:
+            e += 1
+        first, end = start[e], start[e + 1]
+        before, step, comes = found, 0, True
+        size = end - first
+        many = size > MANY
+        if many:
+            _fill(by_subject[:size], p, s, first)
+            subject_order[:size] = np.argsort(by_subject[:size])
+            _arrange(by_subject[:size], subject_order, p, s, first)
+            _fill(by_object[:size], p, o, first)
+            object_order[:size] = np.argsort(by_object[:size])
+            _arrange(by_object[:size], object_order, p, o, first)
+        while step >= 0:
+            wanted_p = _wanted(terms[step, P], modes[step, P], values)
+            wanted_s = _wanted(terms[step, S], modes[step, S], values)
+            wanted_o = _wanted(terms[step, O], modes[step, O], values)
+            if comes:
+                at[step], to[step] = first, end
+                if many:
+                    at[step], to[step], turned[step] = _narrowed(
+                        wanted_s, wanted_p, wanted_o, by_subject[:size], by_object[:size]
+                    )
+            place, stop, comes = at[step], to[step], False
+            while place < stop:
+                i = place
+                if many:
+                    i = first + (object_order[place] if turned[step] else subject_order[place])
+                place += 1
+                if (
+                    _agrees(p[i], wanted_p)
+                    and _agrees(o[i], wanted_o)
+                    and _agrees(s[i], wanted_s)
+                    and _gives(terms[step, P], modes[step, P], p[i], values)
+                    and _gives(terms[step, S], modes[step, S], s[i], values)
+                    and _gives(terms[step, O], modes[step, O], o[i], values)
+                ):
+                    comes = True
+                    break
+            at[step] = place
+            if not comes:
+                step -= 1
+            elif step < steps - 1:
+                step += 1
+            else:
+                if found == room:
+                    return before, e, repeats
+                event[found] = e
+                for v in range(variables):
+                    rows[v, found] = values[v]
+                found += 1
+                comes = False
+        if found - before > FEW:
+            repeats = True
+        elif found - before > 1:
+            found = _without_repeats(rows, before, found)
+    return found, len(start) - 1, repeats
+
+
+@kernel
+def frequencies(s: Int32s, p: Int32s, o: Int32s, terms: Int32s, modes: Int8s) -> Int64s:
+    """How many of m triples agree with the constants of each step [steps]."""
+    counts = np.zeros(len(terms), np.int64)
+    for i in range(len(s)):
+        for step in range(len(terms)):
+            if (
+                (modes[step, P] != CONSTANT or terms[step, P] == p[i])
+                and (modes[step, S] != CONSTANT or terms[step, S] == s[i])
+                and (modes[step, O] != CONSTANT or terms[step, O] == o[i])
+            ):
+                counts[step] += 1
+    return counts

@@ -1,0 +1,159 @@
+"""The clock of one stream that is followed: its watermark, its late events, its instants.
+
+An event is late if its time is more than the delay behind the greatest time that its stream had
+before it. That depends on the order of the stream's events alone, not on how they were cut into
+batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from spaseq.rdf.batches import EventBatch, Int32s, Int64s
+from spaseq.rdf.instants import rank
+from spaseq.runtime.job.job import LateEvent
+
+_BEFORE_ALL = -(2**62)  # before every time, and far enough from the least int64 to subtract from
+
+
+@dataclass(slots=True)
+class StreamClock:
+    """Where a stream stands. `counts` is how many events had each time not behind the watermark.
+
+    `floor` is a time that the watermark has been raised to because the stream was idle.
+    """
+
+    delay_ms: int
+    latest: int | None = None  # the greatest time so far, ms
+    counts: dict[int, int] = field(default_factory=dict)
+    floor: int | None = None
+
+    @property
+    def watermark(self) -> int | None:
+        """No event before this time (ms) will be let through; None before the first event."""
+        own = None if self.latest is None else self.latest - self.delay_ms
+        return max((t for t in (own, self.floor) if t is not None), default=None)
+
+    def raise_to(self, time: int) -> None:
+        """Let no more events before a time (ms) through."""
+        self.floor = time if self.floor is None else max(self.floor, time)
+        self._forget()
+
+    def before(self, times: Int64s) -> StreamClock:
+        """What this clock has to know to judge and number events with these times."""
+        among = self.counts.keys() & _between(times, self.counts)
+        return replace(self, counts={t: self.counts[t] for t in among})
+
+    def pass_over(self, times: Int64s) -> None:
+        """Go on as if events with these times had been admitted or refused."""
+        if len(times):
+            limit, self.latest = self._limits(times)
+            self._add(*np.unique(times[times >= limit], return_counts=True))
+
+    def judge(self, batch: EventBatch) -> tuple[EventBatch, Int64s]:
+        """All events, k = -1 where late, and by how much (ms, int64[n]) each is late; 0 if not."""
+        if not len(batch):
+            return batch, np.empty(0, np.int64)
+        limit, self.latest = self._limits(batch.time)
+        lateness = np.maximum(limit - batch.time, 0)
+        k = np.full(len(batch), -1, np.int32)
+        k[lateness == 0] = self._count(batch.time[lateness == 0])
+        return replace(batch, k=k), lateness
+
+    def admit(self, batch: EventBatch) -> tuple[EventBatch, list[LateEvent]]:
+        """The events that are not late, with their k, and the late ones."""
+        judged, lateness = self.judge(batch)
+        late = late_events(batch, lateness)
+        return (judged.take(np.flatnonzero(lateness == 0)) if late else judged), late
+
+    def _limits(self, times: Int64s) -> tuple[Int64s, int]:
+        """(the time that each event must not be before, the greatest time after them)."""
+        latest = _BEFORE_ALL if self.latest is None else self.latest
+        greatest = np.maximum.accumulate(np.concatenate([[latest], times]))
+        limit = greatest[:-1] - self.delay_ms
+        if self.floor is not None:
+            limit = np.maximum(limit, self.floor)
+        return limit, int(greatest[-1])
+
+    def _count(self, times: Int64s) -> Int32s:
+        """k of each event, and the counts moved on."""
+        if (times[1:] > times[:-1]).all():  # as they mostly come
+            k = self._known(times)
+            self._add(times, np.ones(len(times), np.int64))
+            return k.astype(np.int32)
+        distinct, inverse, sizes = np.unique(times, return_inverse=True, return_counts=True)
+        k = self._known(distinct)[inverse] + rank(times, inverse, sizes)
+        self._add(distinct, sizes)
+        return k.astype(np.int32)
+
+    def _known(self, distinct: Int64s) -> Int64s:
+        """How many events each of these ascending times has had."""
+        known = np.zeros(len(distinct), np.int64)
+        for time in self.counts.keys() & _between(distinct, self.counts):
+            known[np.searchsorted(distinct, time)] = self.counts[time]
+        return known
+
+    def _add(self, distinct: Int64s, sizes: Int64s) -> None:
+        """Count events at these times in, as long as their times are not behind the watermark."""
+        kept = distinct >= self._forget()
+        for time, size in zip(distinct[kept].tolist(), sizes[kept].tolist(), strict=True):
+            self.counts[time] = self.counts.get(time, 0) + size
+
+    def _forget(self) -> int:
+        """Drop what is behind the watermark, which is returned."""
+        watermark = self.watermark
+        assert watermark is not None
+        self.counts = {t: n for t, n in self.counts.items() if t >= watermark}
+        return watermark
+
+    def as_json(self) -> list[Any]:
+        """The clock as a value that JSON can hold; `of_json` takes it up again."""
+        return [self.delay_ms, self.latest, self.floor, list(self.counts.items())]
+
+    @classmethod
+    def of_json(cls, value: list[Any]) -> StreamClock:
+        """The inverse of `as_json`."""
+        delay_ms, latest, floor, counts = value
+        return cls(delay_ms, latest, dict(counts), floor)
+
+
+def _between(times: Int64s, counts: Mapping[int, int]) -> set[int]:
+    """Those of some times that lie between the first and the last one that is counted."""
+    if not counts:
+        return set()
+    return set(times[(times >= min(counts)) & (times <= max(counts))].tolist())
+
+
+def raise_idle(clocks: Iterable[tuple[StreamClock, bool]]) -> bool:
+    """Let the watermarks of streams that are said to be idle follow those of the others.
+
+    Nothing rises while one that is not idle has had no event; if all are idle, they rise to the
+    furthest. Returns whether one has risen.
+    """
+    given = list(clocks)
+    idle = [clock for clock, is_idle in given if is_idle]
+    busy = [clock.watermark for clock, is_idle in given if not is_idle]
+    if not idle or None in busy:
+        return False
+    known = [m for m in (busy or [clock.watermark for clock in idle]) if m is not None]
+    if not known:
+        return False
+    to = min(known) if busy else max(known)  # nobody is left to wait for if all are idle
+    risen = [clock for clock in idle if clock.watermark is None or clock.watermark < to]
+    for clock in risen:
+        clock.raise_to(to)
+    return bool(risen)
+
+
+def late_events(batch: EventBatch, lateness: Int64s) -> list[LateEvent]:
+    """The events of a batch that are late; `lateness` is int64[n], ms, 0 where not."""
+    behind = np.flatnonzero(lateness)
+    names, times = batch.names(behind).to_pylist(), batch.time[behind].tolist()
+    return [
+        LateEvent(batch.stream, name, time, by)
+        for name, time, by in zip(names, times, lateness[behind].tolist(), strict=True)
+    ]

@@ -1,0 +1,97 @@
+"""Numbers events of equal time across input splits that tasks read independently.
+
+Without a time scan a split numbers its events as if none came before. That is right except for
+events whose time the splits before it have, too. As long as the works of a stream follow each other
+in time, that can only be the time at which one ends and the next begins: every work says so much
+of its times that stage 2 can add what is missing. Works that overlap are found out there.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from spaseq.rdf.batches import EventBatch, Int64s, SolutionBatch
+
+
+@dataclass(slots=True)
+class TimeExtent:
+    """The least and the greatest time (ms) of a work's events, and how many have them."""
+
+    stream: int
+    work: int
+    first: int | None = None
+    last: int | None = None
+    at_first: int = 0
+    at_last: int = 0
+
+    def watch(self, events: Iterator[EventBatch]) -> Iterator[EventBatch]:
+        """The same batches, whose times are counted in."""
+        for batch in events:
+            if len(batch):
+                self._add(batch.time)
+            yield batch
+
+    def _add(self, times: Int64s) -> None:
+        low, high = int(times.min()), int(times.max())
+        if self.first is None or low < self.first:
+            self.first, self.at_first = low, 0
+        if self.last is None or high > self.last:
+            self.last, self.at_last = high, 0
+        self.at_first += int(np.count_nonzero(times == self.first))
+        self.at_last += int(np.count_nonzero(times == self.last))
+
+    def data(self) -> bytes:
+        """The extent as bytes."""
+        known = self.stream, self.work, self.first, self.last, self.at_first, self.at_last
+        return pickle.dumps(known, pickle.HIGHEST_PROTOCOL)
+
+    @classmethod
+    def of(cls, data: bytes) -> TimeExtent:
+        """The inverse of `data`."""
+        return cls(*pickle.loads(data))
+
+
+class Overlap(Exception):
+    """A work has events before the end of one that comes before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierTies:
+    """How many events of earlier works have a work's least time (ms)."""
+
+    time: int
+    count: int
+
+    def renumber(self, solutions: SolutionBatch) -> SolutionBatch:
+        """The work's solutions, numbered as those of the whole stream."""
+        tied = (solutions.time == self.time) * self.count
+        return replace(solutions, k=(solutions.k + tied).astype(np.int32))
+
+
+def earlier(extents: Iterable[TimeExtent]) -> dict[int, EarlierTies]:
+    """By work what its numbers lack, for works whose first time occurs in works before them.
+
+    Raises:
+        Overlap: works of one stream, in order of their numbers, do not follow each other in time.
+
+    >>> earlier([TimeExtent(0, 0, 10, 20, 1, 3), TimeExtent(0, 1, 20, 30, 2, 1)])
+    {1: EarlierTies(time=20, count=3)}
+    """
+    found: dict[int, EarlierTies] = {}
+    ends: dict[int, EarlierTies] = {}  # by stream: the last time so far, and how many have it
+    for one in sorted(extents, key=lambda e: e.work):
+        if one.first is None or one.last is None:
+            continue
+        end = ends.get(one.stream)
+        if end is not None and one.first < end.time:
+            raise Overlap
+        tied = end.count if end is not None and one.first == end.time else 0
+        if tied:
+            found[one.work] = EarlierTies(one.first, tied)
+        at_end = one.at_last + (tied if one.last == one.first else 0)
+        ends[one.stream] = EarlierTies(one.last, at_end)
+    return found

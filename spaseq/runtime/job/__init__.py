@@ -1,0 +1,1 @@
+"""What a run does and reports: the contract of both runtimes."""

@@ -1,0 +1,138 @@
+"""Which input belongs to which stream or KB of the queries of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import TypeVar
+
+from spaseq.algebra.remote import remote_parts, unsayable_paths
+from spaseq.errors import InputError, UsageError
+from spaseq.kb.endpoint import is_url
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.runtime.job.chaining import registered
+
+V = TypeVar("V")
+
+
+def split_assignment(text: str, names: Collection[str]) -> tuple[str, str] | None:
+    """`NAME=VALUE`, `IRI=VALUE` or `<IRI>=VALUE` in two; the longest known name wins.
+
+    None if the text has no `=`; a name that is not known ends at the first `=`.
+    """
+    if text.startswith("<") and ">=" in text:
+        name, value = text[1:].split(">=", 1)
+        return name, value
+    known = [n for n in names if text.startswith(f"{n}=")]
+    if known:
+        name = max(known, key=len)
+        return name, text[len(name) + 1 :]
+    name, equals, value = text.partition("=")
+    return (name, value) if equals else None
+
+
+def stream_names(plans: Sequence[QueryPlan]) -> dict[str, str]:
+    """Every name an input can be given by, the queries' names for streams and IRIs, to its IRI.
+
+    Streams that one of the queries registers take no input. A name that queries use for different
+    streams is left out.
+    """
+    names: dict[str, str] = {}
+    clashes = set()
+    made = registered(plans)
+    for name, iri in _streams(plans):
+        if iri not in made:
+            names[iri] = iri
+            if names.setdefault(name, iri) != iri:
+                clashes.add(name)
+    return {n: i for n, i in names.items() if n not in clashes}
+
+
+def bind_streams(plans: Sequence[QueryPlan], given: Mapping[str, V]) -> dict[str, V]:
+    """The inputs by stream IRI, in the order of the queries; each stream of the queries has one.
+
+    A followed run numbers its streams in that order, which must be the same when it resumes.
+
+    Raises:
+        UsageError: an input for a stream that no query reads or that one registers, or a stream
+            without input.
+    """
+    names = stream_names(plans)
+    made = registered(plans)
+    bound: dict[str, V] = {}
+    for name, value in given.items():
+        if name not in names:
+            raise UsageError(_no_input_wanted(plans, names, name))
+        bound[names[name]] = value
+    for name, iri in _streams(plans):
+        if iri not in bound and iri not in made:
+            others = ", ".join(f"<{i}>" for i in sorted(made))
+            hint = f" (streams that queries of this run register: {others})" if made else ""
+            raise UsageError(f"no input for stream {name} <{iri}>: give --stream {name}=PATH{hint}")
+    return {iri: bound[iri] for _, iri in _streams(plans) if iri in bound}
+
+
+def _streams(plans: Iterable[QueryPlan]) -> Iterator[tuple[str, str]]:
+    """(name, IRI) of each stream of each query."""
+    for plan in plans:
+        yield from zip(plan.stream_names, plan.streams, strict=True)
+
+
+def _no_input_wanted(plans: Sequence[QueryPlan], names: Collection[str], name: str) -> str:
+    """Why an input with this name cannot be had."""
+    made = registered(plans)
+    iri = next((iri for n, iri in _streams(plans) if n == name and iri in made), name)
+    if iri in made:
+        return (
+            f"the stream {name} takes no input: query {plans[made[iri]].title} of this run "
+            f"registers <{iri}>"
+        )
+    return f"no query reads a stream called {name}; {_known('streams', names, name)}"
+
+
+def check_kbs(plans: Sequence[QueryPlan], knowledge: KnowledgeBase) -> None:
+    """Every graph that FROM NAMED names is loaded, every SERVICE is an endpoint, and no endpoint
+    is asked what cannot be said in SPARQL.
+
+    Raises:
+        InputError: a graph or an endpoint is not there.
+        UsageError: an endpoint would be asked a path under entailment that has no text.
+    """
+    graphs = {*knowledge.graphs, *knowledge.endpoints}
+    for plan in plans:
+        for iri in plan.kbs:
+            if iri not in graphs:
+                loaded = ", ".join(f"<{g}>" for g in sorted(graphs)) or "none"
+                raise InputError(
+                    f"the knowledge base has no graph <{iri}>, which the query names "
+                    f"(loaded: {loaded}): give --kb '{iri}=PATH'"
+                )
+        for iri in plan.services:
+            if iri not in knowledge.endpoints and not is_url(iri):
+                raise InputError(
+                    f"SERVICE <{iri}> is no HTTP address: give --kb '{iri}=https://...'"
+                )
+        _check_paths(plan, knowledge)
+
+
+def _check_paths(plan: QueryPlan, knowledge: KnowledgeBase) -> None:
+    """Under entailment an endpoint is asked no path that SPARQL has no text for."""
+    if plan.schema is None or not knowledge.endpoints:
+        return
+    for gpm in plan.gpms:
+        for part in remote_parts(gpm.pattern, knowledge.endpoints, plan.schema):
+            for repeated, backwards in unsayable_paths(part, plan.schema):
+                raise UsageError(
+                    f"{gpm.name} of query {plan.title}: an endpoint cannot be asked for a path "
+                    f"that repeats <{repeated}> and goes back along <{backwards}>, which is "
+                    f"entailed from no literal. Declare <{backwards}> an owl:ObjectProperty in "
+                    "the ontology, or use SERVICE, which is sent as it is written"
+                )
+
+
+def _known(what: str, names: Collection[str], near: str) -> str:
+    close = get_close_matches(near, sorted(names), n=1, cutoff=0.5)
+    if close:
+        return f"did you mean {close[0]}?"
+    return f"{what}: {', '.join(sorted(names))}"

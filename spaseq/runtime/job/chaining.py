@@ -1,0 +1,109 @@
+"""Queries of one run that read the streams which others register (LANGUAGE section 3, Answers).
+
+A stream that a query registers consists of the graph events of its answers: their order is that of
+the answers, which numbers events of equal time, and an event is there once its answer is final.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from spaseq.algebra.answers import Answer
+from spaseq.errors import UsageError
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.rdf.batches import EventBatch
+from spaseq.rdf.events import Triple, batch_from_events
+from spaseq.rdf.instants import InstantCounter
+
+
+class RegisteredStream:
+    """The answers of a CONSTRUCT query, in their order, as events of the stream it registers."""
+
+    def __init__(self, iri: str) -> None:
+        self._iri = iri
+        self._counter = InstantCounter(ordered=True)
+
+    def events(self, answers: Sequence[Answer]) -> EventBatch:
+        """The next answers as a batch of events."""
+        return batch_from_events(self._iri, [_event(a) for a in answers], self._counter)
+
+
+def _event(answer: Answer) -> tuple[int, str | None, Sequence[Triple]]:
+    return answer.end[0], answer.event, answer.graph or ()
+
+
+def registered(plans: Sequence[QueryPlan]) -> dict[str, int]:
+    """The streams that queries register, by IRI: the number of the query.
+
+    Raises:
+        UsageError: two queries register one stream.
+    """
+    found: dict[str, int] = {}
+    for number, plan in enumerate(plans):
+        if plan.register is None:
+            continue
+        other = found.setdefault(plan.register, number)
+        if other != number:
+            raise UsageError(
+                f"two queries register the stream <{plan.register}>: "
+                f"{plans[other].title} and {plan.title}"
+            )
+    return found
+
+
+def sources(plans: Sequence[QueryPlan]) -> list[frozenset[int]]:
+    """For each query, the numbers of the queries whose streams it reads.
+
+    Raises:
+        UsageError: a query reads what a SELECT query registers, which has no events.
+    """
+    known = registered(plans)
+    for plan in plans:
+        for iri in plan.streams:
+            if iri in known and plans[known[iri]].template is None:
+                raise UsageError(
+                    f"query {plan.title} reads the stream <{iri}> of query "
+                    f"{plans[known[iri]].title}, whose answers are no events: "
+                    "use CONSTRUCT there instead of SELECT"
+                )
+    return [frozenset(known[iri] for iri in plan.streams if iri in known) for plan in plans]
+
+
+def reading_order(plans: Sequence[QueryPlan]) -> tuple[QueryPlan, ...]:
+    """The queries, each after those whose streams it reads; otherwise their order is kept.
+
+    Raises:
+        UsageError: queries read each other's streams in a circle.
+    """
+    reads = sources(plans)
+    ordered: list[int] = []
+    waiting = list(range(len(plans)))
+    while waiting:
+        ready = next((n for n in waiting if reads[n].issubset(ordered)), None)
+        if ready is None:
+            raise UsageError(_circle(plans, reads, waiting))
+        ordered.append(ready)
+        waiting.remove(ready)
+    return tuple(plans[n] for n in ordered)
+
+
+def _circle(plans: Sequence[QueryPlan], reads: list[frozenset[int]], waiting: list[int]) -> str:
+    """Says which queries wait for each other."""
+    path = [waiting[0]]
+    while (following := min(reads[path[-1]].intersection(waiting))) not in path:
+        path.append(following)
+    circle = [*path[path.index(following) :], following]
+    steps = (
+        f"{plans[reader].title} reads <{plans[source].register}> of {plans[source].title}"
+        for reader, source in pairwise(circle)
+    )
+    return f"queries read each other's streams in a circle: {', '.join(steps)}"
+
+
+def levels(plans: Sequence[QueryPlan]) -> list[list[int]]:
+    """The queries, in reading order, by how many others one after the other they wait for."""
+    level: list[int] = []
+    for reads in sources(plans):
+        level.append(1 + max((level[n] for n in reads), default=-1))
+    return [[n for n, at in enumerate(level) if at == i] for i in range(max(level, default=-1) + 1)]

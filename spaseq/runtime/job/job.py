@@ -1,0 +1,99 @@
+"""What a run is asked to do and what it reports: the one contract of both runtimes.
+
+A runtime is a function `run(job) -> Iterator[tuple[int, Answer]]`: answers with the index of their
+query in `job.plans`, in the order of LANGUAGE section 3 within each query. It fills `job.stats` as
+it goes and calls the `on_*` functions in the calling thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.kb.refresh import KbWatch
+from spaseq.plan.predicates import stream_predicates
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.rdf.batches import BadInput
+from spaseq.rdf.readers import StreamOptions
+
+
+@dataclass(frozen=True, slots=True)
+class LateEvent:
+    """An event that came behind its stream's watermark, and by how much."""
+
+    stream: str
+    event: str | None
+    time: int  # ms
+    lateness_ms: int
+
+
+@dataclass(slots=True)
+class Stats:
+    """Counts of a run so far; `stages` is seconds of work per stage (summed over tasks)."""
+
+    events: int = 0
+    triples: int = 0
+    matches: int = 0
+    suppressed: int = 0  # answers that the limit per event kept back
+    bad: int = 0
+    late: int = 0
+    repeated: int = 0  # requests to endpoints that were sent again
+    refreshed: int = 0  # times that the knowledge base was loaded anew
+    seconds: float = 0.0
+    watermark: int | None = None  # ms, the least of all streams'
+    watermarks: dict[str, int | None] = field(default_factory=dict)  # by stream that is followed
+    stages: dict[str, float] = field(default_factory=dict)
+    live_runs: dict[str, int] = field(default_factory=dict)  # by query that is followed
+    state_bytes: dict[str, int] = field(default_factory=dict)  # likewise
+    batches: int = 0  # of a followed run
+    phases: dict[str, float] = field(default_factory=dict)  # seconds of the last batch, by Spark's
+
+    @property
+    def waits_for(self) -> str | None:
+        """The stream whose watermark the answers of a followed run wait for, if one is behind."""
+        marks = self.watermarks
+        if len(set(marks.values())) < 2:
+            return None
+        return min(marks, key=lambda stream: _time_or_never(marks[stream]))
+
+    def add(self, stage: str, seconds: float) -> None:
+        """Add work done in a stage."""
+        self.stages[stage] = self.stages.get(stage, 0.0) + seconds
+
+
+def _time_or_never(mark: int | None) -> float:
+    return float("-inf") if mark is None else mark
+
+
+def _ignore(_: object) -> None:
+    return None
+
+
+@dataclass(slots=True)
+class Job:
+    """Queries, their inputs, and where everything but answers goes.
+
+    The readers of the streams are told which predicates the queries look at.
+    """
+
+    plans: tuple[QueryPlan, ...]  # each after those whose registered streams it reads
+    streams: tuple[StreamOptions, ...]  # each stream of the plans once, except registered ones
+    knowledge: KnowledgeBase
+    limit_per_event: int | None = None  # answers of one end instant and partition of a query
+    watch: KbWatch | None = None  # takes up changes of the KB's files, where streams are followed
+    on_bad: Callable[[BadInput], None] = _ignore
+    on_late: Callable[[LateEvent], None] = _ignore
+    on_note: Callable[[str], None] = _ignore  # what a user may want to know
+    on_progress: Callable[[Stats], None] = _ignore
+    stats: Stats = field(default_factory=Stats)
+
+    def __post_init__(self) -> None:
+        self.streams = tuple(
+            replace(s, predicates=stream_predicates(self.plans, s.iri)) for s in self.streams
+        )
+
+    def take_bad(self, bad: BadInput) -> None:
+        """Count bad input and hand it on."""
+        self.stats.bad += 1
+        self.on_bad(bad)

@@ -1,0 +1,84 @@
+"""The counts of a run as Prometheus text, on a port of this machine."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from spaseq.errors import UsageError
+from spaseq.runtime.job.job import Stats
+
+_TEXT = "text/plain; version=0.0.4; charset=utf-8"
+
+
+def prometheus_text(stats: Stats) -> str:
+    """Counts so far, and gauges of the last batch, in Prometheus' text format."""
+    lines: list[str] = []
+
+    def add(name: str, kind: str, about: str, values: Mapping[str, float], label: str = "") -> None:
+        if values:
+            lines.append(f"# HELP spaseq_{name} {about}")
+            lines.append(f"# TYPE spaseq_{name} {kind}")
+        for key, value in values.items():
+            labels = f'{{{label}="{_escaped(key)}"}}' if label else ""
+            lines.append(f"spaseq_{name}{labels} {value}")
+
+    add("events_total", "counter", "Events read.", {"": stats.events})
+    add("triples_total", "counter", "Triples read.", {"": stats.triples})
+    add("answers_total", "counter", "Answers given.", {"": stats.matches})
+    add("withheld_total", "counter", "Answers the limit kept back.", {"": stats.suppressed})
+    add("bad_total", "counter", "Malformed input.", {"": stats.bad})
+    add("late_total", "counter", "Events behind their stream's watermark.", {"": stats.late})
+    repeated = {"": stats.repeated}
+    add("repeated_requests_total", "counter", "Requests to endpoints sent again.", repeated)
+    add("batches_total", "counter", "Batches done.", {"": stats.batches})
+    add("stage_seconds_total", "counter", "Work by stage.", stats.stages, "stage")
+    add("batch_seconds", "gauge", "The last batch, by Spark's phases.", stats.phases, "phase")
+    add("partial_matches", "gauge", "Partial matches that wait.", stats.live_runs, "query")
+    add("state_bytes", "gauge", "State in the state store.", stats.state_bytes, "query")
+    known = {s: m / 1000 for s, m in stats.watermarks.items() if m is not None}
+    add("watermark_seconds", "gauge", "Watermark, since 1970.", known, "stream")
+    last = max(known.values(), default=0.0)
+    lag = {stream: last - mark for stream, mark in known.items()}
+    add("watermark_lag_seconds", "gauge", "Behind the foremost stream.", lag, "stream")
+    return "\n".join(lines) + "\n"
+
+
+@contextmanager
+def metrics_served(stats: Stats, port: int) -> Iterator[int]:
+    """Serve the counts at `/metrics` of the loopback interface; the port (a free one for 0).
+
+    Raises:
+        UsageError: the port cannot be had.
+    """
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            found = self.path.split("?")[0] in ("/", "/metrics")
+            body = prometheus_text(stats).encode() if found else b""
+            self.send_response(200 if found else 404)
+            self.send_header("Content-Type", _TEXT)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Nothing: stderr is for people."""
+
+    try:
+        server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    except OSError as error:
+        raise UsageError(f"--metrics-port {port}: {error.strerror}") from error
+    thread = threading.Thread(target=server.serve_forever, daemon=True, name="spaseq-metrics")
+    thread.start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

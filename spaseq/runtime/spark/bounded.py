@@ -1,0 +1,346 @@
+"""The Spark runtime for bounded input: two stages, one shuffle by bucket, answers in order.
+
+Stage 1 reads the streams and matches graph patterns; its rows are shuffled to (query, bucket) and
+sorted by instant; stage 2 turns them into answers. The answers are kept on disk by Spark, sorted in
+pieces of bounded size, and handed to the caller piece by piece.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import re
+import tempfile
+import time
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as NotYet
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import pyarrow as pa
+
+from spaseq import errors
+from spaseq.algebra.answers import Answer
+from spaseq.errors import RunError, SpaseqError
+from spaseq.expr.extension import modules_from_files
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.rdf.batches import BadInput
+from spaseq.runtime.arrivals.input_splits import bounded_works
+from spaseq.runtime.job.chaining import sources
+from spaseq.runtime.job.job import Job, LateEvent, Stats
+from spaseq.runtime.spark.rows.stage_rows import OUTPUT_DDL, OVERLAP, PACKS_DDL, Message, payload_of
+from spaseq.runtime.spark.session.spark_session import session
+from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve, ProgressFile, StoredKnowledge
+from spaseq.runtime.spark.stages.registered_streams import chained_output
+from spaseq.runtime.spark.stages.sequence_stage import run_sequences
+
+PIECE_BYTES = 64 * 2**20
+"""Answers come to the driver in sorted pieces of about this size."""
+
+ARROW_BYTES = 32 * 2**20
+"""Packs of solutions go to a worker about so many bytes at a time."""
+
+KB_FILE = "spaseq-kb-"
+"""How the names of stored knowledge bases begin; their hash follows."""
+
+_PACK_ROWS = 500
+_POLL_SECONDS = 0.25
+
+T = TypeVar("T")
+
+
+def run(
+    job: Job,
+    *,
+    spark: Any = None,
+    master: str | None = None,
+    partitions: int | None = None,
+    verbose: bool = False,
+) -> Generator[tuple[int, Answer]]:
+    """Evaluate a job whose streams end, on Spark.
+
+    Args:
+        job: what to run; its `stats` are filled as the run goes, its functions called from here.
+        spark: the session; the process's own (see `spark_session.session`) if not given.
+        master: a cluster's URL, if the session is started here.
+        partitions: parallel tasks of stage 2; the session's parallelism if not given.
+        verbose: show Spark's own messages, if the session is started here.
+
+    Yields:
+        (number of the query, answer), by query, in the order of LANGUAGE section 3.
+
+    Raises:
+        InputError, RunError: as raised by a stage, or RunError for a failure of Spark itself.
+    """
+    started = time.perf_counter()
+    with spark_errors():
+        spark = spark or session(master=master, verbose=verbose)
+    for time_scanned in (False, True):
+        with ExitStack() as stack:
+            workplace = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="spaseq-")))
+
+            def keep(frame: Any, stack: ExitStack = stack) -> Any:
+                stack.callback(frame.unpersist)
+                return frame.persist(_disk_only())
+
+            with spark_errors():
+                solve = bounded_solve(spark, job, workplace, partitions)
+                output = keep(bounded_output(spark, solve, keep, time_scanned=time_scanned))
+                size = _while_watching(spark, partial(_size, output), job, solve.progress, started)
+            if size.overlap:
+                continue  # after which it will not
+            with spark_errors():
+                yield from _deliver(job, _pieces(output, size.bytes))
+            break
+    job.stats.seconds = time.perf_counter() - started
+
+
+def bounded_solve(
+    spark: Any, job: Job, workplace: Path, partitions: int | None = None
+) -> BoundedSolve:
+    """Stage 1 of a job; `workplace` is a directory that lasts as long as it may run."""
+    ship_functions()
+    cores = partitions or spark.sparkContext.defaultParallelism
+    groups = sum(1 if plan.key is None else cores for plan in job.plans)
+    progress = workplace / "progress"
+    progress.mkdir(exist_ok=True)
+    return BoundedSolve(
+        job.plans,
+        job.streams,
+        store_knowledge(spark, job.knowledge, workplace),
+        buckets=cores,
+        parts=max(1, min(cores, groups)),
+        progress=str(progress),
+        directory=os.getcwd(),
+        limit_per_event=job.limit_per_event,
+    )
+
+
+def bounded_output(
+    spark: Any,
+    solve: BoundedSolve,
+    keep: Callable[[Any], Any] = lambda frame: frame,
+    solutions: Any = None,
+    time_scanned: bool = True,
+) -> Any:
+    """The DataFrame of `OUTPUT` rows of both stages; each (query, bucket) has its own in order.
+
+    `keep` is called for DataFrames that are used more than once, and may persist them. `solutions`
+    is stage 1's DataFrame; over the files of `solve.streams` if not given. With
+    `time_scanned=False` these files are read only once if they seem to be in order of time; an
+    `OVERLAP` row says that they were not, and that the run gives no answers.
+    """
+    plans = solve.plans
+    if solutions is None:
+        works = [
+            pickle.dumps(work) for work in bounded_works(solve.streams, time_scanned=time_scanned)
+        ]
+        count = max(1, len(works))
+        solutions = spark.range(0, len(works), 1, count).mapInArrow(
+            lambda batches: solve.run(works, batches), PACKS_DDL
+        )
+    spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", ARROW_BYTES)
+
+    limit, knowledge = solve.limit_per_event, solve.knowledge
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return run_sequences(plans, limit, knowledge, batches)
+
+    def sequence(solutions: Any) -> Any:
+        ordered = solutions.repartitionById(solve.parts, "part").sortWithinPartitions(
+            "query", "bucket", "time"
+        )
+        return ordered.mapInArrow(run, OUTPUT_DDL)
+
+    if any(sources(plans)):
+        return chained_output(solve, solutions, sequence, keep)
+    return sequence(solutions)
+
+
+def ship_functions() -> None:
+    """Have functions that were loaded from files sent to workers, which cannot import them."""
+    from pyspark import cloudpickle
+
+    for module in modules_from_files():
+        cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call,unused-ignore]
+
+
+def store_knowledge(spark: Any, knowledge: KnowledgeBase, directory: Path) -> StoredKnowledge:
+    """Save a KB where workers can open it: in `directory`, on a cluster through Spark's files."""
+    name = f"{KB_FILE}{knowledge.hash}"
+    path = directory / name
+    if not path.exists():
+        # A killed process must not leave half a file under the name that tells its content.
+        unfinished = directory / f".{name}.{os.getpid()}"
+        _keep(knowledge, unfinished)
+        unfinished.replace(path)
+    asked = tuple(sorted(knowledge.endpoints.items())), knowledge.services
+    if spark.sparkContext.master.startswith("local"):
+        return StoredKnowledge(str(path), name, False, *asked)
+    spark.sparkContext.addFile(str(path))
+    return StoredKnowledge(name, name, True, *asked)
+
+
+def _keep(knowledge: KnowledgeBase, path: Path) -> None:
+    """Put the compiled form in a place of its own, where it lasts; without copying, if may be."""
+    if knowledge.file is not None:
+        try:
+            os.link(knowledge.file, path)
+            return
+        except OSError:  # another file system, or gone
+            path.unlink(missing_ok=True)
+    knowledge.save(path)
+
+
+def _disk_only() -> Any:
+    from pyspark import StorageLevel
+
+    return StorageLevel.DISK_ONLY
+
+
+class _Size(NamedTuple):
+    """How much there is to deliver, and whether an `OVERLAP` row is among it."""
+
+    bytes: int
+    overlap: bool
+
+
+def _size(output: Any) -> _Size:
+    """Size of all answers and messages; computes and stores them."""
+    from pyspark.sql import functions as sf
+
+    total = sf.sum(sf.length("payload") + sf.length("order"))
+    size, first = output.agg(total, sf.min("query")).collect()[0]
+    return _Size(int(size or 0), first == OVERLAP)
+
+
+def _pieces(output: Any, size: int) -> Iterator[tuple[int, Message | Answer]]:
+    """(query, message or answer) of all rows, sorted by query and order, piece by piece."""
+    count = -(-size // PIECE_BYTES)
+    one = output.coalesce(1) if count <= 1 else output.repartitionByRange(count, "query", "order")
+    packed = one.sortWithinPartitions("query", "order").mapInArrow(_pack, "pack binary")
+    for row in packed.toLocalIterator(prefetchPartitions=False):
+        for query, payload in zip(*pickle.loads(row[0]), strict=True):
+            yield query, payload_of(query, payload)
+
+
+def _pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Many rows into one, because Spark hands rows to the driver one at a time."""
+    for batch in batches:
+        for start in range(0, batch.num_rows, _PACK_ROWS):
+            part = batch.slice(start, _PACK_ROWS)
+            columns = part.column("query").to_pylist(), part.column("payload").to_pylist()
+            packed = pickle.dumps(columns, pickle.HIGHEST_PROTOCOL)
+            yield pa.RecordBatch.from_pydict({"pack": pa.array([packed], pa.binary())})
+
+
+def _deliver(
+    job: Job, items: Iterator[tuple[int, Message | Answer]]
+) -> Iterator[tuple[int, Answer]]:
+    """Answers to the caller, messages to where the job wants them."""
+    marks: list[int] = []
+    job.stats.events = job.stats.triples = 0  # what was known of tasks that were still running
+    for query, item in items:
+        if isinstance(item, Answer):
+            yield query, item
+        else:
+            if isinstance(item, Stats) and item.watermark is not None:
+                marks.append(item.watermark)
+            take_message(job, item)
+    job.stats.watermark = max(marks, default=None)
+
+
+def take_message(job: Job, message: Message) -> None:
+    """Add counts to the job's, report bad inputs and late events, raise errors."""
+    match message:
+        case Stats():
+            add_stats(job.stats, message)
+        case BadInput():
+            job.on_bad(message)
+        case LateEvent():
+            job.on_late(message)
+        case SpaseqError():
+            raise message
+
+
+def add_stats(total: Stats, part: Stats) -> None:
+    """Add the counts and stage times of a task."""
+    total.events += part.events
+    total.triples += part.triples
+    total.matches += part.matches
+    total.suppressed += part.suppressed
+    total.bad += part.bad
+    total.late += part.late
+    total.repeated += part.repeated
+    for stage, seconds in part.stages.items():
+        total.add(stage, seconds)
+
+
+def _while_watching(
+    spark: Any, action: Callable[[], T], job: Job, progress: str | None, started: float
+) -> T:
+    """The action's result, computed in another thread while progress is reported from this one."""
+    context = spark.sparkContext
+    group = f"spaseq-{id(job)}"
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(_in_group, context, group, action)
+        try:
+            while not _finished(future):
+                _progress(job, progress, started)
+            return future.result()
+        except BaseException:
+            context.cancelJobGroup(group)
+            raise
+
+
+def _in_group(context: Any, group: str, action: Callable[[], T]) -> T:
+    context.setJobGroup(group, "spaseq", interruptOnCancel=True)
+    return action()
+
+
+def _finished(future: Future[Any]) -> bool:
+    try:
+        future.exception(_POLL_SECONDS)
+    except NotYet:
+        return False
+    return True
+
+
+def _progress(job: Job, directory: str | None, started: float) -> None:
+    files = Path(directory).glob("work-*[0-9]") if directory is not None else ()
+    known = [ProgressFile(path).read() for path in files]
+    job.stats.events = sum(s.events for s in known)
+    job.stats.triples = sum(s.triples for s in known)
+    marks = [s.watermark for s in known if s.watermark is not None]
+    job.stats.watermark = min(marks, default=None)
+    job.stats.seconds = time.perf_counter() - started
+    job.on_progress(job.stats)
+
+
+@contextmanager
+def spark_errors() -> Iterator[None]:
+    """Failures of Spark as RunErrors with the line that says what went wrong."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped,unused-ignore]
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (Py4JError, PySparkException, ConnectionError, EOFError) as error:
+        gist = _gist(str(error))
+        own = re.match(r"spaseq\.errors\.(\w+): (.*)", gist)
+        if own is not None:
+            raise getattr(errors, own[1])(own[2]) from error
+        raise RunError(f"Spark failed: {gist}") from error
+
+
+def _gist(text: str) -> str:
+    """The last line of a Python traceback within a message, else the message's first line."""
+    found = re.findall(
+        r"^(?:\w+\.)*\w*(?:Error|Exception|Interrupt|Exit)\b: .*", text, re.MULTILINE
+    )
+    python = [line for line in found if not line.startswith(("org.", "java.", "py4j."))]
+    lines = text.strip().splitlines()
+    return python[-1] if python else lines[0] if lines else "no reason given"

@@ -1,0 +1,1 @@
+"""The Spark data source `rdf` and the Spark data sink `spaseq`."""

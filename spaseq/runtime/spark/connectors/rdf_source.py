@@ -1,0 +1,433 @@
+"""The Spark data source `rdf`: RDF files as rows, one per event, bounded or as they arrive.
+
+Its partitions are ranges of files (see `works`), which any worker can open. The runs of this
+package read the same partitions, but have them handed over unread, one row each, so that events
+become columns of terms in the task that matches them.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    SupportsTriggerAvailableNow,
+)
+
+from spaseq.errors import InputError, UsageError
+from spaseq.rdf.batches import BadInput, EventBatch, Int64s
+from spaseq.rdf.blocks import OnBad
+from spaseq.rdf.inputs import StreamOptions
+from spaseq.rdf.instants import InstantCounter
+from spaseq.rdf.ranges import read_range
+from spaseq.rdf.readers import ArrivalClock
+from spaseq.rdf.vocabulary import GENERATED_AT_TIME
+from spaseq.runtime.arrivals.batch_sizer import BatchSizer
+from spaseq.runtime.arrivals.file_source_log import (
+    Arrivals,
+    Bounds,
+    FileSlice,
+    FileSourceLog,
+    FileSourceSettings,
+)
+from spaseq.runtime.arrivals.input_splits import (
+    RANGE_BYTES,
+    InputSplit,
+    bounded_works,
+    paths_from,
+    read_work,
+)
+from spaseq.runtime.arrivals.stream_clock import StreamClock
+from spaseq.runtime.job.durations import milliseconds
+
+EVENT_DDL = "stream string, time timestamp, k int, event string, graph string, late_ms bigint"
+WORK_DDL = "stream int, work binary"
+
+SMALL_BATCH_BYTES = 2**20
+"""A batch with no more input than this is one task."""
+
+_EVENTS = pa.schema(
+    [
+        ("stream", pa.string()),
+        ("time", pa.timestamp("us", "UTC")),
+        ("k", pa.int32()),
+        ("event", pa.string()),
+        ("graph", pa.string()),
+        ("late_ms", pa.int64()),
+    ]
+)
+_EVENTS_PER_ROW_BATCH = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class ArrivedSplit:
+    """What one task reads of one stream in a batch, found at a time (ms), and the name of the
+    knowledge base that it is matched with."""
+
+    number: int  # among the works of the batch
+    stream: int
+    at: int
+    taken: tuple[FileSlice, ...]
+    knowledge: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamProgress:
+    """Where a stream's time stands after a batch: its watermark (ms), None before any event, and
+    the name of the knowledge base of the batch."""
+
+    stream: int
+    watermark: int | None
+    knowledge: str = ""
+
+
+AnyWork: TypeAlias = InputSplit | ArrivedSplit | StreamProgress
+
+
+def source_options(
+    streams: Sequence[StreamOptions],
+    directory: str,
+    log: Path | None = None,
+    settings: FileSourceSettings | None = None,
+) -> dict[str, str]:
+    """Options for works of several streams: `log` is where arrivals are kept; none if bounded."""
+    given = {"streams": json.dumps([asdict(s) for s in streams]), "directory": directory}
+    if log is not None:
+        given |= {"log": str(log), "settings": json.dumps(asdict(settings or FileSourceSettings()))}
+    return given
+
+
+class RdfDataSource(DataSource):  # type: ignore[misc]
+    """`spark.read.format("rdf")` and `spark.readStream.format("rdf")`.
+
+    A row is an event: `stream` (IRI), `time`, `k` (how many events of the stream with this time
+    came before), `event` (the graph's IRI, or null), `graph` (N-Triples text), and `late_ms` (how
+    far it came behind the stream's watermark; null, as in a bounded read, if it did not).
+
+    Options (case-insensitive): `path` (file, directory or glob; required), `stream` (its IRI),
+    `timePredicate` (IRI), `format` (where file names do not tell), `base` (IRI, for relative ones),
+    `triplesPerEvent` (of N-Triples and Turtle), `maxPartitionBytes`, `mode` (PERMISSIVE: malformed
+    input is logged and left out; FAILFAST: it is an error). For `readStream` also: `log` (a
+    directory in which the source keeps what it has taken; required, and to be kept together with
+    the checkpoint), `watermark` (a duration), `maxBytesPerBatch`, `growing` (files may be appended
+    to), `settle` (a duration: after it a growing file's last event is whole).
+
+    >>> spark.dataSource.register(RdfDataSource)  # doctest: +SKIP
+    >>> spark.read.format("rdf").load("events.nq").show()  # doctest: +SKIP
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        return "rdf"
+
+    def schema(self) -> str:
+        return WORK_DDL if "streams" in self.options else EVENT_DDL
+
+    def reader(self, schema: Any) -> DataSourceReader:
+        return RdfReader(_Options.of(self.options))
+
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:
+        return RdfStreamReader(_Options.of(self.options))
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """The options, read."""
+
+    streams: tuple[StreamOptions, ...]
+    has_events: bool  # or works
+    log: Path | None
+    settings: FileSourceSettings
+    strict: bool = False
+    directory: str | None = None  # what relative paths start from
+    range_bytes: int | None = None  # of a bounded read, if it is said
+
+    @classmethod
+    def of(cls, options: Any) -> _Options:
+        given = {name.lower(): str(value) for name, value in dict(options).items()}
+        log = Path(given["log"]) if "log" in given else None
+        if "streams" in given:
+            streams = tuple(_stream(s) for s in json.loads(given["streams"]))
+            settings = FileSourceSettings(**json.loads(given.get("settings", "{}")))
+            return cls(streams, False, log, settings, directory=given.get("directory"))
+        settings = _public_settings(given)
+        said = settings.range_bytes if "maxpartitionbytes" in given else None
+        stream = _public_stream(given)
+        return cls((stream,), True, log, settings, _is_strict(given), range_bytes=said)
+
+
+def _stream(given: dict[str, Any]) -> StreamOptions:
+    """The inverse of `asdict`, through JSON."""
+    known: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in given.items()}
+    return StreamOptions(**known)
+
+
+_KNOWN = [
+    "path",
+    "stream",
+    "timepredicate",
+    "format",
+    "base",
+    "triplesperevent",
+    "maxpartitionbytes",
+    "mode",
+    "log",
+    "watermark",
+    "maxbytesperbatch",
+    "growing",
+    "settle",
+]
+
+
+def _public_stream(given: Mapping[str, str]) -> StreamOptions:
+    unknown = sorted(set(given) - set(_KNOWN))
+    if unknown:
+        raise UsageError(f"the data source rdf has no option {unknown[0]}: {', '.join(_KNOWN)}")
+    if "path" not in given:
+        raise UsageError("the data source rdf needs a path")
+    path = os.path.abspath(given["path"].removeprefix("file:"))
+    per_event = given.get("triplesperevent")
+    return StreamOptions(
+        given.get("stream", f"file:{path}"),
+        (path,),
+        time_predicate=given.get("timepredicate", GENERATED_AT_TIME),
+        triples_per_event=None if per_event is None else _integer("triplesPerEvent", per_event),
+        format=given.get("format"),
+        base=given.get("base"),
+    )
+
+
+def _public_settings(given: Mapping[str, str]) -> FileSourceSettings:
+    default = FileSourceSettings()
+    return FileSourceSettings(
+        max_bytes=_integer("maxBytesPerBatch", given.get("maxbytesperbatch", default.max_bytes)),
+        range_bytes=_integer("maxPartitionBytes", given.get("maxpartitionbytes", RANGE_BYTES)),
+        delay_ms=milliseconds(given.get("watermark", "0 SECONDS")),
+        growing=given.get("growing", "false").lower() == "true",
+        settle_ms=milliseconds(given.get("settle", "10 SECONDS")),
+    )
+
+
+def _is_strict(given: Mapping[str, str]) -> bool:
+    mode = given.get("mode", "PERMISSIVE").upper()
+    if mode not in ("PERMISSIVE", "FAILFAST"):
+        raise UsageError(f"mode {mode}: expected PERMISSIVE or FAILFAST")
+    return mode == "FAILFAST"
+
+
+def _integer(name: str, text: object) -> int:
+    try:
+        number = int(str(text))
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise UsageError(f"{name} {text}: expected a number from 1 on")
+    return number
+
+
+@dataclass(frozen=True)
+class _SplitPartition(InputPartition):  # type: ignore[misc]
+    works: tuple[AnyWork, ...]
+
+
+class _Reading:
+    """What both readers do in a task."""
+
+    def __init__(self, options: _Options) -> None:
+        self._options = options
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, _SplitPartition)
+        for work in partition.works:
+            if self._options.has_events:
+                yield from self._events(work)
+            else:
+                data = pickle.dumps(work, pickle.HIGHEST_PROTOCOL)
+                columns = [pa.array([work.stream], pa.int32()), pa.array([data], pa.binary())]
+                yield pa.RecordBatch.from_arrays(columns, ["stream", "work"])
+
+    def _events(self, work: AnyWork) -> Iterator[pa.RecordBatch]:
+        options = self._options.streams[work.stream]
+        match work:
+            case InputSplit():
+                for batch in read_work(work, options, self._on_bad):
+                    yield from _event_rows(batch, None)
+            case ArrivedSplit():
+                for taken in work.taken:
+                    for batch, lateness in read_taken(taken, options, work.at, self._on_bad):
+                        yield from _event_rows(batch, lateness)
+
+    def _on_bad(self, bad: BadInput) -> None:
+        place = bad.file if bad.line is None else f"{bad.file}:{bad.line}"
+        if self._options.strict:
+            raise InputError(f"{place}: {bad.reason}")
+        logging.getLogger("spaseq").warning("%s: %s", place, bad.reason)
+
+
+class RdfReader(_Reading, DataSourceReader):  # type: ignore[misc]
+    """Everything that is there."""
+
+    def partitions(self) -> Sequence[InputPartition]:
+        options = self._options
+        with paths_from(options.directory):
+            works = bounded_works(options.streams, options.range_bytes)
+        return [_SplitPartition((work,)) for work in works]
+
+
+class RdfStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
+    """Plans batches from an `FileSourceLog`; an offset is the number of the last batch.
+
+    As long as there is a backlog, a batch is planned while the one before is worked off.
+    """
+
+    def __init__(self, options: _Options) -> None:
+        super().__init__(options)
+        if options.log is None:
+            raise UsageError("readStream of rdf needs the option log, a directory to keep state in")
+        self._log = FileSourceLog(options.log, options.streams, options.settings)
+        self._among: Bounds | None = None  # all that may be taken, if not None
+        self._pace = BatchSizer(options.settings.max_bytes)
+        self._thread = ThreadPoolExecutor(1)
+        self._ahead: tuple[Future[int], float] | None = None  # a batch being planned, of how much
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What goes to a task, which plans nothing."""
+        return RdfStreamReader, (self._options,)
+
+    def initialOffset(self) -> dict[str, int]:
+        return {"batch": 0}
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        return ReadMaxBytes(self._options.settings.max_bytes)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._among = self._log.bounds()
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
+        most = self._most(limit)
+        if self._ahead is not None:
+            planning, most = self._ahead
+            planning.exception()  # which comes again if it still is so
+        number = self._log.take(start["batch"], self._among, most)
+        if number > start["batch"] and self._log.behind:
+            self._pace.begin(most)
+            following = self._most(limit)
+            planning = self._thread.submit(self._log.take, number, self._among, following)
+            self._ahead = planning, following
+        else:
+            self._pace.begin(None)
+            self._ahead = None
+        return {"batch": number}
+
+    def _most(self, limit: ReadLimit) -> float:
+        """Bytes of each stream that a batch may take."""
+        if isinstance(limit, ReadAllAvailable):
+            return float("inf")
+        most = self._pace.bytes
+        return min(most, limit.max_bytes) if isinstance(limit, ReadMaxBytes) else most
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        """A task per range, or one if there is little to read."""
+        batches = [self._log.batch(n) for n in range(start["batch"] + 1, end["batch"] + 1)]
+        works = _works(batches)
+        if _size(works) <= SMALL_BATCH_BYTES:
+            parts = [tuple(works)] if works else []
+        else:
+            parts = [(work,) for work in works]
+        if self._options.has_events or not batches:
+            return [_SplitPartition(p) for p in parts]
+        last = batches[-1]
+        marks = tuple(
+            StreamProgress(i, s.clock.watermark, last.knowledge) for i, s in enumerate(last.streams)
+        )
+        if len(parts) == 1:
+            return [_SplitPartition((*parts[0], *marks))]
+        return [*(_SplitPartition(p) for p in parts), _SplitPartition(marks)]
+
+    def commit(self, end: dict[str, int]) -> None:
+        self._log.forget(end["batch"] - 1)
+
+    def stop(self) -> None:
+        self._thread.shutdown()
+
+
+def _works(batches: Sequence[Arrivals]) -> list[AnyWork]:
+    works: list[AnyWork] = []
+    for arrivals in batches:
+        for stream, arrived in enumerate(arrivals.streams):
+            for taken in arrived.taken:
+                parts = arrivals.at, (taken,), arrivals.knowledge
+                works.append(ArrivedSplit(len(works), stream, *parts))
+    return works
+
+
+def _size(works: Sequence[AnyWork]) -> float:
+    """Bytes to read; infinite if a file is taken whole."""
+    total = 0.0
+    for work in works:
+        for taken in work.taken if isinstance(work, ArrivedSplit) else ():
+            part = taken.part
+            total += float("inf") if part.end is None else part.end - part.begin
+    return total
+
+
+def read_taken(
+    taken: FileSlice, options: StreamOptions, at: int, on_bad: OnBad
+) -> Iterator[tuple[EventBatch, Int64s]]:
+    """The events of a range, all of them, each with how far it is late (ms, int64[n], 0 if not).
+
+    A late event has k = -1. A file that cannot be read is bad input.
+    """
+    clock = StreamClock.of_json(taken.clock.as_json())  # its own, as the task may be run again
+    arrival = ArrivalClock(lambda: at / 1000)
+    try:
+        for batch in read_range(taken.part, options, on_bad, InstantCounter(), arrival):
+            yield clock.judge(batch)
+    except InputError as error:
+        on_bad(BadInput(taken.part.file.path, None, str(error)))
+
+
+def _event_rows(batch: EventBatch, lateness: Int64s | None) -> Iterator[pa.RecordBatch]:
+    """Rows of `EVENT_DDL`."""
+    for first in range(0, len(batch), _EVENTS_PER_ROW_BATCH):
+        end = min(first + _EVENTS_PER_ROW_BATCH, len(batch))
+        part = batch.part(first, end)
+        late = np.zeros(end - first, np.int64) if lateness is None else lateness[first:end]
+        yield pa.RecordBatch.from_arrays(
+            [
+                pa.array([batch.stream] * len(part), pa.string()),
+                pa.array(part.time * 1000, pa.int64()).cast(_EVENTS.field("time").type),
+                pa.array(part.k, pa.int32(), mask=late > 0),
+                pa.array(part.names(np.arange(len(part))).to_pylist(), pa.string()),
+                pa.array(_graph_texts(part), pa.string()),
+                pa.array(late, pa.int64(), mask=late == 0),
+            ],
+            schema=_EVENTS,
+        )
+
+
+def _graph_texts(batch: EventBatch) -> list[str]:
+    """Each event's triples as N-Triples, a line each."""
+    columns = ([batch.terms[c] for c in column.tolist()] for column in (batch.s, batch.p, batch.o))
+    lines = [f"{s} {p} {o} .\n" for s, p, o in zip(*columns, strict=True)]
+    edges = (batch.start - batch.start[0]).tolist()
+    return ["".join(lines[a:b]) for a, b in pairwise(edges)]

@@ -1,0 +1,1 @@
+"""Structured Streaming over input that keeps arriving."""

@@ -1,0 +1,193 @@
+"""The directory in which a followed run keeps what it needs to go on where it ended.
+
+`spaseq.json` says what the state belongs to; `spark/` is Structured Streaming's own checkpoint;
+`arrivals/` what was taken of which file and where each stream's time stood; `output.json` how far
+output files had come at the start of the last batch.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from spaseq.errors import RunError, UsageError
+from spaseq.runtime.arrivals.file_source_log import write_atomically
+from spaseq.runtime.job.job import Job
+
+FORMAT_VERSION = 2
+"""Version of everything in the directory but Spark's own part."""
+
+
+BUCKETS = 8
+"""Into how many buckets stage 2 of a query with a key is split, if nothing else is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The directory, and what is fixed for as long as it is used."""
+
+    directory: Path
+    id: str  # no other checkpoint has it
+    buckets: int
+    resumed: bool
+
+    @classmethod
+    def open(
+        cls, directory: Path, job: Job, watermark_ms: int, buckets: int | None = None
+    ) -> Checkpoint:
+        """Make the directory, or resume from it.
+
+        Args:
+            buckets: of each query that has a key; `BUCKETS`, or what an existing checkpoint has, if
+                not given.
+
+        Raises:
+            UsageError: it is the checkpoint of other queries, streams or knowledge, or of another
+                watermark or number of buckets; the message says which.
+            RunError: it cannot be read or written.
+        """
+        manifest = directory / "spaseq.json"
+        wanted = _description(job, watermark_ms)
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            if manifest.exists():
+                found = json.loads(manifest.read_text("utf-8"))
+                _check(directory, found, wanted, buckets)
+                return cls(directory, found["id"], found["buckets"], resumed=True)
+            if any(p.name[0] != "." for p in directory.iterdir()):
+                raise UsageError(f"{directory} is not empty and not a checkpoint of spaseq")
+            name = uuid.uuid4().hex
+            text = json.dumps({**wanted, "id": name, "buckets": buckets or BUCKETS}, indent=2)
+            write_atomically(manifest, text + "\n")
+        except (OSError, ValueError) as error:
+            raise RunError(f"checkpoint {directory}: {error}") from error
+        return cls(directory, name, buckets or BUCKETS, resumed=False)
+
+    @property
+    def arrivals(self) -> Path:
+        return self.directory / "arrivals"
+
+    @property
+    def spark(self) -> Path:
+        return self.directory / "spark"
+
+
+def _description(job: Job, watermark_ms: int) -> dict[str, Any]:
+    """What has to be the same for the state to be of use."""
+    return {
+        "version": FORMAT_VERSION,
+        "queries": {p.name: p.fingerprint for p in job.plans},
+        "knowledge": job.knowledge.hash if job.watch is None else "may change",
+        "streams": {
+            s.iri: {
+                "paths": [os.path.abspath(p) for p in s.paths],
+                "time_predicate": s.time_predicate,
+                "triples_per_event": s.triples_per_event,
+                **({} if s.base is None else {"base": s.base}),
+            }
+            for s in job.streams
+        },
+        "watermark_ms": watermark_ms,
+    }
+
+
+def _check(
+    directory: Path, found: Mapping[str, Any], wanted: Mapping[str, Any], buckets: int | None
+) -> None:
+    if found.get("version") != wanted["version"]:
+        raise UsageError(
+            f"checkpoint {directory} has format version {found.get('version')}; this version of "
+            f"spaseq reads {wanted['version']}"
+        )
+    changes = [
+        *_differences("query", found["queries"], wanted["queries"]),
+        *_differences("stream", found["streams"], wanted["streams"]),
+    ]
+    if list(found["queries"]) != list(wanted["queries"]) and not changes:
+        changes.append("the queries come in another order")
+    if found["knowledge"] != wanted["knowledge"]:
+        changes.append("the knowledge base has changed")
+    if found["watermark_ms"] != wanted["watermark_ms"]:
+        changes.append(
+            f"the watermark was {found['watermark_ms']} ms and is now {wanted['watermark_ms']} ms"
+        )
+    if buckets is not None and found["buckets"] != buckets:
+        changes.append(f"it has {found['buckets']} buckets, not {buckets}")
+    if changes:
+        raise UsageError(
+            f"checkpoint {directory} cannot be resumed: {'; '.join(changes)}. "
+            "Start again with an empty checkpoint directory."
+        )
+
+
+def _differences(what: str, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
+    return [
+        *(f"{what} {name} is new" for name in wanted if name not in found),
+        *(f"{what} {name} is missing" for name in found if name not in wanted),
+        *(f"{what} {n} has changed" for n in wanted if n in found and found[n] != wanted[n]),
+    ]
+
+
+class OutputPositions:
+    """Makes files an idempotent sink: a batch that is run again replaces what it had written.
+
+    Before a batch writes, the sizes of the files are written down under its number; if they are
+    there already, the batch is run again, and the files are cut to those sizes. Files that cannot
+    be cut (a terminal, a pipe) get such a batch twice.
+    """
+
+    def __init__(self, checkpoint: Path, files: Mapping[str, TextIO]) -> None:
+        """`files` are open for appending, by a name that stays the same when resuming."""
+        self._path = checkpoint / "output.json"
+        self._files = {name: file for name, file in files.items() if _is_regular(file)}
+
+    def begin(self, batch: int) -> None:
+        """Before the first output of a batch.
+
+        Raises:
+            RunError: a file is shorter than it was.
+        """
+        known = self._known()
+        if known is not None and known[0] == batch:
+            for name, size in known[1].items():
+                if name in self._files:
+                    _cut(self._files[name], size)
+        sizes = {name: _size(file) for name, file in self._files.items()}
+        write_atomically(self._path, json.dumps([batch, sizes]))
+
+    def end(self, batch: int) -> None:
+        """After the last output of a batch: what was written is on disk when this returns."""
+        for file in self._files.values():
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _known(self) -> tuple[int, dict[str, int]] | None:
+        if not self._path.exists():
+            return None
+        batch, sizes = json.loads(self._path.read_text("utf-8"))
+        return batch, sizes
+
+
+def _is_regular(file: TextIO) -> bool:
+    try:
+        return stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+def _size(file: TextIO) -> int:
+    file.flush()
+    return os.fstat(file.fileno()).st_size
+
+
+def _cut(file: TextIO, size: int) -> None:
+    if _size(file) < size:
+        raise RunError(f"{file.name} has been changed: it is shorter than it was")
+    os.ftruncate(file.fileno(), size)
+    file.seek(0, os.SEEK_END)

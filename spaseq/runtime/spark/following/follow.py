@@ -1,0 +1,385 @@
+"""The Spark runtime for input that keeps arriving: Structured Streaming, resumed from a checkpoint.
+
+Every micro-batch goes through the two stages of `spark_follow_stages`; its answers and messages
+come to the driver, which hands them to the caller, and the batch is committed when the caller has
+asked for more. A batch that was not committed is run again by the next run with the same
+checkpoint; `checkpoint.OutputPositions` makes output files forget its first attempt.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import signal
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol, TextIO
+
+from spaseq.algebra.answers import Answer
+from spaseq.errors import InputError, UsageError
+from spaseq.rdf.readers import StreamOptions
+from spaseq.runtime.arrivals.file_source_log import FileSourceLog, FileSourceSettings, present_files
+from spaseq.runtime.job.job import Job, Stats
+from spaseq.runtime.job.state_limits import StateLimits
+from spaseq.runtime.spark.bounded import ship_functions, spark_errors, store_knowledge, take_message
+from spaseq.runtime.spark.connectors.rdf_source import RdfDataSource, source_options
+from spaseq.runtime.spark.following.checkpoint import Checkpoint, OutputPositions
+from spaseq.runtime.spark.following.kb_refresh import Refresh
+from spaseq.runtime.spark.rows.stage_rows import OUTPUT_DDL, Message, payload_of
+from spaseq.runtime.spark.session.spark_session import session
+from spaseq.runtime.spark.stages.bucket_state import Buckets
+from spaseq.runtime.spark.stages.followed_patterns import PACKED_DDL, FollowSolve
+from spaseq.runtime.spark.stages.processor import FollowSequence
+from spaseq.sinks import open_sink
+
+TRIGGER_MS = 200
+"""How often the directories are looked at."""
+
+STATE_SETTINGS = {
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+}
+"""What the state store has to be, so that a batch writes no more than what it changed."""
+
+STAGE = "SPASEQ_STAGE"
+"""The environment variable that tells workers of stage 2 from others."""
+
+_POLL_SECONDS = 0.2
+_SETTLE_POLLS = 200
+
+
+class BatchOutput(Protocol):
+    """Told when the output of a batch begins and ends; see `checkpoint.OutputPositions`."""
+
+    def begin(self, batch: int) -> None: ...
+
+    def end(self, batch: int) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class FollowOptions:
+    """How a job is followed.
+
+    `until_done` ends the run when all that was there at its start has been worked off. `buckets` is
+    into how many stage 2 of a query with a key is split; a checkpoint fixes it.
+    """
+
+    checkpoint: Path
+    arrivals: FileSourceSettings = field(default_factory=FileSourceSettings)
+    until_done: bool = False
+    trigger_ms: int = TRIGGER_MS
+    limits: StateLimits = field(default_factory=StateLimits)
+    buckets: int | None = None
+
+
+def follow(
+    job: Job,
+    options: FollowOptions,
+    *,
+    output: BatchOutput | None = None,
+    spark: Any = None,
+    stop: threading.Event | None = None,
+) -> Generator[tuple[int, Answer]]:
+    """Evaluate a job over files that keep arriving in its streams' directories.
+
+    The end of input is never reached: an answer comes when the watermark of every stream of its
+    query has passed its end. Closing the iterator stops the run; the batch in hand then counts as
+    not done.
+
+    Args:
+        job: what to run; `on_bad` and `on_late` are called between `output.begin` and `output.end`.
+        output: told of the batches' boundaries.
+        spark: the session; the process's own if not given.
+        stop: once set, the run ends when the batch in hand is done.
+
+    Yields:
+        (number of the query, answer), each query's in the order of LANGUAGE section 3.
+
+    Raises:
+        UsageError: the checkpoint belongs to something else.
+        InputError: a stream's directory does not exist.
+        RunError: a limit was exceeded, or Spark failed.
+    """
+    job = replace(job, streams=tuple(_absolute(s) for s in job.streams))
+    for stream in job.streams:
+        present_files(stream)
+    checkpoint = Checkpoint.open(
+        options.checkpoint, job, options.arrivals.delay_ms, options.buckets
+    )
+    with spark_errors():
+        handover = _Handover()
+        spark = spark or session()
+        query = _start(spark, job, options, checkpoint, handover)
+        try:
+            refresh = Refresh(spark, job, checkpoint)
+            yield from _Delivery(job, output, query, refresh).all(
+                _batches(query, handover, stop or threading.Event())
+            )
+        finally:
+            handover.stop()
+            query.stop()
+
+
+def run(
+    job: Job,
+    options: FollowOptions,
+    *,
+    out: str,
+    form: str,
+    verbose: bool = False,
+    sides: dict[str, TextIO] | None = None,
+    master: str | None = None,
+) -> None:
+    """`follow`, with the answers written to a file or `-`; a resumed run goes on with the file.
+
+    `sides` are further output files, open for appending, that go back with `out` when a batch is
+    run again. `master` is a cluster's URL. An interrupt (SIGINT) ends the run after the batch.
+    """
+    if form == "json":
+        raise UsageError("--format json has an end, which --follow has not; use jsonl, csv or tsv")
+    delay_ms = options.arrivals.delay_ms
+    resumed = Checkpoint.open(options.checkpoint, job, delay_ms, options.buckets).resumed
+    spark = session(master=master, verbose=verbose)
+    with ExitStack() as stack:
+        file = sys.stdout if out == "-" else stack.enter_context(_opened(out, resumed))
+        for side in () if resumed else (sides or {}).values():
+            side.truncate(0)
+        files = {**(sides or {}), **({} if out == "-" else {os.path.abspath(out): file})}
+        sink = open_sink(form, file, [p.name for p in job.plans[0].projection])
+        if out == "-" or not os.stat(out).st_size:
+            sink.open()
+        output = OutputPositions(options.checkpoint, files)
+        stop = stack.enter_context(_until_interrupted())
+        for query, answer in follow(job, options, output=output, spark=spark, stop=stop):
+            sink.write(job.plans[query].name, answer)
+
+
+def _opened(path: str, resumed: bool) -> TextIO:
+    try:
+        # Appending, so that what follows a cut goes to the new end.
+        file = open(path, "a", encoding="utf-8", newline="")  # noqa: SIM115
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from None
+    if not resumed:
+        file.truncate(0)
+    return file
+
+
+def _absolute(stream: StreamOptions) -> StreamOptions:
+    """The stream with paths that mean the same in every process, and the next time."""
+    if "-" in stream.paths:
+        raise UsageError(f"stream <{stream.iri}>: standard input cannot be followed")
+    return replace(stream, paths=tuple(os.path.abspath(p) for p in stream.paths))
+
+
+def _start(
+    spark: Any, job: Job, options: FollowOptions, checkpoint: Checkpoint, handover: _Handover
+) -> Any:
+    """The running StreamingQuery."""
+    writer = (
+        following_output(spark, job, checkpoint, options.arrivals, options.limits)
+        .writeStream.foreachBatch(handover.take)
+        .option("checkpointLocation", str(checkpoint.spark))
+        .outputMode("append")
+    )
+    if options.until_done:
+        return writer.trigger(availableNow=True).start()
+    return writer.trigger(processingTime=f"{options.trigger_ms} milliseconds").start()
+
+
+def following_output(
+    spark: Any,
+    job: Job,
+    checkpoint: Checkpoint,
+    settings: FileSourceSettings,
+    limits: StateLimits | None = None,
+) -> Any:
+    """The streaming DataFrame of `OUTPUT` rows: messages, and answers that have become final."""
+    ship_functions()
+    knowledge = store_knowledge(spark, job.knowledge, checkpoint.directory)
+    FileSourceLog(checkpoint.arrivals, job.streams).use_knowledge(knowledge.name)
+    solve = FollowSolve(job.plans, job.streams, knowledge, checkpoint.buckets)
+    spark.dataSource.register(RdfDataSource)
+    work = spark.readStream.format("rdf").options(
+        **source_options(job.streams, os.getcwd(), checkpoint.arrivals, settings)
+    )
+    packed = work.load().mapInArrow(lambda batches: solve.run(batches), PACKED_DDL)
+    return sequenced(spark, job, checkpoint, packed, limits)
+
+
+def sequenced(
+    spark: Any, job: Job, checkpoint: Checkpoint, packed: Any, limits: StateLimits | None = None
+) -> Any:
+    """Stage 2: the streaming DataFrame of `OUTPUT` rows for one of `PACKED` rows."""
+    knowledge = store_knowledge(spark, job.knowledge, checkpoint.directory)
+    stages = Buckets(
+        job.plans, checkpoint.id, knowledge, job.limit_per_event, limits or StateLimits()
+    )
+    sequence = FollowSequence(pickle.dumps(stages, pickle.HIGHEST_PROTOCOL))
+    for name, value in STATE_SETTINGS.items():
+        spark.conf.set(name, value)
+    with _workers_of_its_own(spark):
+        return packed.groupBy("query", "bucket").transformWithStateInPandas(
+            sequence, OUTPUT_DDL, "append", "none"
+        )
+
+
+@contextmanager
+def _workers_of_its_own(spark: Any) -> Iterator[None]:
+    """What is made meanwhile runs in worker processes that nothing else runs in.
+
+    Spark gives a task any worker with the same environment. Among those of stage 1, too, a bucket
+    would meet again and again one that has not seen its state.
+    """
+    environment = spark.sparkContext.environment
+    environment[STAGE] = "2"
+    try:
+        yield
+    finally:
+        del environment[STAGE]
+
+
+@dataclass(slots=True)
+class _Batch:
+    """A micro-batch on its way through the caller."""
+
+    number: int
+    items: list[tuple[int, Message | Answer]]  # in order of query, then of answers
+    done: threading.Event = field(default_factory=threading.Event)
+
+
+class _Stopped(Exception):
+    """The caller wants no more; the batch in hand is not committed."""
+
+
+class _Handover:
+    """Passes batches from Spark's thread to the caller's; Spark waits until they are done."""
+
+    def __init__(self) -> None:
+        self.waiting: queue.SimpleQueue[_Batch] = queue.SimpleQueue()
+        self._stopped = threading.Event()
+
+    def take(self, frame: Any, number: int) -> None:
+        """For `foreachBatch`: returns when the batch may be committed."""
+        rows = sorted(frame.collect(), key=lambda row: (row.query, row.order))
+        batch = _Batch(number, [(r.query, payload_of(r.query, r.payload)) for r in rows])
+        self.waiting.put(batch)
+        while not batch.done.wait(_POLL_SECONDS):
+            # A caller that ends without closing the iterator must not wait for this thread.
+            if self._stopped.is_set() or not threading.main_thread().is_alive():
+                raise _Stopped
+
+    def stop(self) -> None:
+        """Wait for no more batches."""
+        self._stopped.set()
+
+
+def _batches(query: Any, handover: _Handover, stop: threading.Event) -> Iterator[_Batch | None]:
+    """Batches as they come, each committed when the next one is asked for; None while waiting."""
+    while not stop.is_set():
+        try:
+            batch = handover.waiting.get(timeout=_POLL_SECONDS)
+        except queue.Empty:
+            if not query.isActive:
+                break
+            yield None
+            continue
+        yield batch
+        batch.done.set()
+    _settle(query)
+    error = query.exception()
+    if error is not None:
+        raise error
+
+
+def _settle(query: Any) -> None:
+    """Give a batch that is done the time to be committed."""
+    for _ in range(_SETTLE_POLLS):
+        if not query.isActive or not query.status["isTriggerActive"]:
+            return
+        time.sleep(_POLL_SECONDS / 4)
+
+
+@contextmanager
+def _until_interrupted() -> Iterator[threading.Event]:
+    """An event that the first interrupt (Ctrl-C) sets; the second one interrupts at once.
+
+    Raises:
+        KeyboardInterrupt: at the end, if there was one.
+    """
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked  # signals go to the main thread, which has its own way to stop this one
+        return
+
+    def interrupted(_number: int, _frame: object) -> None:
+        if asked.is_set():
+            raise KeyboardInterrupt
+        asked.set()
+
+    before = signal.signal(signal.SIGINT, interrupted)
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if asked.is_set():
+        raise KeyboardInterrupt
+
+
+@dataclass(slots=True)
+class _Delivery:
+    """Gives out what batches hold, and keeps the job's counts."""
+
+    job: Job
+    output: BatchOutput | None
+    query: Any  # the StreamingQuery
+    refresh: Refresh
+    _started: float = field(default_factory=time.perf_counter)
+
+    def all(self, batches: Iterator[_Batch | None]) -> Iterator[tuple[int, Answer]]:
+        for batch in batches:
+            if batch is not None:
+                yield from self._one(batch)
+            self._note_phases()
+            self.refresh.poll()
+            self.job.stats.seconds = time.perf_counter() - self._started
+            self.job.on_progress(self.job.stats)
+        self._note_phases()
+
+    def _note_phases(self) -> None:
+        """Take down what Spark says of the last batch that had input, once it has said so."""
+        progress = self.query.lastProgress
+        if progress is not None and "addBatch" in progress["durationMs"]:
+            phases = dict(progress["durationMs"])
+            self.job.stats.phases = {name: ms / 1000 for name, ms in phases.items()}
+
+    def _one(self, batch: _Batch) -> Iterator[tuple[int, Answer]]:
+        if self.output is not None:
+            self.output.begin(batch.number)
+        runs, state = Counter[str](), Counter[str]()
+        for query, item in batch.items:
+            if isinstance(item, Answer):
+                yield query, item
+                continue
+            if isinstance(item, Stats):
+                self.job.stats.watermarks.update(item.watermarks)
+                runs.update(item.live_runs)
+                state.update(item.state_bytes)
+            take_message(self.job, item)
+        stats = self.job.stats
+        stats.live_runs, stats.state_bytes = dict(runs), dict(state)
+        stats.batches += 1
+        marks = stats.watermarks.values()
+        known = [mark for mark in marks if mark is not None]
+        stats.watermark = min(known) if len(known) == len(self.job.streams) else None
+        if self.output is not None:
+            self.output.end(batch.number)

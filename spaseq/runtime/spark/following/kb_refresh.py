@@ -1,0 +1,71 @@
+"""A changed knowledge base takes the place of the last one between batches of a followed run."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spaseq.errors import InputError
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.rdf.batches import BadInput
+from spaseq.runtime.arrivals.file_source_log import FileSourceLog
+from spaseq.runtime.job.binding import check_kbs
+from spaseq.runtime.job.job import Job
+from spaseq.runtime.spark.bounded import KB_FILE, store_knowledge
+from spaseq.runtime.spark.following.checkpoint import Checkpoint
+
+_PAUSE_SECONDS = 0.5
+
+
+@dataclass(slots=True)
+class Refresh:
+    """Stores what `job.watch` finds, and has new batches read with it."""
+
+    spark: Any
+    job: Job
+    checkpoint: Checkpoint
+
+    def poll(self) -> None:
+        """Look whether the KB has changed; if it does not load, the last one stays in use."""
+        watch, job = self.job.watch, self.job
+        if watch is None:
+            return
+        try:
+            changed = watch.poll()
+            if changed is None:
+                return
+            check_kbs(job.plans, changed)
+            self._use(changed)
+        except (InputError, OSError) as error:
+            reason = (
+                f"the knowledge base has changed and does not load; the last one stays: {error}"
+            )
+            job.take_bad(BadInput("--kb", None, reason))
+            return
+        job.stats.refreshed += 1
+        job.on_note(f"the knowledge base has changed: {len(changed):,} triples from the next batch")
+
+    def keep(self) -> None:
+        """Poll from now on, in a thread of its own, for as long as the session lives."""
+
+        def poll() -> None:
+            while self.spark.sparkContext._jsc is not None:  # it is None once it has been stopped
+                self.poll()
+                time.sleep(_PAUSE_SECONDS)
+
+        threading.Thread(target=poll, name="spaseq-kb-refresh", daemon=True).start()
+
+    def _use(self, knowledge: KnowledgeBase) -> None:
+        directory = Path(self.checkpoint.directory)
+        arrivals = FileSourceLog(self.checkpoint.arrivals, self.job.streams)
+        first = f"{KB_FILE}{self.job.knowledge.hash}"  # what stage 2 begins with
+        # What was current until now may be taken for a batch at this very moment.
+        needed = {*arrivals.knowledge_in_use(), first}
+        stored = store_knowledge(self.spark, knowledge, directory)
+        arrivals.use_knowledge(stored.name)
+        for path in directory.glob(f"{KB_FILE}*"):
+            if path.name not in needed and path.name != stored.name:
+                path.unlink(missing_ok=True)

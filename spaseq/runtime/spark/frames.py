@@ -1,0 +1,304 @@
+"""Stage 1 over a DataFrame of events: columns stream, time, graph, and event, k if there are.
+
+A bounded frame without k is sorted by (stream, time, event, graph) to number events of equal time;
+a streaming one goes through one group per stream that keeps its clock, or through one for all if
+idle streams are not to be waited for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from spaseq.errors import InputError, SpaseqError, UsageError
+from spaseq.kb.endpoint import Repeats
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.rdf.batches import BadInput, EventBatch
+from spaseq.rdf.events import Triple, batch_from_events, triples_of
+from spaseq.rdf.instants import InstantCounter
+from spaseq.runtime.arrivals.stream_clock import StreamClock, late_events, raise_idle
+from spaseq.runtime.job.binding import stream_names
+from spaseq.runtime.job.job import Job, LateEvent, Stats
+from spaseq.runtime.spark.bounded import ship_functions, store_knowledge
+from spaseq.runtime.spark.following.checkpoint import Checkpoint
+from spaseq.runtime.spark.rows.stage_rows import PACKS, PACKS_DDL, SideRows
+from spaseq.runtime.spark.stages.followed_patterns import PACKED, PACKED_DDL, marks, packed
+from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve, Solver, StoredKnowledge
+
+COLUMNS = ("stream", "time", "k", "event", "graph")
+CLOCK_DDL = "delay_ms bigint, latest bigint, times array<bigint>, counts array<bigint>"
+CLOCKS_DDL = "clock string, since bigint"
+
+Row: TypeAlias = tuple[str, int | None, int | None, str | None, str]
+"""stream, ms, k, event IRI, N-Triples text."""
+
+
+def frame_solutions(frame: Any, solve: BoundedSolve) -> Any:
+    """Stage 1 of a bounded run: the DataFrame of solution rows for one of events."""
+    task = FrameSolve(solve, stream_names(solve.plans))
+    placed = numbered(normalised(frame), frame.sparkSession.sparkContext.defaultParallelism)
+    return placed.mapInArrow(lambda batches: task.run(batches), PACKS_DDL)
+
+
+def frame_packs(
+    spark: Any,
+    frame: Any,
+    job: Job,
+    checkpoint: Checkpoint,
+    delay_ms: int,
+    idle_ms: int | None = None,
+) -> Any:
+    """Stage 1 of a streaming run: the DataFrame of `PACKED` rows for one of events."""
+    from pyspark.sql import functions as sf
+
+    ship_functions()
+    knowledge = store_knowledge(spark, job.knowledge, checkpoint.directory)
+    names = stream_names(job.plans)
+    matching = FrameMatching(job.plans, knowledge, checkpoint.buckets, names)
+    rows = normalised(frame)
+    if idle_ms is None:
+        clock = FrameClock(matching, delay_ms)
+        grouped, time_mode = rows.groupBy("stream"), "none"
+    else:
+        clock = FrameClocks(matching, delay_ms, idle_ms)
+        grouped, time_mode = rows.withColumn("all", sf.lit(0)).groupBy("all"), "processingTime"
+    return grouped.transformWithStateInPandas(clock, PACKED_DDL, "append", time_mode)
+
+
+def normalised(frame: Any) -> Any:
+    """The columns of `COLUMNS`, time in ms; rows that the source rdf calls late are left out.
+
+    Raises:
+        UsageError: a column is missing, or time is neither a timestamp nor an integer.
+    """
+    from pyspark.sql import functions as sf
+    from pyspark.sql.types import IntegralType, TimestampType
+
+    types = {f.name: f.dataType for f in frame.schema.fields}
+    for name in ("stream", "time", "graph"):
+        if name not in types:
+            raise UsageError(f"a DataFrame of events has a column {name}, with stream, time, graph")
+    if "late_ms" in types:
+        frame = frame.where(sf.col("late_ms").isNull())
+    if isinstance(types["time"], TimestampType):
+        time = sf.unix_millis("time")
+    elif isinstance(types["time"], IntegralType):
+        time = sf.col("time").cast("bigint")
+    else:
+        raise UsageError("the column time is a timestamp, or an integer of milliseconds")
+    optional = {"k": "int", "event": "string"}
+    given = {n: sf.col(n) if n in types else sf.lit(None) for n in optional}
+    return frame.select(
+        "stream",
+        time.alias("time"),
+        *(given[n].cast(kind).alias(n) for n, kind in optional.items()),
+        "graph",
+    )
+
+
+def numbered(frame: Any, count: int) -> Any:
+    """A normalised bounded frame, so sorted that a task can number events of equal time."""
+    place = frame.repartition(count, "stream", "time")
+    return place.sortWithinPartitions("stream", "time", "k", "event", "graph")
+
+
+@dataclass(frozen=True, slots=True)
+class FrameSolve:
+    """Stage 1 of a bounded run over sorted rows of `COLUMNS`."""
+
+    solve: BoundedSolve
+    names: Mapping[str, str]  # what a stream may be called -> its IRI
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """For `mapInArrow`: rows of `COLUMNS` to rows of `PACKS`."""
+        context = TaskContext.get()
+        side = SideRows(PACKS, context.partitionId() if context else 0)
+        stats, repeats = Stats(), Repeats()
+        counters: dict[str, InstantCounter] = {}
+        try:
+            for batch in batches:
+                columns = (batch.column(name).to_pylist() for name in COLUMNS)
+                for iri, rows in _by_stream(zip(*columns, strict=True), self.names).items():
+                    events, bad = _events(iri, rows, counters.setdefault(iri, InstantCounter()))
+                    yield from self.solve.solved(iri, iter([events]), stats, bad.append)
+                    stats.bad += len(bad)
+                    if bad:
+                        yield side.batch(bad)
+        except SpaseqError as error:
+            yield side.batch([error])
+            for _ in batches:  # read to the end, as Spark expects
+                pass
+        stats.repeated = repeats.take()
+        yield side.batch([stats])
+
+
+@dataclass(frozen=True, slots=True)
+class FrameMatching:
+    """What a streaming run does with the rows of one stream in one batch."""
+
+    plans: tuple[QueryPlan, ...]
+    knowledge: StoredKnowledge
+    buckets: int
+    names: Mapping[str, str]  # what a stream may be called -> its IRI
+
+    @property
+    def streams(self) -> list[str]:
+        """The IRIs."""
+        return sorted(set(self.names.values()))
+
+    def solved(self, iri: str, given: list[Row], clock: StreamClock) -> Iterator[pa.RecordBatch]:
+        """Packs and side rows; the clock is moved on. Rows are not late behind each other."""
+        stats, number, repeats = Stats(), self.streams.index(iri), Repeats()
+        ordered = sorted(given, key=lambda r: tuple("" if x is None else x for x in r[3:]))
+        ordered.sort(key=lambda r: (r[1] or 0, r[2] or 0))
+        events, found = _events(iri, ordered, InstantCounter())
+        judged, lateness = clock.judge(events)
+        late: list[LateEvent] = late_events(events, lateness)
+        if not any(row[2] is not None for row in given):
+            events = judged
+        events = events.take(np.flatnonzero(lateness == 0))
+        solver = Solver(self.plans, iri, self.knowledge, stats, found.append)
+        for query, solutions in solver.solve(iter([events])):
+            yield from packed(self.plans, query, solutions, self.buckets)
+        stats.bad, stats.late, stats.repeated = len(found), len(late), repeats.take()
+        yield SideRows(PACKED, number).batch([*found, *late, stats])
+
+    def marked(self, iri: str, clock: StreamClock) -> Iterator[pa.RecordBatch]:
+        """Where a stream's time stands."""
+        number = len(self.streams) + self.streams.index(iri)
+        yield from marks(self.plans, iri, clock.watermark, self.buckets)
+        yield SideRows(PACKED, number).batch([Stats(watermarks={iri: clock.watermark})])
+
+
+@dataclass(slots=True)
+class FrameClock(StatefulProcessor):  # type: ignore[misc]
+    """Stage 1 of a streaming run, for groups by stream: rows of `COLUMNS` to rows of `PACKED`."""
+
+    matching: FrameMatching
+    delay_ms: int
+    _clock: Any = field(default=None, init=False)
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._clock = handle.getValueState("clock", CLOCK_DDL)
+
+    def handleInputRows(
+        self, key: tuple[str], rows: Iterator[pd.DataFrame], timerValues: Any
+    ) -> Iterator[pd.DataFrame]:
+        iri = self.matching.names.get(key[0])
+        if iri is None:
+            return
+        given = [row for frame in rows for row in _rows(frame)]
+        clock = self._stored()
+        for batch in self.matching.solved(iri, given, clock):
+            yield batch.to_pandas()
+        for batch in self.matching.marked(iri, clock):
+            yield batch.to_pandas()
+        times = list(clock.counts)
+        self._clock.update((clock.delay_ms, clock.latest, times, list(clock.counts.values())))
+
+    def _stored(self) -> StreamClock:
+        known = self._clock.get() if self._clock.exists() else None
+        if known is None:
+            return StreamClock(self.delay_ms)
+        _, latest, times, counts = known
+        return StreamClock(self.delay_ms, latest, dict(zip(times, counts, strict=True)))
+
+
+@dataclass(slots=True)
+class FrameClocks(StatefulProcessor):  # type: ignore[misc]
+    """As `FrameClock`, for one group of all streams: an idle one no longer holds the others back.
+
+    A stream is idle that has had no row for `idle_ms` of Spark's processing time; a timer ends the
+    wait if no stream has any.
+    """
+
+    matching: FrameMatching
+    delay_ms: int
+    idle_ms: int
+    _handle: Any = field(default=None, init=False)
+    _clocks: Any = field(default=None, init=False)
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._handle = handle
+        self._clocks = handle.getMapState("clocks", "stream string", CLOCKS_DDL)
+
+    def handleInputRows(
+        self, key: tuple[int], rows: Iterator[pd.DataFrame], timerValues: Any
+    ) -> Iterator[pd.DataFrame]:
+        given = (row for frame in rows for row in _rows(frame))
+        yield from self._advance(_by_stream(given, self.matching.names), timerValues)
+
+    def handleExpiredTimer(
+        self, key: tuple[int], timerValues: Any, expiredTimerInfo: Any
+    ) -> Iterator[pd.DataFrame]:
+        yield from self._advance({}, timerValues)
+
+    def _advance(self, given: Mapping[str, list[Row]], timer: Any) -> Iterator[pd.DataFrame]:
+        now = timer.getCurrentProcessingTimeInMs()
+        clocks = {iri: self._stored(iri, now) for iri in self.matching.streams}
+        for iri, rows in given.items():
+            clock, _ = clocks[iri]
+            for batch in self.matching.solved(iri, rows, clock):
+                yield batch.to_pandas()
+            clocks[iri] = clock, now
+        risen = raise_idle((clock, now - since >= self.idle_ms) for clock, since in clocks.values())
+        for iri, (clock, since) in clocks.items():
+            for batch in self.matching.marked(iri, clock):
+                yield batch.to_pandas()
+            self._clocks.updateValue((iri,), (json.dumps(clock.as_json()), since))
+        if given or risen:
+            waits = {since + self.idle_ms for _, since in clocks.values()}
+            for end in waits - set(self._handle.listTimers()):
+                if end > now:
+                    self._handle.registerTimer(end)
+
+    def _stored(self, iri: str, now: int) -> tuple[StreamClock, int]:
+        """A stream's clock, and since when (ms of processing time) it has had no row."""
+        known = self._clocks.getValue((iri,))
+        if known is None:
+            return StreamClock(self.delay_ms), now
+        clock, since = known
+        return StreamClock.of_json(json.loads(clock)), since
+
+
+def _rows(frame: pd.DataFrame) -> Iterator[Row]:
+    columns = (frame[name].astype(object).where(frame[name].notna(), None) for name in COLUMNS)
+    yield from zip(*(column.tolist() for column in columns), strict=True)
+
+
+def _by_stream(rows: Iterator[Any], names: Mapping[str, str]) -> dict[str, list[Row]]:
+    """The rows of those streams that are read, in order."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        iri = names.get(row[0])
+        if iri is not None:
+            found.setdefault(iri, []).append(row)
+    return found
+
+
+def _events(
+    iri: str, rows: Sequence[Row], counter: InstantCounter
+) -> tuple[EventBatch, list[BadInput]]:
+    """Events of one stream, with their own k if they have one, and the rows that are none."""
+    events: list[tuple[int, str | None, Sequence[Triple]]] = []
+    given: list[int | None] = []
+    bad: list[BadInput] = []
+    for _, time, k, event, graph in rows:
+        try:
+            if time is None:
+                raise InputError("event without a timestamp")
+            events.append((int(time), event, triples_of(graph)))
+            given.append(None if k is None else int(k))
+        except InputError as error:
+            bad.append(BadInput(f"<{iri}>", None, str(error), str(graph)[:300]))
+    batch = batch_from_events(iri, events, counter)
+    own = np.array([-1 if k is None else k for k in given], np.int32)
+    return replace(batch, k=np.where(own < 0, batch.k, own).astype(np.int32)), bad

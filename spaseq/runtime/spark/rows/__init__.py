@@ -1,0 +1,1 @@
+"""Rows that travel between Spark stages."""

@@ -1,0 +1,129 @@
+"""Answers as rows of a DataFrame, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from spaseq.algebra.answers import Answer, TraceItem
+from spaseq.rdf.batches import BadInput
+from spaseq.rdf.events import Triple
+from spaseq.runtime.job.job import LateEvent
+
+ANSWER_DDL = (
+    "query string, start timestamp, `end` timestamp, bindings map<string, string>, "
+    "trace array<struct<gpm: string, stream: string, event: string, time: timestamp, k: int>>, "
+    "event string, graph array<struct<subject: string, predicate: string, object: string>>"
+)
+SIDES_DDL = (
+    "late struct<stream: string, event: string, time: timestamp, late_ms: bigint>, "
+    "bad struct<file: string, line: bigint, reason: string, text: string>"
+)
+_TIME = pa.timestamp("us", "UTC")
+_ITEM = pa.struct(
+    [
+        ("gpm", pa.string()),
+        ("stream", pa.string()),
+        ("event", pa.string()),
+        ("time", _TIME),
+        ("k", pa.int32()),
+    ]
+)
+_PLACES = ("subject", "predicate", "object")
+_TRIPLE = pa.struct([(place, pa.string()) for place in _PLACES])
+ANSWER_SCHEMA = pa.schema(
+    [
+        ("query", pa.string()),
+        ("start", _TIME),
+        ("end", _TIME),
+        ("bindings", pa.map_(pa.string(), pa.string())),
+        ("trace", pa.list_(_ITEM)),
+        ("event", pa.string()),
+        ("graph", pa.list_(_TRIPLE)),
+    ]
+)
+SIDES_SCHEMA = pa.schema(
+    [
+        *ANSWER_SCHEMA,
+        (
+            "late",
+            pa.struct(
+                [
+                    ("stream", pa.string()),
+                    ("event", pa.string()),
+                    ("time", _TIME),
+                    ("late_ms", pa.int64()),
+                ]
+            ),
+        ),
+        (
+            "bad",
+            pa.struct(
+                [
+                    ("file", pa.string()),
+                    ("line", pa.int64()),
+                    ("reason", pa.string()),
+                    ("text", pa.string()),
+                ]
+            ),
+        ),
+    ]
+)
+"""Answers, late events and malformed input, each in rows of its own."""
+
+
+def side_row_of(side: LateEvent | BadInput) -> dict[str, Any]:
+    """A row of `SIDES_SCHEMA`."""
+    match side:
+        case LateEvent(stream, event, time, late_ms):
+            late = {"stream": stream, "event": event, "time": time * 1000, "late_ms": late_ms}
+            return {"late": late}
+        case BadInput(file, line, reason, text):
+            return {"bad": {"file": file, "line": line, "reason": reason, "text": text}}
+
+
+def row_of(name: str, answer: Answer) -> dict[str, Any]:
+    """A row of `ANSWER_SCHEMA` for an answer of the query with this name."""
+    trace = [
+        {"gpm": t.gpm, "stream": t.stream, "event": t.event, "time": t.time * 1000, "k": t.k}
+        for t in answer.trace
+    ]
+    return {
+        "query": name,
+        "start": answer.first[0] * 1000,
+        "end": answer.end[0] * 1000,
+        "bindings": list(answer.bindings),
+        "trace": trace,
+        "event": answer.event,
+        "graph": None if answer.graph is None else [_triple(t) for t in answer.graph],
+    }
+
+
+def _triple(triple: Triple) -> dict[str, str]:
+    return dict(zip(_PLACES, triple, strict=True))
+
+
+def answer_of_row(row: dict[str, Any]) -> Answer:
+    """What a row of `ANSWER_SCHEMA` says of an answer; first and end have no k."""
+    trace = tuple(
+        TraceItem(_ms(t["time"]), t["k"], t["gpm"], t["stream"], t["event"]) for t in row["trace"]
+    )
+    graph = row["graph"]
+    triples = (
+        None if graph is None else tuple((t["subject"], t["predicate"], t["object"]) for t in graph)
+    )
+    return Answer(
+        (_ms(row["start"]), 0),
+        (_ms(row["end"]), 0),
+        trace,
+        tuple(row["bindings"]),
+        graph=triples,
+        event=row["event"],
+    )
+
+
+def _ms(time: Any) -> int:
+    """Milliseconds of a timestamp, as Arrow gives it (an aware datetime)."""
+    ms: int = round(time.timestamp() * 1000)
+    return ms

@@ -1,0 +1,1 @@
+"""Spark sessions, the Java they run on, and the processes they start."""

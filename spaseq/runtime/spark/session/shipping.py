@@ -1,0 +1,39 @@
+"""The package as an archive, for executors on machines where it is not installed.
+
+Compiled kernels go with it, so that executors on machines like this one need not compile them.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from hashlib import blake2b
+from pathlib import Path
+
+from spaseq.compiled.warming import compiled
+
+PACKAGE = Path(__file__).absolute().parents[3]
+
+SHIPPED = "SPASEQ_SHIPPED"
+"""The environment variable that tells executors of a shipped package: its digest."""
+
+ARCHIVE_NAME = "spaseq-package"
+"""The directory in which executors find the unpacked archive."""
+
+KERNELS_NAME = "compiled_kernels"
+"""The directory within the shipped package that has compiled kernels."""
+
+
+def package_archive(directory: Path) -> tuple[Path, str]:
+    """A zip file of the package in a directory, and the digest of its sources."""
+    files = sorted(p for p in PACKAGE.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
+    digest = blake2b(digest_size=8)
+    path = directory / "spaseq-package.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in files:
+            name = str(file.relative_to(PACKAGE.parent))
+            data = file.read_bytes()
+            digest.update(name.encode() + b"\0" + data)
+            archive.writestr(name, data)
+        for name, file in compiled():
+            archive.write(file, f"{PACKAGE.name}/{KERNELS_NAME}/{name}")
+    return path, digest.hexdigest()

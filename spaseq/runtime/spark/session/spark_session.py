@@ -1,0 +1,207 @@
+"""A quiet local Spark session, started on whatever Java there is."""
+
+from __future__ import annotations
+
+import atexit
+import importlib
+import importlib.util
+import os
+import re
+import shutil
+import site
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from spaseq.errors import RunError
+from spaseq.runtime.spark.session.jvm import find_java, java_home
+from spaseq.runtime.spark.session.shipping import ARCHIVE_NAME, PACKAGE, SHIPPED, package_archive
+
+_PYTHON_START = Path(__file__).absolute().parent / "python_start"
+"""Has a `sitecustomize`."""
+
+_TAIL = 2000  # characters of Spark's log that go into an error message
+
+
+def session(
+    cores: int | None = None,
+    *,
+    master: str | None = None,
+    config: Mapping[str, str] | None = None,
+    verbose: bool = False,
+) -> Any:
+    """The process's Spark session: the running one, else a new one.
+
+    Args:
+        cores: threads of a local session; the machine's cores if not given.
+        master: a cluster's URL; its executors get this package with the application. A local
+            session if not given.
+        config: Spark settings on top of (and instead of) the ones chosen here.
+        verbose: let Spark and its workers write to stderr; otherwise that text is kept in a
+            temporary file and shown only if Spark fails to start.
+
+    Raises:
+        RunError: no usable Java, or Spark does not start.
+    """
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+    running = SparkSession.getActiveSession()
+    if running is not None and SparkContext._active_spark_context is not None:
+        return running
+    _warm_kernels()
+    place = _local(cores or os.cpu_count() or 1) if master is None else _cluster(master)
+    spark = _start({**_SETTINGS, **place, **(config or {})}, verbose)
+    if master is not None and "spark.sql.shuffle.partitions" not in (config or {}):
+        spark.conf.set("spark.sql.shuffle.partitions", spark.sparkContext.defaultParallelism)
+    if master is None:
+        _without_checksum_files(spark.sparkContext)
+    spark.sparkContext.setLogLevel("WARN" if verbose else "OFF")
+    return spark
+
+
+_SETTINGS = {
+    "spark.app.name": "spaseq",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "2g",
+    "spark.python.daemon.module": "spaseq.runtime.spark.session.daemon",
+    # Little of the work is the JVM's: its optimising compiler took longer than it saved.
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.streaming.minBatchesToRetain": "10",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir(), "spaseq-warehouse")),
+}
+_LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+
+
+def _local(cores: int) -> dict[str, str]:
+    return {
+        # Without a retry count, a local session gives up at the first failed task.
+        "spark.master": f"local[{cores},4]",
+        "spark.sql.shuffle.partitions": str(cores),
+        "spark.sql.streaming.checkpointFileManagerClass": _LOCAL_CHECKPOINTS,
+        **_LOOPBACK,
+    }
+
+
+# The usual one starts a process several times for every file that it renames on a local disk.
+_LOCAL_CHECKPOINTS = (
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+)
+
+
+def _without_checksum_files(context: Any) -> None:
+    """Checkpoint files on local disks have no second file beside them, which could not be replaced
+    together with the first. Spark has checksums of its own."""
+    java = context._jvm
+    files = java.org.apache.hadoop.fs.FileSystem.getLocal(context._jsc.hadoopConfiguration())
+    files.setWriteChecksum(False)
+    files.setVerifyChecksum(False)
+
+
+def _cluster(master: str) -> dict[str, str]:
+    if master.startswith("local"):
+        return {"spark.master": master, **_LOOPBACK}
+    directory = Path(tempfile.mkdtemp(prefix="spaseq-package-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    archive, digest = package_archive(directory)
+    at_home = re.match(r"\w+://(localhost|127\.[\d.]+)[:/]", master) is not None
+    return {
+        "spark.master": master,
+        "spark.archives": f"{archive.as_uri()}#{ARCHIVE_NAME}",
+        "spark.executorEnv.PYTHONPATH": os.pathsep.join(
+            [f"./{ARCHIVE_NAME}/{_PYTHON_START.relative_to(PACKAGE.parent)}", f"./{ARCHIVE_NAME}"]
+        ),
+        f"spark.executorEnv.{SHIPPED}": digest,
+        **(_LOOPBACK if at_home else {}),
+    }
+
+
+def _start(settings: Mapping[str, str], verbose: bool) -> Any:
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    with ExitStack() as stack:
+        changes = {
+            "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),
+            **_python_path(),
+        }
+        if SparkContext._gateway is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
+            changes |= stack.enter_context(java_home(find_java()))
+        stack.enter_context(_environment(changes))
+        log = None if verbose else stack.enter_context(tempfile.TemporaryFile("w+b"))
+        try:
+            conf = SparkConf().setAll(list(settings.items()))
+            gateway = SparkContext._gateway
+            if gateway is None:
+                streams = {} if log is None else {"stdout": log, "stderr": log}
+                gateway = launch_gateway(conf, streams)
+            context = SparkContext.getOrCreate() if _active() else _context(conf, gateway)
+            return SparkSession(context)
+        except Exception as error:
+            raise RunError(f"Spark does not start: {error}{_tail(log)}") from error
+
+
+def _active() -> bool:
+    from pyspark import SparkContext
+
+    return SparkContext._active_spark_context is not None
+
+
+def _context(conf: Any, gateway: Any) -> Any:
+    from pyspark import SparkContext
+
+    return SparkContext(conf=conf, gateway=gateway)
+
+
+def _tail(log: IO[bytes] | None) -> str:
+    if log is None:
+        return ""
+    log.seek(0)
+    text = log.read().decode("utf-8", "replace").strip()
+    return f"\n{text[-_TAIL:]}" if text else ""
+
+
+def _python_path() -> dict[str, str]:
+    """PYTHONPATH with what every Python that Spark starts runs first, and with this package's root,
+    where the package is not installed.
+
+    An installed package is found without it, and its directory in front of the standard library
+    could hide modules of that.
+    """
+    root = str(Path(__file__).absolute().parents[4])
+    installed = root in {*site.getsitepackages(), site.getusersitepackages()}
+    own = [str(_PYTHON_START)] if installed else [str(_PYTHON_START), root]
+    paths = [*own, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    return {"PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
+
+
+@contextmanager
+def _environment(changes: Mapping[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in changes}
+    os.environ.update(changes)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _warm_kernels() -> None:
+    """Compile the kernels once, so that workers load them instead of each compiling its own."""
+    name = "spaseq.compiled.warming"
+    if importlib.util.find_spec(name) is not None:
+        importlib.import_module(name).warm()

@@ -1,0 +1,332 @@
+"""Stage 2 of a followed run on Spark's workers: the sequence stage of a bucket, and its state.
+
+The state of a bucket is a log: what came with each batch, after a snapshot that is taken anew when
+the log has grown to its size. A batch therefore writes what it brought and no more, however large
+the state is. A worker keeps the stages it has worked with; the next batch of a bucket that comes
+to it reads only the part of the log that it has not seen.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, ClassVar, TypeAlias
+
+import pandas as pd
+
+from spaseq.algebra.answers import Answer
+from spaseq.errors import RunError, SpaseqError
+from spaseq.kb.endpoint import Repeats
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.rdf.batches import BadInput, SolutionBatch
+from spaseq.runtime.job.group_stage import GroupStage, QueryGroup, group_of
+from spaseq.runtime.job.job import Stats
+from spaseq.runtime.job.state_limits import StateLimits
+from spaseq.runtime.spark.rows.stage_rows import OUTPUT, SIDE, SideRows, answer_rows, unpack
+from spaseq.runtime.spark.stages.followed_patterns import NEVER, PACKED
+from spaseq.runtime.spark.stages.pattern_stage import StoredKnowledge
+
+STATE_FORMAT = 3
+"""Version of what is in the state store; a snapshot in it has one of its own. Formats 1 and 2 are
+read, and go on as this one."""
+
+CHUNK_BYTES = 2**20
+LOG_BYTES = 2**20
+"""A log is not replaced by a snapshot before it has so many bytes, or `LOG_ENTRIES`."""
+LOG_ENTRIES = 500
+
+_SNAPSHOT, _LOG = 0, 1
+
+GroupKey: TypeAlias = tuple[str, int, int]
+"""(a checkpoint's id, query, bucket)."""
+
+
+@dataclass(slots=True)
+class Meta:
+    """What is known of a bucket: `version` batches have come to it, those from `first` in the log.
+
+    `marks` are the watermarks (ms) of the group's streams.
+    """
+
+    marks: list[int]
+    version: int = 0
+    first: int = 1
+    snapshot_chunks: int = 0
+    snapshot_bytes: int = 0
+    log_bytes: int = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes in the state store."""
+        return self.snapshot_bytes + self.log_bytes
+
+    def row(self) -> tuple[Any, ...]:
+        """As the state's variable `meta` has it."""
+        return (
+            STATE_FORMAT,
+            self.version,
+            self.first,
+            self.snapshot_chunks,
+            self.snapshot_bytes,
+            self.log_bytes,
+            self.marks,
+        )
+
+    @classmethod
+    def of(cls, row: tuple[Any, ...]) -> Meta:
+        """The inverse of `row`; RunError if another version of the package wrote it otherwise."""
+        form, version, first, chunks, snapshot_bytes, log_bytes, marks = row
+        if not 1 <= form <= STATE_FORMAT:
+            raise RunError(
+                f"state format {form} cannot be read; this version reads 1 to {STATE_FORMAT}"
+            )
+        return cls(list(marks), version, first, chunks, snapshot_bytes, log_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a batch brings to a bucket: packs of solutions, each with the query it is for, how far
+    time has come (ms) in each stream of the group, and the name of the knowledge base."""
+
+    times: tuple[int, ...]
+    packs: tuple[tuple[int, bytes], ...]
+    knowledge: str = ""
+
+    def apply(self, stage: GroupStage) -> list[tuple[int, list[Answer]]]:
+        """Work it off: the answers by query."""
+        for query, pack in self.packs:
+            stage.push(query, unpack(pack, stage.plans[query].columns))
+        return stage.advance(dict(zip(stage.group.streams, self.times, strict=True)))
+
+    def data(self) -> bytes:
+        """The entry as bytes, in a form that does not depend on this class."""
+        return pickle.dumps((self.times, self.packs, self.knowledge), protocol=5)
+
+    @classmethod
+    def of(cls, data: bytes, group: QueryGroup) -> Entry:
+        """The inverse of `data`; what formats 1 and 2 wrote, too."""
+        times, packs, *names = pickle.loads(data)
+        if isinstance(times, int):  # format 1: a query alone, and one time for all its streams
+            times = (times,) * len(group.streams)
+            packs = tuple((group.numbers[0], pack) for pack in packs)
+        return cls(times, packs, *names)
+
+    def solutions(self, query: int, stage: GroupStage) -> SolutionBatch:
+        """All solutions of a query that came."""
+        columns = stage.plans[query].columns
+        own = [unpack(pack, columns) for reader, pack in self.packs if reader == query]
+        return SolutionBatch.concat(own, columns)
+
+
+@dataclass(slots=True)
+class Warm:
+    """A stage that this worker has, how many batches it has seen, and the name of the knowledge
+    base of the last of them."""
+
+    version: int
+    stage: GroupStage
+    bad: list[BadInput]  # what endpoints did not answer the stage
+    knowledge: str = ""
+
+
+@dataclass(slots=True)
+class BucketState:
+    """The state of one bucket: `meta` is a value state, `chunks` a map state of Spark's."""
+
+    plans: Sequence[QueryPlan]
+    group: QueryGroup
+    meta: Any
+    chunks: Any
+    limit_per_event: int | None = None
+    knowledge: StoredKnowledge | None = None
+
+    def load(self, warm: Warm | None) -> tuple[Meta, Warm]:
+        """Where the bucket stands, and a stage that stands there, made of `warm` if possible."""
+        known = self.meta.get() if self.meta.exists() else None
+        if known is None:
+            marks = [NEVER] * len(self.group.streams)
+            return Meta(marks), self._fresh(0)
+        meta = Meta.of(known)
+        if warm is None or not meta.first - 1 <= warm.version <= meta.version:
+            warm = self._fresh(meta.first - 1)
+            if meta.snapshot_chunks:
+                numbers = range(meta.snapshot_chunks)
+                warm.stage.restore(b"".join(self._read(_SNAPSHOT, n) for n in numbers))
+        for number in range(warm.version + 1, meta.version + 1):
+            entry = Entry.of(self._read(_LOG, number), self.group)
+            self._use(entry.knowledge, warm)
+            entry.apply(warm.stage)
+            warm.version = number
+        warm.bad.clear()  # it has been reported
+        return meta, warm
+
+    def times(self, meta: Meta) -> tuple[int, ...]:
+        """After what times nothing has been worked off yet, by stream of the group."""
+        marks = meta.marks
+        if len(self.group.numbers) == 1:  # the stream that is behind is all that counts
+            marks = [min(marks)] * len(marks)
+        return tuple(max(mark - 1, NEVER) for mark in marks)
+
+    def renew(self, name: str, meta: Meta, warm: Warm) -> bool:
+        """Go on with a knowledge base; whether the batches in the log had another one.
+
+        If so, a snapshot must take the log's place, which nobody could work off again once the
+        other one is gone.
+        """
+        return self._use(name, warm) and meta.version >= meta.first
+
+    def _use(self, name: str, warm: Warm) -> bool:
+        """Have the stage read a knowledge base; False if it has it, or reads none."""
+        if name in ("", warm.knowledge) or not warm.stage.reads_knowledge:
+            return False
+        assert self.knowledge is not None
+        warm.stage.use(self.knowledge.named(name).open())
+        warm.knowledge = name
+        return True
+
+    def append(self, meta: Meta, entry: Entry, stage: GroupStage, *, renewed: bool = False) -> None:
+        """Keep what a batch brought; `stage` has worked it off, `renewed` is what `renew` said."""
+        data = entry.data()
+        meta.version += 1
+        meta.log_bytes += len(data)
+        entries = meta.version - meta.first + 1
+        long = meta.log_bytes > max(LOG_BYTES, meta.snapshot_bytes) or entries > LOG_ENTRIES
+        if long or renewed:
+            self._replace(meta, stage.snapshot())
+        else:
+            self._write(_LOG, meta.version, data)
+        self.meta.update(meta.row())
+
+    def _replace(self, meta: Meta, snapshot: bytes) -> None:
+        """A snapshot instead of the log."""
+        for number in range(meta.first, meta.version):
+            self.chunks.removeKey((_LOG, number))
+        parts = [snapshot[i : i + CHUNK_BYTES] for i in range(0, len(snapshot), CHUNK_BYTES)]
+        for number, part in enumerate(parts):
+            self._write(_SNAPSHOT, number, part)
+        for number in range(len(parts), meta.snapshot_chunks):
+            self.chunks.removeKey((_SNAPSHOT, number))
+        meta.snapshot_chunks, meta.snapshot_bytes = len(parts), len(snapshot)
+        meta.first, meta.log_bytes = meta.version + 1, 0
+
+    def _fresh(self, version: int) -> Warm:
+        knowledge = KnowledgeBase.empty() if self.knowledge is None else self.knowledge.open()
+        bad: list[BadInput] = []
+        stage = GroupStage(self.plans, self.group, knowledge, self.limit_per_event, bad.append)
+        return Warm(version, stage, bad)
+
+    def _read(self, kind: int, number: int) -> bytes:
+        found = self.chunks.getValue((kind, number))
+        if found is None:
+            raise RunError(f"the state of {self.group.title(self.plans)} lacks a part")
+        return bytes(found[0])
+
+    def _write(self, kind: int, number: int, data: bytes) -> None:
+        self.chunks.updateValue((kind, number), (data,))
+
+
+@dataclass(frozen=True, slots=True)
+class Buckets:
+    """Stage 2 in a worker, for whichever bucket of whichever query comes to it.
+
+    A bucket is called with every batch, because every batch brings it marks of its streams; its
+    query stands for all that it is in one `group_stage.Group` with. `checkpoint` is the
+    checkpoint's id.
+    """
+
+    plans: tuple[QueryPlan, ...]
+    checkpoint: str
+    knowledge: StoredKnowledge | None = None
+    limit_per_event: int | None = None
+    limits: StateLimits = field(default_factory=StateLimits)
+
+    warm: ClassVar[dict[GroupKey, Warm]] = {}
+    """The stages that this process has."""
+
+    def batch(
+        self, query: int, bucket: int, rows: Iterator[pd.DataFrame], meta: Any, chunks: Any
+    ) -> Iterator[pd.DataFrame]:
+        """A batch's rows of `PACKED` for one bucket, with the variables of its state (as in
+        `BucketState`), to rows of `OUTPUT`."""
+        for key in [key for key in self.warm if key[0] != self.checkpoint]:
+            del self.warm[key]
+        if query == SIDE:
+            yield from (frame[OUTPUT.names] for frame in rows)
+            return
+        side = SideRows(PACKED, 2**31 + bucket)
+        warm_key = self.checkpoint, query, bucket
+        state = BucketState(
+            self.plans,
+            group_of(self.plans, query),
+            meta,
+            chunks,
+            limit_per_event=self.limit_per_event,
+            knowledge=self.knowledge,
+        )
+        try:
+            # What fails half-way must not be used again, so it is taken out meanwhile.
+            stands, warm = state.load(self.warm.pop(warm_key, None))
+            yield from self._advance(bucket, rows, state, stands, warm, side)
+            self.warm[warm_key] = warm
+        except SpaseqError as error:
+            yield side.batch([error]).to_pandas()[OUTPUT.names]
+
+    def _advance(
+        self,
+        bucket: int,
+        rows: Iterator[pd.DataFrame],
+        state: BucketState,
+        meta: Meta,
+        warm: Warm,
+        side: SideRows,
+    ) -> Iterator[pd.DataFrame]:
+        start, repeats = time.perf_counter(), Repeats()
+        stage, suppressed = warm.stage, warm.stage.suppressed
+        before, marks_before = state.times(meta), list(meta.marks)
+        packs, knowledge = _packs(rows, meta.marks)
+        entry = Entry(state.times(meta), packs, knowledge)
+        stats, renewed = Stats(), state.renew(knowledge, meta, warm)
+        if packs or entry.times != before or renewed:
+            found = entry.apply(stage)
+            state.append(meta, entry, stage, renewed=renewed)
+            for query, runs in stage.live_runs().items():
+                plan, came = stage.plans[query], partial(entry.solutions, query, stage)
+                self.limits.check(plan, bucket, runs, meta.size, came)
+            warm.version = meta.version
+            for query, answers in found:
+                if answers:
+                    yield answer_rows(query, answers).to_pandas()
+                stats.matches += len(answers)
+        elif meta.marks != marks_before:
+            state.meta.update(meta.row())
+        bad, warm.bad[:] = list(warm.bad), []
+        stats.bad, stats.suppressed = len(bad), stage.suppressed - suppressed
+        stats.repeated = repeats.take()
+        for query, runs in stage.live_runs().items():
+            stats.live_runs[self.plans[query].name] = runs
+        stats.state_bytes[state.group.title(self.plans)] = meta.size
+        stats.add("sequence", time.perf_counter() - start)
+        yield side.batch([*bad, stats]).to_pandas()[OUTPUT.names]
+
+
+def _packs(
+    rows: Iterator[pd.DataFrame], marks: list[int]
+) -> tuple[tuple[tuple[int, bytes], ...], str]:
+    """The packs of a group, each with its query, and the name of the knowledge base; the marks are
+    moved on."""
+    packs, knowledge = [], ""
+    for frame in rows:
+        columns: Sequence[list[Any]] = [
+            frame[c].tolist() for c in ("reader", "stream", "time", "payload")
+        ]
+        for reader, stream, mark, payload in zip(*columns, strict=True):
+            if stream < 0:
+                packs.append((int(reader), bytes(payload)))
+            else:
+                marks[stream] = max(marks[stream], mark)
+                knowledge = bytes(payload).decode()
+    return tuple(packs), knowledge

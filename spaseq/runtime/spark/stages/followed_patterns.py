@@ -1,0 +1,158 @@
+"""Stage 1 of a followed run on Spark's workers.
+
+To stage 2 (see `spark_state`) travel packs: the solutions of one batch for one query and bucket as
+Arrow bytes, and marks: a stream's watermark, sent to every bucket with every batch, so that time
+passes everywhere, with the name of the batch's knowledge base. Queries that read each other's
+streams are one group, of one bucket.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from spaseq.errors import SpaseqError
+from spaseq.kb.endpoint import Repeats
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.rdf.batches import BadInput, EventBatch, SolutionBatch
+from spaseq.rdf.readers import StreamOptions
+from spaseq.runtime.arrivals.stream_clock import late_events
+from spaseq.runtime.job.group_stage import group_of, groups
+from spaseq.runtime.job.job import LateEvent, Stats
+from spaseq.runtime.spark.connectors.rdf_source import ArrivedSplit, StreamProgress, read_taken
+from spaseq.runtime.spark.rows.stage_rows import SideRows, buckets, pack, rows
+from spaseq.runtime.spark.stages.pattern_stage import Solver, StoredKnowledge
+
+PACKED = pa.schema(
+    [
+        ("query", pa.int32()),  # the first of the group's
+        ("bucket", pa.int32()),
+        ("reader", pa.int32()),  # of a pack: the query that it is for
+        ("stream", pa.int32()),  # of a mark, as the group counts it; -1 for a pack
+        ("time", pa.int64()),  # of a mark: the watermark, ms, or NEVER
+        ("order", pa.string()),
+        ("payload", pa.binary()),  # a pack, or of a mark the name of the knowledge base
+    ]
+)
+PACKED_DDL = (
+    "query int, bucket int, reader int, stream int, time bigint, `order` string, payload binary"
+)
+
+HELD_ROWS = 100_000
+"""Solutions of a task that are packed at a time."""
+
+NEVER = -(2**63) + 1
+"""The watermark of a stream that has had no event yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class FollowSolve:
+    """Stage 1: each row of its input is an `ArrivedSplit`, or the `StreamProgress` of a stream."""
+
+    plans: tuple[QueryPlan, ...]
+    streams: tuple[StreamOptions, ...]
+    knowledge: StoredKnowledge
+    buckets: int  # per query that has a key
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """For `mapInArrow`: rows of `WORK_DDL` to rows of `PACKED`."""
+        for batch in batches:
+            for data in batch.column("work").to_pylist():
+                work = pickle.loads(data)
+                if isinstance(work, StreamProgress):
+                    yield from self._marks(work)
+                else:
+                    yield from self._work(work)
+
+    def _work(self, work: ArrivedSplit) -> Iterator[pa.RecordBatch]:
+        side = SideRows(PACKED, len(self.streams) + work.number)
+        stats, found, repeats = Stats(), list[BadInput | LateEvent](), Repeats()
+        try:
+            for packed in self._packs(work, stats, found):
+                if found:
+                    yield side.batch(found)
+                    found.clear()
+                yield packed
+        except SpaseqError as error:
+            yield side.batch([error])
+        stats.repeated = repeats.take()
+        yield side.batch([*found, stats])
+
+    def _packs(
+        self, work: ArrivedSplit, stats: Stats, found: list[BadInput | LateEvent]
+    ) -> Iterator[pa.RecordBatch]:
+        def on_bad(bad: BadInput) -> None:
+            stats.bad += 1
+            found.append(bad)
+
+        def in_time() -> Iterator[EventBatch]:
+            for taken in work.taken:
+                for batch, lateness in read_taken(taken, options, work.at, on_bad):
+                    late = late_events(batch, lateness)
+                    stats.late += len(late)
+                    found.extend(late)
+                    yield batch.take(np.flatnonzero(lateness == 0)) if late else batch
+
+        options = self.streams[work.stream]
+        knowledge = self.knowledge.named(work.knowledge)
+        solver = Solver(self.plans, options.iri, knowledge, stats, on_bad)
+        held = [list[SolutionBatch]() for _ in self.plans]
+        for query, solutions in solver.solve(in_time()):
+            held[query].append(solutions.compact())  # without the text that was read
+            if sum(map(len, held[query])) >= HELD_ROWS:
+                yield from self._packed(query, held[query])
+        for query, rest in enumerate(held):
+            yield from self._packed(query, rest)
+
+    def _packed(self, query: int, held: list[SolutionBatch]) -> Iterator[pa.RecordBatch]:
+        """All that is held, which is emptied."""
+        solutions = SolutionBatch.concat(held, self.plans[query].columns)
+        held.clear()
+        if len(solutions):
+            yield from packed(self.plans, query, solutions, self.buckets)
+
+    def _marks(self, standing: StreamProgress) -> Iterator[pa.RecordBatch]:
+        iri = self.streams[standing.stream].iri
+        name = standing.knowledge
+        yield from marks(self.plans, iri, standing.watermark, self.buckets, name)
+        stats = Stats(watermarks={iri: standing.watermark})
+        yield SideRows(PACKED, standing.stream).batch([stats])
+
+
+def packed(
+    plans: Sequence[QueryPlan], query: int, solutions: SolutionBatch, count: int
+) -> Iterator[pa.RecordBatch]:
+    """Solutions of a query as rows of `PACKED`, one for each of its buckets that has any."""
+    plan, group = plans[query], group_of(plans, query)
+    bucket = buckets(solutions, group.key(plans), count)
+    for b in np.unique(bucket).tolist():
+        mine = solutions.take(np.flatnonzero(bucket == b))
+        payload = pack(mine, plan.columns)
+        whose = {"query": group.numbers[0], "bucket": b, "reader": query}
+        yield rows(PACKED, 1, **whose, stream=-1, time=0, payload=payload)
+
+
+def marks(
+    plans: Sequence[QueryPlan], iri: str, watermark: int | None, count: int, knowledge: str = ""
+) -> Iterator[pa.RecordBatch]:
+    """A stream's watermark (ms) for every bucket of every group of queries that reads it, and the
+    name of the knowledge base to go on with ("": the one there is)."""
+    mark = NEVER if watermark is None else watermark
+    for group in groups(plans):
+        if iri in group.streams:
+            n = 1 if group.key(plans) is None else count
+            stream, bucket = group.streams.index(iri), np.arange(n, dtype=np.int32)
+            yield rows(
+                PACKED,
+                n,
+                query=group.numbers[0],
+                bucket=bucket,
+                reader=-1,
+                stream=stream,
+                time=mark,
+                payload=knowledge.encode(),
+            )

@@ -1,0 +1,217 @@
+"""Stage 1 on Spark's workers: a stream's input in, rows of graph-pattern solutions out."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from spaseq.errors import SpaseqError
+from spaseq.kb.endpoint import Repeats, ServiceOptions
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.rdf.batches import BadInput, EventBatch, SolutionBatch
+from spaseq.rdf.blocks import OnBad
+from spaseq.rdf.readers import StreamOptions
+from spaseq.runtime.arrivals.input_splits import InputSplit, paths_from, read_work
+from spaseq.runtime.arrivals.tie_numbering import TimeExtent
+from spaseq.runtime.job.job import Stats
+from spaseq.runtime.spark.rows.packs import Packer
+from spaseq.runtime.spark.rows.stage_rows import EXTENT, NO_WORK, PACKS, SideRows, rows
+from spaseq.stages.sequence import Matcher
+
+_PROGRESS_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class StoredKnowledge:
+    """A KB as a file that every worker opens once, by `name`, which tells its content."""
+
+    path: str
+    name: str
+    shipped: bool = False  # through Spark's files; `path` is then its name among them
+    endpoints: tuple[tuple[str, str], ...] = ()
+    services: ServiceOptions = ServiceOptions()  # noqa: RUF009 - frozen
+
+    def named(self, name: str) -> StoredKnowledge:
+        """Another version of the KB, which is kept in the same place; without a name, this one."""
+        if not name:
+            return self
+        path = name if self.shipped else str(Path(self.path).with_name(name))
+        return replace(self, path=path, name=name)
+
+    def open(self) -> KnowledgeBase:
+        """The KB; what is in the file is one object per worker process."""
+        opened = _opened(self.located().path, self.name)
+        known = dict(self.endpoints)
+        return replace(opened, endpoints=known, addresses=known, services=self.services)
+
+    def located(self) -> StoredKnowledge:
+        """The same where this worker has the file, wherever it may go from here."""
+        if not self.shipped:
+            return self
+        from pyspark import SparkFiles
+
+        return replace(self, path=os.path.abspath(SparkFiles.get(self.path)), shipped=False)
+
+
+@lru_cache(maxsize=2)
+def _opened(path: str, name: str) -> KnowledgeBase:
+    return KnowledgeBase.open(Path(path))
+
+
+class Solver:
+    """The matchers of every plan that reads one stream, and what they have cost so far."""
+
+    def __init__(
+        self,
+        plans: tuple[QueryPlan, ...],
+        iri: str,
+        knowledge: StoredKnowledge,
+        stats: Stats,
+        on_bad: OnBad,
+    ) -> None:
+        kb = knowledge.open()
+        readers = [(i, plan) for i, plan in enumerate(plans) if iri in plan.streams]
+        self._matchers = [(i, Matcher(plan, kb, on_bad)) for i, plan in readers]
+        self._stats = stats
+
+    def solve(self, events: Iterator[EventBatch]) -> Iterator[tuple[int, SolutionBatch]]:
+        """(query, its solutions) for every batch of events and every query that has any."""
+        for batch in self._timed(events):
+            self._stats.events += len(batch)
+            self._stats.triples += batch.triples
+            for query, matcher in self._matchers:
+                start = time.perf_counter()
+                solutions = matcher.match(batch)
+                self._stats.add("graph patterns", time.perf_counter() - start)
+                if len(solutions):
+                    yield query, solutions
+
+    def _timed(self, events: Iterator[EventBatch]) -> Iterator[EventBatch]:
+        while True:
+            start = time.perf_counter()
+            batch = next(events, None)
+            self._stats.add("ingest", time.perf_counter() - start)
+            if batch is None:
+                return
+            yield batch
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedSolve:
+    """Stage 1 of a bounded run."""
+
+    plans: tuple[QueryPlan, ...]
+    streams: tuple[StreamOptions, ...]
+    knowledge: StoredKnowledge
+    buckets: int  # per query that has a key
+    parts: int  # partitions of stage 2
+    progress: str | None = None  # directory for counts while it runs, where the driver sees it
+    directory: str = "."  # what relative paths start from
+    limit_per_event: int | None = None  # of stage 2
+
+    def run(
+        self, works: Sequence[bytes], batches: Iterator[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        """For `mapInArrow`: rows with the `id` of one of the works, pickled, to rows of `PACKS`."""
+        located = replace(self, knowledge=self.knowledge.located())
+        with paths_from(self.directory):
+            for batch in batches:
+                for number in batch.column("id").to_pylist():
+                    yield from located._work(pickle.loads(works[number]))
+
+    def _work(self, work: InputSplit) -> Iterator[pa.RecordBatch]:
+        side = SideRows(PACKS, work.number)
+        stats, bad, repeats = Stats(), list[BadInput](), Repeats()
+        extent = TimeExtent(work.stream, work.number)
+        try:
+            for packs in self._packs(work, extent, stats, bad.append):
+                if bad:
+                    yield side.batch(bad)
+                    stats.bad += len(bad)
+                    bad.clear()
+                yield packs
+        except SpaseqError as error:
+            yield side.batch([error])
+        stats.bad += len(bad)
+        stats.repeated = repeats.take()
+        yield side.batch([*bad, stats])
+        if not work.time_scanned:
+            part, data = np.arange(self.parts, dtype=np.int32), [extent.data()] * self.parts
+            yield rows(PACKS, self.parts, part=part, query=EXTENT, payload=data)
+
+    def _packs(
+        self, work: InputSplit, extent: TimeExtent, stats: Stats, on_bad: OnBad
+    ) -> Iterator[pa.RecordBatch]:
+        options = self.streams[work.stream]
+        events = self._watched(extent.watch(read_work(work, options, on_bad)), work.number, stats)
+        number = NO_WORK if work.time_scanned else work.number
+        yield from self.solved(options.iri, events, stats, on_bad, number)
+
+    def solved(
+        self,
+        iri: str,
+        events: Iterator[EventBatch],
+        stats: Stats,
+        on_bad: OnBad,
+        work: int = NO_WORK,
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows of `PACKS` for the events of one stream."""
+        packers = {
+            query: Packer(plan, query, self.buckets, self.parts, work)
+            for query, plan in enumerate(self.plans)
+        }
+        for query, solutions in Solver(self.plans, iri, self.knowledge, stats, on_bad).solve(
+            events
+        ):
+            yield from packers[query].add(solutions)
+        for packer in packers.values():
+            yield packer.rest()
+
+    def _watched(
+        self, events: Iterator[EventBatch], number: int, stats: Stats
+    ) -> Iterator[EventBatch]:
+        """The same batches; `stats.watermark` becomes the greatest time so far."""
+        for batch in events:
+            latest = int(batch.time.max())
+            stats.watermark = latest if stats.watermark is None else max(stats.watermark, latest)
+            yield batch
+            self._report(number, stats)
+
+    def _report(self, number: int, stats: Stats) -> None:
+        if self.progress is not None:
+            ProgressFile(Path(self.progress, f"work-{number}")).write(stats)
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressFile:
+    """Counts of a running task in a file, for a driver on the same machine. Best effort."""
+
+    path: Path
+
+    def write(self, stats: Stats) -> None:
+        """Replace the counts, at most twice a second."""
+        try:
+            if time.time() - self.path.stat().st_mtime < _PROGRESS_SECONDS:
+                return
+        except OSError:
+            pass
+        try:
+            fresh = self.path.with_suffix(".new")
+            fresh.write_text(f"{stats.events} {stats.triples} {stats.watermark}")
+            fresh.replace(self.path)
+        except OSError:
+            return
+
+    def read(self) -> Stats:
+        """The counts last written."""
+        events, triples, watermark = self.path.read_text().split()
+        return Stats(int(events), int(triples), watermark=int(watermark))

@@ -1,0 +1,107 @@
+"""Queries that read each other's streams, on Spark: stage 2 of one feeds stage 1 of the next.
+
+The queries are worked off level by level (see `chaining.levels`). Whatever stream is read, it is
+read once, for all queries. The events of a registered stream are made in one task, because their
+numbering goes by the order of all answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+
+from spaseq.errors import SpaseqError
+from spaseq.kb.endpoint import Repeats
+from spaseq.rdf.batches import BadInput, EventBatch
+from spaseq.runtime.job.chaining import RegisteredStream, levels, sources
+from spaseq.runtime.job.job import Stats
+from spaseq.runtime.spark.rows.stage_rows import (
+    EXTENT,
+    OUTPUT,
+    PACKS,
+    PACKS_DDL,
+    SIDE,
+    SideRows,
+    answer_of,
+)
+from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve
+
+SOURCE = 2**30
+"""Side rows of registered streams come after those of all other streams."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredSolve:
+    """Stage 1 over the stream that a query registers: its answers in, rows of solutions out."""
+
+    solve: BoundedSolve
+    query: int
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """For `mapInArrow`: all answers of the query, in order, to rows of `PACKS`."""
+        iri = self.solve.plans[self.query].register
+        assert iri is not None
+        side, stats = SideRows(PACKS, SOURCE + self.query), Stats()
+        bad, repeats = list[BadInput](), Repeats()
+        try:
+            events = _events(iri, batches)
+            yield from self.solve.solved(iri, events, stats, bad.append)
+        except SpaseqError as error:
+            yield side.batch([error])
+            for _ in batches:  # read to the end, as Spark expects
+                pass
+        # These events are no input of the run.
+        counts = Stats(bad=len(bad), repeated=repeats.take(), stages=stats.stages)
+        yield side.batch([*bad, counts])
+
+
+def _events(iri: str, batches: Iterator[pa.RecordBatch]) -> Iterator[EventBatch]:
+    stream = RegisteredStream(iri)
+    for batch in batches:
+        if batch.num_rows:
+            yield stream.events([answer_of(data) for data in batch.column("payload").to_pylist()])
+
+
+def chained_output(
+    solve: BoundedSolve,
+    solutions: Any,
+    sequence: Callable[[Any], Any],
+    keep: Callable[[Any], Any],
+) -> Any:
+    """The DataFrame of `OUTPUT` rows of queries that read each other's streams.
+
+    Args:
+        solve: stage 1; its plans are in reading order.
+        solutions: its DataFrame, over the streams that are given.
+        sequence: stage 2, from such a DataFrame to one of `OUTPUT` rows.
+        keep: called for each DataFrame that is used more than once; may persist it.
+    """
+    reads = sources(solve.plans)
+    inputs, outputs = [keep(solutions)], []
+    for level in levels(solve.plans):
+        fed = _union([frame.where(frame["query"].isin([EXTENT, *level])) for frame in inputs])
+        output = keep(sequence(fed))
+        outputs.append(output)
+        read = [number for number in level if any(number in others for others in reads)]
+        inputs += [keep(_registered(solve, output, number)) for number in read]
+    sides = [frame.where(frame["query"] == SIDE).select(*OUTPUT.names) for frame in inputs]
+    return _union([*outputs, *sides])
+
+
+def _registered(solve: BoundedSolve, output: Any, query: int) -> Any:
+    """Stage 1 over the stream that a query registers."""
+    answers = output.where(output["query"] == query).repartition(1)
+    task = RegisteredSolve(solve, query)
+    return (
+        answers.sortWithinPartitions("order")
+        .select("payload")
+        .mapInArrow(lambda batches: task.run(batches), PACKS_DDL)
+    )
+
+
+def _union(frames: list[Any]) -> Any:
+    return reduce(lambda one, other: one.unionAll(other), frames)

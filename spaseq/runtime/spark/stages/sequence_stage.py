@@ -1,0 +1,156 @@
+"""Stage 2 of a bounded run on Spark's workers: sorted packs of solutions in, answers out.
+
+The packs of a partition come sorted by query, bucket and least time, so that the sequence stage of
+one (query, bucket) after the other streams through them and holds only the packs that overlap.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from spaseq.algebra.answers import Answer
+from spaseq.errors import SpaseqError
+from spaseq.kb.endpoint import Repeats
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.rdf.batches import BadInput, SolutionBatch
+from spaseq.rdf.blocks import OnBad, warn
+from spaseq.runtime.arrivals.tie_numbering import EarlierTies, Overlap, TimeExtent, earlier
+from spaseq.runtime.job.job import Stats
+from spaseq.runtime.spark.rows.stage_rows import (
+    EXTENT,
+    OUTPUT,
+    OVERLAP,
+    SIDE,
+    SideRows,
+    answer_rows,
+    rows,
+    unpack,
+)
+from spaseq.runtime.spark.stages.pattern_stage import StoredKnowledge
+from spaseq.stages.sequence import SequenceStage
+
+SOURCE = 2**31
+"""Side rows of this stage come after those of all streams."""
+
+ADVANCE_ROWS = 65_536
+"""Solutions are worked off so many at a time, because every time costs, the more keys there are."""
+
+_PLACE = ("bucket", "time", "work")
+
+
+@dataclass(slots=True)
+class _Group:
+    """The stage that is being fed, and whose it is."""
+
+    query: int
+    bucket: int
+    stage: SequenceStage
+    rows: int = 0  # since it was last advanced
+
+
+@dataclass(slots=True)
+class SequenceTask:
+    """One task of stage 2."""
+
+    plans: tuple[QueryPlan, ...]
+    stats: Stats
+    limit_per_event: int | None = None
+    knowledge: StoredKnowledge | None = None
+    on_bad: OnBad = warn
+    _group: _Group | None = None
+    _extents: list[TimeExtent] = field(default_factory=list)
+    _earlier: dict[int, EarlierTies] | None = None
+
+    def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Answer rows and side rows of a partition."""
+        for batch in batches:
+            query = batch.column("query").to_numpy()
+            if (query == EXTENT).any():
+                found = batch.filter(pa.array(query == EXTENT)).column("payload").to_pylist()
+                self._extents += [TimeExtent.of(data) for data in found]
+            if (query == SIDE).any():
+                yield batch.filter(pa.array(query == SIDE)).select(OUTPUT.names)
+            for row in np.flatnonzero(query >= 0).tolist():
+                place, payload = batch.slice(row, 1), batch.column("payload")[row].as_py()
+                bucket, first, work = (place.column(n)[0].as_py() for n in _PLACE)
+                yield from self._feed(int(query[row]), bucket, first, work, payload)
+        yield from self._close()
+
+    def _feed(
+        self, query: int, bucket: int, first: int, work: int, payload: bytes
+    ) -> Iterator[pa.RecordBatch]:
+        group = self._group
+        if group is None or (group.query, group.bucket) != (query, bucket):
+            yield from self._close()
+            stage = SequenceStage(
+                self.plans[query],
+                self.limit_per_event,
+                self.knowledge.open() if self.knowledge is not None else None,
+                self.on_bad,
+            )
+            group = self._group = _Group(query, bucket, stage)
+        began = time.perf_counter()
+        answers: list[Answer] = []
+        if group.rows >= ADVANCE_ROWS:
+            answers = group.stage.advance(first - 1)  # no pack that follows begins before this one
+            group.rows = 0
+        solutions = self._numbered(work, unpack(payload, self.plans[query].columns))
+        group.stage.push(solutions)
+        group.rows += len(solutions)
+        yield from self._out(query, answers, began)
+
+    def _numbered(self, work: int, solutions: SolutionBatch) -> SolutionBatch:
+        """With what the work's numbers lack; all extents come before the first pack."""
+        if self._earlier is None:
+            self._earlier = earlier(self._extents)
+        known = self._earlier.get(work)
+        return solutions if known is None else known.renumber(solutions)
+
+    def _close(self) -> Iterator[pa.RecordBatch]:
+        if self._group is None:
+            return
+        start = time.perf_counter()
+        query, answers = self._group.query, self._group.stage.close()
+        self.stats.suppressed += self._group.stage.suppressed
+        self._group = None
+        yield from self._out(query, answers, start)
+
+    def _out(self, query: int, answers: list[Answer], start: float) -> Iterator[pa.RecordBatch]:
+        self.stats.matches += len(answers)
+        batch = answer_rows(query, answers) if answers else None
+        self.stats.add("sequence", time.perf_counter() - start)
+        if batch is not None:
+            yield batch
+
+
+def run_sequences(
+    plans: tuple[QueryPlan, ...],
+    limit_per_event: int | None,
+    knowledge: StoredKnowledge,
+    batches: Iterator[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    """For `mapInArrow`: sorted rows of `PACKS` to rows of `OUTPUT`."""
+    stats, side, bad = Stats(), SideRows(OUTPUT, SOURCE), list[BadInput]()
+    repeats = Repeats()
+    try:
+        yield from SequenceTask(plans, stats, limit_per_event, knowledge, bad.append).rows(batches)
+    except SpaseqError as error:
+        yield side.batch([error])
+        _exhaust(batches)
+    except Overlap:
+        yield rows(OUTPUT, 1, query=OVERLAP, order="", payload=b"")
+        _exhaust(batches)
+    stats.bad += len(bad)
+    stats.repeated = repeats.take()
+    yield side.batch([*bad, stats])
+
+
+def _exhaust(batches: Iterator[pa.RecordBatch]) -> None:
+    """Read to the end, as Spark expects."""
+    for _ in batches:
+        pass

@@ -1,0 +1,1 @@
+"""The stages of one query: sorted solutions in, answers out."""

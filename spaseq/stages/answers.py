@@ -1,0 +1,188 @@
+"""From matches to answers: order, HAVING, projection (LANGUAGE sections 3 and 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, pairwise
+from operator import itemgetter, lt
+from typing import TypeAlias
+
+from spaseq.algebra.answers import AFTER_ALL, Answer, TraceItem
+from spaseq.automaton.run.matches import Binding, SequenceMatch, picker
+from spaseq.errors import RunError
+from spaseq.expr.compile import compile_filter, compile_term
+from spaseq.plan.query_plan import QueryPlan
+
+_place = itemgetter(*map(Answer._fields.index, ("end", "first", "trace")))
+"""What answers are ordered by before all else, and most of them by nothing else."""
+
+MOST_BYTES = 2**32
+"""Memory that the answers of one step of the watermark may take, roughly."""
+
+_ANSWER_BYTES, _EVENT_BYTES = 1024, 16
+
+_LAYOUTS = 4096
+"""So many layouts of matches are remembered."""
+
+_new = partial(tuple.__new__, Answer)
+
+_Pick: TypeAlias = Callable[[Sequence[Binding]], tuple[Binding, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """What takes the single variables, by name, and the projected ones from a match's bindings."""
+
+    singles: _Pick
+    bindings: _Pick
+
+
+class Projection:
+    """How the matches of one query become answers."""
+
+    def __init__(self, plan: QueryPlan) -> None:
+        self._name = plan.name
+        self._variables = sorted({v for g in plan.gpms for v in g.variables})
+        self._having = (
+            compile_filter(plan.having, plan.expressions) if plan.having is not None else None
+        )
+        self._projected = [p.name for p in plan.projection]
+        self._only_variables = plan.having is None and all(p.expr is None for p in plan.projection)
+        self._terms = [
+            (p.name, None if p.expr is None else compile_term(p.expr, plan.expressions))
+            for p in plan.projection
+        ]
+        self._layouts: dict[tuple[int | str, ...], _Layout] = {}
+
+    def answers(self, matches: Iterable[SequenceMatch]) -> Iterator[tuple[SequenceMatch, Answer]]:
+        """The matches that HAVING is not against, with their answers.
+
+        Raises:
+            RunError: they would take more memory than they may.
+        """
+        room = MOST_BYTES
+        for match in matches:
+            answer = self._answer(match)
+            if answer is not None:
+                room -= _ANSWER_BYTES + _EVENT_BYTES * len(match.parts)
+                if room < 0:
+                    raise self._too_many(answer)
+                yield match, answer
+
+    def _too_many(self, last: Answer) -> RunError:
+        return RunError(
+            f"query {self._name} has more answers at once than {MOST_BYTES:,} bytes hold, the last "
+            f"of them with {len(last.trace):,} events: shorten WITHIN, add a condition that ties "
+            "the steps together, SELECT fewer of them, or limit the answers of each event "
+            "(--limit-per-event)"
+        )
+
+    def _answer(self, match: SequenceMatch) -> Answer | None:
+        """The answer of a match; None if HAVING is against it."""
+        parts = match.parts
+        trace = tuple([part.item for part in parts])
+        if not all(map(lt, trace, trace[1:])):
+            trace = tuple(sorted({*trace}))
+        # Parts of one kind bind the same variables, and to the same values, as these are single.
+        by_kind = {part.kind: part.singles for part in parts}
+        pairs = [*chain.from_iterable(by_kind.values())]
+        key: tuple[int | str, ...] = tuple(by_kind)
+        lists = match.lists and tuple(sorted((v, xs) for v, xs in match.lists.items() if xs))
+        if lists:
+            key += tuple([v for v, _ in lists])
+            pairs += [(v, xs[-1]) for v, xs in lists]
+        layout = self._layouts.get(key) or self._layout(key, pairs)
+        singles = layout.singles(pairs)
+        if self._only_variables:
+            bindings = layout.bindings(pairs)
+        else:
+            env = MatchEnv({pair[0]: pair for pair in pairs}, match.lists, trace)
+            if self._having is not None and not self._having(env):
+                return None
+            bindings = tuple(self._bindings(env))
+        end = trace[-1][:2] if match.close is None else (match.close, AFTER_ALL)
+        return _new((trace[0][:2], end, trace, bindings, singles, lists or (), None, None))
+
+    def _layout(self, key: tuple[int | str, ...], pairs: Sequence[Binding]) -> _Layout:
+        """Where the variables of a match stand in its pairs; remembered by its kinds of parts and
+        its lists."""
+        places = {pair[0]: i for i, pair in enumerate(pairs)}
+        singles = [places[v] for v in self._variables if v in places and v not in key]
+        bindings = [places[v] for v in self._projected if v in places]
+        layout = _Layout(picker(tuple(singles)), picker(tuple(bindings)))
+        if len(self._layouts) >= _LAYOUTS:
+            self._layouts.clear()
+        self._layouts[key] = layout
+        return layout
+
+    def _bindings(self, env: MatchEnv) -> Iterator[tuple[str, str]]:
+        """The values of what SELECT names."""
+        for name, term in self._terms:
+            value = env.value(name) if term is None else term(env)
+            if value is not None:
+                yield name, value
+                if term is not None:
+                    env.extra[name] = value
+
+
+def order_of(answers: Sequence[Answer]) -> list[int]:
+    """The places of answers in their order (see `Answer.order_key`), those of equal ones once.
+
+    The text that says it whole is made only of answers whose traces are the same.
+    """
+    places = [*map(_place, answers)]
+    order = sorted(range(len(answers)), key=places.__getitem__)
+    ranked = [places[i] for i in order]
+    if all(a != b for a, b in pairwise(ranked)):
+        return order
+    found: list[int] = []
+    first = 0
+    for end in range(1, len(order) + 1):
+        if end < len(order) and ranked[end] == ranked[first]:
+            continue
+        group = order[first:end]
+        if len(group) > 1:
+            each: dict[str, int] = {}
+            for i in group:
+                each.setdefault(answers[i].order_key(), i)
+            group = [each[key] for key in sorted(each)]
+        found += group
+        first = end
+    return found
+
+
+class MatchEnv:
+    """Variables of a complete match, for SELECT and HAVING."""
+
+    __slots__ = ("_lists", "_singles", "_trace", "extra")
+
+    def __init__(
+        self,
+        singles: Mapping[str, Binding],
+        lists: Mapping[str, tuple[str, ...]],
+        trace: Sequence[TraceItem],
+    ) -> None:
+        self._singles, self._lists, self._trace = singles, lists, trace
+        self.extra: dict[str, str] = {}  # projected expressions so far
+
+    def value(self, name: str) -> str | None:
+        values = self._lists.get(name)
+        if values:
+            return values[-1]
+        known = self._singles.get(name)
+        return known[1] if known is not None else self.extra.get(name)
+
+    def previous(self, name: str) -> str | None:
+        return None
+
+    def group(self, name: str) -> Sequence[str]:
+        values = self._lists.get(name)
+        if values is not None:
+            return values
+        known = self._singles.get(name)
+        return () if known is None else (known[1],)
+
+    def time(self, gpm: str) -> int | None:
+        return max((t.time for t in self._trace if t.gpm == gpm), default=None)

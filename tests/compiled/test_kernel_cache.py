@@ -1,0 +1,140 @@
+"""Where compiled kernels are kept, and compiling them ahead of time."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from spaseq.compiled import cache, decorators, warming
+
+SHOW = "from spaseq.compiled import decorators; import os; print(os.environ['NUMBA_CACHE_DIR'])"
+
+
+def cache_directory_of(code: str, **environment: str) -> str:
+    """What a fresh process prints."""
+    env = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"} | environment
+    run = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    return run.stdout.strip()
+
+
+def test_a_directory_that_is_given_is_taken(tmp_path: Path) -> None:
+    assert cache_directory_of(SHOW, NUMBA_CACHE_DIR=str(tmp_path)) == str(tmp_path)
+
+
+def test_the_directory_holds_for_a_numba_that_was_imported_before() -> None:
+    code = "import numba; from spaseq.compiled import decorators; print(numba.config.CACHE_DIR)"
+    assert Path(cache_directory_of(code)).is_dir()
+
+
+def test_places_that_cannot_be_written_to_are_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    closed = cache._PACKAGE / "__pycache__"
+    writable = cache._is_writable
+    monkeypatch.setattr(cache, "_is_writable", lambda d: closed not in d.parents and writable(d))
+    monkeypatch.setattr(cache, "user_cache", lambda: home)
+    assert cache.cache_directory().parent == home / "spaseq"
+    monkeypatch.setattr(cache, "_is_writable", lambda d: False)
+    temporary = cache.cache_directory()
+    assert temporary.is_dir()
+    temporary.rmdir()
+
+
+def test_a_temporary_directory_goes_with_its_process() -> None:
+    code = """
+from pathlib import Path
+from spaseq.compiled import cache
+path = cache._temporary_directory()
+(path / "kernel").touch()
+print(path)
+"""
+    assert not Path(cache_directory_of(code)).exists()
+
+
+COMPILE = """
+import numba, numpy
+from spaseq.compiled.decorators import kernel
+@kernel
+def one(x): return x + 1
+@kernel
+def two(x): return x + 2
+one(1), two(2)
+"""
+
+
+def test_the_first_run_says_that_it_compiles_and_the_next_does_not(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(COMPILE)
+    env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    said = []
+    for _ in range(2):
+        run = subprocess.run([sys.executable, script], env=env, capture_output=True, text=True)
+        assert run.returncode == 0, run.stderr
+        said.append(run.stderr)
+    assert said[0].count("compiling kernels") == 1
+    assert said[1] == ""
+
+
+def test_a_file_is_no_directory_for_kernels(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert not cache._is_writable(tmp_path / "file" / "below")
+    assert cache._is_writable(tmp_path / "new" / "below")
+
+
+def test_warming_makes_all_kernels_ready_as_they_are_used(tmp_path: Path) -> None:
+    from tests.rdf.streams import TIME, at, read, write
+
+    heard: list[str] = []
+    done = warming.warm(lambda w: heard.append(w.name))
+    assert [w.name for w in done] == heard
+    assert all(w.seconds >= 0 for w in done)
+    own = [k for k in decorators.KERNELS if k.py_func.__module__.startswith("spaseq.rdf")]
+    ready = {k.py_func.__name__: len(k.signatures) for k in own}
+    assert set(ready.values()) == {1}
+    stamp = f"<a:g> {TIME} {at(1)} .\n"
+    read(write(tmp_path / "s.nq", f"<a:s> <a:p> <a:o> <a:g> .\n{stamp}wrong\n"), threads=2)
+    read(write(tmp_path / "s.nt", stamp * 3), triples_per_event=2, predicates=())
+    assert {k.py_func.__name__: len(k.signatures) for k in own} == ready
+
+
+SEARCH = """
+from pathlib import Path
+import shutil, sys
+from spaseq.compiled import warming as k
+from spaseq.kb.kernels.search import find_sorted
+from spaseq.kb import warm_up
+shipped = Path(sys.argv[1])
+if shipped.exists():
+    k.adopt(shipped)
+list(warm_up.steps())
+for name, file in k.compiled():
+    (shipped / name).parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(file, shipped / name)
+print(sum(find_sorted.stats.cache_hits.values()), sum(find_sorted.stats.cache_misses.values()))
+"""
+
+
+def test_kernels_that_were_compiled_elsewhere_are_used(tmp_path: Path) -> None:
+    """The package is in another place, and the cache is empty but for them."""
+    said = []
+    for place in ("here", "there"):
+        copy = tmp_path / place / "spaseq"
+        shutil.copytree(cache._PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        env = os.environ | {"PYTHONPATH": str(copy.parent)}
+        env["NUMBA_CACHE_DIR"] = str(tmp_path / place / "cache")
+        run = subprocess.run(
+            [sys.executable, "-c", SEARCH, str(tmp_path / "shipped")],
+            env=env,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        said.append(run.stdout.strip())
+    assert said == ["0 1", "1 0"]
