@@ -90,9 +90,7 @@ def sections(text: str) -> list[Section]:
             found[-1].blocks.append(Fence(number, line[3:].strip(), body))
             at = end + 1
         elif line.startswith("|"):
-            end = at
-            while end < len(lines) and lines[end].startswith("|"):
-                end += 1
+            end = next(i for i in range(at, len(lines)) if not lines[i].startswith("|"))
             found[-1].blocks.append(_table(number, lines[at:end]))
             at = end
         else:
@@ -180,11 +178,11 @@ def expand(spans: list[str]) -> str:
     if not re.search(r"\bWITHIN\b", head):
         head += "WITHIN 1 HOURS "
     sequence, having, condition = tail.partition("HAVING")
-    names = sorted({*re.findall(r"(?<![?\w])([A-Z])(?!\w)", short)})
+    gpm_names = sorted({*re.findall(r"(?<![?\w])([A-Z])(?!\w)", short)})
     kb = f" FROM NAMED <{KB}>" if any("GRAPH" in text for text in more.values()) else ""
     gpms = "\n  ".join(
         f"DEFINE GPM {x} ON S, T {{ :it :{x.lower()} ?{x.lower()} . {more.pop(x, '')} }}"
-        for x in names
+        for x in gpm_names
     )
     assert not more, f"{short}: no GPM {sorted(more)}"
     return (
@@ -221,13 +219,13 @@ def _example(section: Section, row: Row) -> Example:
     before = [b for b in section.blocks if b.line < row.line]
     titled = {b.title: b.text for b in before if isinstance(b, Fence) and b.language == "turtle"}
     if "query" in row.cells:
-        queries = (expand(row.spans("query")),)
+        queries = [expand(row.spans("query"))]
     else:
-        queries = tuple(b.text for b in before if isinstance(b, Fence) and b.language == "sparql")
+        queries = [b.text for b in before if isinstance(b, Fence) and b.language == "sparql"]
     return Example(
         f"{section.title}, line {row.line}",
         row.plain("stream"),
-        queries,
+        tuple(queries),
         _listed(row.plain("answers")),
         _listed(row.plain("ends")) if "ends" in row.cells else None,
         titled.get("knowledge base"),

@@ -28,6 +28,7 @@ from spaseq.cli import main
 from tests.docs.language_page import (
     KB,
     NS,
+    PAGE,
     Example,
     Fence,
     Row,
@@ -173,10 +174,16 @@ def in_the_oracle(example: Example) -> bool:
     return example.ontology is None and not any(w in q for w in beyond for q in example.queries)
 
 
-@pytest.mark.parametrize("example", filter(in_the_oracle, EXAMPLES), ids=lambda e: e.id)
+@pytest.mark.parametrize("example", [e for e in EXAMPLES if in_the_oracle(e)], ids=lambda e: e.id)
 def test_example_by_the_oracle(example: Example) -> None:
     found = oracle_answers(example)
     assert found == expected_of(example, found)
+
+
+def test_links_lead_to_headings() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    anchors = {section.title.lower().replace(" ", "-") for section in page()}
+    assert {*re.findall(r"\]\(#([^)]*)\)", text)} <= anchors
 
 
 def test_there_are_examples() -> None:
@@ -358,5 +365,5 @@ def test_files(section: Section, fences: list[Fence], table: Table, tmp_path: Pa
         wanted = [(int(r.plain("line")), r.plain("complaint")) for r in table.rows]
         assert [(b.line, b.reason) for b in bad] == wanted
         return
-    found = [((t.event or "none").removeprefix(NS), f"({seconds(t.time)}, {t.k})") for t in traced]
-    assert found == [(r.plain("event"), r.plain("instant")) for r in table.rows]
+    events = [((t.event or "none").removeprefix(NS), f"({seconds(t.time)}, {t.k})") for t in traced]
+    assert events == [(r.plain("event"), r.plain("instant")) for r in table.rows]
