@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spaseq.algebra import nodes as n
+from spaseq.algebra.correlation import AWAITED, Correlation, asks, correlate, why_correlated
 from spaseq.algebra.deferral import Deferred, lifted
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
-from spaseq.algebra.late import AWAITED, Late, asks, late, why_late
 from spaseq.algebra.mapping import mapped
 from spaseq.algebra.schema import Schema
 from spaseq.algebra.scope import certain, possible, visible
@@ -22,8 +22,8 @@ class GpmAlgebra:
 
     LANGUAGE evaluates a GPM with the bindings of earlier steps substituted into it
     (`spaseq.algebra.substitution`). Mostly that is the same as joining its solutions over the event
-    alone with those bindings, and then testing the `deferred` expressions; where it is not, `late`
-    says how it is evaluated.
+    alone with those bindings, and then testing the `deferred` expressions; where it is not,
+    `correlation` says how it is evaluated.
     """
 
     pattern: n.Pattern
@@ -31,7 +31,7 @@ class GpmAlgebra:
     possible: frozenset[str]  # variables that a solution may bind
     certain: frozenset[str]  # variables that every solution over the event alone binds
     membership: n.Pattern  # the pattern with every FILTER left out
-    late: Late | None = None
+    correlation: Correlation | None = None
 
 
 def split_gpm(
@@ -50,13 +50,13 @@ def split_gpm(
     written = translate_group(gpm.pattern)
     whole, membership = entailed(written, schema), entailed(without_filters(written), schema)
     pattern, deferred = lifted(whole)
-    reason = why_late(pattern, deferred, elsewhere)
+    reason = why_correlated(pattern, deferred, elsewhere)
     if awaited and reason is None and elsewhere and asks(pattern):
         reason = AWAITED
     if reason is None:
         names = visible(possible(pattern)), visible(certain(pattern))
         return GpmAlgebra(pattern, deferred, *names, membership)
-    pattern, how = late(whole, pattern_mentions(gpm.pattern), reason)
+    pattern, how = correlate(whole, pattern_mentions(gpm.pattern), reason)
     names = visible(possible(pattern)), visible(certain(how.core))
     return GpmAlgebra(pattern, (), *names, membership, how)
 

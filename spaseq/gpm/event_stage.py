@@ -30,7 +30,7 @@ class _EventGpm:
 
 def _event_gpm(number: int, gpm: GpmPlan, options: Options, evaluator: GpmEvaluator) -> _EventGpm:
     pattern = EventPattern(evaluator.parts, options, evaluator.constant)
-    return _EventGpm(number, pattern, pattern.is_whole and gpm.late is None, gpm.private)
+    return _EventGpm(number, pattern, pattern.is_whole and gpm.correlation is None, gpm.private)
 
 
 class EventMatcher:

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow.compute as pc
 
 from spaseq.expr.doubles import Doubles
+from spaseq.gpm.correlated import with_events
 from spaseq.gpm.evaluator import Bindings, GpmEvaluator
-from spaseq.gpm.late import with_events
 from spaseq.gpm.partitions import VerticalPartition
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.query_plan import QueryPlan
@@ -32,7 +32,12 @@ class Matcher:
         self._streams = {iri: i for i, iri in enumerate(plan.streams)}
         options, knowledge = plan.expressions, knowledge.only(plan.kbs)
         self._evaluators = [
-            GpmEvaluator(g.late.core if g.late else g.pattern, knowledge, options, plan.disabled)
+            GpmEvaluator(
+                g.correlation.core if g.correlation else g.pattern,
+                knowledge,
+                options,
+                plan.disabled,
+            )
             for g in plan.gpms
         ]
         self._memberships = [
@@ -59,11 +64,11 @@ class Matcher:
         for number, gpm in enumerate(self._plan.gpms):
             if stream in gpm.streams:
                 found = self._evaluators[number].evaluate(index)
-                if gpm.late is not None:
+                if gpm.correlation is not None:
                     certain = {v: found.columns[v] for v in gpm.certain}
                     found = Bindings(found.event, certain, found.terms)
                 found = _distinct(found)
-                if gpm.late is not None:
+                if gpm.correlation is not None:
                     found = with_events(found, index)
                 if not set(self._plan.partition) <= gpm.certain:
                     found = self._spread(found, index, stream)

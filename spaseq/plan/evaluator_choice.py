@@ -90,9 +90,9 @@ def choose(
 
 
 def _chosen(candidate: Candidate, forced: str | None) -> Choice:
-    late = next((g for g in candidate.gpms if g.late is not None), None)
-    if late is not None and late.late is not None:
-        return _of_late(late.name, late.late.reason, forced)
+    correlated = next((g for g in candidate.gpms if g.correlation is not None), None)
+    if correlated is not None and correlated.correlation is not None:
+        return _of_correlated(correlated.name, correlated.correlation.reason, forced)
     facts = _Facts(candidate)
     obstacle = next(facts.obstacles(), None)
     beyond_chain = facts.not_a_chain()
@@ -132,7 +132,7 @@ def _chosen(candidate: Candidate, forced: str | None) -> Choice:
             raise UsageError(f"no evaluator {forced!r}: {known}")
 
 
-def _of_late(gpm: str, reason: str, forced: str | None) -> Choice:
+def _of_correlated(gpm: str, reason: str, forced: str | None) -> Choice:
     """Runs are what knows the bindings that are to be substituted."""
     if forced not in (None, "registers"):
         raise UsageError(f"the {forced} evaluator cannot run this query: {gpm}: {reason}")

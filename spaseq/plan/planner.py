@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import replace
 
 from spaseq.algebra.construct import Template, template_of
-from spaseq.algebra.late import EVENT, Late
+from spaseq.algebra.correlation import EVENT, Correlation
 from spaseq.algebra.nodes import is_reserved
 from spaseq.algebra.schema import Schema
 from spaseq.algebra.translate import GpmAlgebra, split_gpm
@@ -91,10 +91,10 @@ def gpm_algebra(
     for gpm in gpms:
         given = gpm, frozenset(seen.get(gpm.name, ())), schema
         found[gpm.name] = algebra = split_gpm(*given)
-        if awaited and algebra.late is None:
-            late = split_gpm(*given, awaited=True)
-            if partition & algebra.certain <= late.certain:
-                found[gpm.name] = late
+        if awaited and algebra.correlation is None:
+            awaiting = split_gpm(*given, awaited=True)
+            if partition & algebra.certain <= awaiting.certain:
+                found[gpm.name] = awaiting
     return found
 
 
@@ -186,9 +186,9 @@ def plan_query(
     projection, template = _projection(query, plans, positive), _template(query)
     public = set(choice.key).union(partition, key or (), _shared(resolved, plans), looked_at)
     public |= _shown(projection, template, query.having)
-    public |= {v for g in plans if g.late is not None for v in _read_late(g.late)}
+    public |= {v for g in plans if g.correlation is not None for v in _read_by(g.correlation)}
     if PRUNED_COLUMNS not in disabled:
-        plans = tuple(g if g.late else _with_private(g, public) for g in plans)
+        plans = tuple(g if g.correlation else _with_private(g, public) for g in plans)
     return QueryPlan(
         name=register or name,
         streams=tuple(s.iri.value for s in query.streams),
@@ -239,7 +239,7 @@ def _gpm_plan(
     gpm: ast.Gpm, algebra: GpmAlgebra, streams: list[str], membership: bool, positive: set[str]
 ) -> GpmPlan:
     variables = sorted(algebra.possible)
-    if algebra.late is not None:
+    if algebra.correlation is not None:
         variables.append(EVENT)
     return GpmPlan(
         gpm.name,
@@ -250,7 +250,7 @@ def _gpm_plan(
         algebra.deferred,
         algebra.membership if membership else None,
         gpm.name not in positive,
-        algebra.late,
+        algebra.correlation,
     )
 
 
@@ -304,9 +304,9 @@ def _shared(resolved: Resolved, gpms: tuple[GpmPlan, ...]) -> set[str]:
     return {v for v, count in bound.items() if count > 1}
 
 
-def _read_late(late: Late) -> set[str]:
-    """The variables of earlier steps that a late GPM reads."""
-    return set(late.reads).union(*(_mentioned(expr) for _, expr in late.parameters))
+def _read_by(correlation: Correlation) -> set[str]:
+    """The variables of earlier steps that a correlated GPM reads."""
+    return set(correlation.reads).union(*(_mentioned(expr) for _, expr in correlation.parameters))
 
 
 def _with_private(gpm: GpmPlan, public: set[str]) -> GpmPlan:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from spaseq.algebra.construct import Template
-from spaseq.algebra.late import Late
+from spaseq.algebra.correlation import Correlation
 from spaseq.algebra.nodes import Pattern
 from spaseq.algebra.schema import Schema
 from spaseq.automaton.program.nfa import Program
@@ -33,20 +33,20 @@ class GpmPlan:
 
     `pattern` holds the FILTERs that concern one event only; `conditions` those that look back at
     earlier steps, which become conditions on the automaton's edges. `membership` is the pattern
-    with every FILTER left out, which decides an event's partitions (None: not needed). Of a `late`
-    GPM stage 1 evaluates the core, and the automaton the pattern. The values of `private` variables
-    are handed on only where they tell solutions of one event apart.
+    with every FILTER left out, which decides an event's partitions (None: not needed). Stage 1
+    evaluates the core of a correlated GPM, and the automaton its pattern. The values of `private`
+    variables are handed on only where they tell solutions of one event apart.
     """
 
     name: str
     streams: tuple[int, ...]  # indexes in the plan's streams
     pattern: Pattern
-    variables: tuple[str, ...]  # those a solution may bind, sorted; of a late GPM, EVENT last
+    variables: tuple[str, ...]  # those a solution may bind, sorted; of a correlated GPM, EVENT last
     certain: frozenset[str]  # those every solution binds
     conditions: tuple[ast.Expr, ...] = ()
     membership: Pattern | None = None
     negated: bool = False  # used in negated steps only
-    late: Late | None = None  # evaluated where the sequence takes the event
+    correlation: Correlation | None = None  # evaluated where the sequence takes the event
     private: frozenset[str] = frozenset()  # variables that nothing outside the pattern looks at
 
 

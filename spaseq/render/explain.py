@@ -105,9 +105,9 @@ def _gpm(plan: QueryPlan, gpm: GpmPlan) -> str:
     line = f"{gpm.name} on {streams} binds {binds or 'nothing'}; hands on {on or 'no values'}"
     if gpm.private:
         line += f" ({_names(sorted(gpm.private))} only where one event has several solutions)"
-    if gpm.late is None:
+    if gpm.correlation is None:
         return line
-    return f"{line}; its core only, the rest in stage 2: {gpm.late.reason}"
+    return f"{line}; its core only, the rest in stage 2: {gpm.correlation.reason}"
 
 
 def _names(variables: Iterable[str]) -> str:

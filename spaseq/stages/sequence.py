@@ -18,16 +18,16 @@ import numpy as np
 
 from spaseq.algebra.answers import Answer, Instant
 from spaseq.algebra.construct import constructed
-from spaseq.algebra.late import EVENT
+from spaseq.algebra.correlation import EVENT
 from spaseq.automaton.program.selection import Position, select
 from spaseq.automaton.run.after_match import AfterMatchFilter
 from spaseq.automaton.run.event_rows import EventRows, batch_of
-from spaseq.automaton.run.machine import GpmColumns, LateColumns, Machine
+from spaseq.automaton.run.machine import CorrelatedColumns, GpmColumns, Machine
 from spaseq.automaton.run.matches import PartitionKey, SequenceMatch, partition_of
 from spaseq.automaton.run.work_counts import WorkCounts
 from spaseq.automaton.sequencer import sequencer
 from spaseq.errors import RunError
-from spaseq.gpm.late import LateEvaluator
+from spaseq.gpm.correlated import CorrelatedEvaluator
 from spaseq.gpm.stage import Matcher
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.evaluator_choice import limits, selects
@@ -76,7 +76,7 @@ class SequenceStage:
         self._withheld = 0
         columns = [_columns(g) for g in plan.gpms]
         known = KnowledgeBase.empty() if knowledge is None else knowledge
-        late = self._late = LateEvaluator(plan, known, on_bad)
+        self._correlated = CorrelatedEvaluator(plan, known, on_bad)
         names = [g.name for g in plan.gpms]
         self._machine = Machine(
             plan.program,
@@ -93,7 +93,7 @@ class SequenceStage:
             streams=plan.streams,
             limit=limit_per_event if early else None,
             limit_key=tuple(v for v in plan.key or () if v not in plan.partition),
-            solve=late.solve,
+            solve=self._correlated.solve,
         )
         self._sequencer = sequencer(self._machine)
         self._buffer: list[SolutionBatch] = []
@@ -110,7 +110,7 @@ class SequenceStage:
 
     def use(self, knowledge: KnowledgeBase) -> None:
         """From now on evaluate with this knowledge base; what has been found so far stays."""
-        self._late.use(knowledge)
+        self._correlated.use(knowledge)
 
     def push(self, rows: SolutionBatch | EventRows) -> None:
         """Take rows into the reorder buffer."""
@@ -281,11 +281,11 @@ class SequenceStage:
 
 
 def _columns(gpm: GpmPlan) -> GpmColumns:
-    late = None
-    if gpm.late is not None:
+    correlation = None
+    if gpm.correlation is not None:
         event = gpm.variables.index(EVENT)
-        late = LateColumns(event, gpm.late.reads, gpm.late.parameters)
-    return GpmColumns(gpm.variables, gpm.conditions, gpm.certain, late)
+        correlation = CorrelatedColumns(event, gpm.correlation.reads, gpm.correlation.parameters)
+    return GpmColumns(gpm.variables, gpm.conditions, gpm.certain, correlation)
 
 
 def _positions(answer: Answer) -> frozenset[Position]:

@@ -90,7 +90,7 @@ def test_variables_whose_earlier_values_would_change_the_event_s_own_solutions(g
     ],
 )
 def test_what_an_event_decides_alone(group):
-    assert split_gpm(gpm_of(group), frozenset({"old"})).late is None
+    assert split_gpm(gpm_of(group), frozenset({"old"})).correlation is None
 
 
 @pytest.mark.parametrize(
@@ -110,10 +110,10 @@ def test_what_an_event_decides_alone(group):
 )
 def test_what_needs_the_bindings_of_earlier_steps(group, elsewhere, reason):
     gpm = gpm_of(group)
-    late = split_gpm(gpm, frozenset(elsewhere.split())).late
-    assert late is not None
-    assert reason in late.reason
-    assert split_gpm(gpm_of("{ ?e :v ?x }"), frozenset(elsewhere.split())).late is None
+    correlation = split_gpm(gpm, frozenset(elsewhere.split())).correlation
+    assert correlation is not None
+    assert reason in correlation.reason
+    assert split_gpm(gpm_of("{ ?e :v ?x }"), frozenset(elsewhere.split())).correlation is None
 
 
 @pytest.mark.parametrize(
@@ -129,9 +129,9 @@ def test_what_needs_the_bindings_of_earlier_steps(group, elsewhere, reason):
     ],
 )
 def test_the_core_is_what_an_event_must_match_whatever_the_bindings(group, core):
-    late = split_gpm(gpm_of(group), frozenset({"old"})).late
-    assert late is not None
-    assert shown(late.core) == core
+    correlation = split_gpm(gpm_of(group), frozenset({"old"})).correlation
+    assert correlation is not None
+    assert shown(correlation.core) == core
 
 
 def test_without_filters_leaves_out_every_filter_at_any_depth():

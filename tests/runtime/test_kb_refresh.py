@@ -32,7 +32,7 @@ QUERY = f"""PREFIX : <http://m.example/>
 SELECT ?name ?old WITHIN 1 HOURS FROM STREAM N <http://m.example/north> FROM NAMED <{KB}>
 WHERE {{ SEQ(A)
   DEFINE GPM A ON N {{ ?machine :starts ?load GRAPH <{KB}> {{ ?machine :name ?name }} }} }}"""
-LATE = QUERY.replace("SEQ(A)", "SEQ(B : A)").replace(
+CORRELATED = QUERY.replace("SEQ(A)", "SEQ(B : A)").replace(
     "DEFINE", "DEFINE GPM B ON N { ?o :stops ?old } DEFINE", 1
 ).replace(":name ?name }", ":name ?name } OPTIONAL { ?machine :stops ?old }")  # fmt: skip
 MAKER = """PREFIX : <http://m.example/> REGISTER STREAM :begun AS
@@ -121,8 +121,8 @@ def test_a_pattern_that_waits_for_earlier_bindings_reads_the_new_one(
     spark: Any, tmp_path: Path
 ) -> None:
     """Each A is evaluated in stage 2, once for every B before it."""
-    run = Followed(spark, tmp_path, LATE)
-    assert run.job.plans[0].gpms[1].late is not None
+    run = Followed(spark, tmp_path, CORRELATED)
+    assert run.job.plans[0].gpms[1].correlation is not None
     run.start_machine()
     assert run.next_names(1) == {'"Ann"'}
     run.name("Barbara")
@@ -136,7 +136,7 @@ def test_a_pattern_that_waits_for_earlier_bindings_reads_the_new_one(
 def test_a_run_goes_on_with_the_knowledge_base_that_is_there_when_it_starts_again(
     spark: Any, tmp_path: Path
 ) -> None:
-    run = Followed(spark, tmp_path, LATE)
+    run = Followed(spark, tmp_path, CORRELATED)
     run.start_machine()
     run.next_names(1)
     run.name("Barbara")
@@ -168,7 +168,7 @@ def test_a_streaming_data_frame_of_answers_takes_up_changes(
 ) -> None:
     run = Followed(spark, tmp_path, QUERY)
     found = answers(
-        spark, LATE, {"N": run.directory}, {KB: run.kb}, checkpoint=tmp_path / "c",
+        spark, CORRELATED, {"N": run.directory}, {KB: run.kb}, checkpoint=tmp_path / "c",
         kb_refresh=True,
     )  # fmt: skip
     names: queue.SimpleQueue[str] = queue.SimpleQueue()

@@ -230,7 +230,7 @@ def test_a_state_beyond_its_limit_names_query_key_and_step() -> None:
         StateLimits(rows=1).check(PLANS["not"], 0, 2, 0, lambda: recent)
 
 
-LATE = (
+CORRELATED = (
     HEAD
     + """FROM NAMED <http://m.example/kb> SEQ (A; B) {
   DEFINE GPM A ON N, S { ?machine :starts ?load }
@@ -252,8 +252,8 @@ def test_a_log_is_worked_off_again_with_the_knowledge_base_it_was_made_with(
         load_kb([("http://m.example/kb", file)]).save(tmp_path / f"kb-{name}")
         return StoredKnowledge(str(tmp_path / f"kb-{name}"), f"kb-{name}")
 
-    plan = compile_query(LATE, "late")
-    assert any(gpm.late for gpm in plan.gpms)
+    plan = compile_query(CORRELATED, "correlated")
+    assert any(gpm.correlation for gpm in plan.gpms)
     first, second = stored("one"), stored("two")
     matcher = Matcher(plan, first.open())
     meta, chunks = FakeValue(), FakeMap()

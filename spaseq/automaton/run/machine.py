@@ -19,12 +19,12 @@ from spaseq.expr.env import Env
 from spaseq.expr.uses import timestamp_uses
 from spaseq.lang import ast
 
-LateSolver: TypeAlias = Callable[[int, str, tuple[tuple[str, str], ...]], Sequence[Values]]
+CorrelatedSolver: TypeAlias = Callable[[int, str, tuple[tuple[str, str], ...]], Sequence[Values]]
 """The solutions of a GPM (its index) on an event (as EVENT holds it) with values substituted."""
 
 
 @dataclass(frozen=True, slots=True)
-class LateColumns:
+class CorrelatedColumns:
     """Of a GPM that is evaluated when its event is taken: the column that holds the event, the
     variables whose values are substituted, and what else is, by variable."""
 
@@ -41,17 +41,17 @@ class GpmColumns:
     variables: tuple[str, ...]
     conditions: tuple[ast.Expr, ...] = ()
     certain: frozenset[str] = frozenset()
-    late: LateColumns | None = None
+    correlation: CorrelatedColumns | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class LateTaking:
+class CorrelatedTaking:
     """What is substituted when an event is taken, and the solver that gives the rows then."""
 
     gpm: int
     event: int  # column
     inputs: tuple[tuple[str, Callable[[Env], str | None]], ...]
-    solve: LateSolver
+    solve: CorrelatedSolver
 
     def solutions(self, values: Values, env: Env) -> Iterator[Values]:
         """The values of the rows that a row of the core stands for; `env` knows earlier bindings
@@ -74,7 +74,7 @@ class Taking:
     groups: tuple[tuple[int, str], ...]  # (column, variable) joined within a repetition
     key: tuple[int, ...]  # columns of the edge's key
     conditions: tuple[Callable[[Env], bool], ...]
-    late: LateTaking | None = None
+    correlation: CorrelatedTaking | None = None
 
 
 @dataclass(slots=True)
@@ -98,7 +98,7 @@ class Machine:
     work: WorkCounts = field(
         default_factory=WorkCounts
     )  # of registers and lazy, over all partitions
-    solve: LateSolver | None = None  # needed where a GPM is late
+    solve: CorrelatedSolver | None = None  # needed where a GPM is correlated
     takings: dict[int, Taking] = field(init=False)
     edges_of: dict[int, tuple[Edge, ...]] = field(init=False)  # GPM -> edges that take it
     target: dict[int, State] = field(init=False)  # edge -> the state it leads to
@@ -137,8 +137,10 @@ class Machine:
         self, label: TakeLabel, compiled: list[tuple[Callable[[Env], bool], ...]]
     ) -> Taking:
         variables = self.gpms[label.gpm].variables
-        late = self.gpms[label.gpm].late
-        columns = {v: i for i, v in enumerate(variables) if late is None or i != late.event}
+        correlation = self.gpms[label.gpm].correlation
+        columns = {
+            v: i for i, v in enumerate(variables) if correlation is None or i != correlation.event
+        }
         grouped = {v for v, view in label.views.items() if view.kind == "current"}
         return Taking(
             columns,
@@ -146,17 +148,19 @@ class Machine:
             tuple((i, v) for v, i in columns.items() if v in grouped),
             tuple(columns[v] for v in label.key),
             compiled[label.gpm],
-            self._late(label.gpm),
+            self._correlated(label.gpm),
         )
 
-    def _late(self, gpm: int) -> LateTaking | None:
-        late = self.gpms[gpm].late
-        if late is None:
+    def _correlated(self, gpm: int) -> CorrelatedTaking | None:
+        correlation = self.gpms[gpm].correlation
+        if correlation is None:
             return None
         assert self.solve is not None
-        reads: list[tuple[str, ast.Expr]] = [(v, ast.Var(v)) for v in late.reads]
-        inputs = [(v, compile_term(e, self.expressions)) for v, e in [*reads, *late.parameters]]
-        return LateTaking(gpm, late.event, tuple(inputs), self.solve)
+        reads: list[tuple[str, ast.Expr]] = [(v, ast.Var(v)) for v in correlation.reads]
+        inputs = [
+            (v, compile_term(e, self.expressions)) for v, e in [*reads, *correlation.parameters]
+        ]
+        return CorrelatedTaking(gpm, correlation.event, tuple(inputs), self.solve)
 
 
 def _automata(program: Program) -> list[Automaton]:

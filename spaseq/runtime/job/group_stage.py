@@ -98,8 +98,8 @@ class GroupStage:
     @property
     def reads_knowledge(self) -> bool:
         """Whether a graph of the knowledge base is read here, not in stage 1 alone."""
-        late = (n for n, plan in self.plans.items() if any(g.late for g in plan.gpms))
-        return any(self.plans[n].kbs for n in (*late, *self._fed))
+        correlated = (n for n, plan in self.plans.items() if any(g.correlation for g in plan.gpms))
+        return any(self.plans[n].kbs for n in (*correlated, *self._fed))
 
     def use(self, knowledge: KnowledgeBase) -> None:
         """From now on evaluate with this knowledge base; what has been found so far stays."""

@@ -29,21 +29,21 @@ class Taker:
         if gap is not None and run.last is not None and moment.instant[0] - run.last[0] > gap:
             return []
         results = []
-        for row in self._late_rows(wait, rows):
+        for row in self._solved_rows(wait, rows):
             after = self._take(wait, row, moment)
             if after is not None:
                 results.append(after)
         return results
 
-    def _late_rows(self, wait: WaitingRun, rows: Iterable[Row]) -> Iterator[Row]:
-        """The rows to take; those of a late GPM are found now that the bindings are known."""
-        late = self._machine.takings[wait.edge.id].late
-        if late is None:
+    def _solved_rows(self, wait: WaitingRun, rows: Iterable[Row]) -> Iterator[Row]:
+        """The rows to take; those of a correlated GPM are found now that the bindings are known."""
+        correlation = self._machine.takings[wait.edge.id].correlation
+        if correlation is None:
             yield from rows
             return
         for row in rows:
             nothing: Row = (*row[:4], (None,) * len(row[4]))
-            for values in late.solutions(row[4], self._seen(wait, nothing)):
+            for values in correlation.solutions(row[4], self._seen(wait, nothing)):
                 yield (*row[:4], values)
 
     def _take(self, wait: WaitingRun, row: Row, moment: MeasuredInstant) -> Run | None:

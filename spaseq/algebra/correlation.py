@@ -25,13 +25,13 @@ from spaseq.lang.variables import (
 )
 
 EVENT = n.RESERVED + "event"
-"""The variable of a late GPM's solutions that holds the event they are of, as a literal."""
+"""The variable of a correlated GPM's solutions that holds the event they are of, as a literal."""
 
 LookBack = ast.Prev | ast.Timestamp | ast.Aggregate
 
 
 @dataclass(frozen=True, slots=True)
-class Late:
+class Correlation:
     """How a GPM is evaluated when the sequence takes an event.
 
     `core` is what an event must match whatever the bindings; `reads` are the variables whose values
@@ -44,7 +44,7 @@ class Late:
     reason: str
 
 
-def why_late(pattern: n.Pattern, deferred: Deferred, elsewhere: frozenset[str]) -> str | None:
+def why_correlated(pattern: n.Pattern, deferred: Deferred, elsewhere: frozenset[str]) -> str | None:
     """Why a GPM cannot be evaluated on its event alone; None if it can.
 
     `pattern` and `deferred` are what `lifted` made of it; `elsewhere` are the variables that may
@@ -68,7 +68,9 @@ def asks(pattern: n.Pattern) -> bool:
     return isinstance(pattern, n.Service) or any(map(asks, n.children(pattern)))
 
 
-def late(pattern: n.Pattern, variables: frozenset[str], reason: str) -> tuple[n.Pattern, Late]:
+def correlate(
+    pattern: n.Pattern, variables: frozenset[str], reason: str
+) -> tuple[n.Pattern, Correlation]:
     """The pattern with variables for what looks back, and what its evaluation needs.
 
     `variables` are all that its text mentions.
@@ -88,7 +90,7 @@ def late(pattern: n.Pattern, variables: frozenset[str], reason: str) -> tuple[n.
 
     changed = change(pattern)
     parameters = tuple((name, node) for node, name in names.items())
-    return changed, Late(core(changed), tuple(sorted(variables)), parameters, reason)
+    return changed, Correlation(core(changed), tuple(sorted(variables)), parameters, reason)
 
 
 def _look_backs(pattern: n.Pattern) -> Iterator[ast.Node]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from spaseq.algebra.late import EVENT
+from spaseq.algebra.correlation import EVENT
 from spaseq.algebra.substitution import substituted
 from spaseq.gpm.evaluator import Bindings, GpmEvaluator
 from spaseq.gpm.partitions import VerticalPartition
@@ -52,8 +52,8 @@ def _triples(event: str) -> list[Triple]:
     return list(zip(lines[::3], lines[1::3], lines[2::3], strict=False))
 
 
-class LateEvaluator:
-    """The late GPMs of a plan: solutions of one event, once values are known for its variables."""
+class CorrelatedEvaluator:
+    """The correlated GPMs of a plan: solutions of one event, given values for its variables."""
 
     def __init__(self, plan: QueryPlan, knowledge: KnowledgeBase, on_bad: OnBad = warn) -> None:
         """`on_bad` is called for each event that an endpoint was asked for in vain."""
