@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import Generic, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from spaseq.compiled.arrays import Bools, Indices, Int32s
 from spaseq.expr.compile import Options, compile_filter, compile_term
 from spaseq.expr.doubles import COMPARE, Doubles
 from spaseq.expr.env import DictEnv, Env
@@ -22,10 +22,9 @@ from spaseq.expr.leaves import constant_term
 from spaseq.expr.uses import is_volatile, variables_of
 from spaseq.expr.vectorised import ColumnCall, taken_out
 from spaseq.lang import ast
-from spaseq.rdf.columns import Int32s, distinct_codes
+from spaseq.rdf.columns import distinct_codes
 
 R = TypeVar("R")
-Bools = npt.NDArray[np.bool_]
 Columns = Mapping[str, Int32s]
 _DEFAULT = Options()
 _FEW = 16  # rows
@@ -96,7 +95,7 @@ def extend_column(
     *,
     rows: int | None = None,
     options: Options = _DEFAULT,
-) -> tuple[list[str | None], npt.NDArray[np.intp]]:
+) -> tuple[list[str | None], Indices]:
     """The terms of an expression: (results, [n] which of them each row has); None is an error.
 
     Arguments and errors as for `filter_rows`. Results may repeat a term.
@@ -191,7 +190,7 @@ def _holds(
 
 def _evaluate(
     compiled: _Compiled[R], columns: Columns, terms: Sequence[str], rows: int, each_row: bool
-) -> tuple[list[R], npt.NDArray[np.intp]]:
+) -> tuple[list[R], Indices]:
     """Results, and which of them each row has."""
     if each_row or not rows:
         first = which = np.arange(rows)
@@ -203,9 +202,7 @@ def _evaluate(
     return compiled.rows(picked, terms, len(first)), which
 
 
-def _distinct(
-    columns: Sequence[Int32s], limit: int
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+def _distinct(columns: Sequence[Int32s], limit: int) -> tuple[Indices, Indices]:
     """(a row of each distinct combination, the combination of each row); codes are < limit."""
     if len(columns) == 1:
         used, which = distinct_codes(columns[0], limit)

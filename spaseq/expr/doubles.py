@@ -14,12 +14,12 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from spaseq.compiled.arrays import Bools, Float64s, Int8s, Int32s
 from spaseq.expr.numbers import Float, to_double
 from spaseq.expr.temporal import Moment
 from spaseq.expr.values import decode
-from spaseq.rdf.columns import Int32s, distinct_codes
+from spaseq.rdf.columns import distinct_codes
 from spaseq.rdf.kinds import DOUBLE, EXACT, FLOAT, MOMENT, OTHER, ROUNDED, SHORT, UNKNOWN
 from spaseq.rdf.term_tables import TermTable
 
@@ -33,7 +33,7 @@ COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def _decisive() -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+def _decisive() -> tuple[Bools, Bools]:
     """Tables [kind, kind]: pairs that float64 decides, and those it decides unless they tie."""
     always = np.zeros((7, 7), dtype=np.bool_)
     for number in (EXACT, ROUNDED, DOUBLE, FLOAT, SHORT):
@@ -53,8 +53,8 @@ _ALWAYS, _UNTIED = _decisive()
 class Doubles:
     """n numbers: `value` float64 [n], `kind` int8 [n]."""
 
-    value: npt.NDArray[np.float64]
-    kind: npt.NDArray[np.int8]
+    value: Float64s
+    kind: Int8s
 
     @classmethod
     def unknown(cls, rows: int) -> Doubles:
@@ -72,18 +72,14 @@ class Doubles:
         """The terms of codes [n] into `terms`, -1 for unbound; each distinct one decoded once."""
         return cls(*_doubles_of(codes, terms))
 
-    def decides(self, other: Doubles) -> npt.NDArray[np.bool_]:
+    def decides(self, other: Doubles) -> Bools:
         """The rows in which comparing `value` with the other's is comparing the terms."""
         pair = self.kind, other.kind
-        decided: npt.NDArray[np.bool_] = _ALWAYS[pair] | (
-            _UNTIED[pair] & (self.value != other.value)
-        )
+        decided: Bools = _ALWAYS[pair] | (_UNTIED[pair] & (self.value != other.value))
         return decided
 
 
-def _doubles_of(
-    codes: Int32s, terms: Sequence[str]
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int8]]:
+def _doubles_of(codes: Int32s, terms: Sequence[str]) -> tuple[Float64s, Int8s]:
     """(values, kinds) of terms; -1 for unbound."""
     if isinstance(terms, TermTable):
         value, kind = terms.numbers(codes)

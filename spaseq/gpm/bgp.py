@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from spaseq.algebra.nodes import PatternTerm, TriplePattern
+from spaseq.compiled.arrays import Float64s, Int8s, Int32s, Int64s
 from spaseq.gpm.kernels import bgp_interpreter as kernels
-from spaseq.gpm.kernels.bgp_interpreter import AGAIN, BOUND, CONSTANT, FREE, Int8s, O, P, S
+from spaseq.gpm.kernels.bgp_interpreter import AGAIN, BOUND, CONSTANT, FREE, O, P, S
 from spaseq.gpm.partitions import VerticalPartition
 from spaseq.gpm.solutions import Solutions
 from spaseq.plan.rules import RARE_TRIPLES_FIRST, SHARED_PATTERNS, Rule
-from spaseq.rdf.batches import EventBatch, Int32s, Int64s
+from spaseq.rdf.batches import EventBatch
 
 SAMPLE = 2048
 """So many triples of a batch are counted."""
@@ -133,9 +133,7 @@ class EventBgp:
             bound |= here
 
 
-def rarest_first(
-    triples: Sequence[TriplePattern], weights: npt.NDArray[np.float64]
-) -> tuple[int, ...]:
+def rarest_first(triples: Sequence[TriplePattern], weights: Float64s) -> tuple[int, ...]:
     """The patterns' numbers, the one that fits least first, then those that hang together.
 
     Of those that share a variable with the ones before, the one comes next that fits least.

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from spaseq.algebra import nodes as n
 from spaseq.algebra.groups import conjoined, conjuncts
 from spaseq.algebra.scope import certain
+from spaseq.compiled.arrays import Bools
 from spaseq.gpm.bgp import EventBgp
 from spaseq.gpm.components import components, joined
 from spaseq.gpm.joins import join
-from spaseq.gpm.solutions import Bools, Solutions
+from spaseq.gpm.solutions import Solutions
 from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses, expression_variables
 from spaseq.plan.rules import Rule

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from spaseq.algebra import nodes as n
 from spaseq.algebra.scope import possible, visible
+from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.expr.compile import Options
 from spaseq.gpm.active import Active
 from spaseq.gpm.conjunction import Conjunction
@@ -16,7 +17,7 @@ from spaseq.gpm.services import Services
 from spaseq.gpm.solutions import Solutions
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.rules import Rule
-from spaseq.rdf.batches import EventBatch, Int32s, Int64s
+from spaseq.rdf.batches import EventBatch
 
 
 @dataclass(frozen=True, slots=True)

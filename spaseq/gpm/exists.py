@@ -14,8 +14,9 @@ from spaseq.algebra.groups import conjoined, translate_group
 from spaseq.algebra.schema import Schema
 from spaseq.algebra.scope import possible, visible
 from spaseq.algebra.substitution import substituted
+from spaseq.compiled.arrays import Bools, Indices
 from spaseq.gpm.joins import merged, pairs
-from spaseq.gpm.solutions import Bools, Rows, Solutions
+from spaseq.gpm.solutions import Solutions
 from spaseq.lang import ast
 from spaseq.lang.rewriting import rewritten
 from spaseq.lang.variables import exists_uses
@@ -48,7 +49,7 @@ class _Existence:
 
     def rows(
         self, found: Solutions, evaluate: Evaluate, evaluate_once: Evaluate, test: Test
-    ) -> Rows:
+    ) -> Indices:
         """The rows of the solutions for which the pattern has a solution; they may repeat."""
         names = sorted(v for v in found.columns if v in self.substituted)
         if names:
@@ -59,7 +60,7 @@ class _Existence:
             return rows
         return rows[test(self.condition, merged(found, inner, (rows, others)))]
 
-    def _by_value(self, found: Solutions, names: list[str], evaluate: Evaluate) -> Rows:
+    def _by_value(self, found: Solutions, names: list[str], evaluate: Evaluate) -> Indices:
         """The pattern is evaluated for each distinct combination of values."""
         table = np.stack([found.columns[v] for v in names])
         combinations, which = np.unique(table, axis=1, return_inverse=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from spaseq.compiled.arrays import Int32s
 from spaseq.gpm.lexicon import KbLexicon
 from spaseq.gpm.triples import TripleTable
 from spaseq.kb.knowledge import KbGraph, KbRelation
-from spaseq.rdf.batches import Int32s
 
 _NO_CODES = np.empty(0, np.int32)
 

@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from spaseq.gpm.keys import Column, KeyIndex, Rows
+from spaseq.compiled.arrays import Bools, Indices, Int32s
+from spaseq.gpm.keys import Column, KeyIndex
 from spaseq.gpm.lexicon import translated
-from spaseq.gpm.solutions import Bools, Solutions
-from spaseq.rdf.batches import UNBOUND, Int32s
+from spaseq.gpm.solutions import Solutions
+from spaseq.rdf.batches import UNBOUND
 
-Pairs = tuple[Rows, Rows]
+Pairs = tuple[Indices, Indices]
 
 
 def join(left: Solutions, right: Solutions) -> Solutions:
@@ -162,7 +163,7 @@ def _pairs_by_boundness(
     return first[order], second[order]
 
 
-def _groups(columns: Sequence[Int32s], size: int) -> list[tuple[tuple[bool, ...], Rows]]:
+def _groups(columns: Sequence[Int32s], size: int) -> list[tuple[tuple[bool, ...], Indices]]:
     """The row numbers for each combination of bound and unbound columns."""
     mask = np.zeros(size, np.int64)
     for i, column in enumerate(columns):

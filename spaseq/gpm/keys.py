@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from spaseq.rdf.batches import Int64s
+from spaseq.compiled.arrays import Indices, Int32s, Int64s
 
-Column: TypeAlias = "npt.NDArray[np.int32] | Int64s"
-Rows = npt.NDArray[np.intp]
+Column: TypeAlias = "Int32s | Int64s"
 
 _NOWHERE = -2
 
@@ -27,7 +25,7 @@ class KeyIndex:
         """`columns` [size] may be none at all: then every row matches."""
         self._ranks: list[Int64s] = []
         keys = self._packed(columns, size, grow=True)
-        self._order: Rows | None = None
+        self._order: Indices | None = None
         steps = keys[1:] - keys[:-1]
         if len(steps) and steps.min() < 0:
             self._order = np.argsort(keys, kind="stable")
@@ -42,12 +40,12 @@ class KeyIndex:
             return False
         return np.array_equal(self._keys, self._packed(columns, size, grow=False))
 
-    def match(self, columns: Sequence[Column], size: int) -> tuple[Rows, Rows]:
+    def match(self, columns: Sequence[Column], size: int) -> tuple[Indices, Indices]:
         """All (row of `columns`, row of the index) with equal values, in order of the first."""
         left, places = self._places(self._packed(columns, size, grow=False))
         return left, places if self._order is None else self._order[places]
 
-    def _places(self, probe: Int64s) -> tuple[Rows, Rows]:
+    def _places(self, probe: Int64s) -> tuple[Indices, Indices]:
         keys = self._keys
         low = np.searchsorted(keys, probe, "left")
         if self._unique:
@@ -80,7 +78,7 @@ class KeyIndex:
         return np.where(ranks[place] == key, place, _NOWHERE)
 
 
-def expanded(low: Rows, counts: Rows) -> tuple[Rows, Rows]:
+def expanded(low: Indices, counts: Indices) -> tuple[Indices, Indices]:
     """For each row i the places low[i] .. low[i] + counts[i] - 1: (i repeated, the places)."""
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0

@@ -7,8 +7,9 @@ from typing import overload
 
 import numpy as np
 
+from spaseq.compiled.arrays import Int32s
 from spaseq.kb.terms import ABSENT, KbTerms
-from spaseq.rdf.batches import EventBatch, Int32s
+from spaseq.rdf.batches import EventBatch
 from spaseq.rdf.term_tables import ExtendedTerms, term_table
 
 

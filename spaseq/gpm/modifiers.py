@@ -8,16 +8,16 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from spaseq.algebra.nodes import RESERVED
+from spaseq.compiled.arrays import Indices, Int32s, Int64s
 from spaseq.expr.aggregates import AGGREGATES, Elements, group_concat
 from spaseq.expr.columns import extend_column
 from spaseq.expr.compile import Options
 from spaseq.expr.errors import ExpressionError
 from spaseq.expr.order import order_key
 from spaseq.expr.values import encode
-from spaseq.gpm.keys import Rows
 from spaseq.gpm.solutions import Solutions
 from spaseq.lang import ast
-from spaseq.rdf.batches import UNBOUND, Int32s, Int64s
+from spaseq.rdf.batches import UNBOUND
 
 Aggregates = Sequence[tuple[str, ast.Aggregate]]
 
@@ -47,7 +47,7 @@ def numbered(found: Solutions) -> Solutions:
     return found.with_column(SOLUTION, found.lexicon.encode(texts))
 
 
-def _values(found: Solutions, expr: ast.Expr, options: Options) -> tuple[list[str | None], Rows]:
+def _values(found: Solutions, expr: ast.Expr, options: Options) -> tuple[list[str | None], Indices]:
     """The expression's terms, and which of them each solution has."""
     texts = found.lexicon.texts
     return extend_column(expr, found.columns, texts, rows=found.size, options=options)
@@ -113,7 +113,7 @@ def grouped(
     return result
 
 
-def _groups(found: Solutions, names: Sequence[str]) -> tuple[Rows, Rows]:
+def _groups(found: Solutions, names: Sequence[str]) -> tuple[Indices, Indices]:
     """(group of each row, a row of each group): rows of one event that agree in the variables.
 
     Groups are numbered in the order of events.
@@ -128,7 +128,7 @@ def _groups(found: Solutions, names: Sequence[str]) -> tuple[Rows, Rows]:
 
 
 def _aggregate(
-    found: Solutions, aggregate: ast.Aggregate, group: Rows, count: int, options: Options
+    found: Solutions, aggregate: ast.Aggregate, group: Indices, count: int, options: Options
 ) -> list[str | None]:
     """The aggregate's term for each group, None where it is an error."""
     members: list[list[str | None]] = [[] for _ in range(count)]

@@ -10,6 +10,7 @@ import numpy as np
 from spaseq.algebra import nodes as n
 from spaseq.algebra.remote import asks_endpoints
 from spaseq.algebra.scope import possible
+from spaseq.compiled.arrays import Bools, Int64s
 from spaseq.expr.blank_nodes import makes_labelled_nodes, with_solution
 from spaseq.expr.columns import filter_rows
 from spaseq.expr.compile import Options
@@ -22,13 +23,12 @@ from spaseq.gpm.lexicon import KbLexicon
 from spaseq.gpm.partitions import VerticalPartition
 from spaseq.gpm.paths import path_solutions
 from spaseq.gpm.services import Services
-from spaseq.gpm.solutions import Bools, Solutions, none, unit
+from spaseq.gpm.solutions import Solutions, none, unit
 from spaseq.gpm.triples import TripleSource, triple_solutions
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses
 from spaseq.plan.rules import LAZY_OPERANDS, Rule
-from spaseq.rdf.batches import Int64s
 from spaseq.rdf.columns import distinct
 
 

@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from spaseq.compiled.arrays import Indices, Int32s, Int64s
 from spaseq.gpm.lexicon import BatchLexicon
-from spaseq.gpm.solutions import Rows
 from spaseq.gpm.triples import TripleTable
-from spaseq.rdf.batches import EventBatch, Int32s, Int64s
+from spaseq.rdf.batches import EventBatch
 
 T = TypeVar("T")
 
@@ -60,7 +60,7 @@ class VerticalPartition:
         batch = self.batch
         if predicate is None:
             return _distinct(self.event_of, batch.s, batch.p, batch.o)
-        rows: Rows = np.flatnonzero(batch.p == self.lexicon.code(predicate))
+        rows: Indices = np.flatnonzero(batch.p == self.lexicon.code(predicate))
         return _distinct(self.event_of[rows], batch.s[rows], None, batch.o[rows])
 
 

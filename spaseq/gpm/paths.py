@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from spaseq.algebra import nodes as n
+from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.gpm.keys import KeyIndex, expanded
 from spaseq.gpm.solutions import Solutions
 from spaseq.gpm.triples import TripleSource, TripleTable
 from spaseq.lang import ast
-from spaseq.rdf.batches import Int32s, Int64s
 from spaseq.rdf.columns import distinct
 from spaseq.rdf.terms import iri_text
 

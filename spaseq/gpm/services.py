@@ -17,12 +17,12 @@ from spaseq.algebra.deferral import sensitive
 from spaseq.algebra.schema import Schema
 from spaseq.algebra.scope import possible, visible
 from spaseq.algebra.sparql_text import pattern_text, values_text
+from spaseq.compiled.arrays import Indices, Int64s
 from spaseq.errors import RunError
 from spaseq.gpm.lexicon import Lexicon
 from spaseq.gpm.modifiers import encoded
-from spaseq.gpm.solutions import Rows, Solutions, none
+from spaseq.gpm.solutions import Solutions, none
 from spaseq.kb.endpoint import Endpoint, Row, ServiceFailure, ServiceOptions, shared_cache
-from spaseq.rdf.batches import Int64s
 from spaseq.rdf.columns import distinct
 
 _NUMBER = "spaseq__row"
@@ -44,7 +44,7 @@ class _Question:
     """One distinct combination of bindings, and the solutions that share it."""
 
     bound: Bound
-    rows: Rows
+    rows: Indices
 
 
 class Services:
@@ -234,7 +234,7 @@ def _questions(given: Solutions | None, names: frozenset[str]) -> tuple[list[str
     return shared, questions
 
 
-def _events(given: Solutions | None, rows: Rows) -> Int64s | None:
+def _events(given: Solutions | None, rows: Indices) -> Int64s | None:
     if given is None or given.event is None:
         return None
     return distinct(given.event[rows])

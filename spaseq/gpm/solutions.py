@@ -7,13 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.gpm.lexicon import Lexicon, translated
-from spaseq.rdf.batches import UNBOUND, Int32s, Int64s
-
-Rows = npt.NDArray[np.intp]
-Bools = npt.NDArray[np.bool_]
+from spaseq.rdf.batches import UNBOUND
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +29,7 @@ class Solutions:
     lexicon: Lexicon
     memo: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
 
-    def take(self, rows: Rows | Bools) -> Solutions:
+    def take(self, rows: Indices | Bools) -> Solutions:
         """The solutions at some places, in that order, or where a mask is true."""
         columns = {v: c[rows] for v, c in self.columns.items()}
         size = int(np.count_nonzero(rows)) if rows.dtype == np.bool_ else len(rows)

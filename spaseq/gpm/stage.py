@@ -7,13 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow.compute as pc
 
+from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.expr.doubles import Doubles
 from spaseq.gpm.correlated import with_events
 from spaseq.gpm.evaluator import Bindings, GpmEvaluator
 from spaseq.gpm.partitions import VerticalPartition
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.batches import BARE, BadInput, EventBatch, Int32s, Int64s, SolutionBatch
+from spaseq.rdf.batches import BARE, BadInput, EventBatch, SolutionBatch
 from spaseq.rdf.blocks import OnBad, warn
 from spaseq.rdf.columns import UNBOUND, NumberColumn, Rows, TermColumn
 from spaseq.rdf.kernels.compact import compacted

@@ -8,10 +8,10 @@ from typing import Protocol
 import numpy as np
 
 from spaseq.algebra.nodes import PatternTerm, TriplePattern
+from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.gpm.lexicon import Lexicon
-from spaseq.gpm.solutions import Bools, Rows, Solutions, none
+from spaseq.gpm.solutions import Solutions, none
 from spaseq.lang import ast
-from spaseq.rdf.batches import Int32s, Int64s
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class TripleTable:
     def __len__(self) -> int:
         return len(self.s)
 
-    def take(self, rows: Rows | Bools | slice) -> TripleTable:
+    def take(self, rows: Indices | Bools | slice) -> TripleTable:
         """Some of the triples."""
         event = None if self.event is None else self.event[rows]
         return TripleTable(

@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.errors import InputError
 from spaseq.kb.endpoint import ServiceOptions
 from spaseq.kb.terms import KbTerms
-from spaseq.rdf.batches import Int32s, Int64s
 from spaseq.rdf.columns import Texts, texts_array
 
 FORMAT = b"spaseq-kb-2"

@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.errors import InputError
 from spaseq.kb.cache import NO_CACHE, KbCache
 from spaseq.kb.endpoint import Endpoint, ServiceFailure, ServiceOptions, is_url
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.sources import KbInput, KbQuads, Source, quads_of, rdflib_quads, sources_at
-from spaseq.rdf.batches import Int32s, Int64s
 from spaseq.rdf.blocks import DEFAULT_GRAPH
 from spaseq.rdf.columns import NO_TEXTS, Texts, joined, texts_array
 

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 import numpy as np
 import pyoxigraph as ox
 
+from spaseq.compiled.arrays import Int32s
 from spaseq.errors import InputError
-from spaseq.rdf.batches import BadInput, Int32s
+from spaseq.rdf.batches import BadInput
 from spaseq.rdf.blocks import BlockBuilder, QuadBlock
 from spaseq.rdf.columns import Texts, texts_array
 from spaseq.rdf.documents import DOCUMENT_FORMATS

@@ -9,8 +9,8 @@ from typing import Any, overload
 import numpy as np
 import pyarrow as pa
 
+from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.kb.kernels.search import find_sorted
-from spaseq.rdf.batches import Int32s, Int64s
 from spaseq.rdf.columns import Texts, texts_array
 from spaseq.rdf.term_tables import ABSENT, encoded
 

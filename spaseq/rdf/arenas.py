@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from spaseq.compiled.arrays import Bytes, Int32s, UInt64s
 from spaseq.rdf.kernels import PAD
-from spaseq.rdf.kernels.tables import Slots, Spans, fill_slots
+from spaseq.rdf.kernels.tables import fill_slots
 from spaseq.rdf.kernels.tokenizer import DeferredLines, QuadRows
-from spaseq.rdf.kernels.vectors import Bytes
 
 _ROWS = 1 << 12
 _TERMS = 1 << 12
@@ -38,8 +38,8 @@ class ReadArena:
     buffer: Bytes = field(init=False)
     rows: QuadRows = field(init=False)
     doubts: DeferredLines = field(init=False)
-    spans: Spans = field(init=False)
-    slots: Slots = field(init=False)
+    spans: Int32s = field(init=False)
+    slots: UInt64s = field(init=False)
 
     def __post_init__(self) -> None:
         self.buffer = np.empty(2 * (self.capacity + PAD) + _CONSTANTS, np.uint8)

@@ -15,15 +15,13 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from spaseq.compiled.arrays import Bools
 from spaseq.rdf.batches import BadInput
 from spaseq.rdf.blocks import DEFAULT_GRAPH, UNKNOWN_LINE, OnBad, QuadBlock
 from spaseq.rdf.buffer import EventBuffer
 from spaseq.rdf.terms import iri_text
 from spaseq.rdf.times import parse_time
-
-Bools = npt.NDArray[np.bool_]
 
 
 class Assembly(Protocol):

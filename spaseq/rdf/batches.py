@@ -13,9 +13,9 @@ from functools import lru_cache
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from spaseq.compiled.arrays import Indices, Int32s, Int64s
 from spaseq.rdf.columns import (
     NO_TEXTS,
     UNBOUND,
@@ -30,18 +30,15 @@ from spaseq.rdf.columns import (
 
 __all__ = ["BARE", "UNBOUND", "BadInput", "EventBatch", "SolutionBatch", "SolutionColumns"]
 
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
-
 
 @runtime_checkable
 class LazyNames(Protocol):
     """Names of which no strings exist yet."""
 
-    def take(self, events: npt.NDArray[np.intp] | Int64s) -> Sequence[str | None]:
+    def take(self, events: Indices | Int64s) -> Sequence[str | None]:
         """Some of them."""
 
-    def strings(self, events: npt.NDArray[np.intp]) -> Texts:
+    def strings(self, events: Indices) -> Texts:
         """Some of them, as an Arrow array."""
 
 
@@ -91,7 +88,7 @@ class EventBatch:
             0 if first else self.skipped,
         )
 
-    def take(self, events: npt.NDArray[np.intp] | Int64s) -> EventBatch:
+    def take(self, events: Indices | Int64s) -> EventBatch:
         """The events at the given positions, in that order, under the same terms."""
         sizes = np.diff(self.start)[events]
         start = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
@@ -109,7 +106,7 @@ class EventBatch:
             self.terms,
         )
 
-    def names(self, events: npt.NDArray[np.intp]) -> Texts:
+    def names(self, events: Indices) -> Texts:
         """The graph IRIs [m] of some events, null where there is none."""
         if isinstance(self.graph, LazyNames):
             return self.graph.strings(events)

@@ -10,7 +10,7 @@ import re
 
 import numpy as np
 
-from spaseq.rdf.batches import Int32s, Int64s
+from spaseq.compiled.arrays import Bools, Int32s, Int64s
 
 _MADE_UP = re.compile(r"_:[a-f][0-9a-f]{23,31}")
 """oxrdf's labels: 128 random bits in hexadecimal. A written label that looks so is renamed too,
@@ -40,7 +40,7 @@ def relabel(starts: Int64s, s: Int32s, o: Int32s, terms: list[str]) -> tuple[Int
     return s, o
 
 
-def _names(s: list[int], o: list[int], made_up: np.ndarray, terms: list[str]) -> dict[int, str]:
+def _names(s: list[int], o: list[int], made_up: Bools, terms: list[str]) -> dict[int, str]:
     """The new text of each made-up label, by code, in order of first appearance."""
     in_order = dict.fromkeys(code for row in zip(s, o, strict=True) for code in row)
     known = len(made_up)

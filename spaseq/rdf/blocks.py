@@ -9,7 +9,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from spaseq.rdf.batches import BadInput, Int32s, Int64s
+from spaseq.compiled.arrays import Int32s, Int64s
+from spaseq.rdf.batches import BadInput
 
 DEFAULT_GRAPH = -1
 """`g` of a quad in the default graph, and of every triple of a format without graphs."""

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from spaseq.rdf.batches import EventBatch, Int32s, Int64s
+from spaseq.compiled.arrays import Int32s, Int64s
+from spaseq.rdf.batches import EventBatch
 from spaseq.rdf.blanks import relabel
 from spaseq.rdf.blocks import MALFORMED, QuadBlock
 from spaseq.rdf.columns import distinct

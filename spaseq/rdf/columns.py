@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-Int32s = npt.NDArray[np.int32]
-Ints = TypeVar("Ints", npt.NDArray[np.int32], npt.NDArray[np.int64])
-Rows: TypeAlias = "npt.NDArray[np.intp] | slice"
+from spaseq.compiled.arrays import Float64s, Indices, Int8s, Int32s, Int64s, Objects
+
+Ints = TypeVar("Ints", Int32s, Int64s)
+Rows: TypeAlias = "Indices | slice"
 
 UNBOUND = -1
 """The code of an unbound variable."""
@@ -54,7 +54,7 @@ def distinct(numbers: Ints) -> Ints:
     return ordered[new]
 
 
-def distinct_codes(codes: Int32s, limit: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+def distinct_codes(codes: Int32s, limit: int) -> tuple[Indices, Indices]:
     """(the distinct codes, ascending, and which of them each row has); -1 <= codes < limit."""
     if len(codes) < limit // _SPARSE:
         used, which = np.unique(codes, return_inverse=True)
@@ -140,7 +140,7 @@ class TermColumn:
             return [None if code < 0 else terms[code].as_py() for code in codes.tolist()]
         return self.objects(rows).tolist()  # type: ignore[no-any-return]
 
-    def objects(self, rows: Rows = slice(None)) -> npt.NDArray[np.object_]:
+    def objects(self, rows: Rows = slice(None)) -> Objects:
         """`texts` as an array."""
         part = self.take(rows).compact()
         table = np.full(len(part.terms) + 1, None, dtype=object)  # the last is UNBOUND's
@@ -187,8 +187,8 @@ class NumberColumn:
     is OTHER.
     """
 
-    value: npt.NDArray[np.float64]
-    kind: npt.NDArray[np.int8]
+    value: Float64s
+    kind: Int8s
 
     def __len__(self) -> int:
         return len(self.value)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, TypeAlias, Union
 import numpy as np
 import pyoxigraph as ox
 
+from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.errors import InputError
-from spaseq.rdf.batches import EventBatch, Int32s, Int64s
+from spaseq.rdf.batches import EventBatch
 from spaseq.rdf.instants import InstantCounter
 from spaseq.rdf.nquads import syntax_reason
 from spaseq.rdf.plain_triples import plain_triples

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spaseq.rdf.batches import Int32s, Int64s
+from spaseq.compiled.arrays import Int32s, Int64s
 
 _ODD = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], np.uint64)
 

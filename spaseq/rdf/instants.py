@@ -11,7 +11,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from spaseq.rdf.batches import Int32s, Int64s
+from spaseq.compiled.arrays import Int32s, Int64s
 
 SPILL_ROWS = 65_536
 """Rows of a run that are held in memory before they go to disk."""

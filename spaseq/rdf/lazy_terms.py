@@ -7,23 +7,16 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from spaseq.compiled.arrays import Indices, Int32s
 from spaseq.rdf.arenas import ReadArena
 from spaseq.rdf.columns import TermColumn, Texts
 from spaseq.rdf.kernels import PAD
 from spaseq.rdf.kernels.gather import gather
 from spaseq.rdf.kernels.literal_values import numbers
 from spaseq.rdf.kernels.tables import find_texts
-from spaseq.rdf.term_tables import (
-    ABSENT,
-    Int32s,
-    ListedTerms,
-    Numbers,
-    TermTable,
-    encoded,
-)
+from spaseq.rdf.term_tables import ABSENT, ListedTerms, Numbers, TermTable, encoded
 
 _FEW = 16
 """So many texts are sooner decoded one by one."""
@@ -115,11 +108,11 @@ class GraphNames(Sequence["str | None"]):
             return GraphNames(self.terms, self.codes[event])
         return _name(self.terms[int(self.codes[event])])
 
-    def take(self, events: npt.NDArray[np.intp]) -> GraphNames:
+    def take(self, events: Indices) -> GraphNames:
         """The names of some events."""
         return GraphNames(self.terms, self.codes[events])
 
-    def strings(self, events: npt.NDArray[np.intp]) -> Texts:
+    def strings(self, events: Indices) -> Texts:
         """The names of some events, null where there is none."""
         return self.terms.iris(self.codes[events])
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from spaseq.rdf.batches import EventBatch, Int64s
+from spaseq.compiled.arrays import Int64s
+from spaseq.rdf.batches import EventBatch
 from spaseq.rdf.instants import InstantCounter
 from spaseq.rdf.kernels.event_ranges import TIME_PREDICATE, Times, event_rows
 from spaseq.rdf.kernels.literal_values import NO_TIME

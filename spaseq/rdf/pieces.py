@@ -12,12 +12,12 @@ from typing import IO, Any, TypeAlias, cast
 
 import numpy as np
 
+from spaseq.compiled.arrays import Bytes
 from spaseq.errors import InputError
 from spaseq.rdf.arenas import ArenaPool, ReadArena
 from spaseq.rdf.inputs import READ_ERRORS
 from spaseq.rdf.kernels import PAD
 from spaseq.rdf.kernels.lines import last_event_end, last_line_end
-from spaseq.rdf.kernels.vectors import Bytes
 from spaseq.rdf.statements import Piece, StatementReader, Statements
 
 PIECE_BYTES = 1 << 23

@@ -15,9 +15,10 @@ from typing import IO, Any, cast
 
 import numpy as np
 
+from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.errors import InputError
 from spaseq.rdf.arenas import ArenaPool
-from spaseq.rdf.batches import BadInput, EventBatch, Int32s, Int64s
+from spaseq.rdf.batches import BadInput, EventBatch
 from spaseq.rdf.blocks import OnBad
 from spaseq.rdf.ingest import Lines, line_events
 from spaseq.rdf.inputs import STDIN, Format, InputFile, StreamOptions

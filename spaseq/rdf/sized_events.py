@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from spaseq.compiled.arrays import Int64s
 from spaseq.rdf.assembly import OpenEvent
-from spaseq.rdf.batches import EventBatch, Int64s
+from spaseq.rdf.batches import EventBatch
 from spaseq.rdf.blocks import MALFORMED, OnBad
 from spaseq.rdf.kernels.event_ranges import sized_events
 from spaseq.rdf.line_batches import LineBatches, times_of

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.rdf.arenas import ArenaPool, ReadArena
-from spaseq.rdf.batches import Int32s, Int64s
 from spaseq.rdf.kernels import PAD
 from spaseq.rdf.kernels import tokenizer as k
 from spaseq.rdf.kernels.event_ranges import TIME_PREDICATE

@@ -12,14 +12,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias, overload
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from spaseq.compiled.arrays import Bytes, Float64s, Int8s, Int32s
 from spaseq.rdf.columns import Texts, joined, texts_array
 from spaseq.rdf.kinds import OTHER, UNKNOWN
 
-Int32s = npt.NDArray[np.int32]
-Numbers: TypeAlias = tuple[npt.NDArray[np.float64], npt.NDArray[np.int8]]
+Numbers: TypeAlias = tuple[Float64s, Int8s]
 
 ABSENT = -2
 """The code of a text that is not in a table; no row has it."""
@@ -195,7 +194,7 @@ def term_table(terms: Sequence[str]) -> TermTable:
     return terms if isinstance(terms, TermTable) else ListedTerms(list(terms))
 
 
-def encoded(texts: Sequence[str]) -> tuple[npt.NDArray[np.uint8], Any]:
+def encoded(texts: Sequence[str]) -> tuple[Bytes, Any]:
     """(UTF-8 bytes one after the other, int64 [n] where each ends)."""
     parts = [text.encode() for text in texts]
     ends = np.cumsum([len(part) for part in parts], dtype=np.int64)

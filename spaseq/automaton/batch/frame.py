@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from spaseq.automaton.batch.kernels.measures import positions
 from spaseq.automaton.batch.slots import Interner, Key
 from spaseq.automaton.program.window import Counted, Window
 from spaseq.automaton.run.event_rows import EventRows, Taken
 from spaseq.automaton.run.machine import GpmColumns
+from spaseq.compiled.arrays import Indices, Int32s, Int64s
 from spaseq.rdf.batches import SolutionBatch
-
-Int32s: TypeAlias = npt.NDArray[np.int32]
-Int64s: TypeAlias = npt.NDArray[np.int64]
 
 _NONE = np.empty(0, np.int64)
 
@@ -226,7 +222,7 @@ def _writable(rows: SolutionBatch) -> SolutionBatch:
     )
 
 
-def _distinct(rows: SolutionBatch) -> npt.NDArray[np.intp] | None:
+def _distinct(rows: SolutionBatch) -> Indices | None:
     """The first of solutions of one event that agree on all columns; None: all differ.
 
     Rows are in the order of instants, streams and GPMs.

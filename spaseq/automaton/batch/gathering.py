@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from spaseq.automaton.batch.row_store import Chunk, RowStore
 from spaseq.automaton.run.event_rows import Taken
@@ -23,10 +21,9 @@ from spaseq.automaton.run.matches import (
     match_of,
     partition_of,
 )
+from spaseq.compiled.arrays import Bytes, Int64s
 from spaseq.rdf.batches import SolutionBatch
 from spaseq.rdf.columns import distinct
-
-Int64s: TypeAlias = npt.NDArray[np.int64]
 
 PIECE = 2048
 """Matches are read so many solutions at a time, or the fewer that one more match leaves."""
@@ -61,7 +58,7 @@ class Gathering:
         rows = replace(rows, numbers={})
         self._batch = Chunk(np.arange(number, number + len(rows)), rows)
 
-    def end(self, taken: npt.NDArray[np.uint8]) -> None:
+    def end(self, taken: Bytes) -> None:
         """Keep those of the batch that have been taken, for which `taken` [n] is 1."""
         assert self._batch is not None
         if isinstance(self._batch, dict):

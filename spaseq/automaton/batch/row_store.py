@@ -6,16 +6,13 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from spaseq.automaton.run.event_rows import Taken, batch_of
 from spaseq.automaton.run.machine import GpmColumns
+from spaseq.compiled.arrays import Indices, Int64s
 from spaseq.rdf.batches import SolutionBatch, SolutionColumns
-
-Int64s: TypeAlias = npt.NDArray[np.int64]
 
 _SMALL = 1024
 """Chunks of fewer rows are joined."""
@@ -34,9 +31,9 @@ class Chunk:
     numbers: Int64s
     rows: SolutionBatch
 
-    def part(self, kept: npt.NDArray[np.intp]) -> Chunk:
+    def part(self, kept: Indices) -> Chunk:
         """The solutions at some positions, without terms that they do not use."""
-        rows: npt.NDArray[np.intp] | slice = kept
+        rows: Indices | slice = kept
         # What a window leaves is the end of a chunk. It need not be copied, but once only: more
         # than half of what is held on to is in use.
         if 2 * len(kept) > len(self.numbers) and self.numbers.base is None:
@@ -44,7 +41,7 @@ class Chunk:
             rows = slice(first, last + 1) if last - first == len(kept) - 1 else kept
         return Chunk(self.numbers[rows], self.rows.take(rows).compact())
 
-    def places(self, numbers: Int64s) -> npt.NDArray[np.intp]:
+    def places(self, numbers: Int64s) -> Indices:
         """The positions of some of the solutions, given by number, ascending."""
         if not len(numbers):
             return np.empty(0, np.intp)

@@ -10,12 +10,11 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from spaseq.compiled.arrays import Int64s
 from spaseq.rdf.columns import TermColumn, distinct_codes
 
 Key: TypeAlias = tuple[str | None, ...]
-Int64s: TypeAlias = npt.NDArray[np.int64]
 
 
 class Interner:

@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
-import numpy as np
-import numpy.typing as npt
+from spaseq.compiled.arrays import Int64s
 
-Measures = TypeVar("Measures", int, npt.NDArray[np.int64])
+Measures = TypeVar("Measures", int, Int64s)
 """One measure, or many."""
 
 

@@ -10,11 +10,11 @@ from operator import itemgetter
 from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from spaseq.algebra.answers import TraceItem
 from spaseq.automaton.run.event_rows import Taken
 from spaseq.automaton.run.machine import Machine
+from spaseq.compiled.arrays import Indices
 from spaseq.rdf.batches import SolutionBatch
 from spaseq.rdf.columns import TermColumn
 
@@ -145,7 +145,7 @@ class Parts:
         return parts
 
     def _fields(
-        self, gpm: int, items: list[TraceItem], rows: SolutionBatch, mine: npt.NDArray[np.intp]
+        self, gpm: int, items: list[TraceItem], rows: SolutionBatch, mine: Indices
     ) -> Iterable[tuple[object, ...]]:
         """The parts of a GPM's solutions, as plain tuples."""
         names = self._singles[gpm].names
@@ -161,7 +161,7 @@ def _bound(pairs: Iterable[tuple[str, str | None]]) -> tuple[Binding, ...]:
 
 
 def _bindings(
-    variables: Sequence[str], rows: SolutionBatch, mine: npt.NDArray[np.intp]
+    variables: Sequence[str], rows: SolutionBatch, mine: Indices
 ) -> list[tuple[Binding, ...]]:
     """What some rows bind variables to."""
     if not variables:

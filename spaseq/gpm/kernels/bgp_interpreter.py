@@ -9,14 +9,10 @@ by predicate first, so that a step looks at those triples only that can fit.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from spaseq.compiled.arrays import Int8s, Int32s, Int64s
 from spaseq.compiled.decorators import device_function, inlined_device_function, kernel
 from spaseq.rdf.kernels.vectors import signed
-
-Int8s = npt.NDArray[np.int8]
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 
 CONSTANT, BOUND, FREE, AGAIN = 0, 1, 2, 3
 """Modes of a term: a code; a variable that has a value by now; one that gets its value here; one

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from spaseq.compiled.arrays import Int32s
 from spaseq.compiled.decorators import kernel
-from spaseq.rdf.kernels.tables import Int32s
 
 
 @kernel

@@ -3,17 +3,17 @@ r"""Escapes of N-Triples: reading `\uXXXX`, `\UXXXXXXXX` and `\n`, and writing t
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from spaseq.compiled.arrays import Bytes, Int16s
 from spaseq.compiled.decorators import device_function, inlined_device_function
 from spaseq.rdf.kernels.utf8 import character, encoded_size, put_character
-from spaseq.rdf.kernels.vectors import Bytes, byte, signed
+from spaseq.rdf.kernels.vectors import byte, signed
 
 BACKSLASH, LOWER_U, UPPER_U = ord("\\"), ord("u"), ord("U")
 DEL = 0x7F
 
 
-def _table(pairs: dict[str, str]) -> npt.NDArray[np.int16]:
+def _table(pairs: dict[str, str]) -> Int16s:
     table = np.full(128, -1, np.int16)
     for key, value in pairs.items():
         table[ord(key)] = ord(value)

@@ -9,14 +9,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from spaseq.compiled.arrays import Bools, Int32s, Int64s
 from spaseq.compiled.decorators import device_function, inlined_device_function, kernel
-from spaseq.rdf.kernels.tables import Int32s, Int64s
 from spaseq.rdf.kernels.tokenizer import SKIPPED, UNREAD
 from spaseq.rdf.kernels.vectors import signed
-
-Bools = npt.NDArray[np.bool_]
 
 # Kinds of a finding.
 UNTIMED = (

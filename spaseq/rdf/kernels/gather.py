@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from spaseq.compiled.arrays import Bytes, Int32s, Int64s
 from spaseq.compiled.decorators import kernel
-from spaseq.rdf.kernels.tables import PLACE, SIZE, Int32s, Int64s, Spans
-from spaseq.rdf.kernels.vectors import WIDTH, Bytes, copied, signed
+from spaseq.rdf.kernels.tables import PLACE, SIZE
+from spaseq.rdf.kernels.vectors import WIDTH, copied, signed
 
 
 @kernel
-def gather(buffer: Bytes, spans: Spans, codes: Int32s, inner: int) -> tuple[Int64s, Bytes]:
+def gather(buffer: Bytes, spans: Int32s, codes: Int32s, inner: int) -> tuple[Int64s, Bytes]:
     """(offsets [n + 1], bytes) of texts by code, without `inner` bytes at either end.
 
     The buffer goes on for at least 31 bytes after each text.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from spaseq.compiled.arrays import Bytes, Int64s
 from spaseq.compiled.decorators import device_function, inlined_device_function
 from spaseq.rdf.kernels.escapes import BACKSLASH, LOWER_U, UPPER_U, escaped, hex_value
 from spaseq.rdf.kernels.utf8 import character, encoded_size
-from spaseq.rdf.kernels.vectors import WIDTH, Bytes, byte, iri_ends, iri_stops, lowest, same
+from spaseq.rdf.kernels.vectors import WIDTH, byte, iri_ends, iri_stops, lowest, same
 
 DOUBTFUL, PLAIN, REWRITE = 0, 1, 2
 """What is known of a new text: nothing; it is a canonical term; it is one after rewriting."""
@@ -18,7 +18,7 @@ _COLON, _QUESTION = ord(":"), ord("?")
 _LETTER, _DIGIT, _SCHEME, _HOST = 1, 2, 4, 8
 
 
-def _classes() -> npt.NDArray[np.uint8]:
+def _classes() -> Bytes:
     table = np.zeros(256, np.uint8)
     letters = [*range(65, 91), *range(97, 123)]
     digits = [*range(48, 58)]
@@ -115,7 +115,7 @@ def _tail_is_valid(buffer: Bytes, at: int, end: int) -> int:
 
 
 @device_function
-def check_iri(buffer: Bytes, at: int, end: int, known: npt.NDArray[np.int64]) -> int:
+def check_iri(buffer: Bytes, at: int, end: int, known: Int64s) -> int:
     """PLAIN, REWRITE or DOUBTFUL for `<...>` at `at:end`.
 
     `known` [2] is (place, size) of a beginning up to the path that has been found valid, or has

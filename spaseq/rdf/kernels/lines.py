@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from spaseq.compiled.arrays import Bytes
 from spaseq.compiled.decorators import inlined_device_function, lean_kernel
-from spaseq.rdf.kernels.vectors import WIDTH, Bytes, byte, line_ends, lowest
+from spaseq.rdf.kernels.vectors import WIDTH, byte, line_ends, lowest
 
 _TAB, LF, CR, _SPACE, HASH_SIGN = 9, 10, 13, 32, 35
 

@@ -8,12 +8,12 @@ below 2^53 and the exponent within 22, and then one division or multiplication r
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from spaseq.compiled.arrays import Bytes, Float64s, Int8s, Int32s
 from spaseq.compiled.decorators import device_function, inlined_device_function, kernel
 from spaseq.rdf.kernels.literals import QUOTE, constant, lexical_end
-from spaseq.rdf.kernels.tables import PLACE, SIZE, Int32s, Spans
-from spaseq.rdf.kernels.vectors import Bytes, byte, same, signed, word
+from spaseq.rdf.kernels.tables import PLACE, SIZE
+from spaseq.rdf.kernels.vectors import byte, same, signed, word
 from spaseq.rdf.kinds import DOUBLE, EXACT, FLOAT, MOMENT, OTHER, ROUNDED, SHORT, UNKNOWN
 from spaseq.rdf.vocabulary import XSD
 
@@ -296,9 +296,7 @@ def _number_of(buffer: Bytes, at: int, end: int) -> tuple[float, int]:
 
 
 @kernel
-def numbers(
-    buffer: Bytes, spans: Spans, count: int, codes: Int32s
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int8]]:
+def numbers(buffer: Bytes, spans: Int32s, count: int, codes: Int32s) -> tuple[Float64s, Int8s]:
     """(values, kinds) [n] of terms; see `spaseq.rdf.kinds`. A negative code is OTHER.
 
     Codes are below `count`. Of many codes, each distinct one is read once.

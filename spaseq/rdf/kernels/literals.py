@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from spaseq.compiled.arrays import Bytes, Int64s
 from spaseq.compiled.decorators import device_function, inlined_device_function
 from spaseq.rdf.kernels.escapes import (
     BACKSLASH,
@@ -16,16 +16,7 @@ from spaseq.rdf.kernels.escapes import (
 )
 from spaseq.rdf.kernels.iris import DOUBTFUL, PLAIN, REWRITE, check_iri, iri_end
 from spaseq.rdf.kernels.lines import is_space
-from spaseq.rdf.kernels.vectors import (
-    WIDTH,
-    Bytes,
-    byte,
-    lowest,
-    plain_ends,
-    quote_ends,
-    same,
-    wide,
-)
+from spaseq.rdf.kernels.vectors import WIDTH, byte, lowest, plain_ends, quote_ends, same, wide
 from spaseq.rdf.vocabulary import RDF, XSD_STRING
 
 QUOTE, _AT, _CARET, _LT, _DASH = ord('"'), ord("@"), ord("^"), ord("<"), ord("-")
@@ -176,7 +167,7 @@ def _has_upper(buffer: Bytes, at: int, end: int) -> bool:
 
 
 @device_function
-def _check_datatype(buffer: Bytes, at: int, end: int, known: npt.NDArray[np.int64]) -> int:
+def _check_datatype(buffer: Bytes, at: int, end: int, known: Int64s) -> int:
     """The same for a datatype IRI; `known` [4] has a valid beginning and a PLAIN datatype."""
     size = end - at
     if known[3] == size and same(buffer, at, buffer, known[2], size):
@@ -195,7 +186,7 @@ def _check_datatype(buffer: Bytes, at: int, end: int, known: npt.NDArray[np.int6
 
 
 @device_function
-def check_literal(buffer: Bytes, at: int, end: int, known: npt.NDArray[np.int64]) -> int:
+def check_literal(buffer: Bytes, at: int, end: int, known: Int64s) -> int:
     """PLAIN, REWRITE or DOUBTFUL for a literal that `literal_end` has found to be at `at:end`.
 
     `known` [4] is (place, size) as for `check_iri`, then the same of a datatype found PLAIN.

@@ -8,15 +8,10 @@ open-addressing hash table of `hash << 32 | code + 1`, 0 where it is empty.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from spaseq.compiled.arrays import Bytes, Int32s, Int64s, UInt64s
 from spaseq.compiled.decorators import inlined_device_function, kernel, lean_kernel
-from spaseq.rdf.kernels.vectors import Bytes, folded_product, same, signed, word
-
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
-Spans = npt.NDArray[np.int32]
-Slots = npt.NDArray[np.uint64]
+from spaseq.rdf.kernels.vectors import folded_product, same, signed, word
 
 PLACE, SIZE, HASH = 0, 1, 2
 
@@ -47,7 +42,7 @@ def text_hash(buffer: Bytes, at: int, size: int, seed: np.uint64) -> np.uint64:
 
 @inlined_device_function
 def find(
-    text: Bytes, at: int, size: int, hashed: np.uint64, buffer: Bytes, spans: Spans, slots: Slots
+    text: Bytes, at: int, size: int, hashed: np.uint64, buffer: Bytes, spans: Int32s, slots: UInt64s
 ) -> int:
     """The code of a text, or ~slot, which is negative, for the slot where it has to go."""
     mask = _U(len(slots) - 1)
@@ -65,7 +60,7 @@ def find(
 
 @inlined_device_function
 def put(
-    code: int, at: int, size: int, hashed: np.uint64, slot: int, spans: Spans, slots: Slots
+    code: int, at: int, size: int, hashed: np.uint64, slot: int, spans: Int32s, slots: UInt64s
 ) -> None:
     """Enter a new text under the next code, in the slot that `find` gave as ~slot."""
     spans[code, PLACE] = at
@@ -75,7 +70,7 @@ def put(
 
 
 @lean_kernel
-def fill_slots(spans: Spans, count: int, slots: Slots) -> None:
+def fill_slots(spans: Int32s, count: int, slots: UInt64s) -> None:
     """Enter the first `count` texts into empty slots."""
     mask = _U(len(slots) - 1)
     for code in range(count):
@@ -88,7 +83,7 @@ def fill_slots(spans: Spans, count: int, slots: Slots) -> None:
 
 @kernel
 def add_texts(
-    ends: Int64s, at: int, count: int, seed: np.uint64, buffer: Bytes, spans: Spans, slots: Slots
+    ends: Int64s, at: int, count: int, seed: np.uint64, buffer: Bytes, spans: Int32s, slots: UInt64s
 ) -> Int32s:
     """Codes [n] of n texts that lie one after the other in the buffer, from `at` up to `ends` [n].
 
@@ -114,8 +109,8 @@ def find_texts(
     ends: Int64s,
     seed: np.uint64,
     buffer: Bytes,
-    spans: Spans,
-    slots: Slots,
+    spans: Int32s,
+    slots: UInt64s,
     absent: int,
 ) -> Int32s:
     """Codes [n] of n texts that lie one after the other in a padded buffer of their own."""

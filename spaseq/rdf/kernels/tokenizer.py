@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from spaseq.compiled.arrays import Bytes, Int32s, Int64s, UInt64s
 from spaseq.compiled.decorators import device_function, inlined_device_function, lean_kernel
 from spaseq.rdf.kernels.iris import DOUBTFUL, PLAIN, REWRITE, check_iri, iri_end
 from spaseq.rdf.kernels.lines import (
@@ -32,8 +32,8 @@ from spaseq.rdf.kernels.literals import (
     plain_literal_end,
     put_canonical,
 )
-from spaseq.rdf.kernels.tables import PLACE, SIZE, Slots, Spans, find, put, text_hash
-from spaseq.rdf.kernels.vectors import Bytes, byte, same, signed
+from spaseq.rdf.kernels.tables import PLACE, SIZE, find, put, text_hash
+from spaseq.rdf.kernels.vectors import byte, same, signed
 
 # Return values of `tokenize`.
 DONE, ROWS_FULL, TERMS_FULL, LINES_FULL = 0, 1, 2, 3
@@ -65,21 +65,21 @@ class QuadRows(NamedTuple):
     """Columns [cap] of the triples: term codes; the place and number of each one's line; and the
     time in ms, or NO_TIME, of those that have the time predicate."""
 
-    s: npt.NDArray[np.int32]
-    p: npt.NDArray[np.int32]
-    o: npt.NDArray[np.int32]
-    g: npt.NDArray[np.int32]
-    at: npt.NDArray[np.int32]
-    line: npt.NDArray[np.int32]
-    time: npt.NDArray[np.int64]
+    s: Int32s
+    p: Int32s
+    o: Int32s
+    g: Int32s
+    at: Int32s
+    line: Int32s
+    time: Int64s
 
 
 class DeferredLines(NamedTuple):
     """Columns [cap] of the doubtful lines: where each begins and ends, and its row."""
 
-    at: npt.NDArray[np.int32]
-    end: npt.NDArray[np.int32]
-    row: npt.NDArray[np.int32]
+    at: Int32s
+    end: Int32s
+    row: Int32s
 
 
 class PredictedPredicates(NamedTuple):
@@ -89,9 +89,9 @@ class PredictedPredicates(NamedTuple):
     that was not kept had from its closing quote on; size 0 if there was none.
     """
 
-    predicate: npt.NDArray[np.int32]
-    object: npt.NDArray[np.int32]
-    suffix: npt.NDArray[np.int32]
+    predicate: Int32s
+    object: Int32s
+    suffix: Int32s
 
     @staticmethod
     def none() -> PredictedPredicates:
@@ -135,7 +135,7 @@ def _term_end(buffer: Bytes, at: int) -> int:
 
 
 @device_function
-def _check(buffer: Bytes, at: int, end: int, state: npt.NDArray[np.int64]) -> int:
+def _check(buffer: Bytes, at: int, end: int, state: Int64s) -> int:
     first = byte(buffer, at)
     if first == _LT:
         return check_iri(buffer, at, end, state[KNOWN:])
@@ -157,9 +157,9 @@ def _rewritten_code(
     at: int,
     end: int,
     seed: np.uint64,
-    state: npt.NDArray[np.int64],
-    spans: Spans,
-    slots: Slots,
+    state: Int64s,
+    spans: Int32s,
+    slots: UInt64s,
 ) -> int:
     """The code of the canonical text of the term at `at:end`, which is entered if it is new."""
     heap = state[HEAP]
@@ -182,9 +182,9 @@ def _code(
     at: int,
     end: int,
     seed: np.uint64,
-    state: npt.NDArray[np.int64],
-    spans: Spans,
-    slots: Slots,
+    state: Int64s,
+    spans: Int32s,
+    slots: UInt64s,
 ) -> int:
     """The code of the term at `at:end`, which is entered if it is new; -1 if it is doubtful."""
     size = end - at
@@ -211,10 +211,10 @@ def tokenize(
     wanted: int,
     time_predicate: int,
     seed: np.uint64,
-    state: npt.NDArray[np.int64],
+    state: Int64s,
     rows: QuadRows,
-    spans: Spans,
-    slots: Slots,
+    spans: Int32s,
+    slots: UInt64s,
     doubts: DeferredLines,
     guesses: PredictedPredicates,
 ) -> int:

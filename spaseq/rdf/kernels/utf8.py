@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from spaseq.compiled.arrays import Bytes
 from spaseq.compiled.decorators import device_function, inlined_device_function
-from spaseq.rdf.kernels.vectors import Bytes, byte
+from spaseq.rdf.kernels.vectors import byte
 
 
 @inlined_device_function

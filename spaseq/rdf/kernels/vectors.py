@@ -10,14 +10,12 @@ from collections.abc import Callable
 from typing import Any, TypeAlias, cast
 
 import numpy as np
-import numpy.typing as npt
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from spaseq.compiled.arrays import Bytes
 from spaseq.compiled.decorators import inlined_device_function
-
-Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 WIDTH = 32
 """Bytes that a search looks at in one step."""

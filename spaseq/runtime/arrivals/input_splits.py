@@ -12,7 +12,8 @@ from itertools import islice
 
 import numpy as np
 
-from spaseq.rdf.batches import BadInput, EventBatch, Int64s
+from spaseq.compiled.arrays import Int64s
+from spaseq.rdf.batches import BadInput, EventBatch
 from spaseq.rdf.blocks import OnBad
 from spaseq.rdf.inputs import STDIN, InputFile, StreamOptions, resolve_paths
 from spaseq.rdf.instants import InstantCounter

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from spaseq.rdf.batches import EventBatch, Int32s, Int64s
+from spaseq.compiled.arrays import Int32s, Int64s
+from spaseq.rdf.batches import EventBatch
 from spaseq.rdf.instants import rank
 from spaseq.runtime.job.job import LateEvent
 

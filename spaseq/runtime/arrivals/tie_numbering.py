@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from spaseq.rdf.batches import EventBatch, Int64s, SolutionBatch
+from spaseq.compiled.arrays import Int64s
+from spaseq.rdf.batches import EventBatch, SolutionBatch
 
 
 @dataclass(slots=True)

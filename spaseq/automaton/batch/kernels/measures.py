@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
-import numpy as np
-import numpy.typing as npt
-
+from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.compiled.decorators import lean_kernel
-
-Int32s: TypeAlias = npt.NDArray[np.int32]
-Int64s: TypeAlias = npt.NDArray[np.int64]
 
 
 @lean_kernel

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from spaseq.automaton.registers.compiled.edge_tests import Number
+from spaseq.compiled.arrays import Float64s
 from spaseq.expr.compile import Options, compile_term
 from spaseq.expr.doubles import double_of
 from spaseq.expr.env import DictEnv
@@ -16,8 +15,6 @@ from spaseq.expr.leaves import constant_term
 from spaseq.lang import ast
 from spaseq.rdf.columns import UNBOUND, NumberColumn, TermColumn
 from spaseq.rdf.kinds import DOUBLE, MOMENT, OTHER
-
-Floats: TypeAlias = npt.NDArray[np.float64]
 
 _KEPT = 1 << 14
 
@@ -63,7 +60,7 @@ class Formula:
         return NumberColumn(value, kind)
 
 
-def _doubles(expr: ast.Expr, value: Floats) -> Floats | None:
+def _doubles(expr: ast.Expr, value: Float64s) -> Float64s | None:
     """An expression of a variable whose values are xsd:double; None if that takes more than the
     arithmetic of float64."""
     match expr:

@@ -19,12 +19,12 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from spaseq.automaton.program.nfa import Automaton, Edge, TakeLabel
 from spaseq.automaton.registers.compiled.edge_tests import EdgeTest, Number
 from spaseq.automaton.registers.kernels import run_arrays as kernel
 from spaseq.automaton.run.machine import GpmColumns
+from spaseq.compiled.arrays import Array, Int32s
 
 _OPERATORS = {
     "<": kernel.LESS,
@@ -54,7 +54,7 @@ def program_arrays(
     owned: Sequence[Number],
     registers: Sequence[Number],
     gpms: Sequence[GpmColumns],
-) -> tuple[npt.NDArray[Any], ...]:
+) -> tuple[Array, ...]:
     """The arrays of an automaton whose edges have been given their tests."""
     own_of, register_of = ({n: i for i, n in enumerate(ns)} for ns in (owned, registers))
     rows: list[list[int]] = []
@@ -134,7 +134,7 @@ def _gap(edge: Edge) -> int:
     return -1 if edge.join is None or edge.join.gap_ms is None else edge.join.gap_ms
 
 
-def _ranges(lists: Sequence[Sequence[Any]], width: int) -> tuple[npt.NDArray[np.int32], ...]:
+def _ranges(lists: Sequence[Sequence[Any]], width: int) -> tuple[Int32s, ...]:
     """Where each of some lists begins in all of them, and all of them."""
     begins = [0, *accumulate(len(some) for some in lists)]
     everything = [x for some in lists for x in some]
@@ -142,5 +142,5 @@ def _ranges(lists: Sequence[Sequence[Any]], width: int) -> tuple[npt.NDArray[np.
     return np.array(begins, np.int32), table
 
 
-def _table(rows: Sequence[Any], width: int) -> npt.NDArray[np.int32]:
+def _table(rows: Sequence[Any], width: int) -> Int32s:
     return np.array(rows, np.int32).reshape(len(rows), width)

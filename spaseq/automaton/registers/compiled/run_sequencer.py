@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.batch.frame import BatchFrame, OrderedRows
@@ -29,11 +28,9 @@ from spaseq.automaton.registers.python.register_evaluator import RegisterEvaluat
 from spaseq.automaton.run.event_rows import EventRows, Taken, known_double
 from spaseq.automaton.run.machine import GpmColumns, Machine
 from spaseq.automaton.run.matches import PartitionKey, SequenceMatch
+from spaseq.compiled.arrays import Float64s, Int64s
 from spaseq.rdf.batches import SolutionBatch
 from spaseq.rdf.kinds import OTHER
-
-Int64s: TypeAlias = npt.NDArray[np.int64]
-Floats: TypeAlias = npt.NDArray[np.float64]
 
 _LEAST_ROWS = 4096
 _LEAST_KEYS = 256
@@ -196,7 +193,7 @@ class RunSequencer:
         return news
 
     def _advanced(
-        self, solutions: SolutionBatch | list[Taken], rows: OrderedRows, own: Floats
+        self, solutions: SolutionBatch | list[Taken], rows: OrderedRows, own: Float64s
     ) -> Iterator[SequenceMatch]:
         self._runs.grow(self._frame.keys.bound)
         self._gathering.begin(solutions, rows.number)
@@ -208,19 +205,19 @@ class RunSequencer:
         if kept > self._most_rows or keys > self._most_keys:
             self._sweep(int(rows.lowest[-1]))
 
-    def _own(self, rows: SolutionBatch) -> Floats:
+    def _own(self, rows: SolutionBatch) -> Float64s:
         own = np.empty((len(self._tables.own), len(rows)))
         for i, number in enumerate(self._tables.own):
             own[i] = self._of(number, rows)
         return own
 
-    def _of(self, number: Number, rows: SolutionBatch) -> Floats | Int64s:
+    def _of(self, number: Number, rows: SolutionBatch) -> Float64s | Int64s:
         if number.by_term:
             column = rows.values[number.variable]
             return self._terms[number.variable].numbers([column], len(rows))
         return rows.numbers[number.name].value
 
-    def _own_of(self, rows: Sequence[Taken]) -> Floats:
+    def _own_of(self, rows: Sequence[Taken]) -> Float64s:
         own = np.empty((len(self._tables.own), len(rows)))
         own.fill(np.nan)
         for j, (gpm, row) in enumerate(rows):

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from spaseq.automaton.batch.frame import OrderedRows
 from spaseq.automaton.batch.gathering import PIECE, Matched
@@ -18,12 +16,8 @@ from spaseq.automaton.registers.kernels import run_collection, waits
 from spaseq.automaton.registers.kernels.register_runs import advance
 from spaseq.automaton.registers.kernels.threshold_runs import advance_plain
 from spaseq.automaton.registers.kernels.waits import NO_NUMBER
+from spaseq.compiled.arrays import Array, Arrays, Bools, Bytes, Float64s, Indices, Int64s
 from spaseq.rdf.columns import distinct
-
-Int32s: TypeAlias = npt.NDArray[np.int32]
-Int64s: TypeAlias = npt.NDArray[np.int64]
-Floats: TypeAlias = npt.NDArray[np.float64]
-Arrays: TypeAlias = tuple[npt.NDArray[Any], ...]
 
 _RUNS, _POOL, _SLOTS = 4096, 4096, 16
 _TOGETHER = 1024
@@ -100,9 +94,7 @@ class RunState:
         passed[:before] = self._passed
         self._passed = passed
 
-    def advance(
-        self, rows: OrderedRows, own: Floats, taken: npt.NDArray[np.uint8]
-    ) -> Iterator[Matched]:
+    def advance(self, rows: OrderedRows, own: Float64s, taken: Bytes) -> Iterator[Matched]:
         """Work off some solutions; `own` [numbers, n] are those of `RunTables.own`.
 
         Gives the matches that end there, in pieces, each valid until the next one: there may be any
@@ -132,9 +124,7 @@ class RunState:
                 yield Matched(self._found[: cursor[kernel.FOUND]], self._ends[:matches])
                 cursor[kernel.FOUND] = cursor[kernel.MATCHES] = 0
 
-    def _moved_on(
-        self, rows: OrderedRows, own: Floats, until: int, taken: npt.NDArray[np.uint8]
-    ) -> int:
+    def _moved_on(self, rows: OrderedRows, own: Float64s, until: int, taken: Bytes) -> int:
         """Go on, up to the row `until` by the general kernel: DONE, or what is in the way."""
         scratch, full = (taken, self._found, self._ends), kernel.DONE
         if self._cursor[kernel.ROW] < until:
@@ -143,7 +133,7 @@ class RunState:
             full = self._advance_plain(rows, own, scratch)
         return full
 
-    def _advance(self, rows: OrderedRows, own: Floats, until: int, scratch: Arrays) -> int:
+    def _advance(self, rows: OrderedRows, own: Float64s, until: int, scratch: Arrays) -> int:
         return advance(
             *rows.columns,
             own,
@@ -159,7 +149,7 @@ class RunState:
             self._cursor,
         )
 
-    def _advance_plain(self, rows: OrderedRows, own: Floats, scratch: Arrays) -> int:
+    def _advance_plain(self, rows: OrderedRows, own: Float64s, scratch: Arrays) -> int:
         plain = self._plain
         assert plain is not None
         return advance_plain(
@@ -216,13 +206,13 @@ class RunState:
         self._collect(lowest)
         return distinct(self._runs[0][: self._cursor[kernel.USED], kernel.SOLUTION])
 
-    def idle(self) -> npt.NDArray[np.bool_]:
+    def idle(self) -> Bools:
         """By slot: whether nothing waits there."""
         counts = self._waits[0][:, kernel.COUNT].reshape(len(self._passed), -1)
-        free: npt.NDArray[np.bool_] = np.equal(counts.max(axis=1), 0)
+        free: Bools = np.equal(counts.max(axis=1), 0)
         return free
 
-    def release(self, slots: npt.NDArray[np.intp]) -> None:
+    def release(self, slots: Indices) -> None:
         """Slots at which nothing waits will stand for other keys."""
         self._passed[slots] = 0
 
@@ -238,9 +228,9 @@ class RunState:
         """Bytes of all arrays."""
         return sum(a.nbytes for a in (*self._runs, *self._waits, self._passed))
 
-    def registers(self, register: int) -> Floats:
+    def registers(self, register: int) -> Float64s:
         """The numbers that runs have in a register, each once."""
-        numbers: Floats = self._runs[-1][: self._cursor[kernel.USED], register]
+        numbers: Float64s = self._runs[-1][: self._cursor[kernel.USED], register]
         return np.unique(numbers[~np.isnan(numbers)])
 
     def events(self, slot: int) -> int:
@@ -278,7 +268,7 @@ class RunState:
         self.make_room_for_waits(0)
 
 
-def _resized(values: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
+def _resized(values: Array, size: int) -> Array:
     larger = np.empty((size, *values.shape[1:]), values.dtype)
     larger[: len(values)] = values
     return larger

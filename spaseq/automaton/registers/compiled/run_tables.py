@@ -9,9 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy.typing as npt
 
 from spaseq.automaton.batch.not_compilable import NotCompiled
 from spaseq.automaton.program.nfa import Edge, Program, TakeLabel
@@ -28,6 +25,7 @@ from spaseq.automaton.registers.compiled.flow import bound_by_state
 from spaseq.automaton.registers.compiled.layout import TestedEdge, program_arrays
 from spaseq.automaton.registers.kernels.run_arrays import EDGE_BITS
 from spaseq.automaton.run.machine import GpmColumns
+from spaseq.compiled.arrays import Array
 from spaseq.lang import ast
 
 _MOST_EDGES = 1 << EDGE_BITS
@@ -46,7 +44,7 @@ class RunTables:
     registers: tuple[Number, ...]
     compared: tuple[EdgeTest, ...]
     edges: tuple[Edge, ...]
-    program: tuple[npt.NDArray[Any], ...]
+    program: tuple[Array, ...]
     timed: bool  # an operator bounds a gap
     strict: bool
 

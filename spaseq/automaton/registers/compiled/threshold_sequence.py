@@ -10,15 +10,11 @@ They are made of those that describe it to the register kernel (see `columns.lay
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from spaseq.automaton.registers.kernels import run_arrays as kernel
-
-Int32s: TypeAlias = npt.NDArray[np.int32]
-Arrays: TypeAlias = tuple[npt.NDArray[Any], ...]
+from spaseq.compiled.arrays import Arrays, Int32s
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,7 @@ moves the rest together, `moved_together` does so with the blocks of waits.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
-import numpy.typing as npt
 
 from spaseq.automaton.registers.kernels.run_arrays import (
     ARRIVALS,
@@ -67,12 +64,8 @@ from spaseq.automaton.registers.kernels.waits import (
     threshold_of,
     value_of,
 )
+from spaseq.compiled.arrays import Array, Float64s, Int32s, Int64s
 from spaseq.compiled.decorators import as_nonnegative, assume, lean_kernel
-
-Int32s: TypeAlias = npt.NDArray[np.int32]
-Int64s: TypeAlias = npt.NDArray[np.int64]
-Floats: TypeAlias = npt.NDArray[np.float64]
-Array: TypeAlias = npt.NDArray[Any]
 
 
 @lean_kernel
@@ -84,7 +77,7 @@ def advance(
     start: Int64s,
     lowest: Int64s,
     ordinal: Int64s,
-    own: Floats,
+    own: Float64s,
     number: int,
     until: int,
     in_order: bool,

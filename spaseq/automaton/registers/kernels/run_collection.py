@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
-import numpy as np
-import numpy.typing as npt
-
 from spaseq.automaton.registers.kernels.run_arrays import (
     ARRIVALS,
     ARRIVED,
@@ -20,19 +15,15 @@ from spaseq.automaton.registers.kernels.run_arrays import (
     USED,
 )
 from spaseq.automaton.registers.kernels.waits import thin
+from spaseq.compiled.arrays import Array, Float64s, Int32s, Int64s
 from spaseq.compiled.decorators import device_function, inlined_device_function, lean_kernel
-
-Int32s: TypeAlias = npt.NDArray[np.int32]
-Int64s: TypeAlias = npt.NDArray[np.int64]
-Floats: TypeAlias = npt.NDArray[np.float64]
-Array: TypeAlias = npt.NDArray[Any]
 
 
 @device_function
 def _thin_all(
     blocks: Int32s,
     ordinal: Int64s,
-    key: Floats,
+    key: Float64s,
     run: Int32s,
     nodes: Int64s,
     edge: Int32s,
@@ -64,7 +55,7 @@ def _mark(mark: Array, nodes: Int64s, node: int) -> None:
 def _collect(
     used: int,
     nodes: Int64s,
-    register: Floats,
+    register: Float64s,
     blocks: Int32s,
     run: Int32s,
     arrived: Int32s,

@@ -11,10 +11,7 @@ several solutions.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
-import numpy.typing as npt
 
 from spaseq.automaton.registers.kernels.run_arrays import (
     BEFORE,
@@ -58,6 +55,7 @@ from spaseq.automaton.registers.kernels.run_arrays import (
     WIDEST,
 )
 from spaseq.automaton.registers.kernels.waits import FEW, enter, make_room, settle, sink
+from spaseq.compiled.arrays import Array, Float64s, Int32s, Int64s
 from spaseq.compiled.decorators import (
     as_nonnegative,
     assume,
@@ -66,11 +64,6 @@ from spaseq.compiled.decorators import (
     lean_kernel,
 )
 
-Int32s: TypeAlias = npt.NDArray[np.int32]
-Int64s: TypeAlias = npt.NDArray[np.int64]
-Floats: TypeAlias = npt.NDArray[np.float64]
-Array: TypeAlias = npt.NDArray[Any]
-
 
 @device_function
 def _prepare(
@@ -78,12 +71,12 @@ def _prepare(
     gpm: Int32s,
     time_ms: Int64s,
     k: Int32s,
-    own: Floats,
+    own: Float64s,
     step: Int32s,
     edges: int,
     row: int,
     look: Int64s,
-    value: Floats,
+    value: Float64s,
 ) -> int:
     """Write down for each row, from `row` on, what it looks at and compares, as `look` and `value`,
     which need no jumps that cannot be foreseen; up to the first instant of several rows, which is
@@ -107,7 +100,7 @@ def _prepare(
 
 
 @inlined_device_function
-def _level(step: Int32s, s: int, threshold: Int32s, register: Floats, run: int) -> float:
+def _level(step: Int32s, s: int, threshold: Int32s, register: Float64s, run: int) -> float:
     """What a run waits to be exceeded."""
     if step[s, FIRST_LEVEL] == step[s, END_LEVEL]:
         return -np.inf
@@ -123,7 +116,7 @@ def _level(step: Int32s, s: int, threshold: Int32s, register: Floats, run: int) 
 
 @inlined_device_function
 def _set_registers(
-    source: Int32s, s: int, own: Floats, row: int, register: Floats, run: int, earlier: int
+    source: Int32s, s: int, own: Float64s, row: int, register: Float64s, run: int, earlier: int
 ) -> None:
     """The registers of a run that has taken a solution; `earlier` is the run before, or NONE."""
     # The first one stands by itself, as mostly there are no others.
@@ -146,7 +139,7 @@ def _set_registers(
 
 
 @inlined_device_function
-def _leave(key: Floats, run: Int32s, place: int, count: int) -> None:
+def _leave(key: Float64s, run: Int32s, place: int, count: int) -> None:
     """Take the first wait of a heap away, of which `count` are left."""
     key[place], run[place] = key[as_nonnegative(place + count)], run[as_nonnegative(place + count)]
     sink(key, run, place, count, 0)
@@ -161,7 +154,7 @@ def advance_plain(
     start: Int64s,
     lowest: Int64s,
     ordinal: Int64s,
-    own: Floats,
+    own: Float64s,
     number: int,
     edges: int,
     step: Int32s,

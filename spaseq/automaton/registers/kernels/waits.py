@@ -6,10 +6,7 @@ each lies a key that is no number: who looks for thresholds below a value from t
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
-import numpy.typing as npt
 
 from spaseq.automaton.registers.kernels.run_arrays import (
     ANY,
@@ -35,17 +32,13 @@ from spaseq.automaton.registers.kernels.run_arrays import (
     TIME,
     WASTED,
 )
+from spaseq.compiled.arrays import Float64s, Int32s, Int64s
 from spaseq.compiled.decorators import (
     as_nonnegative,
     device_function,
     inlined_device_function,
     lean_kernel,
 )
-
-Int32s: TypeAlias = npt.NDArray[np.int32]
-Int64s: TypeAlias = npt.NDArray[np.int64]
-Floats: TypeAlias = npt.NDArray[np.float64]
-Array: TypeAlias = npt.NDArray[Any]
 
 FEW = 32
 """So many waits are looked at one after the other."""
@@ -70,7 +63,7 @@ def holds(op: int, own: float, other: float) -> bool:
 
 @inlined_device_function
 def passes(
-    test: Int32s, first: int, end: int, own: Floats, row: int, register: Floats, run: int
+    test: Int32s, first: int, end: int, own: Float64s, row: int, register: Float64s, run: int
 ) -> bool:
     """Whether a solution passes some tests against a run."""
     for i in range(first, end):
@@ -85,7 +78,7 @@ def passes(
 
 
 @inlined_device_function
-def rise(key: Floats, run: Int32s, place: int, at: int) -> None:
+def rise(key: Float64s, run: Int32s, place: int, at: int) -> None:
     """Move the entry `at` of the heap that begins at `place` to where it belongs, upwards."""
     own, own_run = key[place + at], run[place + at]
     while at > 0:
@@ -98,7 +91,7 @@ def rise(key: Floats, run: Int32s, place: int, at: int) -> None:
 
 
 @inlined_device_function
-def sink(key: Floats, run: Int32s, place: int, count: int, at: int) -> None:
+def sink(key: Float64s, run: Int32s, place: int, count: int, at: int) -> None:
     """Move the entry `at` of a heap of `count` entries to where it belongs, downwards."""
     own, own_run = key[place + at], run[place + at]
     while True:
@@ -115,13 +108,13 @@ def sink(key: Floats, run: Int32s, place: int, count: int, at: int) -> None:
 
 
 @device_function
-def heapify(key: Floats, run: Int32s, place: int, count: int) -> None:
+def heapify(key: Float64s, run: Int32s, place: int, count: int) -> None:
     for at in range(count // 2 - 1, -1, -1):
         sink(key, run, place, count, at)
 
 
 @inlined_device_function
-def put_in_order(key: Floats, run: Int32s, end: int, level: float, node: int) -> None:
+def put_in_order(key: Float64s, run: Int32s, end: int, level: float, node: int) -> None:
     """Add a wait to those in order that end before `end`."""
     at = as_nonnegative(end - 1)
     while key[at] < level:
@@ -131,14 +124,14 @@ def put_in_order(key: Floats, run: Int32s, end: int, level: float, node: int) ->
 
 
 @device_function
-def sort(key: Floats, run: Int32s, place: int, count: int) -> None:
+def sort(key: Float64s, run: Int32s, place: int, count: int) -> None:
     """Bring a few waits in order."""
     for at in range(place + 1, place + count):
         put_in_order(key, run, at, key[at], run[at])
 
 
 @device_function
-def settle(blocks: Int32s, block: int, count: int, key: Floats, run: Int32s) -> None:
+def settle(blocks: Int32s, block: int, count: int, key: Float64s, run: Int32s) -> None:
     """A block has been thinned out: its count, and its order if it is a heap."""
     blocks[block, COUNT] = count
     blocks[block, WASTED] = 0
@@ -154,7 +147,9 @@ def settle(blocks: Int32s, block: int, count: int, key: Floats, run: Int32s) -> 
 
 
 @device_function
-def thin(blocks: Int32s, block: int, key: Floats, run: Int32s, nodes: Int64s, lowest: int) -> None:
+def thin(
+    blocks: Int32s, block: int, key: Float64s, run: Int32s, nodes: Int64s, lowest: int
+) -> None:
     """Drop the waits of a block whose window is over."""
     place, kept = blocks[block, PLACE], 0
     for i in range(place, place + blocks[block, COUNT]):
@@ -169,7 +164,7 @@ def thin(blocks: Int32s, block: int, key: Floats, run: Int32s, nodes: Int64s, lo
 def make_room(
     blocks: Int32s,
     block: int,
-    key: Floats,
+    key: Float64s,
     run: Int32s,
     nodes: Int64s,
     lowest: int,
@@ -204,7 +199,7 @@ def make_room(
 def enter(
     blocks: Int32s,
     block: int,
-    key: Floats,
+    key: Float64s,
     run: Int32s,
     level: float,
     node: int,
@@ -229,19 +224,19 @@ def enter(
 def offer_in_turn(
     block: int,
     blocks: Int32s,
-    key: Floats,
+    key: Float64s,
     run: Int32s,
     edge: Int32s,
     e: int,
     test: Int32s,
     gap: int,
     value: float,
-    own: Floats,
+    own: Float64s,
     row: int,
     now: int,
     lowest: int,
     nodes: Int64s,
-    register: Floats,
+    register: Float64s,
     arrived: Int32s,
     arrived_row: Int32s,
     arrived_edge: Int32s,
@@ -275,19 +270,19 @@ def offer_in_turn(
 def offer_by_threshold(
     block: int,
     blocks: Int32s,
-    key: Floats,
+    key: Float64s,
     run: Int32s,
     edge: Int32s,
     e: int,
     test: Int32s,
     gap: int,
     value: float,
-    own: Floats,
+    own: Float64s,
     row: int,
     now: int,
     lowest: int,
     nodes: Int64s,
-    register: Floats,
+    register: Float64s,
     arrived: Int32s,
     arrived_row: Int32s,
     arrived_edge: Int32s,
@@ -359,7 +354,7 @@ def offer_by_threshold(
 def offer_several(
     block: int,
     blocks: Int32s,
-    key: Floats,
+    key: Float64s,
     run: Int32s,
     edge: Int32s,
     e: int,
@@ -367,13 +362,13 @@ def offer_several(
     gap: int,
     gpm: Int32s,
     taken: int,
-    own: Floats,
+    own: Float64s,
     first: int,
     end: int,
     now: int,
     lowest: int,
     nodes: Int64s,
-    register: Floats,
+    register: Float64s,
     arrived: Int32s,
     arrived_row: Int32s,
     arrived_edge: Int32s,
@@ -411,14 +406,14 @@ def offer_several(
 def end_waits(
     block: int,
     blocks: Int32s,
-    key: Floats,
+    key: Float64s,
     run: Int32s,
     test: Int32s,
     first_test: int,
     end_test: int,
-    own: Floats,
+    own: Float64s,
     row: int,
-    register: Floats,
+    register: Float64s,
 ) -> None:
     """Drop the waits of a block behind a negated step that a solution matches."""
     if first_test == end_test:
@@ -435,7 +430,7 @@ def end_waits(
 
 
 @inlined_device_function
-def value_of(edge: Int32s, e: int, own: Floats, row: int) -> float:
+def value_of(edge: Int32s, e: int, own: Float64s, row: int) -> float:
     """What the thresholds of an edge are compared with: the solution's number, negated where it
     must be less; 0 where there are none."""
     if edge[e, INDEX] < 0:
@@ -445,7 +440,7 @@ def value_of(edge: Int32s, e: int, own: Floats, row: int) -> float:
 
 
 @inlined_device_function
-def threshold_of(edge: Int32s, e: int, threshold: Int32s, register: Floats, run: int) -> float:
+def threshold_of(edge: Int32s, e: int, threshold: Int32s, register: Float64s, run: int) -> float:
     """The least number that exceeds all that an edge compares with; NaN if there is none."""
     if edge[e, INDEX] < 0:
         return -np.inf
@@ -465,7 +460,7 @@ def threshold_of(edge: Int32s, e: int, threshold: Int32s, register: Floats, run:
 
 @lean_kernel
 def moved_together(
-    blocks: Int32s, key: Floats, run: Int32s, new_key: Floats, new_run: Int32s
+    blocks: Int32s, key: Float64s, run: Int32s, new_key: Float64s, new_run: Int32s
 ) -> int:
     """Move the blocks of a pool one behind the other into a new one; its top."""
     new_key[0] = NO_NUMBER

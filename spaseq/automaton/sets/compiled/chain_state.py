@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-import numpy.typing as npt
 
 from spaseq.automaton.batch.frame import OrderedRows
 from spaseq.automaton.program.nfa import Program
 from spaseq.automaton.sets.compiled.set_nodes import SetNodes
 from spaseq.automaton.sets.kernels import sets as kernel
 from spaseq.automaton.sets.python.expand import WaitingPlace, expand
-
-Int64s: TypeAlias = npt.NDArray[np.int64]
+from spaseq.compiled.arrays import Bools, Indices, Int64s
 
 
 class ChainState:
@@ -65,13 +61,13 @@ class ChainState:
                 return self.nodes.roots[: cursor[kernel.ROOTS]].copy()
             self.nodes.make_room(full)
 
-    def idle(self, floor: int) -> npt.NDArray[np.bool_]:
+    def idle(self, floor: int) -> Bools:
         """By slot: whether no partial match there lies in the window that begins at `floor`."""
         newest = self._heads[:, 1:, kernel.BEGIN].max(axis=1)
-        idle: npt.NDArray[np.bool_] = np.less(newest, floor)
+        idle: Bools = np.less(newest, floor)
         return idle
 
-    def release(self, slots: npt.NDArray[np.intp]) -> None:
+    def release(self, slots: Indices) -> None:
         """Slots that are idle will stand for other keys."""
         self._heads[slots, :, kernel.NODE] = kernel.NIL
         self._heads[slots, :, kernel.BEGIN] = kernel.EVER

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias, cast
+from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 
 from spaseq.automaton.batch.frame import OrderedRows
 from spaseq.automaton.program.nfa import Program
@@ -14,10 +13,7 @@ from spaseq.automaton.sets.kernels import compact as kernel
 from spaseq.automaton.sets.kernels import sets
 from spaseq.automaton.sets.python.determinise import Determinised, DeterminisedState
 from spaseq.automaton.sets.python.expand import expand
-
-Int32s: TypeAlias = npt.NDArray[np.int32]
-Int64s: TypeAlias = npt.NDArray[np.int64]
-
+from spaseq.compiled.arrays import Bools, Indices, Int64s
 
 _FEW = 16
 _WIDTH = 8
@@ -234,11 +230,11 @@ class CompactState:
         kernel.living(self._active, self._entry_of, self._entries, floor, alive)
         return alive
 
-    def idle(self, floor: int) -> npt.NDArray[np.bool_]:
+    def idle(self, floor: int) -> Bools:
         """By slot: whether no partial match there lies in the window that begins at `floor`."""
         return np.equal(self._living(floor), 0)
 
-    def release(self, slots: npt.NDArray[np.intp]) -> None:
+    def release(self, slots: Indices) -> None:
         """Slots that are idle will stand for other keys."""
         cursor = self.nodes.cursor
         cursor[sets.FREE] = kernel.vacate(

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from spaseq.automaton.batch.gathering import PIECE, Matched
 from spaseq.automaton.sets.kernels import preference
 from spaseq.automaton.sets.kernels import sets as kernel
 from spaseq.automaton.sets.python.compact_set import EVER, NIL, CompactSet
+from spaseq.compiled.arrays import Bytes, Int64s
 from spaseq.rdf.columns import distinct
-
-Int64s: TypeAlias = npt.NDArray[np.int64]
 
 _NODES, _ROOTS, _FEW = 256, 1024, 64
 _MARKED_EVERY, _MARKS = 64, 32
@@ -105,7 +102,7 @@ class SetNodes:
         numbers = self.kept()[:, kernel.ROW]
         return distinct(numbers[numbers != kernel.UNION])
 
-    def taken(self, since: int, number: int, size: int) -> npt.NDArray[np.uint8]:
+    def taken(self, since: int, number: int, size: int) -> Bytes:
         """1 for those of `size` solutions, numbered from `number` on, that are held by nodes from
         an id on."""
         if size == 1 and self.next == since + 1:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.batch.frame import BatchFrame, OrderedRows
@@ -18,9 +17,8 @@ from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.matches import PartitionKey, SequenceMatch
 from spaseq.automaton.sets.compiled.set_nodes import ROOT, SetNodes
 from spaseq.automaton.sets.python.counting import count
+from spaseq.compiled.arrays import Bools, Indices, Int64s
 from spaseq.rdf.batches import SolutionBatch
-
-Int64s: TypeAlias = npt.NDArray[np.int64]
 
 _MOST_GPMS = 62
 _LEAST_KEYS = 256
@@ -52,10 +50,10 @@ class SetState(Protocol):
     def advance(self, rows: OrderedRows) -> Int64s:
         """Work off some solutions; the roots [R, 2] of the matches that end, with their rows."""
 
-    def idle(self, floor: int) -> npt.NDArray[np.bool_]:
+    def idle(self, floor: int) -> Bools:
         """By slot: whether no partial match there lies in the window that begins at `floor`."""
 
-    def release(self, slots: npt.NDArray[np.intp]) -> None:
+    def release(self, slots: Indices) -> None:
         """Slots that are idle will stand for other keys."""
 
     def waiting(self) -> int:

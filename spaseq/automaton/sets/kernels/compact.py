@@ -9,10 +9,7 @@ the instant has happened, and the caller sees to it.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
-import numpy.typing as npt
 
 from spaseq.automaton.sets.kernels.sets import (
     AT,
@@ -39,6 +36,7 @@ from spaseq.automaton.sets.kernels.sets import (
     UNION,
     start_of,
 )
+from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.compiled.decorators import (
     as_nonnegative,
     assume,
@@ -46,10 +44,6 @@ from spaseq.compiled.decorators import (
     inlined_device_function,
     lean_kernel,
 )
-
-Int32s: TypeAlias = npt.NDArray[np.int32]
-Int64s: TypeAlias = npt.NDArray[np.int64]
-Array: TypeAlias = npt.NDArray[Any]
 
 # Columns of `moves`: the state without taking anything (or NIL), the range of its marks.
 STAY, FIRST_MARK, END_MARK = range(3)

@@ -8,11 +8,6 @@ enumerated. A set of positions is a list, the last position first.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
-import numpy as np
-import numpy.typing as npt
-
 from spaseq.automaton.sets.kernels.sets import (
     BEFORE,
     DONE,
@@ -24,10 +19,8 @@ from spaseq.automaton.sets.kernels.sets import (
     UNION,
     start_of,
 )
+from spaseq.compiled.arrays import Int64s
 from spaseq.compiled.decorators import device_function, inlined_device_function, lean_kernel
-
-Int64s: TypeAlias = npt.NDArray[np.int64]
-Array: TypeAlias = npt.NDArray[Any]
 
 # Columns of `scratch`, by node: the group that reaches it and the group whose greatest matches do;
 # the number of its own greatest set and that of its list; which of the two is that of the list (as

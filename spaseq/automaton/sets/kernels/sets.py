@@ -11,11 +11,9 @@ read afterwards.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
-import numpy.typing as npt
 
+from spaseq.compiled.arrays import Array, Int32s, Int64s
 from spaseq.compiled.decorators import (
     as_nonnegative,
     assume,
@@ -23,10 +21,6 @@ from spaseq.compiled.decorators import (
     inlined_device_function,
     lean_kernel,
 )
-
-Int32s: TypeAlias = npt.NDArray[np.int32]
-Int64s: TypeAlias = npt.NDArray[np.int64]
-Array: TypeAlias = npt.NDArray[Any]
 
 NIL = -1
 EVER = -(2**63)

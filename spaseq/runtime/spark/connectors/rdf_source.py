@@ -33,8 +33,9 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from spaseq.compiled.arrays import Int64s
 from spaseq.errors import InputError, UsageError
-from spaseq.rdf.batches import BadInput, EventBatch, Int64s
+from spaseq.rdf.batches import BadInput, EventBatch
 from spaseq.rdf.blocks import OnBad
 from spaseq.rdf.inputs import StreamOptions
 from spaseq.rdf.instants import InstantCounter

@@ -21,8 +21,9 @@ import numpy as np
 import pyarrow as pa
 
 from spaseq.algebra.answers import Answer, TraceItem
+from spaseq.compiled.arrays import Int32s, UInt64s
 from spaseq.errors import SpaseqError
-from spaseq.rdf.batches import BadInput, Int32s, SolutionBatch, SolutionColumns
+from spaseq.rdf.batches import BadInput, SolutionBatch, SolutionColumns
 from spaseq.rdf.columns import TermColumn
 from spaseq.runtime.job.job import LateEvent, Stats
 
@@ -152,7 +153,7 @@ def buckets(solutions: SolutionBatch, key: Sequence[str] | None, count: int) -> 
     return np.asarray(mixed % np.uint64(count), np.int32)
 
 
-def _hashes(column: TermColumn) -> np.ndarray[Any, np.dtype[np.uint64]]:
+def _hashes(column: TermColumn) -> UInt64s:
     used = column.compact()
     distinct = [zlib.crc32(t.encode()) for t in used.terms.to_pylist()]
     return np.array([*distinct, 0], np.uint64)[used.codes]  # the last is UNBOUND's
