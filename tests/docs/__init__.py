@@ -1,1 +1,1 @@
-"""Tests of what docs/ says."""
+"""The documentation is tested: its examples run, its links resolve, its tables are complete."""

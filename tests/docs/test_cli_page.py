@@ -1,0 +1,68 @@
+"""docs/cli.md names every command, option, format and exit status, and no others."""
+
+from __future__ import annotations
+
+import re
+
+import click
+import pytest
+
+from spaseq import errors
+from spaseq.cli.main import INTERRUPTED, cli
+from spaseq.sinks import FORMATS
+from tests.docs.pages import ROOT
+
+PAGE = (ROOT / "docs" / "cli.md").read_text("utf-8")
+_ROW = re.compile(r"^\| `(-.*?)` \|", re.MULTILINE)
+
+
+def _section(command: str) -> str:
+    after = PAGE.partition(f"\n## spaseq {command}\n")[2]
+    return re.split(r"\n## ", after)[0]
+
+
+def _options(command: click.Command) -> set[str]:
+    """The options as `--help` writes them."""
+    context = click.Context(command, help_option_names=["-h", "--help"])
+    options = (p for p in command.get_params(context) if isinstance(p, click.Option))
+    return {record[0] for p in options if (record := p.get_help_record(context)) is not None}
+
+
+def test_commands() -> None:
+    assert re.findall(r"^## spaseq (\w+)$", PAGE, re.MULTILINE) == list(cli.commands)
+
+
+@pytest.mark.parametrize("name", list(cli.commands))
+def test_options(name: str) -> None:
+    rows = [row.replace("\\|", "|") for row in _ROW.findall(_section(name))]
+    assert len(rows) == len(set(rows))
+    assert set(rows) == _options(cli.commands[name])
+
+
+def test_defaults() -> None:
+    """Every default that `--help` shows stands in the option's row."""
+    command = cli.commands["run"]
+    context = click.Context(command)
+    rows = dict(re.findall(r"^\| `(?:-\w, )?(--[\w-]+).*?` \| (.*) \|$", PAGE, re.MULTILINE))
+    missing = [
+        option.name
+        for option in command.get_params(context)
+        if isinstance(option, click.Option)
+        and option.show_default
+        and option.get_default(context) is not None
+        and f"`{option.default}`" not in rows[option.opts[0]]
+        and f"Default: {option.default}" not in rows[option.opts[0]]
+    ]
+    assert missing == []
+
+
+def test_formats() -> None:
+    section = PAGE.partition("\n### Output formats\n")[2].partition("\n### ")[0]
+    assert {name for name in FORMATS if f"`{name}`" in section} == set(FORMATS)
+
+
+def test_exit_statuses() -> None:
+    section = PAGE.partition("\n## Exit status\n")[2].partition("\n## ")[0]
+    shown = {int(status) for status in re.findall(r"^\| (\d+) \|", section, re.MULTILINE)}
+    tree = (errors.QueryError, errors.UsageError, errors.InputError, errors.RunError)
+    assert shown == {0, INTERRUPTED, *(error.exit_status for error in tree)}

@@ -1,0 +1,93 @@
+"""Every example of README.md, docs/ and the docstrings runs and prints what the page shows."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import re
+import shlex
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.docs.pages import README, ROOT, blocks, pages
+from tests.docs.session import Session
+
+ELSEWHERE = {"language.md": "tests/docs/test_language.py runs its tables"}
+"""Pages with a test of their own."""
+
+ON_SPARK = {"spark.md"}
+"""Pages whose examples start a Spark session."""
+
+NOT_RUN = {
+    "README.md": [
+        "installs packages; the run itself is a test below",
+        "is this test suite",
+    ],
+}
+"""Blocks that do not run, by page: the reasons, as the pages give them."""
+
+_EXAMPLE = re.compile(r"^\s*>>> ", re.MULTILINE)
+
+
+def _cases() -> list[object]:
+    return [
+        pytest.param(page, id=page.name, marks=pytest.mark.spark if page.name in ON_SPARK else ())
+        for page in pages()
+        if page.name not in ELSEWHERE
+    ]
+
+
+@pytest.mark.parametrize("page", _cases())
+def test_page(page: Path, tmp_path: Path) -> None:
+    Session(tmp_path).run(blocks(page))
+
+
+@pytest.mark.parametrize("page", [p for p in pages() if p.name not in ELSEWHERE], ids=str)
+def test_blocks_that_do_not_run_are_listed(page: Path) -> None:
+    reasons = [block.not_run for block in blocks(page) if block.not_run]
+    assert reasons == NOT_RUN.get(page.name, [])
+
+
+def test_first_command_of_the_readme(tmp_path: Path) -> None:
+    """The traffic example, without the installation and in process."""
+    first = next(b for b in blocks(README) if b.language == "console")
+    words = shlex.split(first.text.partition(" && ")[2])
+    assert words[:2] == ["spaseq", "run"]
+    answers = _traffic(tmp_path, [*words, "--runtime", "local"])
+    assert answers == (ROOT / "streams/traffic/answers.jsonl").read_text("utf-8")
+
+
+@pytest.mark.spark
+def test_first_command_of_the_readme_on_spark(tmp_path: Path) -> None:
+    first = next(b for b in blocks(README) if b.language == "console")
+    answers = _traffic(tmp_path, shlex.split(first.text.partition(" && ")[2]))
+    assert answers == (ROOT / "streams/traffic/answers.jsonl").read_text("utf-8")
+
+
+def _traffic(directory: Path, words: list[str]) -> str:
+    done = Session(directory)._spaseq(words[1:])
+    assert done.status == 0, done.err
+    return done.out
+
+
+# --- docstrings -----------------------------------------------------------------------------------
+
+
+def _modules_with_examples() -> list[str]:
+    found = []
+    for path in sorted((ROOT / "spaseq").rglob("*.py")):
+        if _EXAMPLE.search(path.read_text("utf-8")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            found.append(".".join(p for p in parts if p != "__init__"))
+    return found
+
+
+@pytest.mark.parametrize("name", _modules_with_examples())
+def test_docstrings(name: str) -> None:
+    module: ModuleType = importlib.import_module(name)
+    tests = doctest.DocTestFinder().find(module)
+    assert any(test.examples for test in tests), f"{name}: no docstring has the examples"
+    result = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert result.failed == 0
