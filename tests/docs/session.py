@@ -16,7 +16,6 @@ from typing import Any
 from unittest import mock
 
 from spaseq.cli import main
-from spaseq.compile import check_query
 from tests.docs.pages import OUTPUT, ROOT, Block
 
 _PROMPT = "$ "
@@ -71,8 +70,9 @@ class Session:
             shows = follower is not None and follower.title == OUTPUT
             self._python(block, follower.text if follower is not None and shows else None)
         elif block.language == "sparql":
-            errors = check_query(block.text, file=block.place).errors
-            assert not errors, "\n".join(e.render() for e in errors)
+            (self.directory / "block.rq").write_text(block.text, "utf-8")
+            done = self._spaseq(["check", "block.rq"])
+            assert done.status == 0, f"{block.place}: {done.out}"
         elif block.language in ("console", "sh"):
             self._console(block)
         else:

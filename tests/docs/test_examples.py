@@ -21,6 +21,7 @@ ON_SPARK = {"spark.md"}
 """Pages whose examples start a Spark session."""
 
 NOT_RUN = {
+    "spark.md": ["needs a cluster", "goes on until it is interrupted"],
     "README.md": [
         "installs packages; the run itself is a test below",
         "is this test suite",
@@ -40,7 +41,9 @@ def _cases() -> list[object]:
 
 
 @pytest.mark.parametrize("page", _cases())
-def test_page(page: Path, tmp_path: Path) -> None:
+def test_page(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    if page.name in ON_SPARK:
+        request.getfixturevalue("spark")  # the page gets this session, not another one
     Session(tmp_path).run(blocks(page))
 
 

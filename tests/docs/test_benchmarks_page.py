@@ -1,0 +1,35 @@
+"""docs/benchmarks.md lists every program in benchmarks/ and every rule of the planner."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+from spaseq.cli.main import cli
+from tests.docs.pages import ROOT
+
+PAGE = (ROOT / "docs" / "benchmarks.md").read_text("utf-8")
+NO_MEASUREMENT = {"generate.py", "endpoint.py"}
+"""Programs that only help to measure."""
+
+
+def test_programs() -> None:
+    listed = set(re.findall(r"^\| `(\w+\.py)` \|", PAGE, re.MULTILINE))
+    there = {path.name for path in (ROOT / "benchmarks").glob("*.py")}
+    assert listed == there - NO_MEASUREMENT
+
+
+def test_commands_name_programs_that_are_there() -> None:
+    for program in re.findall(r"^    python (\S+)", PAGE, re.MULTILINE):
+        assert (ROOT / program).is_file()
+
+
+def test_rules() -> None:
+    section = PAGE.partition("\n## Rules of the planner\n")[2]
+    listed = re.findall(r"^\| `([\w-]+)` \|", section, re.MULTILINE)
+    (option,) = [p for p in cli.commands["run"].params if p.name == "disable"]
+    assert isinstance(option, click.Option)
+    names = str(option.help).partition("RULE is one of ")[2].rstrip(".").split(", ")
+    assert len(names) > 1
+    assert listed == names
