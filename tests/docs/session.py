@@ -19,6 +19,11 @@ from spaseq.cli import main
 from tests.docs.pages import OUTPUT, ROOT, Block
 
 _PROMPT = "$ "
+_COMMANDS = """
+spaseq() { "$PYTHON" -m spaseq "$@"; }
+python() { "$PYTHON" "$@"; }
+set -o pipefail
+"""
 _SHELL = re.compile(r"[|<>&;]")
 _COMPILING = re.compile(r"^spaseq: compiling kernels.*\n", re.MULTILINE)
 
@@ -123,11 +128,8 @@ class Session:
     def _shell(self, line: str) -> Done:
         """A command of the shell, for which `spaseq` and `python` are this project's."""
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHON": sys.executable}
-        functions = (
-            'spaseq() { "$PYTHON" -m spaseq "$@"; }\npython() { "$PYTHON" "$@"; }\nset -o pipefail\n'
-        )
         done = subprocess.run(
-            ["bash", "-c", functions + line],
+            ["bash", "-c", _COMMANDS + line],
             cwd=self.directory,
             env=environment,
             capture_output=True,
