@@ -39,7 +39,7 @@ from spaseq.compile import compile_query
 from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.gpm.stage import Matcher
 from spaseq.kb.load import load_kb
-from spaseq.rdf.batches import EventBatch
+from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.readers import StreamOptions, read_stream
 
 FEW = 2_000

@@ -30,9 +30,9 @@ import numpy as np
 from spaseq.automaton.run.work_counts import WorkCounts
 from spaseq.compile import compile_query
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.batches import SolutionBatch
-from spaseq.rdf.columns import NumberColumn, TermColumn, texts_array
-from spaseq.rdf.kinds import EXACT, OTHER
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn, texts_array
+from spaseq.rdf.terms.number_kinds import EXACT, OTHER
 from spaseq.stages.sequence import SequenceStage
 
 KEYS = 500

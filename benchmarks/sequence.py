@@ -34,9 +34,9 @@ from spaseq.automaton.sets.compiled.chain_state import ChainState
 from spaseq.automaton.sets.compiled.compact_state import CompactState
 from spaseq.compile import compile_query
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.batches import SolutionBatch
-from spaseq.rdf.columns import NumberColumn, TermColumn, texts_array
-from spaseq.rdf.kinds import DOUBLE
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn, texts_array
+from spaseq.rdf.terms.number_kinds import DOUBLE
 from spaseq.stages.sequence import SequenceStage
 
 NAMES = "ABCDEFGHIJKL"

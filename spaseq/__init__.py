@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from spaseq.expr.extension import function
     from spaseq.kb.endpoint import ServiceOptions
     from spaseq.lang.parser import parse
-    from spaseq.rdf.terms import Term
+    from spaseq.rdf.terms.term import Term
     from spaseq.render.explain import explain
     from spaseq.runtime.job.job import Stats
 
@@ -30,7 +30,7 @@ _HOMES = {
     "Match": "spaseq.api.match",
     "ServiceOptions": "spaseq.kb.endpoint",
     "Stats": "spaseq.runtime.job.job",
-    "Term": "spaseq.rdf.terms",
+    "Term": "spaseq.rdf.terms.term",
     "TracedEvent": "spaseq.api.match",
     "explain": "spaseq.render.explain",
     "function": "spaseq.expr.extension",

@@ -29,9 +29,9 @@ from spaseq.kb.ontology import OntologyInput, entailing_schema
 from spaseq.kb.refresh import KbWatch
 from spaseq.kb.sources import KbInput
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.batches import BadInput
+from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.readers import StreamOptions
-from spaseq.rdf.vocabulary import GENERATED_AT_TIME
+from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
 from spaseq.runtime.arrivals.file_source_log import FileSourceSettings
 from spaseq.runtime.job.binding import bind_streams, check_kbs
 from spaseq.runtime.job.chaining import reading_order

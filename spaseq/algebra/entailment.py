@@ -28,7 +28,7 @@ from spaseq.algebra.mapping import mapped
 from spaseq.algebra.schema import TYPE, Schema, Signed
 from spaseq.algebra.scope import possible, triple_variables
 from spaseq.lang import ast
-from spaseq.rdf.terms import iri_text
+from spaseq.rdf.terms.term import iri_text
 
 _CLASS, _PROPERTY, _ANY, _INSTANCE, _OTHER = (
     ast.Var(n.RESERVED + "e." + name) for name in ("c", "p", "any", "i", "o")

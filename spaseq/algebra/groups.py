@@ -10,8 +10,8 @@ from spaseq.algebra import nodes as n
 from spaseq.algebra.scope import possible, visible
 from spaseq.algebra.subselect import select_clauses
 from spaseq.lang import ast
-from spaseq.rdf.terms import iri_text, literal_text
-from spaseq.rdf.vocabulary import XSD_STRING
+from spaseq.rdf.terms.term import iri_text, literal_text
+from spaseq.rdf.terms.vocabulary import XSD_STRING
 
 
 def translate_group(group: ast.GroupGraphPattern) -> n.Pattern:

@@ -11,7 +11,7 @@ from spaseq.algebra.mapping import expressions
 from spaseq.algebra.schema import Schema
 from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses
-from spaseq.rdf.terms import iri_text
+from spaseq.rdf.terms.term import iri_text
 
 Predicates = frozenset[str] | None
 """N-Triples texts of IRIs; None for all there are."""

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from spaseq.algebra.answers import Answer, TraceItem
-from spaseq.rdf.terms import Term
+from spaseq.rdf.terms.term import Term
 from spaseq.sinks.rendering import answer_json
 
 if TYPE_CHECKING:

@@ -19,14 +19,14 @@ from spaseq.kb.load import load_kb
 from spaseq.kb.ontology import OntologyInput, entailing_schema
 from spaseq.kb.sources import KbInput
 from spaseq.plan.predicates import stream_predicates
-from spaseq.rdf.blocks import OnBad, warn
-from spaseq.rdf.events import Triple, triples_of
-from spaseq.rdf.instants import InstantCounter
+from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.in_memory.program_events import Triple, triples_of
+from spaseq.rdf.inputs.bad_input import OnBad, warn
 from spaseq.runtime.job.binding import check_kbs, stream_names
 from spaseq.stages.sequence import Matcher, SequenceStage
 
 if TYPE_CHECKING:
-    from spaseq.rdf.text_events import TextEvents
+    from spaseq.rdf.in_memory.text_events import TextEvents
 
 _FEW = 16
 """So many events of a stream are sooner matched one by one."""
@@ -144,7 +144,9 @@ class Engine:
 
     def _reader(self, iri: str) -> TextEvents:
         if iri not in self._texts:
-            from spaseq.rdf.text_events import TextEvents  # numba, which single events do without
+            from spaseq.rdf.in_memory.text_events import (
+                TextEvents,  # numba, which single events do without
+            )
 
             predicates = stream_predicates([self._plan], iri)
             self._texts[iri] = TextEvents(iri, self._counters[iri], predicates)

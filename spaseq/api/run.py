@@ -23,11 +23,11 @@ from spaseq.kb.load import load_kb
 from spaseq.kb.ontology import OntologyInput, entailing_schema
 from spaseq.kb.sources import KbInput
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.batches import BadInput
-from spaseq.rdf.events import Triple, triples_of
+from spaseq.rdf.in_memory.program_events import Triple, triples_of
+from spaseq.rdf.in_memory.spool import write_spool
+from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.readers import StreamOptions, reading_threads, resolve_paths
-from spaseq.rdf.spool import write_spool
-from spaseq.rdf.vocabulary import GENERATED_AT_TIME
+from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
 from spaseq.runtime.job.binding import bind_streams, check_kbs
 from spaseq.runtime.job.chaining import reading_order
 from spaseq.runtime.job.job import Job, Stats

@@ -21,7 +21,7 @@ from spaseq.automaton.run.event_rows import EventRows
 from spaseq.automaton.run.machine import GpmColumns, Machine
 from spaseq.automaton.run.matches import REMEMBERED, PartitionKey, Parts, SequenceMatch, match_of
 from spaseq.automaton.run.runs import Row
-from spaseq.rdf.batches import BARE, SolutionBatch
+from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 
 Entry: TypeAlias = tuple[int, int, int, int, PartitionKey, Row | None]
 """(time, k, stream, GPM or BARE, partition, row): one solution, or one event without any."""

@@ -6,7 +6,7 @@ import sys
 import time
 from typing import TextIO
 
-from spaseq.rdf.times import format_time
+from spaseq.rdf.terms.times import format_time
 from spaseq.runtime.job.job import Stats
 
 _INTERVAL = 0.2  # seconds between two lines

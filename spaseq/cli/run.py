@@ -33,7 +33,7 @@ from spaseq.kb.refresh import KbWatch
 from spaseq.kb.sources import keeps_graphs
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.readers import StreamOptions, reading_threads, resolve_paths
-from spaseq.rdf.vocabulary import GENERATED_AT_TIME
+from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
 from spaseq.runtime.arrivals.file_source_log import MAX_BATCH_BYTES, FileSourceSettings
 from spaseq.runtime.job.binding import bind_streams, check_kbs, split_assignment, stream_names
 from spaseq.runtime.job.chaining import reading_order

@@ -9,7 +9,7 @@ from typing import TextIO, cast
 import click
 
 from spaseq.errors import InputError
-from spaseq.rdf.batches import BadInput
+from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.job.job import LateEvent
 from spaseq.sinks.side import BadInputLines, LateEventLines
 

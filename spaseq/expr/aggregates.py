@@ -15,9 +15,9 @@ from spaseq.expr.errors import ExpressionError
 from spaseq.expr.functions.rdf_terms import lexical_form
 from spaseq.expr.order import order_key
 from spaseq.expr.values import Value, decode, encode
-from spaseq.rdf.cdt import list_lexical
-from spaseq.rdf.terms import literal_text
-from spaseq.rdf.vocabulary import CDT_LIST
+from spaseq.rdf.terms.cdt_list import list_lexical
+from spaseq.rdf.terms.term import literal_text
+from spaseq.rdf.terms.vocabulary import CDT_LIST
 
 Elements = Sequence[str | None]
 

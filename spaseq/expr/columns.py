@@ -22,7 +22,7 @@ from spaseq.expr.leaves import constant_term
 from spaseq.expr.uses import is_volatile, variables_of
 from spaseq.expr.vectorised import ColumnCall, taken_out
 from spaseq.lang import ast
-from spaseq.rdf.columns import distinct_codes
+from spaseq.rdf.columns.term_columns import distinct_codes
 
 R = TypeVar("R")
 Columns = Mapping[str, Int32s]

@@ -28,8 +28,8 @@ from spaseq.expr.uses import group_uses, is_volatile, timestamp_uses, variables_
 from spaseq.expr.values import decode, encode
 from spaseq.lang import ast
 from spaseq.lang.spelling import nearest
-from spaseq.rdf.times import time_literal
-from spaseq.rdf.vocabulary import XSD_STRING
+from spaseq.rdf.terms.times import time_literal
+from spaseq.rdf.terms.vocabulary import XSD_STRING
 
 __all__ = [
     "compile_filter",

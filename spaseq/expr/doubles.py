@@ -19,9 +19,18 @@ from spaseq.compiled.arrays import Bools, Float64s, Int8s, Int32s
 from spaseq.expr.numbers import Float, to_double
 from spaseq.expr.temporal import Moment
 from spaseq.expr.values import decode
-from spaseq.rdf.columns import distinct_codes
-from spaseq.rdf.kinds import DOUBLE, EXACT, FLOAT, MOMENT, OTHER, ROUNDED, SHORT, UNKNOWN
-from spaseq.rdf.term_tables import TermTable
+from spaseq.rdf.columns.term_columns import distinct_codes
+from spaseq.rdf.columns.term_tables import TermTable
+from spaseq.rdf.terms.number_kinds import (
+    DOUBLE,
+    EXACT,
+    FLOAT,
+    MOMENT,
+    OTHER,
+    ROUNDED,
+    SHORT,
+    UNKNOWN,
+)
 
 COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq,

@@ -18,8 +18,15 @@ from typing import Any, Literal, TypeVar
 from spaseq.errors import RunError, UsageError
 from spaseq.expr.errors import ExpressionError
 from spaseq.expr.values import Value, encode
-from spaseq.rdf.terms import Term, bnode_text, from_rdflib, iri_text, literal_text, split_literal
-from spaseq.rdf.vocabulary import XSD, XSD_DATE_TIME
+from spaseq.rdf.terms.term import (
+    Term,
+    bnode_text,
+    from_rdflib,
+    iri_text,
+    literal_text,
+    split_literal,
+)
+from spaseq.rdf.terms.vocabulary import XSD, XSD_DATE_TIME
 
 F = TypeVar("F", bound=Callable[..., Any])
 Arguments = Literal["values", "terms"]

@@ -20,8 +20,8 @@ from spaseq.expr.numbers import write_integer
 from spaseq.expr.values import BlankNodeValue, IriValue, Value, decode
 from spaseq.lang import ast
 from spaseq.lang.iris import is_absolute, resolve
-from spaseq.rdf.terms import iri_text, literal_text
-from spaseq.rdf.vocabulary import XSD_STRING
+from spaseq.rdf.terms.term import iri_text, literal_text
+from spaseq.rdf.terms.vocabulary import XSD_STRING
 
 ValueOf: TypeAlias = Callable[[Env], Value]
 TermOf: TypeAlias = Callable[[Env], str]

@@ -27,7 +27,7 @@ from spaseq.expr.values import (
     Opaque,
     Value,
 )
-from spaseq.rdf.vocabulary import XSD
+from spaseq.rdf.terms.vocabulary import XSD
 
 _ORDERED = frozenset((int, Decimal, Float, float, str, bool))  # Python's own order is SPARQL's
 _BOOLEAN = XSD + "boolean"

@@ -34,8 +34,8 @@ from spaseq.expr.temporal import (
     write_duration,
     write_moment,
 )
-from spaseq.rdf.terms import iri_text, literal_text, split_literal
-from spaseq.rdf.vocabulary import XSD, XSD_STRING
+from spaseq.rdf.terms.term import iri_text, literal_text, split_literal
+from spaseq.rdf.terms.vocabulary import XSD, XSD_STRING
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from spaseq.gpm.kernels.bgp_interpreter import AGAIN, BOUND, CONSTANT, FREE, O, 
 from spaseq.gpm.partitions import VerticalPartition
 from spaseq.gpm.solutions import Solutions
 from spaseq.plan.rules import RARE_TRIPLES_FIRST, SHARED_PATTERNS, Rule
-from spaseq.rdf.batches import EventBatch
+from spaseq.rdf.columns.event_batch import EventBatch
 
 SAMPLE = 2048
 """So many triples of a batch are counted."""

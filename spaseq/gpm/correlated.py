@@ -10,13 +10,13 @@ from spaseq.gpm.evaluator import Bindings, GpmEvaluator
 from spaseq.gpm.partitions import VerticalPartition
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.batches import BadInput, EventBatch
-from spaseq.rdf.blocks import OnBad, warn
-from spaseq.rdf.events import Triple, batch_from_events
-from spaseq.rdf.instants import InstantCounter
-from spaseq.rdf.term_tables import term_table
-from spaseq.rdf.terms import literal_text, scoped_blank, split_literal
-from spaseq.rdf.vocabulary import XSD_STRING
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.columns.term_tables import term_table
+from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.in_memory.program_events import Triple, batch_from_events
+from spaseq.rdf.inputs.bad_input import BadInput, OnBad, warn
+from spaseq.rdf.terms.term import literal_text, scoped_blank, split_literal
+from spaseq.rdf.terms.vocabulary import XSD_STRING
 
 _REMEMBERED = 4096
 """(event, values) pairs whose solutions are kept; runs that wait often agree in the values."""

@@ -17,7 +17,7 @@ from spaseq.gpm.services import Services
 from spaseq.gpm.solutions import Solutions
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.rules import Rule
-from spaseq.rdf.batches import EventBatch
+from spaseq.rdf.columns.event_batch import EventBatch
 
 
 @dataclass(frozen=True, slots=True)

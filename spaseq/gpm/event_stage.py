@@ -13,9 +13,9 @@ from spaseq.gpm.known_parts import Solution
 from spaseq.gpm.single import EventGraph, EventPattern
 from spaseq.gpm.stage import Matcher
 from spaseq.plan.query_plan import GpmPlan, QueryPlan
-from spaseq.rdf.batches import BARE, SolutionBatch
-from spaseq.rdf.events import Triple, batch_of_event
-from spaseq.rdf.terms import scoped_blank
+from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
+from spaseq.rdf.in_memory.program_events import Triple, batch_of_event
+from spaseq.rdf.terms.term import scoped_blank
 
 
 @dataclass(frozen=True, slots=True)

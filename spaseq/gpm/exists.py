@@ -20,8 +20,8 @@ from spaseq.gpm.solutions import Solutions
 from spaseq.lang import ast
 from spaseq.lang.rewriting import rewritten
 from spaseq.lang.variables import exists_uses
-from spaseq.rdf.terms import literal_text
-from spaseq.rdf.vocabulary import XSD
+from spaseq.rdf.terms.term import literal_text
+from spaseq.rdf.terms.vocabulary import XSD
 
 Test = Callable[[ast.Expr, Solutions], Bools]
 Evaluate = Callable[[n.Pattern], Solutions]

@@ -10,7 +10,7 @@ from spaseq.compiled.arrays import Bools, Indices, Int32s
 from spaseq.gpm.keys import Column, KeyIndex
 from spaseq.gpm.lexicon import translated
 from spaseq.gpm.solutions import Solutions
-from spaseq.rdf.batches import UNBOUND
+from spaseq.rdf.columns.term_columns import UNBOUND
 
 Pairs = tuple[Indices, Indices]
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from spaseq.compiled.arrays import Int32s
 from spaseq.kb.terms import ABSENT, KbTerms
-from spaseq.rdf.batches import EventBatch
-from spaseq.rdf.term_tables import ExtendedTerms, term_table
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.columns.term_tables import ExtendedTerms, term_table
 
 
 class BatchLexicon:

@@ -17,7 +17,7 @@ from spaseq.expr.order import order_key
 from spaseq.expr.values import encode
 from spaseq.gpm.solutions import Solutions
 from spaseq.lang import ast
-from spaseq.rdf.batches import UNBOUND
+from spaseq.rdf.columns.term_columns import UNBOUND
 
 Aggregates = Sequence[tuple[str, ast.Aggregate]]
 

@@ -29,7 +29,7 @@ from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses
 from spaseq.plan.rules import LAZY_OPERANDS, Rule
-from spaseq.rdf.columns import distinct
+from spaseq.rdf.columns.term_columns import distinct
 
 
 class PatternOperators:

@@ -11,7 +11,7 @@ import numpy as np
 from spaseq.compiled.arrays import Indices, Int32s, Int64s
 from spaseq.gpm.lexicon import BatchLexicon
 from spaseq.gpm.triples import TripleTable
-from spaseq.rdf.batches import EventBatch
+from spaseq.rdf.columns.event_batch import EventBatch
 
 T = TypeVar("T")
 

@@ -14,8 +14,8 @@ from spaseq.gpm.keys import KeyIndex, expanded
 from spaseq.gpm.solutions import Solutions
 from spaseq.gpm.triples import TripleSource, TripleTable
 from spaseq.lang import ast
-from spaseq.rdf.columns import distinct
-from spaseq.rdf.terms import iri_text
+from spaseq.rdf.columns.term_columns import distinct
+from spaseq.rdf.terms.term import iri_text
 
 
 def path_solutions(source: TripleSource, pattern: n.Path, events: int) -> Solutions:

@@ -23,7 +23,7 @@ from spaseq.gpm.lexicon import Lexicon
 from spaseq.gpm.modifiers import encoded
 from spaseq.gpm.solutions import Solutions, none
 from spaseq.kb.endpoint import Endpoint, Row, ServiceFailure, ServiceOptions, shared_cache
-from spaseq.rdf.columns import distinct
+from spaseq.rdf.columns.term_columns import distinct
 
 _NUMBER = "spaseq__row"
 

@@ -19,7 +19,7 @@ from spaseq.gpm.conjunction import Conjunction, FilterConjunct
 from spaseq.gpm.known_parts import KnownPart, Solution, can_be_joined
 from spaseq.gpm.solutions import Solutions
 from spaseq.lang import ast
-from spaseq.rdf.events import Triple
+from spaseq.rdf.in_memory.program_events import Triple
 
 
 class EventGraph:

@@ -10,7 +10,7 @@ import numpy as np
 
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.gpm.lexicon import Lexicon, translated
-from spaseq.rdf.batches import UNBOUND
+from spaseq.rdf.columns.term_columns import UNBOUND
 
 
 @dataclass(frozen=True, slots=True)

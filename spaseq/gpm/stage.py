@@ -14,12 +14,13 @@ from spaseq.gpm.evaluator import Bindings, GpmEvaluator
 from spaseq.gpm.partitions import VerticalPartition
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.batches import BARE, BadInput, EventBatch, SolutionBatch
-from spaseq.rdf.blocks import OnBad, warn
-from spaseq.rdf.columns import UNBOUND, NumberColumn, Rows, TermColumn
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
+from spaseq.rdf.columns.term_columns import UNBOUND, NumberColumn, Rows, TermColumn
+from spaseq.rdf.inputs.bad_input import BadInput, OnBad, warn
 from spaseq.rdf.kernels.compact import compacted
-from spaseq.rdf.terms import scoped_blank
-from spaseq.rdf.times import format_time
+from spaseq.rdf.terms.term import scoped_blank
+from spaseq.rdf.terms.times import format_time
 
 
 class Matcher:

@@ -20,7 +20,7 @@ from spaseq.compiled.cache import user_cache
 from spaseq.errors import InputError
 from spaseq.kb.knowledge import FORMAT, KnowledgeBase
 from spaseq.kb.sources import Source, Store
-from spaseq.rdf.inputs import InputFile
+from spaseq.rdf.inputs.files import InputFile
 
 MOST = 16
 """How many compiled knowledge bases a directory keeps, those used last."""

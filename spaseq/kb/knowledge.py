@@ -16,7 +16,7 @@ from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.errors import InputError
 from spaseq.kb.endpoint import ServiceOptions
 from spaseq.kb.terms import KbTerms
-from spaseq.rdf.columns import Texts, texts_array
+from spaseq.rdf.columns.term_columns import Texts, texts_array
 
 FORMAT = b"spaseq-kb-2"
 """Name and version of the file that `KnowledgeBase.save` writes."""

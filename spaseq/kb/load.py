@@ -17,8 +17,8 @@ from spaseq.kb.cache import NO_CACHE, KbCache
 from spaseq.kb.endpoint import Endpoint, ServiceFailure, ServiceOptions, is_url
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.sources import KbInput, KbQuads, Source, quads_of, rdflib_quads, sources_at
-from spaseq.rdf.blocks import DEFAULT_GRAPH
-from spaseq.rdf.columns import NO_TEXTS, Texts, joined, texts_array
+from spaseq.rdf.columns.quad_block import DEFAULT_GRAPH
+from spaseq.rdf.columns.term_columns import NO_TEXTS, Texts, joined, texts_array
 
 _NONE = np.empty(0, np.int64)
 

@@ -17,13 +17,13 @@ import pyoxigraph as ox
 
 from spaseq.compiled.arrays import Int32s
 from spaseq.errors import InputError
-from spaseq.rdf.batches import BadInput
-from spaseq.rdf.blocks import BlockBuilder, QuadBlock
-from spaseq.rdf.columns import Texts, texts_array
-from spaseq.rdf.documents import DOCUMENT_FORMATS
-from spaseq.rdf.inputs import READ_ERRORS, STDIN, Format, InputFile, files_at
-from spaseq.rdf.nquads import TRIPLE_TERM, syntax_reason
-from spaseq.rdf.terms import from_rdflib
+from spaseq.rdf.columns.quad_block import BlockBuilder, QuadBlock
+from spaseq.rdf.columns.term_columns import Texts, texts_array
+from spaseq.rdf.documents.document_blocks import DOCUMENT_FORMATS
+from spaseq.rdf.inputs.bad_input import TRIPLE_TERM, BadInput, syntax_reason
+from spaseq.rdf.inputs.files import READ_ERRORS, STDIN, InputFile, files_at
+from spaseq.rdf.inputs.formats import Format
+from spaseq.rdf.terms.term import from_rdflib
 
 if TYPE_CHECKING:
     import rdflib
@@ -102,9 +102,9 @@ def quads_of(source: Source, base: str | None) -> Iterator[KbQuads]:
 
 
 def _line_quads(file: InputFile) -> Iterator[KbQuads]:
-    from spaseq.rdf.arenas import ArenaPool
-    from spaseq.rdf.ingest import line_statements
-    from spaseq.rdf.statements import StatementReader
+    from spaseq.rdf.lines.arenas import ArenaPool
+    from spaseq.rdf.lines.line_events import line_statements
+    from spaseq.rdf.lines.statements import StatementReader
 
     reader = StatementReader(file.format.has_graphs, ArenaPool(2))
     with file.open() as data:

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.kb.kernels.search import find_sorted
-from spaseq.rdf.columns import Texts, texts_array
-from spaseq.rdf.term_tables import ABSENT, encoded
+from spaseq.rdf.columns.term_columns import Texts, texts_array
+from spaseq.rdf.columns.term_tables import ABSENT, encoded
 
 __all__ = ["ABSENT", "KbTerms"]
 

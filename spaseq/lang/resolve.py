@@ -27,9 +27,9 @@ from spaseq.lang.variables import (
     timestamp_uses,
     walk,
 )
-from spaseq.rdf.terms import literal_text
-from spaseq.rdf.times import parse_time
-from spaseq.rdf.vocabulary import XSD_DATE_TIME
+from spaseq.rdf.terms.term import literal_text
+from spaseq.rdf.terms.times import parse_time
+from spaseq.rdf.terms.vocabulary import XSD_DATE_TIME
 
 Findings = Iterator[Diagnostic]
 

@@ -27,9 +27,9 @@ from spaseq.lang.visibility import seen_before
 from spaseq.plan.evaluator_choice import Candidate, choose
 from spaseq.plan.query_plan import AfterMatch, GpmPlan, ProjectedVariable, QueryPlan
 from spaseq.plan.rules import AWAITED_REQUESTS, PRUNED_COLUMNS, Rule
-from spaseq.rdf.terms import iri_text, literal_text
-from spaseq.rdf.times import parse_time
-from spaseq.rdf.vocabulary import RDF, XSD_DATE_TIME
+from spaseq.rdf.terms.term import iri_text, literal_text
+from spaseq.rdf.terms.times import parse_time
+from spaseq.rdf.terms.vocabulary import RDF, XSD_DATE_TIME
 
 STATE_FORMAT = 2
 """Part of every plan's fingerprint: state of another format does not fit."""

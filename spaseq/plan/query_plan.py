@@ -15,7 +15,7 @@ from spaseq.expr.compile import Options
 from spaseq.expr.extension import Function
 from spaseq.lang import ast
 from spaseq.plan.rules import Rule
-from spaseq.rdf.batches import SolutionColumns
+from spaseq.rdf.columns.solution_batch import SolutionColumns
 
 EvaluatorName: TypeAlias = Literal[
     "registers",

@@ -17,17 +17,19 @@ import numpy as np
 
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.errors import InputError
-from spaseq.rdf.arenas import ArenaPool
-from spaseq.rdf.batches import BadInput, EventBatch
-from spaseq.rdf.blocks import OnBad
-from spaseq.rdf.ingest import Lines, line_events
-from spaseq.rdf.inputs import STDIN, Format, InputFile, StreamOptions
-from spaseq.rdf.instants import InstantCounter
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.inputs.bad_input import BadInput, OnBad
+from spaseq.rdf.inputs.files import STDIN, InputFile
+from spaseq.rdf.inputs.formats import Format
+from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.rdf.kernels.event_ranges import TIME_PREDICATE
-from spaseq.rdf.pieces import after_sized_events, copied, pieces
+from spaseq.rdf.lines.arenas import ArenaPool
+from spaseq.rdf.lines.line_events import Lines, line_events
+from spaseq.rdf.lines.pieces import after_sized_events, copied, pieces
+from spaseq.rdf.lines.statements import StatementReader, Statements
 from spaseq.rdf.readers import ArrivalClock, read_file
-from spaseq.rdf.statements import StatementReader, Statements
-from spaseq.rdf.terms import iri_text
+from spaseq.rdf.terms.term import iri_text
 
 _WINDOW = 1 << 16
 _GROWTH = 4  # of the window, as long as no place between events is in it

@@ -6,21 +6,17 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO
 
-from spaseq.rdf.assembly import Assembly, GraphAssembly
-from spaseq.rdf.batches import EventBatch
-from spaseq.rdf.blocks import OnBad
-from spaseq.rdf.buffer import EventBuffer
-from spaseq.rdf.documents import document_blocks
-from spaseq.rdf.inputs import (
-    Format,
-    InputFile,
-    StreamOptions,
-    reading_threads,
-    resolve_paths,
-)
-from spaseq.rdf.instants import InstantCounter
-from spaseq.rdf.spool import read_spool
-from spaseq.rdf.triples import TripleAssembly
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.documents.document_blocks import document_blocks
+from spaseq.rdf.documents.event_buffer import EventBuffer
+from spaseq.rdf.documents.graph_assembly import Assembly, GraphAssembly
+from spaseq.rdf.documents.triple_assembly import TripleAssembly
+from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.in_memory.spool import read_spool
+from spaseq.rdf.inputs.bad_input import OnBad
+from spaseq.rdf.inputs.files import InputFile, resolve_paths
+from spaseq.rdf.inputs.formats import Format
+from spaseq.rdf.inputs.stream_options import StreamOptions, reading_threads
 
 __all__ = [
     "ArrivalClock",
@@ -92,7 +88,9 @@ def read_file(
         return
     with file.open() as data:
         if file.format in (Format.NQUADS, Format.NTRIPLES):
-            from spaseq.rdf.ingest import line_events  # numba, which the other formats do without
+            from spaseq.rdf.lines.line_events import (
+                line_events,  # numba, which the other formats do without
+            )
 
             yield from line_events(data, file, options, counter, arrival, on_bad)
         else:

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from spaseq.rdf.arenas import ArenaPool, ReadArena
 from spaseq.rdf.kernels import PAD
 from spaseq.rdf.kernels.compact import compacted
 from spaseq.rdf.kernels.event_ranges import event_rows, named_events, sized_events
 from spaseq.rdf.kernels.lines import last_event_end, last_line_end
-from spaseq.rdf.line_batches import times_of
-from spaseq.rdf.statements import Piece, StatementReader
-from spaseq.rdf.vocabulary import GENERATED_AT_TIME, XSD
+from spaseq.rdf.lines.arenas import ArenaPool, ReadArena
+from spaseq.rdf.lines.line_batches import times_of
+from spaseq.rdf.lines.statements import Piece, StatementReader
+from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME, XSD
 
 _TIME = f"<{GENERATED_AT_TIME}>"
 _SAMPLE = f"""<a:s> <a:p> "1"^^<{XSD}integer> <a:g> .

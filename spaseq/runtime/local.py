@@ -9,8 +9,8 @@ from spaseq.algebra.answers import Answer
 from spaseq.kb.endpoint import Repeats
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.batches import EventBatch
-from spaseq.rdf.blocks import OnBad
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.inputs.bad_input import OnBad
 from spaseq.rdf.readers import StreamOptions, read_stream
 from spaseq.runtime.job.chaining import RegisteredStream
 from spaseq.runtime.job.job import Job

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spaseq.rdf.terms import kind_of, split_literal
+from spaseq.rdf.terms.term import kind_of, split_literal
 from spaseq.sinks.table import TableSink
 
 _QUOTED = frozenset('",\r\n')

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import TextIO
 
-from spaseq.rdf.terms import Term
+from spaseq.rdf.terms.term import Term
 from spaseq.sinks.table import TableSink
 
 

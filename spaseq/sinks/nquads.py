@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spaseq.rdf.events import Triple
-from spaseq.rdf.terms import iri_text
-from spaseq.rdf.times import time_literal
-from spaseq.rdf.vocabulary import GENERATED_AT_TIME
+from spaseq.rdf.in_memory.program_events import Triple
+from spaseq.rdf.terms.term import iri_text
+from spaseq.rdf.terms.times import time_literal
+from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
 from spaseq.sinks.graph import GraphSink
 
 _TIME = iri_text(GENERATED_AT_TIME)

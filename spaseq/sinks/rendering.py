@@ -7,10 +7,10 @@ from functools import lru_cache
 from typing import Any
 
 from spaseq.algebra.answers import Answer
-from spaseq.rdf.cdt import list_items
-from spaseq.rdf.terms import Term, kind_of, split_literal
-from spaseq.rdf.times import format_time
-from spaseq.rdf.vocabulary import CDT_LIST
+from spaseq.rdf.terms.cdt_list import list_items
+from spaseq.rdf.terms.term import Term, kind_of, split_literal
+from spaseq.rdf.terms.times import format_time
+from spaseq.rdf.terms.vocabulary import CDT_LIST
 
 _TERMS = 1 << 14
 """So many terms' JSON texts are kept: values come again and again, in many answers."""

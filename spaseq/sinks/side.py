@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, TextIO
 
-from spaseq.rdf.batches import BadInput
-from spaseq.rdf.times import format_time
+from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.terms.times import format_time
 
 
 class BadInputLines:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from spaseq.rdf.events import Triple
-from spaseq.rdf.terms import iri_text
-from spaseq.rdf.times import format_time
+from spaseq.rdf.in_memory.program_events import Triple
+from spaseq.rdf.terms.term import iri_text
+from spaseq.rdf.terms.times import format_time
 from spaseq.sinks.graph import GraphSink
 
 _PREFIXES = """@prefix prov: <http://www.w3.org/ns/prov#> .

@@ -32,8 +32,8 @@ from spaseq.gpm.stage import Matcher
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.evaluator_choice import limits, selects
 from spaseq.plan.query_plan import GpmPlan, QueryPlan
-from spaseq.rdf.batches import SolutionBatch
-from spaseq.rdf.blocks import OnBad, warn
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.inputs.bad_input import OnBad, warn
 from spaseq.stages.answers import Projection, order_of
 
 __all__ = ["Matcher", "SequenceStage"]

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from spaseq.rdf.batches import SolutionBatch, SolutionColumns
+from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionColumns
 
 CHUNK_ROWS = 16_384
 MEMORY_ROWS = 200_000

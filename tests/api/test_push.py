@@ -13,7 +13,7 @@ from rdflib import Graph, Literal, URIRef
 from spaseq import Engine, Event, Match
 from spaseq.algebra.answers import Instant
 from spaseq.plan.rules import NAMES
-from spaseq.rdf.vocabulary import XSD
+from spaseq.rdf.terms.vocabulary import XSD
 
 NS = "http://e/ns#"
 STREAMS = {"S": "http://e/s", "T": "http://e/t"}

@@ -15,9 +15,9 @@ from spaseq.compile import compile_query
 from spaseq.errors import UsageError
 from spaseq.expr.doubles import double_of
 from spaseq.plan.query_plan import EvaluatorName, QueryPlan
-from spaseq.rdf.batches import BARE, SolutionBatch
-from spaseq.rdf.columns import NumberColumn, TermColumn, texts_array
-from spaseq.rdf.kinds import OTHER
+from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
+from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn, texts_array
+from spaseq.rdf.terms.number_kinds import OTHER
 from spaseq.stages.sequence import SequenceStage
 
 STREAMS = ("http://example/2", "http://example/1")

@@ -15,7 +15,7 @@ from rdflib import Graph
 from spaseq.algebra.answers import Answer
 from spaseq.automaton.program.partial_order import patterns_of
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.batches import SolutionBatch
+from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.stages.sequence import SequenceStage
 from tests.oracle.engine import solved
 from tests.oracle.model import Streamset

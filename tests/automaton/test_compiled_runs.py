@@ -17,7 +17,7 @@ from spaseq.automaton.registers.kernels import run_arrays
 from spaseq.compile import compile_query
 from spaseq.expr.doubles import double_of
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.vocabulary import XSD
+from spaseq.rdf.terms.vocabulary import XSD
 from spaseq.stages.sequence import SequenceStage
 from tests.automaton.cases import Event, Values, batch, query, run
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from spaseq.automaton.batch.row_store import Chunk, RowStore
 from spaseq.automaton.run.machine import GpmColumns
 from spaseq.automaton.run.runs import Row
-from spaseq.rdf.batches import SolutionBatch
-from spaseq.rdf.columns import TermColumn, texts_array
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.term_columns import TermColumn, texts_array
 
 GPMS = [GpmColumns(("x", "y")), GpmColumns(("y",))]
 

@@ -23,7 +23,7 @@ from spaseq.expr.functions import BUILTINS
 from spaseq.expr.uses import previous_uses
 from spaseq.lang import ast
 from spaseq.lang.functions import BUILT_INS
-from spaseq.rdf.terms import split_literal
+from spaseq.rdf.terms.term import split_literal
 from tests.expr.sparql import expression, ntriples
 
 

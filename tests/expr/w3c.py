@@ -21,7 +21,7 @@ from rdflib.term import Variable
 
 from spaseq.expr.compile import Options, compile_filter, compile_term
 from spaseq.expr.values import decode, encode
-from spaseq.rdf.terms import from_rdflib as term_from_rdflib
+from spaseq.rdf.terms.term import from_rdflib as term_from_rdflib
 from tests.expr.sparql import from_rdflib, lexical_forms_kept
 
 MF = rdflib.Namespace("http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#")

@@ -21,10 +21,10 @@ from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang import ast
 from spaseq.lang.parser import parse
-from spaseq.rdf.batches import EventBatch
-from spaseq.rdf.events import batch_from_events
-from spaseq.rdf.instants import InstantCounter
-from spaseq.rdf.terms import Term, from_rdflib
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.in_memory.program_events import batch_from_events
+from spaseq.rdf.terms.term import Term, from_rdflib
 
 Triple = tuple[str, str, str]
 Row = frozenset[tuple[str, str]]

@@ -17,9 +17,9 @@ from spaseq.gpm.event_stage import EventMatcher
 from spaseq.gpm.single import EventPattern
 from spaseq.gpm.stage import Matcher
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.batches import SolutionBatch
-from spaseq.rdf.events import batch_from_events
-from spaseq.rdf.instants import InstantCounter
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.in_memory.program_events import batch_from_events
 from tests.gpm import patterns as p
 from tests.gpm.graphs import PROLOGUE, knowledge_of
 

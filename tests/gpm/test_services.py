@@ -19,7 +19,7 @@ from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.gpm.services import Unanswered
 from spaseq.kb.endpoint import ServiceOptions
 from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.rdf.batches import BadInput
+from spaseq.rdf.inputs.bad_input import BadInput
 from tests.gpm.graphs import Row, Triple, batch_of, group_of, knowledge_of
 from tests.kb import sparql_server as s
 

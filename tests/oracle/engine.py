@@ -21,9 +21,9 @@ from spaseq.lang.resolve import resolve
 from spaseq.plan.evaluator_choice import EvaluatorName
 from spaseq.plan.planner import plan_query
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.batches import SolutionBatch
-from spaseq.rdf.events import batch_from_events
-from spaseq.rdf.instants import InstantCounter
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.in_memory.program_events import batch_from_events
 from spaseq.stages.sequence import Matcher, SequenceStage
 from tests.oracle.model import Streamset
 from tests.oracle.patterns import nt

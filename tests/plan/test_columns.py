@@ -7,8 +7,8 @@ import pytest
 from spaseq.api.push import Engine
 from spaseq.compile import compile_query
 from spaseq.kb.load import load_kb
-from spaseq.rdf.events import batch_from_events
-from spaseq.rdf.instants import InstantCounter
+from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.in_memory.program_events import batch_from_events
 from spaseq.render.explain import explain
 from spaseq.stages.sequence import Matcher
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spaseq.rdf.batches import BadInput, EventBatch
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.readers import StreamOptions, read_stream
 
 STREAM = "http://e/stream"

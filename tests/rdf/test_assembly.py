@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spaseq.rdf import pieces, readers
+from spaseq.rdf import readers
+from spaseq.rdf.lines import pieces
 from tests.rdf.streams import TIME, XSD, Event, at, read, write
 
 G1, G2, G3 = ("<http://e/1>", "<http://e/2>", "<http://e/3>")

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spaseq.rdf.batches import SolutionBatch, SolutionColumns
-from spaseq.rdf.columns import NumberColumn, TermColumn, distinct, texts_array
+from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionColumns
+from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn, distinct, texts_array
 
 TEXTS = st.one_of(st.none(), st.sampled_from(["<a:x>", "<a:y>", '"z"', '"ü"@de', "_:b"]))
 LISTS = st.lists(TEXTS, max_size=12)

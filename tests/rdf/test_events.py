@@ -8,9 +8,9 @@ import pytest
 import rdflib
 
 from spaseq.errors import InputError
-from spaseq.rdf.events import batch_from_events, triples_of
-from spaseq.rdf.instants import InstantCounter
-from spaseq.rdf.terms import Term
+from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.in_memory.program_events import batch_from_events, triples_of
+from spaseq.rdf.terms.term import Term
 from tests.rdf.streams import STREAM, XSD, Event, events_of
 
 TEXT = f'<http://e/s> <http://e/p> "1"^^<{XSD}integer> .\n<http://e/s> <http://e/q> _:b .\n'

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from spaseq.errors import InputError
-from spaseq.rdf.inputs import Format, StreamOptions, resolve_paths
+from spaseq.rdf.inputs.files import resolve_paths
+from spaseq.rdf.inputs.formats import Format
+from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.rdf.readers import read_stream
 from tests.rdf.streams import STREAM, TIME, at, read, write
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spaseq.rdf import instants
-from spaseq.rdf.instants import InstantCounter, SortedRun
+from spaseq.rdf.events import count_history
+from spaseq.rdf.events.count_history import SortedRun
+from spaseq.rdf.events.instants import InstantCounter
 
 
 def by_definition(times: list[int]) -> list[int]:
@@ -34,7 +35,7 @@ BATCHES = st.lists(
 @given(BATCHES, st.sampled_from([1, 4, 100]), st.integers(0, 2**12 - 1))
 def test_k_in_any_order(batches: list[list[int]], spill: int, singly: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(instants, "SPILL_ROWS", spill)
+        patch.setattr(count_history, "SPILL_ROWS", spill)
         counter = InstantCounter()
         got: list[int] = []
         for i, batch in enumerate(batches):
@@ -46,7 +47,7 @@ def test_k_in_any_order(batches: list[list[int]], spill: int, singly: int) -> No
 
 
 def test_files_that_start_over_keep_their_ties(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(instants, "SPILL_ROWS", 64)
+    monkeypatch.setattr(count_history, "SPILL_ROWS", 64)
     counter = InstantCounter()
     for file in range(3):
         for first in range(0, 1000, 100):

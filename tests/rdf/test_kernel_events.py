@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spaseq.rdf import pieces
-from spaseq.rdf.assembly import GraphAssembly
-from spaseq.rdf.batches import BadInput
-from spaseq.rdf.blocks import BlockBuilder
-from spaseq.rdf.buffer import EventBuffer
-from spaseq.rdf.instants import InstantCounter
-from spaseq.rdf.nquads import parse_nquads_line
-from spaseq.rdf.vocabulary import GENERATED_AT_TIME
+from spaseq.rdf.columns.quad_block import BlockBuilder
+from spaseq.rdf.documents.event_buffer import EventBuffer
+from spaseq.rdf.documents.graph_assembly import GraphAssembly
+from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.lines import pieces
+from spaseq.rdf.lines.line_parser import parse_nquads_line
+from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
 from tests.rdf.shared import SHARED, needs_data
 from tests.rdf.streams import STREAM, TIME, XSD, Event, at, events_of, read, write
 

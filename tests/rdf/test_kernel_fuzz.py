@@ -13,11 +13,11 @@ from collections.abc import Callable
 import pyoxigraph as ox
 import pytest
 
-from spaseq.rdf.arenas import ArenaPool
-from spaseq.rdf.batches import BadInput
-from spaseq.rdf.ingest import line_statements
-from spaseq.rdf.pieces import after_sized_events, before_graphs
-from spaseq.rdf.statements import StatementReader
+from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.lines.arenas import ArenaPool
+from spaseq.rdf.lines.line_events import line_statements
+from spaseq.rdf.lines.pieces import after_sized_events, before_graphs
+from spaseq.rdf.lines.statements import StatementReader
 from tests.rdf.shared import SHARED, needs_data, needs_w3c
 
 Quad = tuple[str, str, str, str]

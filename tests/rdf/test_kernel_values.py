@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spaseq.expr.doubles import double_of
-from spaseq.rdf.arenas import ArenaPool, ReadArena
 from spaseq.rdf.kernels import PAD
 from spaseq.rdf.kernels.literal_values import NO_TIME
-from spaseq.rdf.kinds import DOUBLE, EXACT, FLOAT, MOMENT, OTHER, SHORT, UNKNOWN
-from spaseq.rdf.lazy_terms import LazyTerms
-from spaseq.rdf.statements import Piece, StatementReader
-from spaseq.rdf.terms import literal_text
-from spaseq.rdf.times import parse_time
-from spaseq.rdf.vocabulary import XSD
+from spaseq.rdf.lines.arenas import ArenaPool, ReadArena
+from spaseq.rdf.lines.buffer_terms import LazyTerms
+from spaseq.rdf.lines.statements import Piece, StatementReader
+from spaseq.rdf.terms.number_kinds import DOUBLE, EXACT, FLOAT, MOMENT, OTHER, SHORT, UNKNOWN
+from spaseq.rdf.terms.term import literal_text
+from spaseq.rdf.terms.times import parse_time
+from spaseq.rdf.terms.vocabulary import XSD
 
 
 def table(texts: list[str]) -> LazyTerms:

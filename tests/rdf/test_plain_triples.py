@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spaseq.rdf.plain_triples import plain_triples
-from spaseq.rdf.vocabulary import RDF, XSD
+from spaseq.rdf.in_memory.plain_triples import plain_triples
+from spaseq.rdf.terms.vocabulary import RDF, XSD
 
 IRIS = [
     "<http://e/s>",

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spaseq.rdf.batches import BadInput
-from spaseq.rdf.inputs import StreamOptions, resolve_paths
-from spaseq.rdf.instants import InstantCounter
+from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.files import resolve_paths
+from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.rdf.ranges import FileRange, divide, last_place, read_range, survey
 from spaseq.rdf.readers import ArrivalClock
 from tests.rdf.streams import STREAM, TIME, XSD, Event, at, events_of, read

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spaseq.rdf.times import format_time
+from spaseq.rdf.terms.times import format_time
 from tests.rdf.shared import SHARED, needs_data
 from tests.rdf.streams import read
 

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spaseq.rdf.arenas import ArenaPool, ReadArena
-from spaseq.rdf.ingest import line_statements
-from spaseq.rdf.lazy_terms import GraphNames, LazyTerms
-from spaseq.rdf.pieces import before_graphs
-from spaseq.rdf.statements import StatementReader
-from spaseq.rdf.term_tables import ABSENT, ExtendedTerms, ListedTerms, TermTable, term_table
+from spaseq.rdf.columns.term_tables import ABSENT, ExtendedTerms, ListedTerms, TermTable, term_table
+from spaseq.rdf.lines.arenas import ArenaPool, ReadArena
+from spaseq.rdf.lines.buffer_terms import GraphNames, LazyTerms
+from spaseq.rdf.lines.line_events import line_statements
+from spaseq.rdf.lines.pieces import before_graphs
+from spaseq.rdf.lines.statements import StatementReader
 
 TEXTS = [*(f"<http://e/{i}>" for i in range(40)), '"é"@fr', '"漢字"', '""', "_:b"]
 

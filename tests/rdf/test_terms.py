@@ -12,8 +12,8 @@ import rdflib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spaseq.rdf.cdt import list_items, list_lexical
-from spaseq.rdf.terms import (
+from spaseq.rdf.terms.cdt_list import list_items, list_lexical
+from spaseq.rdf.terms.term import (
     Term,
     bnode_text,
     from_pyoxigraph,
@@ -23,7 +23,7 @@ from spaseq.rdf.terms import (
     scoped_blank,
     split_literal,
 )
-from spaseq.rdf.vocabulary import CDT_LIST, LANG_STRING, XSD, XSD_STRING
+from spaseq.rdf.terms.vocabulary import CDT_LIST, LANG_STRING, XSD, XSD_STRING
 
 LEXICAL = st.text(st.characters(exclude_categories=("Cs",)), max_size=12) | st.text(
     '"\\\n\r\t\b\f\x00\x0b\x7f\uffff@^<>', max_size=6

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spaseq.errors import InputError
-from spaseq.rdf.events import batch_from_events, triples_of
-from spaseq.rdf.instants import InstantCounter
-from spaseq.rdf.text_events import TextEvents
+from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.in_memory.program_events import batch_from_events, triples_of
+from spaseq.rdf.in_memory.text_events import TextEvents
 from tests.rdf.streams import STREAM, events_of
 
 LINES = [

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spaseq.errors import UsageError
-from spaseq.rdf.times import LIMIT_MS, format_time, parse_time, time_literal, time_ms
+from spaseq.rdf.terms.times import LIMIT_MS, format_time, parse_time, time_literal, time_ms
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -12,9 +12,10 @@ import pyarrow as pa
 import pytest
 
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.batches import BadInput, SolutionBatch
-from spaseq.rdf.columns import NumberColumn, TermColumn
-from spaseq.rdf.inputs import StreamOptions
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn
+from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.arrivals.file_source_log import input_splits
 from spaseq.runtime.arrivals.tie_numbering import EarlierTies, Overlap, TimeExtent, earlier
 from spaseq.runtime.spark import bounded as spark_runtime

@@ -10,8 +10,8 @@ from spaseq.algebra.answers import Answer
 from spaseq.compile import compile_query
 from spaseq.kb.load import load_kb
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.events import batch_from_events
-from spaseq.rdf.instants import InstantCounter
+from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.in_memory.program_events import batch_from_events
 from spaseq.runtime.job.chaining import reading_order
 from spaseq.runtime.job.group_stage import GroupStage, QueryGroup, groups
 from spaseq.stages.sequence import Matcher

@@ -17,7 +17,7 @@ from spaseq.kb.cache import NO_CACHE
 from spaseq.kb.endpoint import ServiceOptions
 from spaseq.kb.load import load_kb
 from spaseq.kb.refresh import KbWatch
-from spaseq.rdf.batches import BadInput
+from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.readers import StreamOptions
 from spaseq.runtime.job.chaining import reading_order
 from spaseq.runtime.job.job import Job

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from spaseq.errors import UsageError
-from spaseq.rdf.batches import BadInput
+from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.arrivals.file_source_log import FileSourceSettings
 from spaseq.runtime.job.job import Job, LateEvent, Stats
 from spaseq.runtime.spark.following.follow import FollowOptions, follow, run

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from spaseq.errors import InputError, RunError
-from spaseq.rdf.batches import BadInput
+from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.spark import bounded as spark_runtime
 from tests.runtime.machines import NORTH, SOUTH, answers_in_process, job_of, nquads
 

@@ -20,8 +20,8 @@ from spaseq.errors import RunError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import load_kb
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.events import batch_from_events
-from spaseq.rdf.instants import InstantCounter
+from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.in_memory.program_events import batch_from_events
 from spaseq.runtime.job.group_stage import groups
 from spaseq.runtime.job.state_limits import StateLimits
 from spaseq.runtime.spark.rows.stage_rows import pack

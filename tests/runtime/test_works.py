@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from spaseq.rdf.inputs import StreamOptions
+from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.arrivals.input_splits import bounded_works, range_bytes_for
 from tests.runtime.machines import IRIS, NORTH, nquads
 

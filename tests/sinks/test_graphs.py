@@ -9,8 +9,9 @@ import pytest
 
 from spaseq.algebra.answers import AFTER_ALL, Answer
 from spaseq.errors import UsageError
-from spaseq.rdf.batches import BadInput, EventBatch
-from spaseq.rdf.events import Triple
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.in_memory.program_events import Triple
+from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.readers import StreamOptions, read_stream
 from spaseq.sinks import GRAPHS, TABLES, open_sink
 

@@ -27,7 +27,7 @@ from spaseq.kb.endpoint import ServiceOptions
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import load_kb
 from spaseq.lang.parser import parse
-from spaseq.rdf.terms import Term
+from spaseq.rdf.terms.term import Term
 from tests.gpm.graphs import Triple, batch_of
 from tests.kb.sparql_server import serving
 from tests.w3c.manifests import Test

@@ -10,13 +10,13 @@ import pyoxigraph as ox
 
 from spaseq.errors import InputError
 from spaseq.kb.load import load_kb
-from spaseq.rdf.arenas import ArenaPool
-from spaseq.rdf.batches import BadInput
-from spaseq.rdf.documents import document_blocks
-from spaseq.rdf.ingest import line_statements
-from spaseq.rdf.inputs import Format, format_of
-from spaseq.rdf.pieces import after_sized_events, before_graphs
-from spaseq.rdf.statements import StatementReader
+from spaseq.rdf.documents.document_blocks import document_blocks
+from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.formats import Format, format_of
+from spaseq.rdf.lines.arenas import ArenaPool
+from spaseq.rdf.lines.line_events import line_statements
+from spaseq.rdf.lines.pieces import after_sized_events, before_graphs
+from spaseq.rdf.lines.statements import StatementReader
 from tests.w3c.manifests import Test
 
 Quads = list[ox.Quad]

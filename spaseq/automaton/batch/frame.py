@@ -14,7 +14,7 @@ from spaseq.automaton.program.window import Counted, Window
 from spaseq.automaton.run.event_rows import EventRows, Taken
 from spaseq.automaton.run.machine import GpmColumns
 from spaseq.compiled.arrays import Indices, Int32s, Int64s
-from spaseq.rdf.batches import SolutionBatch
+from spaseq.rdf.columns.solution_batch import SolutionBatch
 
 _NONE = np.empty(0, np.int64)
 

@@ -22,8 +22,8 @@ from spaseq.automaton.run.matches import (
     partition_of,
 )
 from spaseq.compiled.arrays import Bytes, Int64s
-from spaseq.rdf.batches import SolutionBatch
-from spaseq.rdf.columns import distinct
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.term_columns import distinct
 
 PIECE = 2048
 """Matches are read so many solutions at a time, or the fewer that one more match leaves."""

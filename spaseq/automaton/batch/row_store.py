@@ -12,7 +12,7 @@ import numpy as np
 from spaseq.automaton.run.event_rows import Taken, batch_of
 from spaseq.automaton.run.machine import GpmColumns
 from spaseq.compiled.arrays import Indices, Int64s
-from spaseq.rdf.batches import SolutionBatch, SolutionColumns
+from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionColumns
 
 _SMALL = 1024
 """Chunks of fewer rows are joined."""

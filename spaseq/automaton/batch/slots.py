@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from spaseq.compiled.arrays import Int64s
-from spaseq.rdf.columns import TermColumn, distinct_codes
+from spaseq.rdf.columns.term_columns import TermColumn, distinct_codes
 
 Key: TypeAlias = tuple[str | None, ...]
 

@@ -15,9 +15,9 @@ import numpy as np
 
 from spaseq.automaton.run.runs import Row, Values
 from spaseq.expr.doubles import double_of
-from spaseq.rdf.batches import SolutionBatch, SolutionColumns
-from spaseq.rdf.columns import NumberColumn, TermColumn, texts_array
-from spaseq.rdf.kinds import OTHER
+from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionColumns
+from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn, texts_array
+from spaseq.rdf.terms.number_kinds import OTHER
 
 Taken: TypeAlias = tuple[int, Row]
 """A GPM (its index, or BARE) and a solution of it."""

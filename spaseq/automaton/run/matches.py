@@ -15,8 +15,8 @@ from spaseq.algebra.answers import TraceItem
 from spaseq.automaton.run.event_rows import Taken
 from spaseq.automaton.run.machine import Machine
 from spaseq.compiled.arrays import Indices
-from spaseq.rdf.batches import SolutionBatch
-from spaseq.rdf.columns import TermColumn
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.term_columns import TermColumn
 
 T = TypeVar("T")
 

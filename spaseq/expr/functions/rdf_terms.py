@@ -9,8 +9,8 @@ from spaseq.expr.errors import ExpressionError
 from spaseq.expr.functions.registry import builtin
 from spaseq.expr.numbers import is_number
 from spaseq.expr.values import BlankNodeValue, IriValue, LangString, Value
-from spaseq.rdf.terms import literal_text, split_literal
-from spaseq.rdf.vocabulary import LANG_STRING
+from spaseq.rdf.terms.term import literal_text, split_literal
+from spaseq.rdf.terms.vocabulary import LANG_STRING
 
 _LANGUAGE_TAG = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")
 

@@ -1,7 +1,7 @@
 """Rows of quads to events: which rows are one event, and which time is its own.
 
-The meaning is that of `spaseq.rdf.assembly`, for runs of rows between two named graphs that are
-both there; what has to be reported comes out as codes, of which Python makes sentences.
+The rules are the same as in `spaseq.rdf.events.graph_times`, applied to the rows from one named
+graph to the next. Findings come out as codes; Python turns them into sentences.
 """
 
 from __future__ import annotations

@@ -14,8 +14,17 @@ from spaseq.compiled.decorators import device_function, inlined_device_function,
 from spaseq.rdf.kernels.literals import QUOTE, constant, lexical_end
 from spaseq.rdf.kernels.tables import PLACE, SIZE
 from spaseq.rdf.kernels.vectors import byte, same, signed, word
-from spaseq.rdf.kinds import DOUBLE, EXACT, FLOAT, MOMENT, OTHER, ROUNDED, SHORT, UNKNOWN
-from spaseq.rdf.vocabulary import XSD
+from spaseq.rdf.terms.number_kinds import (
+    DOUBLE,
+    EXACT,
+    FLOAT,
+    MOMENT,
+    OTHER,
+    ROUNDED,
+    SHORT,
+    UNKNOWN,
+)
+from spaseq.rdf.terms.vocabulary import XSD
 
 # Datatypes that are known here; other ones of XML Schema; none of XML Schema.
 _NONE, _INTEGER, _INT, _DECIMAL, _DOUBLE, _FLOAT, _DATE_TIME, _STAMP, _XSD = range(9)
@@ -297,7 +306,7 @@ def _number_of(buffer: Bytes, at: int, end: int) -> tuple[float, int]:
 
 @kernel
 def numbers(buffer: Bytes, spans: Int32s, count: int, codes: Int32s) -> tuple[Float64s, Int8s]:
-    """(values, kinds) [n] of terms; see `spaseq.rdf.kinds`. A negative code is OTHER.
+    """(values, kinds) [n] of terms; see `spaseq.rdf.terms.number_kinds`. A negative code is OTHER.
 
     Codes are below `count`. Of many codes, each distinct one is read once.
     """

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from spaseq.errors import InputError, RunError
-from spaseq.rdf.inputs import Format
+from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.ranges import FileRange, divide, is_divisible, last_place, places, survey
 from spaseq.rdf.readers import InputFile, StreamOptions, resolve_paths
 from spaseq.runtime.arrivals.input_splits import RANGE_BYTES

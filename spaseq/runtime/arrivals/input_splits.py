@@ -13,10 +13,11 @@ from itertools import islice
 import numpy as np
 
 from spaseq.compiled.arrays import Int64s
-from spaseq.rdf.batches import BadInput, EventBatch
-from spaseq.rdf.blocks import OnBad
-from spaseq.rdf.inputs import STDIN, InputFile, StreamOptions, resolve_paths
-from spaseq.rdf.instants import InstantCounter
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.inputs.bad_input import BadInput, OnBad
+from spaseq.rdf.inputs.files import STDIN, InputFile, resolve_paths
+from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.rdf.ranges import (
     FileRange,
     divide,

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from spaseq.compiled.arrays import Int32s, Int64s
-from spaseq.rdf.batches import EventBatch
-from spaseq.rdf.instants import rank
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.events.instants import rank
 from spaseq.runtime.job.job import LateEvent
 
 _BEFORE_ALL = -(2**62)  # before every time, and far enough from the least int64 to subtract from

@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from spaseq.compiled.arrays import Int64s
-from spaseq.rdf.batches import EventBatch, SolutionBatch
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.columns.solution_batch import SolutionBatch
 
 
 @dataclass(slots=True)

@@ -12,9 +12,9 @@ from itertools import pairwise
 from spaseq.algebra.answers import Answer
 from spaseq.errors import UsageError
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.batches import EventBatch
-from spaseq.rdf.events import Triple, batch_from_events
-from spaseq.rdf.instants import InstantCounter
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.in_memory.program_events import Triple, batch_from_events
 
 
 class RegisteredStream:

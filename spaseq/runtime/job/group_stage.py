@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from spaseq.algebra.answers import Answer
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.batches import SolutionBatch
-from spaseq.rdf.blocks import OnBad, warn
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.inputs.bad_input import OnBad, warn
 from spaseq.runtime.job.chaining import RegisteredStream, sources
 from spaseq.stages.sequence import Matcher, SequenceStage
 

@@ -14,7 +14,7 @@ from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.refresh import KbWatch
 from spaseq.plan.predicates import stream_predicates
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.batches import BadInput
+from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.readers import StreamOptions
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from spaseq.errors import RunError
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.batches import BARE, SolutionBatch
+from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from spaseq.algebra.answers import Answer
 from spaseq.errors import RunError, SpaseqError
 from spaseq.expr.extension import modules_from_files
 from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.rdf.batches import BadInput
+from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.arrivals.input_splits import bounded_works
 from spaseq.runtime.job.chaining import sources
 from spaseq.runtime.job.job import Job, LateEvent, Stats

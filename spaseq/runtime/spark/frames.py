@@ -21,9 +21,10 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from spaseq.errors import InputError, SpaseqError, UsageError
 from spaseq.kb.endpoint import Repeats
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.batches import BadInput, EventBatch
-from spaseq.rdf.events import Triple, batch_from_events, triples_of
-from spaseq.rdf.instants import InstantCounter
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.in_memory.program_events import Triple, batch_from_events, triples_of
+from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.arrivals.stream_clock import StreamClock, late_events, raise_idle
 from spaseq.runtime.job.binding import stream_names
 from spaseq.runtime.job.job import Job, LateEvent, Stats

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 
 from spaseq.automaton.registers.compiled.edge_tests import EdgeTest
-from spaseq.rdf.kinds import DOUBLE, EXACT, FLOAT, MOMENT, OTHER, SHORT
+from spaseq.rdf.terms.number_kinds import DOUBLE, EXACT, FLOAT, MOMENT, OTHER, SHORT
 
 
 def decides(operator: str, one: int, other: int) -> bool:

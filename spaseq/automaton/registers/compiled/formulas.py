@@ -13,8 +13,8 @@ from spaseq.expr.doubles import double_of
 from spaseq.expr.env import DictEnv
 from spaseq.expr.leaves import constant_term
 from spaseq.lang import ast
-from spaseq.rdf.columns import UNBOUND, NumberColumn, TermColumn
-from spaseq.rdf.kinds import DOUBLE, MOMENT, OTHER
+from spaseq.rdf.columns.term_columns import UNBOUND, NumberColumn, TermColumn
+from spaseq.rdf.terms.number_kinds import DOUBLE, MOMENT, OTHER
 
 _KEPT = 1 << 14
 

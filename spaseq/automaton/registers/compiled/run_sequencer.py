@@ -29,8 +29,8 @@ from spaseq.automaton.run.event_rows import EventRows, Taken, known_double
 from spaseq.automaton.run.machine import GpmColumns, Machine
 from spaseq.automaton.run.matches import PartitionKey, SequenceMatch
 from spaseq.compiled.arrays import Float64s, Int64s
-from spaseq.rdf.batches import SolutionBatch
-from spaseq.rdf.kinds import OTHER
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.terms.number_kinds import OTHER
 
 _LEAST_ROWS = 4096
 _LEAST_KEYS = 256

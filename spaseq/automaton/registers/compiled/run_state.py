@@ -17,7 +17,7 @@ from spaseq.automaton.registers.kernels.register_runs import advance
 from spaseq.automaton.registers.kernels.threshold_runs import advance_plain
 from spaseq.automaton.registers.kernels.waits import NO_NUMBER
 from spaseq.compiled.arrays import Array, Arrays, Bools, Bytes, Float64s, Indices, Int64s
-from spaseq.rdf.columns import distinct
+from spaseq.rdf.columns.term_columns import distinct
 
 _RUNS, _POOL, _SLOTS = 4096, 4096, 16
 _TOGETHER = 1024

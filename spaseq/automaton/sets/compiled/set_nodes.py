@@ -12,7 +12,7 @@ from spaseq.automaton.sets.kernels import preference
 from spaseq.automaton.sets.kernels import sets as kernel
 from spaseq.automaton.sets.python.compact_set import EVER, NIL, CompactSet
 from spaseq.compiled.arrays import Bytes, Int64s
-from spaseq.rdf.columns import distinct
+from spaseq.rdf.columns.term_columns import distinct
 
 _NODES, _ROOTS, _FEW = 256, 1024, 64
 _MARKED_EVERY, _MARKS = 64, 32

@@ -18,7 +18,7 @@ from spaseq.automaton.run.matches import PartitionKey, SequenceMatch
 from spaseq.automaton.sets.compiled.set_nodes import ROOT, SetNodes
 from spaseq.automaton.sets.python.counting import count
 from spaseq.compiled.arrays import Bools, Indices, Int64s
-from spaseq.rdf.batches import SolutionBatch
+from spaseq.rdf.columns.solution_batch import SolutionBatch
 
 _MOST_GPMS = 62
 _LEAST_KEYS = 256

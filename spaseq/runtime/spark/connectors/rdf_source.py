@@ -35,13 +35,13 @@ from pyspark.sql.streaming.datasource import (
 
 from spaseq.compiled.arrays import Int64s
 from spaseq.errors import InputError, UsageError
-from spaseq.rdf.batches import BadInput, EventBatch
-from spaseq.rdf.blocks import OnBad
-from spaseq.rdf.inputs import StreamOptions
-from spaseq.rdf.instants import InstantCounter
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.inputs.bad_input import BadInput, OnBad
+from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.rdf.ranges import read_range
 from spaseq.rdf.readers import ArrivalClock
-from spaseq.rdf.vocabulary import GENERATED_AT_TIME
+from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
 from spaseq.runtime.arrivals.batch_sizer import BatchSizer
 from spaseq.runtime.arrivals.file_source_log import (
     Arrivals,

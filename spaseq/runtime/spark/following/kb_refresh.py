@@ -10,7 +10,7 @@ from typing import Any
 
 from spaseq.errors import InputError
 from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.rdf.batches import BadInput
+from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.arrivals.file_source_log import FileSourceLog
 from spaseq.runtime.job.binding import check_kbs
 from spaseq.runtime.job.job import Job

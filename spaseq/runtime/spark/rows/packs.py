@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.batches import SolutionBatch
+from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.runtime.spark.rows.stage_rows import NO_WORK, PACKS, buckets, pack, rows
 
 RUN_ROWS = 200_000

@@ -22,7 +22,8 @@ from spaseq.errors import RunError, SpaseqError
 from spaseq.kb.endpoint import Repeats
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.batches import BadInput, SolutionBatch
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.job.group_stage import GroupStage, QueryGroup, group_of
 from spaseq.runtime.job.job import Stats
 from spaseq.runtime.job.state_limits import StateLimits

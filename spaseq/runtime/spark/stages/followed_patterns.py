@@ -18,7 +18,9 @@ import pyarrow as pa
 from spaseq.errors import SpaseqError
 from spaseq.kb.endpoint import Repeats
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.batches import BadInput, EventBatch, SolutionBatch
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.readers import StreamOptions
 from spaseq.runtime.arrivals.stream_clock import late_events
 from spaseq.runtime.job.group_stage import group_of, groups

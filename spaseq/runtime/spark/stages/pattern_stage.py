@@ -17,8 +17,9 @@ from spaseq.errors import SpaseqError
 from spaseq.kb.endpoint import Repeats, ServiceOptions
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.batches import BadInput, EventBatch, SolutionBatch
-from spaseq.rdf.blocks import OnBad
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.readers import StreamOptions
 from spaseq.runtime.arrivals.input_splits import InputSplit, paths_from, read_work
 from spaseq.runtime.arrivals.tie_numbering import TimeExtent

@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from spaseq.errors import SpaseqError
 from spaseq.kb.endpoint import Repeats
-from spaseq.rdf.batches import BadInput, EventBatch
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.job.chaining import RegisteredStream, levels, sources
 from spaseq.runtime.job.job import Stats
 from spaseq.runtime.spark.rows.stage_rows import (

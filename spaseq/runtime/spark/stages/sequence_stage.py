@@ -17,8 +17,8 @@ from spaseq.algebra.answers import Answer
 from spaseq.errors import SpaseqError
 from spaseq.kb.endpoint import Repeats
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.batches import BadInput, SolutionBatch
-from spaseq.rdf.blocks import OnBad, warn
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.inputs.bad_input import BadInput, OnBad, warn
 from spaseq.runtime.arrivals.tie_numbering import EarlierTies, Overlap, TimeExtent, earlier
 from spaseq.runtime.job.job import Stats
 from spaseq.runtime.spark.rows.stage_rows import (

@@ -1,0 +1,171 @@
+"""Solutions of graph patterns on events, in columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from spaseq.compiled.arrays import Int32s, Int64s
+from spaseq.rdf.columns.term_columns import (
+    NO_TEXTS,
+    NumberColumn,
+    Rows,
+    TermColumn,
+    Texts,
+    joined,
+    taken,
+)
+
+BARE = -1
+"""`gpm` of a row that stands for an event without a solution: its instant alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class SolutionColumns:
+    """Which columns the solutions of a query have: terms by variable, and numbers of some."""
+
+    variables: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()  # those that conditions between steps read
+
+
+@dataclass(frozen=True, slots=True)
+class SolutionBatch:
+    """n rows, each a solution of one GPM on one event (or a bare event).
+
+    `stream` and `gpm` are indexes into the plan's lists. `event` is an Arrow array of large strings
+    [n]: the IRI of the event's graph, null if it has none. `values[v]` holds the terms that the
+    rows bind `?v` to; `numbers[v]`, for the variables that conditions between steps read, the
+    same terms as float64. Only variables that a later stage needs are here: those of
+    `QueryPlan.columns`. `texts` makes Python strings of what is looked at one by one.
+
+    Rows come in no particular order, though a stage keeps the order it finds.
+    """
+
+    stream: Int32s
+    time: Int64s
+    k: Int32s
+    gpm: Int32s
+    event: Texts
+    values: dict[str, TermColumn] = field(default_factory=dict)
+    numbers: dict[str, NumberColumn] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all columns; of terms that several columns share, once."""
+        columns: list[Any] = [self.stream, self.time, self.k, self.gpm, self.event]
+        columns += [c.codes for c in self.values.values()]
+        columns += [a for c in self.numbers.values() for a in (c.value, c.kind)]
+        columns += {id(c.terms): c.terms for c in self.values.values()}.values()
+        return sum(int(column.nbytes) for column in columns)
+
+    def texts(self, variable: str, rows: Rows = slice(None)) -> list[str | None]:
+        """The N-Triples texts that some rows bind a variable to, None where it is unbound."""
+        return self.values[variable].texts(rows)
+
+    @classmethod
+    def empty(cls, columns: SolutionColumns) -> SolutionBatch:
+        """A batch of no rows."""
+        return _empty(columns)
+
+    @classmethod
+    def concat(cls, batches: Sequence[SolutionBatch], columns: SolutionColumns) -> SolutionBatch:
+        """One batch of all rows, in order."""
+        if not batches:
+            return cls.empty(columns)
+        if len(batches) == 1:
+            return batches[0]
+        return cls(
+            np.concatenate([b.stream for b in batches]),
+            np.concatenate([b.time for b in batches]),
+            np.concatenate([b.k for b in batches]),
+            np.concatenate([b.gpm for b in batches]),
+            joined([b.event for b in batches]),
+            {v: TermColumn.concat([b.values[v] for b in batches]) for v in columns.variables},
+            {v: NumberColumn.concat([b.numbers[v] for b in batches]) for v in columns.numbers},
+        )
+
+    def take(self, rows: Rows) -> SolutionBatch:
+        """The rows at the given positions, in that order."""
+        return SolutionBatch(
+            self.stream[rows],
+            self.time[rows],
+            self.k[rows],
+            self.gpm[rows],
+            taken(self.event, rows),
+            {v: c.take(rows) for v, c in self.values.items()},
+            {v: c.take(rows) for v, c in self.numbers.items()},
+        )
+
+    def compact(self) -> SolutionBatch:
+        """The same rows without most of the terms that they do not use."""
+        return replace(self, values={v: c.compact() for v, c in self.values.items()})
+
+    @staticmethod
+    def schema(columns: SolutionColumns) -> pa.Schema:
+        """The Arrow schema of a batch: variable ?x has columns `v_x`, and `n_x` and `k_x` for its
+        value and kind as a number."""
+        terms = pa.dictionary(pa.int32(), pa.large_string())
+        return pa.schema(
+            [
+                ("stream", pa.int32()),
+                ("time", pa.int64()),
+                ("k", pa.int32()),
+                ("gpm", pa.int32()),
+                ("event", pa.large_string()),
+                *((f"v_{v}", terms) for v in columns.variables),
+                *((f"n_{v}", pa.float64()) for v in columns.numbers),
+                *((f"k_{v}", pa.int8()) for v in columns.numbers),
+            ]
+        )
+
+    def to_arrow(self, columns: SolutionColumns) -> pa.RecordBatch:
+        """The batch as Arrow columns of `schema(columns)`."""
+        arrays: list[Any] = [pa.array(c) for c in (self.stream, self.time, self.k, self.gpm)]
+        arrays.append(self.event)
+        arrays.extend(self.values[v].compact().to_arrow() for v in columns.variables)
+        arrays.extend(pa.array(self.numbers[v].value) for v in columns.numbers)
+        arrays.extend(pa.array(self.numbers[v].kind) for v in columns.numbers)
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema(columns))
+
+    @classmethod
+    def from_arrow(cls, batch: pa.RecordBatch, columns: SolutionColumns) -> SolutionBatch:
+        """The inverse of `to_arrow`; further columns are ignored."""
+
+        def ints(name: str) -> Any:
+            return batch.column(name).to_numpy(zero_copy_only=False)
+
+        return cls(
+            ints("stream"),
+            ints("time"),
+            ints("k"),
+            ints("gpm"),
+            batch.column("event"),
+            {v: TermColumn.from_arrow(batch.column(f"v_{v}")) for v in columns.variables},
+            {v: NumberColumn(ints(f"n_{v}"), ints(f"k_{v}")) for v in columns.numbers},
+        )
+
+    def rows(self) -> Iterator[int]:
+        """Row numbers in order of instant, then stream, then arrival in the batch."""
+        return iter(np.lexsort((self.stream, self.k, self.time)).tolist())
+
+
+@lru_cache(64)
+def _empty(columns: SolutionColumns) -> SolutionBatch:
+    no_number = NumberColumn(np.empty(0), np.empty(0, np.int8))
+    return SolutionBatch(
+        np.empty(0, np.int32),
+        np.empty(0, np.int64),
+        np.empty(0, np.int32),
+        np.empty(0, np.int32),
+        NO_TEXTS,
+        dict.fromkeys(columns.variables, TermColumn.unbound(0)),
+        dict.fromkeys(columns.numbers, no_number),
+    )

@@ -1,0 +1,207 @@
+"""Columns of solutions: terms with each distinct text stored once, names, and numbers.
+
+Nothing here makes a Python object per row; `texts` makes those of the rows that are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from spaseq.compiled.arrays import Float64s, Indices, Int8s, Int32s, Int64s, Objects
+
+Ints = TypeVar("Ints", Int32s, Int64s)
+Rows: TypeAlias = "Indices | slice"
+
+UNBOUND = -1
+"""The code of an unbound variable."""
+
+Texts: TypeAlias = Any
+"""An Arrow array of large strings; pyarrow has no types."""
+
+NO_TEXTS: Texts = pa.LargeStringArray.from_buffers(0, pa.py_buffer(bytes(8)), pa.py_buffer(b""))
+# `pa.array` would import pandas, here and now
+
+
+def texts_array(texts: Sequence[str | None]) -> Texts:
+    """Python strings, or None, as an Arrow array of large strings."""
+    return pa.array(texts, pa.large_string())
+
+
+def taken(array: Texts, rows: Rows) -> Texts:
+    """The rows of an Arrow array."""
+    if isinstance(rows, slice):
+        start, end, _ = rows.indices(len(array))
+        return array.slice(start, max(end - start, 0))
+    return array.take(pa.array(rows))
+
+
+def joined(arrays: Sequence[Texts]) -> Texts:
+    """Arrow arrays one after the other."""
+    return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
+
+
+def distinct(numbers: Ints) -> Ints:
+    """[n] integers, each once and ascending: `np.unique`, which is many times slower, as it hashes
+    them first."""
+    ordered = numbers if (numbers[1:] >= numbers[:-1]).all() else np.sort(numbers)
+    new = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
+    return ordered[new]
+
+
+def distinct_codes(codes: Int32s, limit: int) -> tuple[Indices, Indices]:
+    """(the distinct codes, ascending, and which of them each row has); -1 <= codes < limit."""
+    if len(codes) < limit // _SPARSE:
+        used, which = np.unique(codes, return_inverse=True)
+        return used.astype(np.intp), which
+    mark = np.zeros(limit + 1, dtype=np.bool_)  # by code + 1
+    mark[codes + 1] = True
+    place = np.cumsum(mark) - 1
+    return np.flatnonzero(mark) - 1, place[codes + 1]
+
+
+_SPARSE = 16  # so many times fewer rows than codes are sorted rather than marked in a table
+_FEW = 8  # so many texts are sooner made one by one
+
+
+@dataclass(frozen=True, slots=True)
+class TermColumn:
+    """n terms or unbound places.
+
+    `codes` int32 [n] are positions in `terms`, or UNBOUND. `terms` is an Arrow array of large
+    strings, N-Triples texts, all different, so that two codes of one column are equal iff their
+    terms are. Codes of two columns can be compared only if `terms` is the same object. There may be
+    terms that no code stands for.
+    """
+
+    codes: Int32s
+    terms: Texts
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @classmethod
+    def of(cls, texts: Sequence[str | None]) -> TermColumn:
+        """A column of given texts; None is unbound."""
+        return cls.from_arrow(texts_array(texts))
+
+    @classmethod
+    def unbound(cls, size: int) -> TermColumn:
+        """A column without any term."""
+        return cls(np.full(size, UNBOUND, np.int32), NO_TEXTS)
+
+    @classmethod
+    def concat(cls, columns: Sequence[TermColumn]) -> TermColumn:
+        """The columns one after the other."""
+        first = columns[0]
+        if len(columns) == 1:
+            return first
+        bound = [c for c in columns if len(c.terms)]
+        if not bound or all(c.terms is bound[0].terms for c in bound):
+            terms = bound[0].terms if bound else NO_TEXTS
+            return cls(np.concatenate([c.codes for c in columns]), terms)
+        parts = [c.compact() for c in columns]
+        unified = pa.concat_arrays([c.terms for c in parts]).dictionary_encode()
+        place = np.append(unified.indices.to_numpy(), np.int32(UNBOUND))  # the last is UNBOUND's
+        begin = np.cumsum([0, *(len(c.terms) for c in parts[:-1])])
+        shifted = np.concatenate([c.codes for c in parts])
+        shifted += np.repeat(begin, [len(c) for c in parts]) * (shifted >= 0)
+        return cls(place[shifted], unified.dictionary)
+
+    def take(self, rows: Rows) -> TermColumn:
+        """The rows at the given positions; `terms` stays the same object."""
+        return TermColumn(self.codes[rows], self.terms)
+
+    def compact(self) -> TermColumn:
+        """The same column without the terms that it does not use, if they are many."""
+        if len(self.terms) <= 2 * len(self.codes):
+            return self
+        terms = self.terms
+        return self.of_codes(self.codes, len(terms), lambda used: terms.take(pa.array(used)))
+
+    @classmethod
+    def of_codes(cls, codes: Int32s, limit: int, strings: Callable[[Int32s], Texts]) -> TermColumn:
+        """A column from codes [n] below `limit` of another table, whose texts `strings` makes."""
+        used, places = distinct_codes(codes, limit)
+        unbound = len(used) > 0 and used[0] < 0
+        return cls(
+            (places - unbound).astype(np.int32), strings(used[int(unbound) :].astype(np.int32))
+        )
+
+    def texts(self, rows: Rows = slice(None)) -> list[str | None]:
+        """The texts of some rows, None where unbound; of many rows, equal texts are one object."""
+        codes, terms = self.codes[rows], self.terms
+        if len(codes) <= _FEW:
+            return [None if code < 0 else terms[code].as_py() for code in codes.tolist()]
+        return self.objects(rows).tolist()  # type: ignore[no-any-return]
+
+    def objects(self, rows: Rows = slice(None)) -> Objects:
+        """`texts` as an array."""
+        part = self.take(rows).compact()
+        table = np.full(len(part.terms) + 1, None, dtype=object)  # the last is UNBOUND's
+        table[:-1] = part.terms.to_numpy(zero_copy_only=False)
+        return table[part.codes]
+
+    def strings(self) -> Texts:
+        """The texts of all rows, null where unbound, as an Arrow array of large strings."""
+        if not len(self.terms):
+            return pa.nulls(len(self), pa.large_string())
+        return self.terms.take(_indices(self.codes))
+
+    def to_arrow(self) -> Any:
+        """The column as an Arrow dictionary array."""
+        return pa.DictionaryArray.from_arrays(_indices(self.codes), self.terms)
+
+    @classmethod
+    def from_arrow(cls, array: Any) -> TermColumn:
+        """The column of an Arrow array of strings, with a dictionary or without."""
+        if not pa.types.is_dictionary(array.type):
+            array = array.cast(pa.large_string()).dictionary_encode()
+        return cls(_codes(array.indices), array.dictionary)
+
+
+def _indices(codes: Int32s) -> Any:
+    bound = codes >= 0
+    valid = None if bound.all() else pa.py_buffer(np.packbits(bound, bitorder="little"))
+    whole = pa.py_buffer(np.ascontiguousarray(codes, np.int32))
+    return pa.Array.from_buffers(pa.int32(), len(codes), [valid, whole])
+
+
+def _codes(indices: Any) -> Int32s:
+    if indices.null_count:
+        indices = indices.fill_null(UNBOUND)
+    codes: Int32s = indices.to_numpy(zero_copy_only=False)
+    return codes
+
+
+@dataclass(frozen=True, slots=True)
+class NumberColumn:
+    """n numbers: `value` float64 [n] and `kind` int8 [n], which says what the value stands for.
+
+    `spaseq.rdf.terms.number_kinds` lists the kinds. UNKNOWN does not occur. `value` is NaN where
+    the kind is OTHER.
+    """
+
+    value: Float64s
+    kind: Int8s
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    @classmethod
+    def concat(cls, columns: Sequence[NumberColumn]) -> NumberColumn:
+        """The columns one after the other."""
+        if len(columns) == 1:
+            return columns[0]
+        return cls(
+            np.concatenate([c.value for c in columns]), np.concatenate([c.kind for c in columns])
+        )
+
+    def take(self, rows: Rows) -> NumberColumn:
+        """The rows at the given positions."""
+        return NumberColumn(self.value[rows], self.kind[rows])

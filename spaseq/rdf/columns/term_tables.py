@@ -1,0 +1,201 @@
+"""The terms of a batch: codes to texts, texts to codes, codes to numbers.
+
+A table of N-Quads' terms is made by the million, and few of its texts are ever looked at. So a
+table is asked for what is wanted, and never gone through: `LazyTerms` makes a string of a text when
+it is asked for it.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias, overload
+
+import numpy as np
+import pyarrow as pa
+
+from spaseq.compiled.arrays import Bytes, Float64s, Int8s, Int32s
+from spaseq.rdf.columns.term_columns import Texts, joined, texts_array
+from spaseq.rdf.terms.number_kinds import OTHER, UNKNOWN
+
+Numbers: TypeAlias = tuple[Float64s, Int8s]
+
+ABSENT = -2
+"""The code of a text that is not in a table; no row has it."""
+
+
+class TermTable(Sequence[str]):
+    """Canonical N-Triples texts, each once; a text's code is its position."""
+
+    @abstractmethod
+    def take(self, codes: Int32s) -> list[str]:
+        """The texts of codes [n], which are not negative."""
+
+    def strings(self, codes: Int32s) -> Texts:
+        """The texts of codes [n], which are not negative, as an Arrow array of large strings."""
+        return texts_array(self.take(codes))
+
+    @abstractmethod
+    def find(self, texts: Sequence[str]) -> Int32s:
+        """The codes [n] of some texts, ABSENT for those that are not here."""
+
+    def code(self, text: str) -> int:
+        """The code of a text, ABSENT if it is not here."""
+        return int(self.find([text])[0])
+
+    def numbers(self, codes: Int32s) -> Numbers:
+        """(values, kinds) [n] of terms as float64; see `spaseq.rdf.terms.number_kinds`."""
+        kinds = np.where(codes < 0, OTHER, UNKNOWN).astype(np.int8)
+        return np.full(len(codes), np.nan), kinds
+
+    @property
+    @abstractmethod
+    def has_blank(self) -> bool:
+        """False if there is certainly no blank node."""
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.take(np.arange(len(self), dtype=np.int32))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence):
+            return NotImplemented
+        return len(self) == len(other) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class ListedTerms(TermTable):
+    """A table of texts that are strings already."""
+
+    def __init__(self, texts: list[str]) -> None:
+        self._texts = texts
+        self._codes: dict[str, int] | None = None
+        self._has_blank: bool | None = None
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    @overload
+    def __getitem__(self, code: int) -> str: ...
+    @overload
+    def __getitem__(self, code: slice) -> list[str]: ...
+    def __getitem__(self, code: int | slice) -> str | list[str]:
+        return self._texts[code]
+
+    def take(self, codes: Int32s) -> list[str]:
+        texts = self._texts
+        return [texts[code] for code in codes.tolist()]
+
+    def find(self, texts: Sequence[str]) -> Int32s:
+        known = self._known()
+        return np.fromiter((known.get(t, ABSENT) for t in texts), np.int32, len(texts))
+
+    def code(self, text: str) -> int:
+        return self._known().get(text, ABSENT)
+
+    def _known(self) -> dict[str, int]:
+        if self._codes is None:
+            self._codes = {text: code for code, text in enumerate(self._texts)}
+        return self._codes
+
+    @property
+    def has_blank(self) -> bool:
+        if self._has_blank is None:
+            self._has_blank = any(text.startswith("_:") for text in self._texts)
+        return self._has_blank
+
+
+class ExtendedTerms(TermTable):
+    """A table that stays as it is, and further texts after it."""
+
+    def __init__(self, base: TermTable) -> None:
+        self.base = base
+        self._size = len(base)
+        self._added: list[str] = []
+        self._known: dict[str, int] = {}  # codes of those that were added or looked up
+
+    def __len__(self) -> int:
+        return self._size + len(self._added)
+
+    @overload
+    def __getitem__(self, code: int) -> str: ...
+    @overload
+    def __getitem__(self, code: slice) -> list[str]: ...
+    def __getitem__(self, code: int | slice) -> str | list[str]:
+        if isinstance(code, slice):
+            return [self[i] for i in range(*code.indices(len(self)))]
+        beyond = code - self._size
+        return self.base[code] if beyond < 0 else self._added[beyond]
+
+    def take(self, codes: Int32s) -> list[str]:
+        if not self._added:
+            return self.base.take(codes)
+        ours = np.flatnonzero(codes >= self._size)
+        if not len(ours):
+            return self.base.take(codes)
+        theirs = np.flatnonzero(codes < self._size)
+        found = np.empty(len(codes), dtype=object)
+        found[theirs] = self.base.take(codes[theirs])
+        found[ours] = [self._added[i] for i in (codes[ours] - self._size).tolist()]
+        texts: list[str] = found.tolist()
+        return texts
+
+    def strings(self, codes: Int32s) -> Texts:
+        ours = codes >= self._size
+        if not ours.any():
+            return self.base.strings(codes)
+        found = joined([self.base.strings(codes[~ours]), texts_array(self.take(codes[ours]))])
+        places = np.where(ours, np.cumsum(ours) + np.count_nonzero(~ours), np.cumsum(~ours)) - 1
+        return found.take(pa.array(places))
+
+    def code(self, text: str) -> int:
+        code = self._known.get(text)
+        if code is None:
+            code = self.base.code(text)
+            if code != ABSENT:
+                self._known[text] = code
+        return code
+
+    def find(self, texts: Sequence[str]) -> Int32s:
+        codes = self.base.find(texts)
+        if self._added:
+            for i in np.flatnonzero(codes < 0).tolist():
+                codes[i] = self._known.get(texts[i], ABSENT)
+        return codes
+
+    def encode(self, texts: Sequence[str]) -> Int32s:
+        """The codes [n] of some texts, which are added if need be."""
+        codes = self.base.find(texts)
+        known, added, size = self._known, self._added, self._size
+        new = []
+        rows = np.flatnonzero(codes < 0)
+        for i in rows.tolist():
+            text = texts[i]
+            code = known.get(text)
+            if code is None:
+                code = known[text] = size + len(added)
+                added.append(text)
+            new.append(code)
+        codes[rows] = new
+        return codes
+
+    def numbers(self, codes: Int32s) -> Numbers:
+        values, kinds = self.base.numbers(np.where(codes < self._size, codes, -1).astype(np.int32))
+        kinds[codes >= self._size] = UNKNOWN
+        return values, kinds
+
+    @property
+    def has_blank(self) -> bool:
+        return self.base.has_blank or any(text.startswith("_:") for text in self._added)
+
+
+def term_table(terms: Sequence[str]) -> TermTable:
+    """A table of these terms: themselves, if they are one."""
+    return terms if isinstance(terms, TermTable) else ListedTerms(list(terms))
+
+
+def encoded(texts: Sequence[str]) -> tuple[Bytes, Any]:
+    """(UTF-8 bytes one after the other, int64 [n] where each ends)."""
+    parts = [text.encode() for text in texts]
+    ends = np.cumsum([len(part) for part in parts], dtype=np.int64)
+    return np.frombuffer(b"".join(parts), np.uint8), ends

@@ -1,0 +1,65 @@
+"""Events of document formats with named graphs."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Protocol
+
+import numpy as np
+
+from spaseq.rdf.columns.quad_block import DEFAULT_GRAPH, QuadBlock
+from spaseq.rdf.documents.event_buffer import EventBuffer
+from spaseq.rdf.events.graph_times import GraphTimes
+from spaseq.rdf.events.open_event import OpenEvent
+from spaseq.rdf.inputs.bad_input import OnBad
+from spaseq.rdf.terms.term import iri_text
+
+
+class Assembly(Protocol):
+    """Makes events out of the blocks of one file, in order, and puts them into a buffer."""
+
+    def add(self, block: QuadBlock) -> None:
+        """The next block."""
+
+    def finish(self, cut: bool) -> None:
+        """The end of the file; `cut` if the file goes on but cannot be read."""
+
+    @property
+    def keep(self) -> int:
+        """The first row that an event still open has, or may have."""
+
+
+class GraphAssembly:
+    """Events of the formats with named graphs."""
+
+    def __init__(self, buffer: EventBuffer, file: str, time_predicate: str, on_bad: OnBad) -> None:
+        self._buffer = buffer
+        self._predicate = iri_text(time_predicate)
+        self._times = GraphTimes(file, on_bad, self._emit)
+
+    @property
+    def keep(self) -> int:
+        event = self._times.open
+        return self._buffer.rows if event is None else event.first
+
+    def add(self, block: QuadBlock) -> None:
+        base = self._buffer.rows
+        own = self._buffer.add(block)
+        timed = own.p == self._buffer.code(self._predicate)
+        inside = deque(np.flatnonzero(timed & (own.s == own.g)).tolist())
+        edges = np.flatnonzero(np.diff(own.g, prepend=-2, append=-2)).tolist()
+        graphs, lines = own.g[edges[:-1]].tolist(), own.line[edges[:-1]].tolist()
+        for graph, line, first, end in zip(graphs, lines, edges[:-1], edges[1:], strict=True):
+            if graph == DEFAULT_GRAPH:
+                self._times.default_run(own, timed, first, end)
+                continue
+            event = self._times.graph_run(own.terms[graph], base + first, base + end, line)
+            while inside and inside[0] < end:
+                event.offer(own.terms[own.o[inside.popleft()]])
+
+    def finish(self, cut: bool) -> None:
+        self._times.finish(cut, self._buffer.rows)
+
+    def _emit(self, event: OpenEvent) -> None:
+        assert event.time is not None
+        self._buffer.close(event.time, event.name, event.first, event.end)

@@ -1,0 +1,79 @@
+"""Triples to events: every n consecutive ones (LANGUAGE section 1, formats without graphs).
+
+A malformed line of N-Triples keeps its place, so that it spoils its own event only.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+import numpy as np
+
+from spaseq.rdf.columns.quad_block import MALFORMED, QuadBlock
+from spaseq.rdf.documents.event_buffer import EventBuffer
+from spaseq.rdf.events.open_event import OpenEvent, left_over
+from spaseq.rdf.inputs.bad_input import OnBad
+from spaseq.rdf.terms.term import iri_text
+
+
+class TripleAssembly:
+    """Events of the formats without graphs; their time is inside them or, with `arrival`, now."""
+
+    def __init__(
+        self,
+        buffer: EventBuffer,
+        file: str,
+        triples_per_event: int,
+        time_predicate: str,
+        arrival: Callable[[], int] | None,
+        on_bad: OnBad,
+    ) -> None:
+        self._buffer = buffer
+        self._file = file
+        self._n = triples_per_event
+        self._predicate = iri_text(time_predicate)
+        self._arrival = arrival
+        self._on_bad = on_bad
+        self._open: OpenEvent | None = None
+        self._readable = 0  # triples of the open event
+
+    @property
+    def keep(self) -> int:
+        return self._buffer.rows if self._open is None else self._open.first
+
+    def add(self, block: QuadBlock) -> None:
+        base = self._buffer.rows
+        own = self._buffer.add(block)
+        timed = deque(np.flatnonzero(own.p == self._buffer.code(self._predicate)).tolist())
+        readable = np.concatenate(([0], np.cumsum(own.s != MALFORMED))).tolist()
+        at = 0
+        while at < len(own):
+            if self._open is None:
+                self._open = OpenEvent("", base + at, base + at, int(own.line[at]))
+                self._readable = 0
+            end = min(self._open.first + self._n - base, len(own))
+            while self._arrival is None and timed and timed[0] < end:
+                self._open.offer(own.terms[own.o[timed.popleft()]])
+            self._open.end = base + end
+            self._readable += readable[end] - readable[at]
+            at = end
+            if self._open.end - self._open.first == self._n:
+                self._close(self._open)
+
+    def _close(self, event: OpenEvent) -> None:
+        self._open = None
+        if not self._readable:
+            return  # each of its lines has been reported
+        time = event.time if self._arrival is None else self._arrival()
+        if time is None:
+            self._on_bad(event.complaint(self._file))
+        else:
+            self._buffer.close(time, None, event.first, event.end)
+
+    def finish(self, cut: bool) -> None:
+        event, self._open = self._open, None
+        if event is None or cut:
+            return
+        left = event.end - event.first
+        self._on_bad(left_over(self._file, event.line, left, self._n))

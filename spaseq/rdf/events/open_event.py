@@ -1,0 +1,46 @@
+"""An event until its last row and its time are known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.terms.times import parse_time
+
+
+@dataclass(slots=True)
+class OpenEvent:
+    """An event until its last row and its time are known."""
+
+    graph: str  # N-Triples text, empty where the format has none
+    first: int
+    end: int
+    line: int
+    time: int | None = None
+    unreadable: str | None = None  # text of a time that cannot be read
+
+    def offer(self, text: str) -> None:
+        """A time for this event, which counts if it is the first that can be read."""
+        if self.time is None:
+            self.time = parse_time(text)
+            if self.time is None:
+                self.unreadable = text
+
+    @property
+    def name(self) -> str | None:
+        """The graph's IRI, None if it is a blank node or the format has no graphs."""
+        return self.graph[1:-1] if self.graph[:1] == "<" else None
+
+    def complaint(self, file: str) -> BadInput:
+        """What is wrong with an event that has no time."""
+        reason = "event without a timestamp"
+        if self.unreadable is not None:
+            reason = f"event without a readable timestamp: {self.unreadable[:200]}"
+        return BadInput(file, self.line or None, reason, self.graph)
+
+
+def left_over(file: str, line: int, left: int, size: int) -> BadInput:
+    """The report on `left` triples, the first in `line`, that are too few for an event."""
+    triples = "1 triple is" if left == 1 else f"{left} triples are"
+    reason = f"{triples} left at the end of the file; {size} make an event"
+    return BadInput(file, line or None, reason)

@@ -1,0 +1,135 @@
+"""Events that come from a program rather than a file: graphs in several guises, to batches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, TypeAlias, Union
+
+import numpy as np
+import pyoxigraph as ox
+
+from spaseq.compiled.arrays import Int32s, Int64s
+from spaseq.errors import InputError
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.columns.term_tables import ListedTerms
+from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.in_memory.plain_triples import plain_triples
+from spaseq.rdf.inputs.bad_input import syntax_reason
+from spaseq.rdf.terms.term import from_pyoxigraph, from_rdflib
+
+if TYPE_CHECKING:
+    import rdflib
+
+Triple: TypeAlias = tuple[str, str, str]
+"""Canonical N-Triples texts of subject, predicate and object."""
+
+GraphLike: TypeAlias = Union["rdflib.Graph", str, Iterable[object]]
+
+_RANDOM_LABEL = re.compile(r"_:(N[0-9a-f]{32}|[a-f][0-9a-f]{23,31})")
+"""Labels that rdflib and oxrdf make up."""
+
+
+def batch_from_events(
+    stream: str,
+    events: Sequence[tuple[int, str | None, Sequence[Triple]]],
+    counter: InstantCounter,
+) -> EventBatch:
+    """A batch of (time in ms, graph IRI or None, triples) in order of arrival.
+
+    `counter` is the stream's; it numbers the events of equal time.
+    """
+    time = np.array([event[0] for event in events], np.int64)
+    names = [event[1] for event in events]
+    return _batch(stream, time, counter.assign(time), names, [event[2] for event in events])
+
+
+def batch_of_event(
+    stream: str, time: int, k: int, name: str | None, triples: Sequence[Triple]
+) -> EventBatch:
+    """A batch of one event, whose k is known."""
+    times, ks = np.array([time], np.int64), np.array([k], np.int32)
+    return _batch(stream, times, ks, [name], [triples])
+
+
+def _batch(
+    stream: str,
+    time: Int64s,
+    k: Int32s,
+    names: Sequence[str | None],
+    triples: Sequence[Sequence[Triple]],
+) -> EventBatch:
+    graphs = [dict.fromkeys(graph) for graph in triples]  # sets, in order
+    start = np.zeros(len(graphs) + 1, np.int64)
+    np.cumsum([len(graph) for graph in graphs], out=start[1:])
+    codes: dict[str, int] = {}
+    flat = [
+        codes.setdefault(text, len(codes))
+        for graph in graphs
+        for triple in graph
+        for text in triple
+    ]
+    columns = np.array(flat, np.int32).reshape(-1, 3)
+    s, p, o = (np.ascontiguousarray(columns[:, i]) for i in range(3))
+    return EventBatch(stream, time, k, names, start, s, p, o, ListedTerms(list(codes)))
+
+
+def triples_of(graph: GraphLike) -> list[Triple]:
+    """The triples of an rdflib graph, of N-Triples text, or of an iterable of triples.
+
+    A triple of an iterable is three terms, each as N-Triples text or of rdflib or pyoxigraph, or
+    one pyoxigraph Triple. The order is that of the input, for an rdflib graph that of the texts.
+    Labels that a library made up at random become canonical ones (RDFC-1.0), so that equal graphs
+    give equal answers. InputError for what is not RDF.
+    """
+    if isinstance(graph, str) and (plain := plain_triples(graph)) is not None:
+        return plain
+    try:
+        return _triples(graph)
+    except (SyntaxError, ValueError) as error:
+        raise InputError(f"not a graph: {syntax_reason(error)}") from error
+
+
+def _triples(graph: GraphLike) -> list[Triple]:
+    if isinstance(graph, str):
+        return [_texts(t) for t in ox.parse(graph, ox.RdfFormat.N_TRIPLES)]
+    given = list(graph)
+    if not all(isinstance(t, (tuple, list, ox.Triple)) for t in given):
+        raise ValueError("a triple is three terms")
+    triples = [_triple(tuple(t)) for t in given]
+    lines = "".join(f"{s} {p} {o} .\n" for s, p, o in triples)
+    parsed = [_texts(t) for t in ox.parse(lines, ox.RdfFormat.N_TRIPLES)]
+    if len(parsed) != len(triples):
+        raise ValueError("a term is not N-Triples text")
+    if any(_RANDOM_LABEL.fullmatch(t) for s, _, o in parsed for t in (s, o)):
+        return _canonical(lines)
+    return parsed if isinstance(graph, (list, tuple)) else sorted(parsed)
+
+
+def _triple(terms: Sequence[object]) -> Triple:
+    if len(terms) != 3:
+        raise ValueError(f"a triple has three terms, not {len(terms)}")
+    s, p, o = map(_text, terms)
+    return s, p, o
+
+
+def _text(term: object) -> str:
+    """The N-Triples text of a term of any library; what is text stays as it is."""
+    if isinstance(term, (ox.NamedNode, ox.BlankNode, ox.Literal)):
+        return from_pyoxigraph(term)
+    if type(term).__module__.startswith("rdflib"):
+        return from_rdflib(term)
+    if not isinstance(term, str):
+        raise ValueError(f"{term!r} is not an RDF term")
+    return str.__str__(term)
+
+
+def _texts(quad: ox.Quad) -> Triple:
+    return str(quad.subject), str(quad.predicate), str(quad.object)
+
+
+def _canonical(lines: str) -> list[Triple]:
+    """The triples with canonical labels of blank nodes, sorted."""
+    dataset = ox.Dataset(ox.parse(lines, ox.RdfFormat.N_TRIPLES))
+    dataset.canonicalize(ox.CanonicalizationAlgorithm.RDFC_1_0)
+    return sorted(_texts(quad) for quad in dataset)

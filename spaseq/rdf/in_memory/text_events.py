@@ -1,0 +1,56 @@
+"""Events that come from a program as N-Triples text, many at a time: through the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from spaseq.errors import InputError
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.lines.arenas import ArenaPool
+from spaseq.rdf.lines.line_batches import LineBatches
+from spaseq.rdf.lines.pieces import copied
+from spaseq.rdf.lines.statements import StatementReader
+from spaseq.rdf.terms.term import iri_text
+
+
+class TextEvents:
+    """Makes batches of one stream's events; compare `program_events.batch_from_events`.
+
+    Triples are kept only if their predicate is one of `predicates` (IRIs; None: all).
+    """
+
+    def __init__(
+        self, stream: str, counter: InstantCounter, predicates: tuple[str, ...] | None
+    ) -> None:
+        constants = tuple(map(iri_text, predicates or ()))
+        self._reader = StatementReader(
+            False, ArenaPool(1), constants, only_constants=predicates is not None
+        )
+        self._batches = LineBatches(stream, counter, batch_events=2**31, skip_time=False)
+
+    def batch(self, events: Sequence[tuple[int, str | None, str]]) -> EventBatch:
+        """A batch of (time in ms, graph IRI or None, N-Triples text), at least one.
+
+        InputError for what is not N-Triples.
+        """
+        texts = [_encoded(event[2]) for event in events]
+        starts = np.cumsum([0, *(len(text) + 1 for text in texts)])
+        whole = np.frombuffer(b"\n".join([*texts, b""]), np.uint8)
+        statements = self._reader.read(copied(whole, self._reader.pool))
+        for bad in statements.bad:
+            raise InputError(f"not a graph: {bad.reason}: {bad.text}")
+        rows = np.searchsorted(statements.at, starts)
+        time = np.array([event[0] for event in events], np.int64)
+        names = [event[1] for event in events]
+        (batch,) = self._batches.batches(statements, rows[:-1], rows[1:], time, names)
+        return batch
+
+
+def _encoded(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"not a graph: {error.reason}") from None

@@ -1,0 +1,119 @@
+"""Where a stream's bytes are: options, formats by extension, and paths made into files."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+import zlib
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from difflib import get_close_matches
+from glob import glob, has_magic
+from pathlib import Path
+from typing import IO, cast
+
+from spaseq.errors import InputError
+from spaseq.rdf.inputs.formats import EXTENSIONS, Format, format_named, format_of
+from spaseq.rdf.inputs.stream_options import StreamOptions
+
+STDIN = "-"
+
+
+READ_ERRORS = (OSError, EOFError, zlib.error)
+"""What reading a file that could be opened may raise: a failing disk, a damaged .gz."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputFile:
+    """One file (or `-`) and the format it is in."""
+
+    path: str
+    format: Format
+
+    def open(self) -> AbstractContextManager[IO[bytes]]:
+        """The unpacked bytes; InputError if the file cannot be opened."""
+        if self.path == STDIN:
+            return nullcontext(sys.stdin.buffer)  # not ours to close
+        try:
+            if self.path.endswith(".gz"):
+                return cast("IO[bytes]", gzip.open(self.path, "rb"))
+            return open(self.path, "rb")
+        except OSError as error:
+            raise InputError(f"cannot read {self.path}: {error.strerror}") from error
+
+
+def resolve_paths(options: StreamOptions) -> tuple[InputFile, ...]:
+    """The files of a stream in the order in which they are read.
+
+    Files of a directory or glob come in order of name. InputError for a path that is not there, a
+    glob without a match, an unknown format, and a format without graphs if nothing says how many
+    triples are an event. A directory may be empty.
+    """
+    forced = format_named(options.format) if options.format is not None else None
+    try:
+        files = tuple(f for path in options.paths for f in files_at(path, forced))
+        for file in files:
+            _check_triples_per_event(file, options)
+    except InputError as error:
+        raise InputError(f"stream <{options.iri}>: {error}") from None
+    return files
+
+
+def files_at(path: str, forced: Format | None = None) -> Sequence[InputFile]:
+    """The files that a path stands for: one, those of a directory or glob, by name, or `-`.
+
+    InputError for a path that is not there, a glob without a match, and an unknown format.
+    """
+    if path == STDIN:
+        return [InputFile(STDIN, forced or Format.NQUADS)]
+    place = Path(path)
+    if place.is_dir():
+        return _directory(place, forced)
+    if place.exists():
+        return [_file(path, forced)]
+    if has_magic(path):
+        matches = sorted(p for p in glob(path, recursive=True) if Path(p).is_file())
+        if not matches:
+            raise InputError(f"no file matches {path}")
+        return [_file(p, forced) for p in matches]
+    raise InputError(f"no such file or directory: {path}{_near_path(place)}")
+
+
+def _directory(place: Path, forced: Format | None) -> list[InputFile]:
+    """The files of a directory; hidden ones and, if no format is forced, foreign ones left out."""
+    names = sorted(p.name for p in place.iterdir() if p.is_file() and p.name[0] not in "._")
+    found = [(name, forced or format_of(name)) for name in names]
+    return [InputFile(str(place / name), f) for name, f in found if f is not None]
+
+
+def _file(path: str, forced: Format | None) -> InputFile:
+    found = forced or format_of(path)
+    if found is None:
+        known = " ".join(EXTENSIONS)
+        raise InputError(f"{path}: unknown format; a name ends in one of {known} (or .gz after it)")
+    return InputFile(path, found)
+
+
+def _check_triples_per_event(file: InputFile, options: StreamOptions) -> None:
+    n = options.triples_per_event
+    if n is not None and n < 1:
+        raise InputError(f"triples_per_event must be at least 1, not {n}")
+    if n is None and not file.format.has_graphs:
+        raise InputError(
+            f"{file.path}: {file.format.value} has no graphs, so say how many triples are one event"
+            " (--triples-per-event N, or triples_per_event in Python)"
+        )
+
+
+def _near_path(place: Path) -> str:
+    """A hint at the nearest name in the deepest directory of the path that exists."""
+    missing = place
+    while not missing.parent.is_dir() and missing.parent != missing:
+        missing = missing.parent
+    try:
+        names = [p.name for p in missing.parent.iterdir()]
+    except OSError:
+        return ""
+    close = get_close_matches(missing.name, names, n=1)
+    return f"; did you mean {missing.parent / close[0]}?" if close else ""

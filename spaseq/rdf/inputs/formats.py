@@ -1,0 +1,62 @@
+"""RDF formats, by name and by file extension."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from enum import Enum
+from pathlib import Path
+
+from spaseq.errors import InputError
+
+
+class Format(Enum):
+    """The RDF formats that are read; the value is the name used in options."""
+
+    NQUADS = "nquads"
+    NTRIPLES = "ntriples"
+    TRIG = "trig"
+    TURTLE = "turtle"
+    JSONLD = "jsonld"
+    RDFXML = "rdfxml"
+    SPOOL = "spool"  # our own, see `rdf.spool`
+
+    @property
+    def has_graphs(self) -> bool:
+        """Whether the format has named graphs, so that a graph can be an event."""
+        return self in (Format.NQUADS, Format.TRIG, Format.JSONLD, Format.SPOOL)
+
+
+EXTENSIONS: dict[str, Format] = {
+    ".nq": Format.NQUADS,
+    ".nquads": Format.NQUADS,
+    ".nt": Format.NTRIPLES,
+    ".ntriples": Format.NTRIPLES,
+    ".trig": Format.TRIG,
+    ".ttl": Format.TURTLE,
+    ".turtle": Format.TURTLE,
+    ".jsonld": Format.JSONLD,
+    ".json": Format.JSONLD,
+    ".rdf": Format.RDFXML,
+    ".xml": Format.RDFXML,
+}
+
+
+def format_of(path: str) -> Format | None:
+    """The format that a file's name tells, a `.gz` at its end not looked at."""
+    name = path.removesuffix(".gz")
+    return EXTENSIONS.get(Path(name).suffix.lower())
+
+
+def format_named(name: str) -> Format:
+    """The format with this name or extension; InputError with the nearest name if there is none."""
+    known = {f.value: f for f in Format} | {e[1:]: f for e, f in EXTENSIONS.items()}
+    if (found := known.get(name.lower().lstrip("."))) is not None:
+        return found
+    raise InputError(
+        f"unknown format {name!r}{_nearest(name, known)}; formats are {', '.join(sorted(known))}"
+    )
+
+
+def _nearest(name: str, known: dict[str, Format]) -> str:
+    close = get_close_matches(name.lower(), known, n=1)
+    return f", did you mean {close[0]!r}?" if close else ""

@@ -1,0 +1,124 @@
+"""Terms that stay where the tokenizer found them: spans of a byte buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+import pyarrow as pa
+
+from spaseq.compiled.arrays import Indices, Int32s
+from spaseq.rdf.columns.term_columns import TermColumn, Texts
+from spaseq.rdf.columns.term_tables import ABSENT, ListedTerms, Numbers, TermTable, encoded
+from spaseq.rdf.kernels import PAD
+from spaseq.rdf.kernels.gather import gather
+from spaseq.rdf.kernels.literal_values import numbers
+from spaseq.rdf.kernels.tables import find_texts
+from spaseq.rdf.lines.arenas import ReadArena
+
+_FEW = 16
+"""So many texts are sooner decoded one by one."""
+
+
+class LazyTerms(TermTable):
+    """The terms of a piece of an N-Quads or N-Triples file."""
+
+    def __init__(self, arena: ReadArena, count: int, seed: np.uint64, has_blank: bool) -> None:
+        """The first `count` terms of an arena, whose hashes were made with `seed`."""
+        self._arena = arena
+        self._count = count
+        self._seed = seed
+        self._has_blank = has_blank
+        self._bytes = memoryview(arena.buffer)  # type: ignore[arg-type]
+        self._texts: dict[int, str] = {}
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, code: int) -> str: ...
+    @overload
+    def __getitem__(self, code: slice) -> list[str]: ...
+    def __getitem__(self, code: int | slice) -> str | list[str]:
+        if isinstance(code, slice):
+            return self.take(np.arange(*code.indices(self._count), dtype=np.int32))
+        text = self._texts.get(code)
+        if text is None:
+            if not -self._count <= code < self._count:
+                raise IndexError(code)
+            at, size, _ = self._arena.spans[code % self._count].tolist()
+            text = self._texts[code] = str(self._bytes[at : at + size], "utf-8")
+        return text
+
+    def take(self, codes: Int32s) -> list[str]:
+        if len(codes) <= _FEW:
+            return [self[code] for code in codes.tolist()]
+        column = TermColumn.of_codes(codes, self._count, self.strings)
+        texts: list[str] = column.objects().tolist()
+        return texts
+
+    def strings(self, codes: Int32s, inner: int = 0) -> Texts:
+        """The texts of codes [n], none negative; `inner` bytes are left out at both ends."""
+        ends, texts = gather(self._arena.buffer, self._arena.spans, codes, inner)
+        return pa.LargeStringArray.from_buffers(len(codes), pa.py_buffer(ends), pa.py_buffer(texts))
+
+    def iris(self, codes: Int32s) -> Texts:
+        """The IRIs of codes [n], without brackets; null for what is no IRI."""
+        named = self._arena.buffer[self._arena.spans[codes, 0]] == ord("<")
+        if named.all():
+            return self.strings(codes, inner=1)
+        places = np.where(named, np.cumsum(named) - 1, 0)
+        return self.strings(codes[named], inner=1).take(pa.array(places, mask=~named))
+
+    def find(self, texts: Sequence[str]) -> Int32s:
+        flat, ends = encoded(texts)
+        padded = np.concatenate((flat, np.full(PAD, 10, np.uint8)))
+        arena = self._arena
+        return find_texts(padded, ends, self._seed, arena.buffer, arena.spans, arena.slots, ABSENT)
+
+    def numbers(self, codes: Int32s) -> Numbers:
+        return numbers(self._arena.buffer, self._arena.spans, self._count, codes)
+
+    @property
+    def has_blank(self) -> bool:
+        return self._has_blank
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ListedTerms, (list(self),)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphNames(Sequence["str | None"]):
+    """The graph IRIs of n events: None where the graph is a blank node."""
+
+    terms: LazyTerms
+    codes: Int32s
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @overload
+    def __getitem__(self, event: int) -> str | None: ...
+    @overload
+    def __getitem__(self, event: slice) -> GraphNames: ...
+    def __getitem__(self, event: int | slice) -> str | GraphNames | None:
+        if isinstance(event, slice):
+            return GraphNames(self.terms, self.codes[event])
+        return _name(self.terms[int(self.codes[event])])
+
+    def take(self, events: Indices) -> GraphNames:
+        """The names of some events."""
+        return GraphNames(self.terms, self.codes[events])
+
+    def strings(self, events: Indices) -> Texts:
+        """The names of some events, null where there is none."""
+        return self.terms.iris(self.codes[events])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return list, (list(self),)
+
+
+def _name(text: str) -> str | None:
+    return text[1:-1] if text[0] == "<" else None

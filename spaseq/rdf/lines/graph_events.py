@@ -1,0 +1,206 @@
+"""Named graphs of N-Quads to events, a piece of a file at a time.
+
+Within a piece a kernel finds the events. What lies across the edges of pieces - a time before the
+first graph or after the last - goes through `GraphTimes`, which knows what the piece before left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.columns.quad_block import QuadBlock
+from spaseq.rdf.columns.term_tables import ExtendedTerms
+from spaseq.rdf.events.graph_times import GraphTimes, triple_text
+from spaseq.rdf.events.open_event import OpenEvent
+from spaseq.rdf.inputs.bad_input import OnBad
+from spaseq.rdf.kernels.event_ranges import (
+    GIVEN,
+    NO_ROW,
+    SECOND,
+    STRAY,
+    TIME_PREDICATE,
+    UNTIMED,
+    EventRanges,
+    named_events,
+)
+from spaseq.rdf.kernels.tokenizer import TIMED
+from spaseq.rdf.lines.buffer_terms import GraphNames
+from spaseq.rdf.lines.line_batches import LineBatches, times_of
+from spaseq.rdf.lines.statements import Statements
+from spaseq.rdf.terms.term import literal_text
+from spaseq.rdf.terms.vocabulary import XSD
+
+
+class _Run(NamedTuple):
+    """The rows of one event."""
+
+    statements: Statements
+    first: int
+    end: int
+
+
+class GraphEvents:
+    """The events of one N-Quads file, of which no piece ends amid the quads of a graph."""
+
+    def __init__(self, batches: LineBatches, file: str, on_bad: OnBad) -> None:
+        self._batches = batches
+        self._file = file
+        self._on_bad = on_bad
+        self._times = GraphTimes(file, on_bad, self._emit)
+        self._rows = 0  # of the pieces so far
+        self._waiting: _Run | None = None  # the open event, unless a batch has it already
+        self._late: tuple[_Run, int] | None = None  # an event of an earlier piece, and its time
+
+    def add(self, statements: Statements, line: int, is_cut: bool) -> Iterator[EventBatch]:
+        """The events of the next piece, whose first line has the number `line`.
+
+        `is_cut` says that the file cannot be read beyond the piece, so that an event that ends with
+        it may be incomplete.
+        """
+        rows = len(statements)
+        named = statements.g >= 0
+        start = int(named.argmax()) if named.any() else rows
+        self._default_run(statements, line, 0, start)
+        if start < rows:
+            found = self._found(statements, line, start)
+            last = self._last(statements, line, found)
+            self._default_run(statements, line, last.end, rows)
+            yield from self._take_late()
+            event = self._times.open
+            assert event is not None
+            is_whole = event.time is not None and not (is_cut and last.end == rows)
+            yield from self._batch(found, last, event.time if is_whole else None)
+            self._waiting = None if is_whole else last
+        self._rows += rows
+
+    def finish(self, is_cut: bool) -> Iterator[EventBatch]:
+        """The end of the file."""
+        self._times.finish(is_cut, self._rows)
+        yield from self._take_late()
+
+    def _found(self, statements: Statements, line: int, start: int) -> EventRanges:
+        """The events from the row `start`, the first of a named graph, to the last named graph."""
+        event = self._begin(statements, line, start)
+        found: EventRanges = named_events(
+            statements.g,
+            statements.s,
+            times_of(statements),
+            start,
+            event.time is not None,
+            event.time or 0,
+            NO_ROW if event.unreadable is None else GIVEN,
+        )
+        for kind, row, detail in zip(
+            found.kind.tolist(), found.row.tolist(), found.detail.tolist(), strict=True
+        ):
+            self._report(statements, line, kind, row, detail, event)
+        if found.left != start:
+            following = self._event(statements, line, found.left)
+            following.time = found.time if found.has_time else None
+            following.unreadable = _text(statements, found.unreadable, event)
+            self._times.open = following
+        return found
+
+    def _begin(self, statements: Statements, line: int, row: int) -> OpenEvent:
+        """The event that begins with a row, after which none before it is open."""
+        event = self._event(statements, line, row)
+        return self._times.graph_run(event.graph, event.first, event.end, event.line)
+
+    def _event(self, statements: Statements, line: int, row: int) -> OpenEvent:
+        graph = statements.terms[int(statements.g[row])]
+        first = self._rows + row
+        return OpenEvent(graph, first, first + 1, line + int(statements.line[row]))
+
+    def _last(self, statements: Statements, line: int, found: EventRanges) -> _Run:
+        """The rows of the last named graph; the times in them are offered to its event."""
+        first, event = found.left, self._times.open
+        assert event is not None
+        others = statements.g[first:] != statements.g[first]
+        end = first + int(others.argmax()) if others.any() else len(statements)
+        event.end = self._rows + end
+        run = slice(first, end)
+        timed = statements.p[run] == TIME_PREDICATE
+        inside = np.flatnonzero(timed & (statements.s[run] == statements.g[run]))
+        for code in statements.o[run][inside].tolist():
+            event.offer(statements.terms[code])
+        return _Run(statements, first, end)
+
+    def _default_run(self, statements: Statements, line: int, first: int, end: int) -> None:
+        """Rows of the default graph before the first or after the last named graph."""
+        if first < end:
+            block = _block(statements, line, first, end)
+            self._times.default_run(block, block.p == TIME_PREDICATE, 0, end - first)
+
+    def _emit(self, event: OpenEvent) -> None:
+        if self._waiting is not None:
+            assert event.time is not None
+            self._late = self._waiting, event.time
+            self._waiting = None
+
+    def _take_late(self) -> Iterator[EventBatch]:
+        if self._late is not None:
+            (statements, first, end), time = self._late
+            self._late = None
+            yield from self._batches.batches(
+                statements,
+                np.array([first], np.int64),
+                np.array([end], np.int64),
+                np.array([time], np.int64),
+                GraphNames(statements.terms, statements.g[first : first + 1].copy()),
+            )
+
+    def _batch(self, found: EventRanges, last: _Run, time: int | None) -> Iterator[EventBatch]:
+        """The events found, and the last one if its time is known."""
+        first, end, ms = found.first, found.end, found.ms
+        if time is not None:
+            first, end = np.append(first, last.first), np.append(end, last.end)
+            ms = np.append(ms, time)
+        statements = last.statements
+        names = GraphNames(statements.terms, statements.g[first])
+        yield from self._batches.batches(statements, first, end, ms, names)
+
+    def _report(
+        self, statements: Statements, line: int, kind: int, row: int, detail: int, given: OpenEvent
+    ) -> None:
+        """Report what a kernel has found in a row."""
+        where = line + int(statements.line[row])
+        match kind:
+            case _ if kind == UNTIMED:
+                event = self._event(statements, line, row)
+                event.unreadable = _text(statements, detail, given)
+                self._on_bad(event.complaint(self._file))
+            case _ if kind == STRAY:
+                text = triple_text(_block(statements, line, row, row + 1), 0)
+                self._times.report_strays(detail, where, text)
+            case _:
+                graph = statements.terms[int(statements.s[row])]
+                self._times.report_time(kind == SECOND, where, graph)
+
+
+def _text(statements: Statements, row: int, given: OpenEvent) -> str | None:
+    """The time in a row, that could not be read; that of an event if it was given with it."""
+    if row == GIVEN:
+        return given.unreadable
+    return None if row == NO_ROW else statements.terms[int(statements.o[row])]
+
+
+def _block(statements: Statements, line: int, first: int, end: int) -> QuadBlock:
+    """Some rows; `line` is the number of the piece's first line."""
+    rows = slice(first, end)
+    terms = ExtendedTerms(statements.terms)
+    o = statements.o[rows].copy()
+    timed = np.flatnonzero(o == TIMED)
+    times = statements.time[rows][timed].tolist()
+    o[timed] = terms.encode([literal_text(str(ms), XSD + "long") for ms in times])
+    return QuadBlock(
+        statements.s[rows],
+        statements.p[rows],
+        o,
+        statements.g[rows],
+        statements.line[rows].astype(np.int64) + line,
+        terms,
+    )

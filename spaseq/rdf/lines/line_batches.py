@@ -1,0 +1,60 @@
+"""Events over rows of statements to batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from spaseq.compiled.arrays import Int64s
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.kernels.event_ranges import TIME_PREDICATE, Times, event_rows
+from spaseq.rdf.kernels.literal_values import NO_TIME
+from spaseq.rdf.lines.statements import Statements
+from spaseq.rdf.terms.times import parse_time
+
+
+class LineBatches:
+    """Makes the batches of one stream, each event with its k, in the order in which it is called.
+
+    `skip_time` says that triples with the time predicate, code TIME_PREDICATE, are not asked for.
+    """
+
+    def __init__(
+        self, stream: str, counter: InstantCounter, batch_events: int, skip_time: bool
+    ) -> None:
+        self._stream = stream
+        self._counter = counter
+        self._most = batch_events
+        self._skip_time = skip_time
+
+    def batches(
+        self,
+        statements: Statements,
+        first: Int64s,
+        end: Int64s,
+        time: Int64s,
+        graph: Sequence[str | None],
+    ) -> Iterator[EventBatch]:
+        """Batches of n events with rows first:end [n], times (ms) [n] and names [n]."""
+        if not len(first):
+            return
+        own = statements
+        start, s, p, o, skipped = event_rows(first, end, own.s, own.p, own.o, self._skip_time)
+        k = self._counter.assign(time)
+        batch = EventBatch(self._stream, time, k, graph, start, s, p, o, own.terms, skipped)
+        for begin in range(0, len(batch), self._most):
+            yield batch.part(begin, min(begin + self._most, len(batch)))
+
+
+def times_of(statements: Statements) -> Times:
+    """The rows with the predicate of times, and the times that they give."""
+    rows = np.flatnonzero(statements.p == TIME_PREDICATE)
+    ms = statements.time[rows]
+    readable = ms != NO_TIME
+    for i in np.flatnonzero(~readable).tolist():
+        time = parse_time(statements.terms[int(statements.o[rows[i]])])
+        if time is not None:
+            ms[i], readable[i] = time, True
+    return Times(rows, ms, readable)

@@ -1,0 +1,157 @@
+"""N-Quads and N-Triples files to batches of events: the fast path.
+
+A file is cut into pieces, which are tokenized - by several threads, if so wished - and turned into
+events in their order.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import count
+from threading import Condition
+from typing import IO, Protocol
+
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.inputs.bad_input import BadInput, OnBad
+from spaseq.rdf.inputs.files import InputFile
+from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.lines.arenas import ArenaPool
+from spaseq.rdf.lines.graph_events import GraphEvents
+from spaseq.rdf.lines.line_batches import LineBatches
+from spaseq.rdf.lines.pieces import Cut, after_sized_events, before_graphs, pieces
+from spaseq.rdf.lines.sized_events import SizedEvents
+from spaseq.rdf.lines.statements import Piece, StatementReader, Statements
+from spaseq.rdf.terms.term import iri_text
+
+_POOL = ArenaPool(most=4)
+
+
+@dataclass(slots=True)
+class Lines:
+    """Counts the lines of a file: the number of the one that follows."""
+
+    following: int = 1
+
+
+class _Events(Protocol):
+    """Makes events of the statements of one file."""
+
+    def add(self, statements: Statements, line: int, is_cut: bool) -> Iterator[EventBatch]: ...
+    def finish(self, is_cut: bool) -> Iterator[EventBatch]: ...
+
+
+def line_events(
+    data: IO[bytes],
+    file: InputFile,
+    options: StreamOptions,
+    counter: InstantCounter,
+    arrival: Callable[[], int],
+    on_bad: OnBad,
+    lines: Lines | None = None,
+) -> Iterator[EventBatch]:
+    """The events of an N-Quads or N-Triples file, as `read_file` gives them.
+
+    `lines` is given where `data` begins amid the file, and counts on.
+    """
+    lines = lines or Lines()
+    asked = options.predicates
+    time = iri_text(options.time_predicate)
+    rest = [] if asked is None else [p for p in map(iri_text, asked) if p != time]
+    graphs = file.format.has_graphs
+    constants = time, *dict.fromkeys(rest)
+    reader = StatementReader(graphs, _POOL, constants, True, asked is not None)
+    skip_time = asked is not None and options.time_predicate not in asked
+    batches = LineBatches(options.iri, counter, options.batch_events, skip_time)
+    events: _Events
+    threads = max(options.threads, 1)
+    if graphs:
+        events, cut = GraphEvents(batches, file.path, on_bad), before_graphs(reader)
+    else:
+        assert options.triples_per_event is not None, "resolve_paths sees to it"
+        clock = arrival if options.arrival_time else None
+        size = options.triples_per_event
+        events = SizedEvents(batches, file.path, size, clock, on_bad)
+        cut = after_sized_events(size)
+    is_cut = False
+    read = line_statements(data, file.path, reader, cut, threads, on_bad, lines)
+    for statements, line, is_cut in read:
+        yield from events.add(statements, line, is_cut)
+        del statements  # so that its memory can be used again
+    yield from events.finish(is_cut)
+
+
+def line_statements(
+    data: IO[bytes],
+    file: str,
+    reader: StatementReader,
+    cut: Cut,
+    threads: int,
+    on_bad: OnBad,
+    lines: Lines | None = None,
+) -> Iterator[tuple[Statements, int, bool]]:
+    """(the statements of a piece, the number of its first line, whether the file cannot be read
+    beyond it) for each piece of a file, whose malformed lines are reported before."""
+    lines = lines or Lines()
+    for piece, statements in _in_order(reader.read, pieces(data, file, reader.pool, cut), threads):
+        line = lines.following
+        lines.following = line + statements.lines
+        if piece.fault is not None:
+            reason = f"the rest of the file cannot be read: {piece.fault}"
+            on_bad(BadInput(file, lines.following, reason))
+        for bad in statements.bad:
+            on_bad(BadInput(file, line + bad.line, bad.reason, bad.text))
+        yield statements, line, piece.fault is not None
+        del statements
+
+
+def _in_order(
+    read: Callable[[Piece], Statements], given: Iterator[Piece], threads: int
+) -> Iterator[tuple[Piece, Statements]]:
+    """Each piece with its statements, in order; so many threads read ahead."""
+    if threads == 1:
+        yield from ((piece, read(piece)) for piece in given)
+        return
+    turns = _Turns(given)
+
+    def task(turn: int) -> tuple[Piece, Statements] | None:
+        piece = turns.take(turn)
+        return None if piece is None else (piece, read(piece))
+
+    with ThreadPoolExecutor(threads, "spaseq-ingest") as pool:
+        numbers = count()
+        ahead = deque(pool.submit(task, next(numbers)) for _ in range(threads + 1))
+        try:
+            while (found := ahead.popleft().result()) is not None:
+                ahead.append(pool.submit(task, next(numbers)))
+                yield found
+                del found  # so that its memory can be used again
+        finally:
+            # The last one first: none may wait for the turn of one that has been cancelled.
+            for future in reversed(ahead):
+                future.cancel()
+
+
+class _Turns:
+    """Hands out pieces to threads, the n-th one to the thread that has the turn n.
+
+    They are read from the file by the thread that takes them, one at a time.
+    """
+
+    def __init__(self, given: Iterator[Piece]) -> None:
+        self._given = given
+        self._turn = 0
+        self._changed = Condition()
+
+    def take(self, turn: int) -> Piece | None:
+        """The piece of a turn, once all turns before have been taken; None after the last."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._turn == turn)
+            try:
+                return next(self._given, None)
+            finally:
+                self._turn += 1
+                self._changed.notify_all()

@@ -1,0 +1,37 @@
+"""One line of N-Quads or N-Triples, as pyoxigraph reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyoxigraph as ox
+
+from spaseq.rdf.inputs.bad_input import TRIPLE_TERM, syntax_reason
+
+
+def parse_nquads_line(
+    line: bytes, graphs: bool = True
+) -> Sequence[tuple[str, str, str, str | None]] | str:
+    """The quads of one line (none if it is blank or a comment), or the reason it is malformed."""
+    form = ox.RdfFormat.N_QUADS if graphs else ox.RdfFormat.N_TRIPLES
+    try:
+        quads = list(ox.parse(line, form))
+    except (SyntaxError, ValueError) as error:
+        return _encoding_reason(line) or syntax_reason(error)
+    if any(isinstance(quad.object, ox.Triple) for quad in quads):
+        return TRIPLE_TERM
+    return [_texts(quad) for quad in quads]
+
+
+def _encoding_reason(line: bytes) -> str | None:
+    """What is wrong with the encoding of a line, if something is."""
+    try:
+        line.decode()
+    except UnicodeDecodeError as error:
+        return f"not UTF-8 (column {len(line[: error.start].decode()) + 1})"
+    return None
+
+
+def _texts(quad: ox.Quad) -> tuple[str, str, str, str | None]:
+    s, p, o, g = quad
+    return str(s), str(p), str(o), None if isinstance(g, ox.DefaultGraph) else str(g)

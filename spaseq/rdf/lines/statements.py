@@ -1,0 +1,178 @@
+"""A piece of N-Quads or N-Triples to columns: what the kernel reads, and the lines it leaves.
+
+The kernel takes what is certainly well-formed. The other lines go to pyoxigraph one by one, which
+has the last word on what is well-formed and what it says.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spaseq.compiled.arrays import Int32s, Int64s
+from spaseq.rdf.columns.term_tables import encoded
+from spaseq.rdf.kernels import PAD
+from spaseq.rdf.kernels import tokenizer as k
+from spaseq.rdf.kernels.event_ranges import TIME_PREDICATE
+from spaseq.rdf.kernels.literal_values import NO_TIME
+from spaseq.rdf.kernels.tables import add_texts
+from spaseq.rdf.lines.arenas import ArenaPool, ReadArena
+from spaseq.rdf.lines.buffer_terms import LazyTerms
+from spaseq.rdf.lines.line_parser import parse_nquads_line
+
+ALL_WANTED = 2**31
+"""More than any code."""
+_NO_CODE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Whole lines of a file, `begin:end` of an arena's buffer."""
+
+    arena: ReadArena
+    begin: int
+    end: int
+    fault: Exception | None = None  # why the file cannot be read beyond these lines
+
+
+_SHOWN = 300
+"""Bytes of a malformed line that are reported."""
+
+
+class BadLine(NamedTuple):
+    """A malformed line: its number from 0, what is wrong with it, and the line itself."""
+
+    line: int
+    reason: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """The m statements of a piece; the columns are the arena's own, and good until it goes back.
+
+    A malformed line is a row of UNREAD codes in N-Triples, and no row in N-Quads.
+    """
+
+    s: Int32s  # [m] codes into terms
+    p: Int32s
+    o: Int32s  # or SKIPPED, where nobody asked for the predicate, or TIMED
+    g: Int32s  # or DEFAULT_GRAPH
+    at: Int32s  # place of the line in the buffer
+    line: Int32s  # number of the line in the piece, from 0
+    time: Int64s  # ms, or NO_TIME; of those rows that have the time predicate
+    terms: LazyTerms
+    lines: int  # how many lines the piece has
+    bad: list[BadLine]
+
+    def __len__(self) -> int:
+        return len(self.s)
+
+
+@dataclass(frozen=True, slots=True)
+class StatementReader:
+    """Reads pieces of one stream, in any order and from several threads.
+
+    `constants` are texts that get the first codes in every piece; with `has_time` the first of them
+    is the predicate of times. With `only_constants`, the objects of triples whose predicate is none
+    of them are checked but not kept. `graphs=False` is N-Triples.
+    """
+
+    graphs: bool
+    pool: ArenaPool
+    constants: tuple[str, ...] = ()
+    has_time: bool = False
+    only_constants: bool = False
+    seed: np.uint64 = field(default_factory=lambda: np.uint64(secrets.randbits(64)))
+
+    def read(self, piece: Piece) -> Statements:
+        """The statements of a piece, whose arena goes back to the pool with their terms."""
+        arena, state = piece.arena, self.state(piece)
+        arena.clear()
+        self.enter(self.constants, arena, state)
+        self._tokenize(piece, state)
+        bad = self._settle(arena, state)
+        count = int(state[k.ROW])
+        columns: list[Any] = [column[:count] for column in arena.rows]
+        if self.graphs and state[k.DOUBT]:
+            read = arena.rows.s[:count] != k.UNREAD
+            columns = [column[read] for column in columns]
+        s, p, o, g, at, line, time = columns
+        terms = LazyTerms(arena, int(state[k.TERM]), self.seed, bool(state[k.BLANK]))
+        self.pool.lend(arena, terms)
+        return Statements(s, p, o, g, at, line, time, terms, int(state[k.LINE]), bad)
+
+    def state(self, piece: Piece) -> Int64s:
+        """The tokenizer's state before a piece."""
+        state = np.zeros(k.STATE, np.int64)
+        state[k.AT], state[k.HEAP] = piece.begin, piece.end + PAD
+        return state
+
+    def _tokenize(self, piece: Piece, state: Int64s) -> None:
+        arena = piece.arena
+        arena.reserve(int(state[k.HEAP]), piece.end - piece.begin)  # canonical texts are no longer
+        wanted = len(self.constants) if self.only_constants else ALL_WANTED
+        time = TIME_PREDICATE if self.has_time else _NO_CODE
+        guesses = k.PredictedPredicates.none()
+        while True:
+            status = k.tokenize(
+                arena.buffer, piece.end, self.graphs, wanted, time, self.seed, state,
+                arena.rows, arena.spans, arena.slots, arena.doubts,
+                guesses,
+            )  # fmt: skip
+            match status:
+                case k.DONE:
+                    return
+                case k.ROWS_FULL:
+                    arena.grow_rows()
+                case k.TERMS_FULL:
+                    arena.grow_terms(int(state[k.TERM]))
+                case k.LINES_FULL:
+                    arena.grow_doubts()
+
+    def enter(self, texts: Sequence[str], arena: ReadArena, state: Int64s) -> Int32s:
+        """Codes of canonical texts, which are entered if they are new."""
+        flat, ends = encoded(texts)
+        heap, count = int(state[k.HEAP]), int(state[k.TERM])
+        arena.reserve(heap, len(flat))
+        while count + len(texts) > len(arena.spans):
+            arena.grow_terms(count)
+        arena.buffer[heap : heap + len(flat)] = flat
+        codes: Int32s = add_texts(
+            ends + heap, heap, count, self.seed, arena.buffer, arena.spans, arena.slots
+        )
+        state[k.HEAP] = heap + len(flat)
+        state[k.TERM] = max(count, codes.max(initial=-1) + 1)
+        return codes
+
+    def _settle(self, arena: ReadArena, state: Int64s) -> list[BadLine]:
+        """Read the doubtful lines: a row's codes, or what is wrong."""
+        bad: list[BadLine] = []
+        rows: list[int] = []
+        texts: list[str] = []
+        in_default: list[bool] = []
+        for doubt in range(int(state[k.DOUBT])):
+            begin, end, row = (int(column[doubt]) for column in arena.doubts)
+            line = arena.buffer[begin:end].tobytes()
+            quads = parse_nquads_line(line, self.graphs)
+            if isinstance(quads, str):
+                text = line[:_SHOWN].decode(errors="replace")
+                bad.append(BadLine(int(arena.rows.line[row]), quads, text))
+            for s, p, o, g in quads if not isinstance(quads, str) else ():
+                rows.append(row)
+                texts += s, p, o, g or s
+                in_default.append(g is None)
+        if rows:
+            codes = self.enter(texts, arena, state).reshape(-1, 4)
+            codes[in_default, 3] = k.DEFAULT_GRAPH
+            if self.only_constants:
+                codes[codes[:, 1] >= len(self.constants), 2] = k.SKIPPED
+            own = arena.rows
+            own.s[rows], own.p[rows], own.o[rows], own.g[rows] = codes.T
+            own.time[rows] = NO_TIME
+            state[k.BLANK] += any(text.startswith("_:") for text in texts)
+        return bad

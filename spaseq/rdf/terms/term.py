@@ -1,0 +1,237 @@
+"""RDF terms as canonical N-Triples text: making, taking apart, and converting them.
+
+Inside the engine a term *is* its text: equal texts, equal terms. Canonical means:
+no escape where none is needed, `xsd:string` left out, language tags in lower case - what
+`str()` of a pyoxigraph term gives. `Term` is that text with conversions, for users.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import pyoxigraph
+
+from spaseq.rdf.terms.cdt_list import list_items
+from spaseq.rdf.terms.python_values import python_value
+from spaseq.rdf.terms.vocabulary import CDT_LIST, LANG_STRING, XSD_STRING
+
+if TYPE_CHECKING:
+    import rdflib.term
+
+Kind: TypeAlias = Literal["iri", "bnode", "literal"]
+
+_NOT_IN_IRI = re.compile(r'[\x00-\x20<>"{}|^`\\]')
+_LANGUAGE = re.compile(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*(--(ltr|rtl))?")
+
+_NAMED = {8: "\\b", 9: "\\t", 10: "\\n", 12: "\\f", 13: "\\r", 0x22: '\\"', 0x5C: "\\\\"}
+_ESCAPES = {c: f"\\u{c:04X}" for c in (*range(0x20), 0x7F, 0xFFFE, 0xFFFF)} | _NAMED
+_NEEDS_ESCAPE = re.compile('[\x00-\x1f"\\\\\x7f\ufffe\uffff]')
+
+_UNNAMED = {v[1]: chr(k) for k, v in _NAMED.items()} | {"'": "'"}
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
+
+
+class Term(str):
+    """An RDF term: its canonical N-Triples text, with conversions.
+
+    Two terms are equal if and only if they are the same RDF term.
+
+    >>> Term('"16"^^<http://www.w3.org/2001/XMLSchema#integer>').to_python()
+    16
+    """
+
+    __slots__ = ()
+
+    @property
+    def kind(self) -> Kind:
+        """Which of the three kinds of RDF term this is."""
+        return kind_of(self)
+
+    def n3(self) -> str:
+        """The N-Triples text as a plain string."""
+        return str.__str__(self)
+
+    def to_python(self) -> Any:
+        """The nearest Python value.
+
+        int, Decimal, float, bool, datetime, date or str for literals (the lexical form where the
+        datatype is another one or the form is not valid for it); a list for `cdt:List`; the IRI
+        or the blank node's `_:label` as str.
+        """
+        match self.kind:
+            case "literal":
+                lexical, datatype, _ = split_literal(self)
+                return (
+                    _list_value(lexical)
+                    if datatype == CDT_LIST
+                    else python_value(lexical, datatype)
+                )
+            case "iri":
+                return self[1:-1]
+            case _:
+                return self.n3()
+
+    def to_rdflib(self) -> rdflib.term.Identifier:
+        """The same term as rdflib has it, its lexical form untouched."""
+        import rdflib.term as r  # 0.3 s that most runs need not pay
+
+        match self.kind:
+            case "iri":
+                return r.URIRef(self[1:-1])
+            case "bnode":
+                return r.BNode(self[2:])
+            case _:
+                lexical, datatype, language = split_literal(self)
+                if language is not None:
+                    return r.Literal(lexical, lang=language)
+                typed = None if datatype == XSD_STRING else r.URIRef(datatype)
+                return r.Literal(lexical, datatype=typed, normalize=False)
+
+    def to_sparql_json(self) -> dict[str, str]:
+        """The term as SPARQL 1.1 Query Results JSON writes it (section 3.2.2)."""
+        match self.kind:
+            case "iri":
+                return {"type": "uri", "value": self[1:-1]}
+            case "bnode":
+                return {"type": "bnode", "value": self[2:]}
+            case _:
+                return _literal_json(*split_literal(self))
+
+
+def _literal_json(lexical: str, datatype: str, language: str | None) -> dict[str, str]:
+    out = {"type": "literal", "value": lexical}
+    if language is not None:
+        out["xml:lang"] = language
+    elif datatype != XSD_STRING:
+        out["datatype"] = datatype
+    return out
+
+
+def _list_value(lexical: str) -> Any:
+    try:
+        return [None if item is None else Term(item).to_python() for item in list_items(lexical)]
+    except ValueError:
+        return lexical
+
+
+def kind_of(text: str) -> Kind:
+    """The kind of the term with this N-Triples text."""
+    match text[0]:
+        case "<":
+            return "iri"
+        case "_":
+            return "bnode"
+        case _:
+            return "literal"
+
+
+def is_rdf_term(text: str) -> bool:
+    """Whether the IRI in a term's text, if there is any, is a valid, absolute one, as RDF wants it.
+
+    A query can make others (`IRI("a b")`, for example), which no file can hold.
+    """
+    match kind_of(text):
+        case "iri":
+            return is_absolute_iri(text[1:-1])
+        case "literal" if text[-1] == ">":
+            return is_absolute_iri(split_literal(text)[1])
+        case _:
+            return True
+
+
+@lru_cache(maxsize=16_384)
+def is_absolute_iri(iri: str) -> bool:
+    """Whether a text is an IRI with a scheme, as RDF asks for."""
+    try:
+        pyoxigraph.NamedNode(iri)
+    except ValueError:
+        return False
+    return True
+
+
+def iri_text(iri: str) -> str:
+    """`<iri>`; ValueError if it holds a character that no IRI can have."""
+    if (wrong := _NOT_IN_IRI.search(iri)) is not None:
+        raise ValueError(f"{iri!r} is not an IRI: it holds {wrong.group()!r}")
+    return f"<{iri}>"
+
+
+def bnode_text(label: str) -> str:
+    """`_:label`; ValueError if N-Triples has no such label."""
+    return str(pyoxigraph.BlankNode(label))
+
+
+def literal_text(lexical: str, datatype: str = XSD_STRING, language: str | None = None) -> str:
+    """The canonical text of a literal; with a language the datatype is not looked at.
+
+    ValueError for a malformed language tag or datatype IRI.
+    """
+    escaped = lexical.translate(_ESCAPES) if _NEEDS_ESCAPE.search(lexical) else lexical
+    if language is not None:
+        if _LANGUAGE.fullmatch(language) is None:
+            raise ValueError(f"{language!r} is not a language tag")
+        return f'"{escaped}"@{language.lower()}'
+    if datatype == XSD_STRING:
+        return f'"{escaped}"'
+    return f'"{escaped}"^^{iri_text(datatype)}'
+
+
+def split_literal(text: str) -> tuple[str, str, str | None]:
+    """(lexical form, datatype IRI, language or None) of a literal's N-Triples text.
+
+    >>> split_literal('"chat"@fr')
+    ('chat', 'http://www.w3.org/1999/02/22-rdf-syntax-ns#langString', 'fr')
+    """
+    close = text.rfind('"')
+    if close <= 0 or text[0] != '"':
+        raise ValueError(f"{text!r} is not a literal")
+    lexical = text[1:close]
+    if "\\" in lexical:
+        lexical = _ESCAPE.sub(_unescape, lexical)
+    match text[close + 1 : close + 2]:
+        case "":
+            return lexical, XSD_STRING, None
+        case "@":
+            return lexical, LANG_STRING, text[close + 2 :]
+        case _:
+            return lexical, text[close + 4 : -1], None
+
+
+def _unescape(escape: re.Match[str]) -> str:
+    four, eight, one = escape.groups()
+    if one is not None:
+        return _UNNAMED[one]
+    return chr(int(four or eight, 16))
+
+
+def from_rdflib(term: rdflib.term.Identifier) -> str:
+    """The canonical text of an rdflib term; ValueError if N-Triples cannot write it."""
+    import rdflib.term as r
+
+    match term:
+        case r.URIRef():
+            return iri_text(str(term))
+        case r.BNode():
+            return bnode_text(str(term))
+        case r.Literal():
+            return literal_text(str(term), str(term.datatype or XSD_STRING), term.language)
+        case _:
+            raise ValueError(f"{term!r} is neither IRI, blank node nor literal")
+
+
+def from_pyoxigraph(term: object) -> str:
+    """The canonical text of a pyoxigraph term, which is what `str` gives."""
+    return str(term)
+
+
+def scoped_blank(stream: str, time: int, k: int, label: str) -> str:
+    """The text under which an event's blank node appears in answers.
+
+    `stream` is the stream's IRI, `(time, k)` the event's instant (ms), `label` the blank node's
+    label in the event. Equal input gives equal text; different nodes differ (64 bits of hash).
+    """
+    key = "\0".join((stream, str(time), str(k), label))
+    return "_:b" + blake2b(key.encode(), digest_size=8).hexdigest()

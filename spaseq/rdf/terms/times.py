@@ -1,0 +1,182 @@
+"""Times of events: literals to milliseconds since the epoch, and back to `xsd:dateTime`.
+
+The calendar is XML Schema's proleptic Gregorian one, worked out in integers: it has years before 1
+and after 9999, which Python's datetime has not.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+
+from spaseq.errors import UsageError
+from spaseq.rdf.terms.term import split_literal
+from spaseq.rdf.terms.vocabulary import INTEGER_TYPES, XSD_DATE_TIME, XSD_DATE_TIME_STAMP
+
+DAY_MS = 86_400_000
+
+LIMIT_MS = 2**62
+"""Times are less than this away from the epoch, so that adding a window never overflows int64."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DATETIME = re.compile(
+    r"(-?[0-9]{4,}-[0-9]{2}-[0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]+))?"
+    r"(Z|[+-][0-9]{2}:[0-9]{2})?"
+)
+_DATE = re.compile(r"(-?)([1-9][0-9]{4,8}|[0-9]{4})-([0-9]{2})-([0-9]{2})")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
+_UTC = f'Z"^^<{XSD_DATE_TIME}>'
+_SECONDS = {f"{second:02}": second * 1000 for second in range(60)}
+_MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+
+def parse_time(text: str) -> int | None:
+    """Milliseconds since the epoch of a literal's N-Triples text, or None if it is no time.
+
+    Times are `xsd:dateTime` and `xsd:dateTimeStamp` (without a zone UTC; digits below the
+    millisecond are cut off) and the integer types (milliseconds) - LANGUAGE section 1.
+
+    >>> parse_time('"1970-01-01T00:00:01.5Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>')
+    1500
+    """
+    if text.endswith(_UTC) and (second := _SECONDS.get(text[18 : -len(_UTC)])) is not None:
+        minute = _minute(text[1:18])  # events of one minute share this
+        if minute is not None:
+            return minute + second
+    if text[:1] != '"':
+        return None
+    lexical, datatype, _ = split_literal(text)
+    lexical = lexical.strip("\t\n\r ")
+    if datatype in INTEGER_TYPES:
+        ms = int(lexical) if _INTEGER.fullmatch(lexical) else None
+    elif datatype in (XSD_DATE_TIME, XSD_DATE_TIME_STAMP):
+        ms = parse_datetime(lexical, zone_required=datatype == XSD_DATE_TIME_STAMP)
+    else:
+        return None
+    return ms if ms is not None and abs(ms) < LIMIT_MS else None
+
+
+def parse_datetime(lexical: str, zone_required: bool = False) -> int | None:
+    """Milliseconds since the epoch of an `xsd:dateTime`'s lexical form, or None."""
+    match = _DATETIME.fullmatch(lexical)
+    if match is None:
+        return None
+    date, hour, minute, second, fraction, zone = match.groups()
+    days = _days_of(date)
+    clock = _clock_ms(int(hour), int(minute), int(second), fraction)
+    shift = 0 if zone is None and not zone_required else _zone_ms(zone)
+    if days is None or clock is None or shift is None:
+        return None
+    return days * DAY_MS + clock - shift
+
+
+@lru_cache(maxsize=4096)
+def _minute(text: str) -> int | None:
+    """The start of the minute `YYYY-MM-DDThh:mm:` in UTC; not of 24:00, which has one second."""
+    return None if text[11:13] == "24" else parse_datetime(f"{text}00Z")
+
+
+def _clock_ms(hour: int, minute: int, second: int, fraction: str | None) -> int | None:
+    """Milliseconds since midnight; 24:00:00 is the next midnight and 23:59:59 the last second."""
+    ms = int(fraction[:3].ljust(3, "0")) if fraction else 0
+    past = (hour * 60 + minute) * 60_000 + second * 1000 + ms
+    midnight = hour == 24 and past == DAY_MS and not (fraction or "").strip("0")
+    if midnight or (hour < 24 and minute < 60 and second < 60):
+        return past
+    return None
+
+
+def _zone_ms(zone: str | None) -> int | None:
+    if zone is None:
+        return None
+    if zone == "Z":
+        return 0
+    hours, minutes = int(zone[1:3]), int(zone[4:6])
+    if minutes > 59 or hours * 60 + minutes > 14 * 60:
+        return None
+    ms = (hours * 60 + minutes) * 60_000
+    return -ms if zone[0] == "-" else ms
+
+
+@lru_cache(maxsize=4096)
+def _days_of(date: str) -> int | None:
+    """Days since the epoch of `[-]YYYY-MM-DD`; None if there is no such day."""
+    match = _DATE.fullmatch(date)
+    if match is None:
+        return None
+    sign, *fields = match.groups()
+    year, month, day = map(int, fields)
+    year = -year if sign else year
+    if not (1 <= month <= 12 and 1 <= day <= _length(year, month)):
+        return None
+    return _days_from_civil(year, month, day)
+
+
+def _length(year: int, month: int) -> int:
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    return 29 if leap and month == 2 else _MONTH_DAYS[month - 1]
+
+
+def _days_from_civil(year: int, month: int, day: int) -> int:
+    """Days from 1970-01-01. Years are counted from March, so that a leap day ends its year."""
+    if month < 3:
+        year, month = year - 1, month + 12
+    before = year * 365 + year // 4 - year // 100 + year // 400
+    return before + (153 * (month - 3) + 2) // 5 + day - 1 - 719_468
+
+
+def _civil_from_days(days: int) -> tuple[int, int, int]:
+    """The inverse of `_days_from_civil`: (year, month, day)."""
+    era, of_era = divmod(days + 719_468, 146_097)  # 400 years
+    years = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365
+    of_year = of_era - (365 * years + years // 4 - years // 100)
+    month = (5 * of_year + 2) // 153
+    day = of_year - (153 * month + 2) // 5 + 1
+    year = era * 400 + years
+    return (year + 1, month - 9, day) if month >= 10 else (year, month + 3, day)
+
+
+def format_time(ms: int) -> str:
+    """The `xsd:dateTime` in UTC of a time in milliseconds; fractions only if there are any.
+
+    >>> format_time(1406879400000)
+    '2014-08-01T07:50:00Z'
+    """
+    seconds, fraction = divmod(ms, 1000)
+    # Events of one second share its text, and so do those of an answer.
+    return _second_text(seconds) + _FRACTIONS[fraction]
+
+
+_FRACTIONS = ("Z", *(f".{fraction:03}Z" for fraction in range(1, 1000)))
+
+
+@lru_cache(maxsize=4096)
+def _second_text(seconds: int) -> str:
+    """`YYYY-MM-DDThh:mm:ss` in UTC of a time in seconds."""
+    days, past = divmod(seconds, 86_400)
+    year, month, day = _civil_from_days(days)
+    minutes, second = divmod(past, 60)
+    hour, minute = divmod(minutes, 60)
+    sign = "-" if year < 0 else ""
+    return f"{sign}{abs(year):04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}"
+
+
+def time_ms(when: int | datetime) -> int:
+    """Milliseconds since the epoch of a time that is either that already or a datetime.
+
+    A datetime without a zone is UTC; its microseconds are cut off to milliseconds.
+    """
+    if isinstance(when, datetime):
+        aware = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
+        return (aware - _EPOCH) // timedelta(milliseconds=1)
+    if isinstance(when, bool) or not isinstance(when, int):
+        raise UsageError(f"a time is a datetime or milliseconds as int, not {when!r}")
+    if abs(when) >= LIMIT_MS:
+        raise UsageError(f"time {when} ms is too far from the epoch")
+    return when
+
+
+def time_literal(ms: int) -> str:
+    """The N-Triples text of `format_time(ms)` as `xsd:dateTime`."""
+    return f'"{format_time(ms)}"^^<{XSD_DATE_TIME}>'
