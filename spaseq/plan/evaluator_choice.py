@@ -13,13 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
 
-from spaseq.automaton.batch.not_compilable import NotCompiled
+from spaseq.automaton.batch.not_compilable import NotCompilable
 from spaseq.automaton.program.nfa import Automaton, BracketLabel, Program, TakeLabel
 from spaseq.automaton.program.partial_order import NotReorderable, patterns_of
 from spaseq.automaton.program.window import Window
-from spaseq.automaton.registers.compiled.run_tables import run_tables
+from spaseq.automaton.registers.compilable import tested_program
 from spaseq.automaton.run.machine import GpmColumns
-from spaseq.automaton.sets.compiled.set_sequencer import check_sets
+from spaseq.automaton.sets.compilable import check_sets
 from spaseq.errors import UsageError
 from spaseq.lang import sequence as seq
 from spaseq.lang.scope import Scope
@@ -175,7 +175,7 @@ def _not_compiled_sets(candidate: Candidate) -> str | None:
     try:
         gpms = len(candidate.gpms)
         check_sets(gpms, candidate.partition, candidate.window, candidate.strategy)
-    except NotCompiled as reason:
+    except NotCompilable as reason:
         return str(reason)
     return None
 
@@ -194,8 +194,8 @@ def _not_compiled(candidate: Candidate) -> str | None:
         return "SELECT STRICT asks for all instants of the window"
     columns = [GpmColumns(g.variables, g.conditions, g.certain) for g in candidate.gpms]
     try:
-        run_tables(candidate.program, columns, candidate.partition, candidate.window)
-    except NotCompiled as reason:
+        tested_program(candidate.program, columns, candidate.partition, candidate.window)
+    except NotCompilable as reason:
         return str(reason)
     return None
 

@@ -3,5 +3,5 @@
 from __future__ import annotations
 
 
-class NotCompiled(Exception):
+class NotCompilable(Exception):
     """Integer tables cannot express a sequence; the message says why, in words."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from spaseq.automaton.batch.not_compilable import NotCompiled
+from spaseq.automaton.batch.not_compilable import NotCompilable
 from spaseq.lang import ast
 
 Operator: TypeAlias = Literal["<", "<=", ">", ">=", "=", "!="]
@@ -80,7 +80,7 @@ Lookup: TypeAlias = Callable[["ast.Var | ast.Prev"], Place]
 def tests_of(condition: ast.Expr, lookup: Lookup) -> EdgeTests | None:
     """The tests that a FILTER amounts to where `lookup` says what its variables are.
 
-    None if it cannot hold. Raises NotCompiled if it is anything else than such tests.
+    None if it cannot hold. Raises NotCompilable if it is anything else than such tests.
     """
     match condition:
         case ast.And(operands):
@@ -93,7 +93,7 @@ def tests_of(condition: ast.Expr, lookup: Lookup) -> EdgeTests | None:
             return () if lookup(variable) is None else None
         case ast.Compare(op, left, right):
             return _compared(op, _operand(left, lookup), _operand(right, lookup))
-    raise NotCompiled("a FILTER is more than comparisons")
+    raise NotCompilable("a FILTER is more than comparisons")
 
 
 def _all(parts: list[EdgeTests | None]) -> EdgeTests | None:
@@ -110,7 +110,7 @@ def _any(parts: list[EdgeTests | None]) -> EdgeTests | None:
     if any(part == () for part in possible):
         return ()
     if len(possible) > 1:
-        raise NotCompiled("a FILTER has alternatives")
+        raise NotCompilable("a FILTER has alternatives")
     return possible[0] if possible else None
 
 
@@ -149,14 +149,14 @@ def _operand(expr: ast.Expr, lookup: Lookup) -> _Operand | None:
             )
         case ast.Arithmetic(op, left, right):
             return _computed(op, _operand(left, lookup), _operand(right, lookup))
-    raise NotCompiled("a FILTER compares more than numbers and what is computed of them")
+    raise NotCompilable("a FILTER compares more than numbers and what is computed of them")
 
 
 def _first(args: list[_Operand | None]) -> _Operand | None:
     """The first that is no error, if that is known."""
     known = [arg for arg in args if arg is not None]
     if len(known) > 1 and not isinstance(known[0].expr, ast.Var | ast.Literal):
-        raise NotCompiled("COALESCE of what may be an error")
+        raise NotCompilable("COALESCE of what may be an error")
     return known[0] if known else None
 
 
@@ -166,7 +166,7 @@ def _computed(
     if left is None or right is None:
         return None
     if left.place is not None and right.place is not None and left.place != right.place:
-        raise NotCompiled("a FILTER computes with values of several variables")
+        raise NotCompilable("a FILTER computes with values of several variables")
     return _Operand(ast.Arithmetic(op, left.expr, right.expr), left.place or right.place)
 
 
@@ -180,4 +180,4 @@ def _compared(op: Operator, left: _Operand | None, right: _Operand | None) -> Ed
             return (EdgeTest(right.number, _FLIPPED[op], left.number),)
         case (RunValue(), RunValue()):
             return (EdgeTest(left.number, op, right.number, of_run=True),)
-    raise NotCompiled("a FILTER compares two values of its own step")
+    raise NotCompilable("a FILTER compares two values of its own step")

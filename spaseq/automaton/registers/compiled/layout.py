@@ -14,17 +14,19 @@ In the order in which the kernel takes them:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
-from spaseq.automaton.program.nfa import Automaton, Edge, TakeLabel
+from spaseq.automaton.program.nfa import Automaton, Edge
+from spaseq.automaton.registers.compilable import MOST_EDGES, TestedEdge
 from spaseq.automaton.registers.compiled.edge_tests import EdgeTest, Number
 from spaseq.automaton.registers.kernels import run_arrays as kernel
 from spaseq.automaton.run.machine import GpmColumns
 from spaseq.compiled.arrays import Array, Int32s
+
+assert MOST_EDGES <= 1 << kernel.EDGE_BITS
 
 _OPERATORS = {
     "<": kernel.LESS,
@@ -35,17 +37,6 @@ _OPERATORS = {
     "!=": kernel.UNEQUAL,
 }
 _KINDS = {None: kernel.FIRST, ";": kernel.NEXT, ":": kernel.ANY, ",": kernel.STRICT}
-
-
-@dataclass(frozen=True, slots=True)
-class TestedEdge:
-    """An edge, and what taking a solution along it asks for."""
-
-    edge: Edge
-    source: int  # state
-    take: TakeLabel
-    tests: tuple[EdgeTest, ...]
-    kills: tuple[tuple[int, tuple[EdgeTest, ...]], ...]  # negated GPMs with their tests
 
 
 def program_arrays(

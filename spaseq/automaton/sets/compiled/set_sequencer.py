@@ -10,8 +10,6 @@ import numpy as np
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.batch.frame import BatchFrame, OrderedRows
 from spaseq.automaton.batch.gathering import Gathering, Matched
-from spaseq.automaton.batch.not_compilable import NotCompiled
-from spaseq.automaton.program.window import Counted, Window
 from spaseq.automaton.run.event_rows import EventRows, Taken
 from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.matches import PartitionKey, SequenceMatch
@@ -20,22 +18,7 @@ from spaseq.automaton.sets.python.counting import count
 from spaseq.compiled.arrays import Bools, Indices, Int64s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 
-_MOST_GPMS = 62
 _LEAST_KEYS = 256
-
-
-def check_sets(gpms: int, partition: tuple[str, ...], window: Window, strategy: str) -> None:
-    """Whether the kernels of sets can run a sequence that the evaluators in Python can.
-
-    Raises:
-        NotCompiled: they cannot.
-    """
-    if gpms > _MOST_GPMS:
-        raise NotCompiled(f"it has more than {_MOST_GPMS} GPMs")
-    if partition and isinstance(window, Counted):
-        raise NotCompiled("events are counted by partition")
-    if strategy == "MAX":
-        raise NotCompiled("SELECT MAX looks at all solutions of the window")
 
 
 class SetState(Protocol):

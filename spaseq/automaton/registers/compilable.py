@@ -1,0 +1,232 @@
+"""Which sequences the register kernel can run, decided from the program alone.
+
+It can run automata whose edges each take one solution. A step may ask earlier steps for equal terms
+and for comparisons of numbers, but may not compare two numbers of its own event. A negated step
+must be a single GPM that asks for nothing that is bound later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from spaseq.automaton.batch.not_compilable import NotCompilable
+from spaseq.automaton.program.nfa import Edge, Program, TakeLabel
+from spaseq.automaton.program.window import Counted, Window
+from spaseq.automaton.registers.compiled.edge_tests import (
+    EdgeTest,
+    Number,
+    Place,
+    RunValue,
+    SolutionValue,
+    tests_of,
+)
+from spaseq.automaton.registers.compiled.flow import bound_by_state
+from spaseq.automaton.run.machine import GpmColumns
+from spaseq.lang import ast
+
+MOST_EDGES = 64
+"""The kernel keeps the number of an edge in six bits (`EDGE_BITS`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class TestedEdge:
+    """An edge, and the conditions on a solution that is taken along it.
+
+    `kills` are the negated GPMs, each with the tests by which its solution ends a wait.
+    """
+
+    edge: Edge
+    source: int  # state
+    take: TakeLabel
+    tests: tuple[EdgeTest, ...]
+    kills: tuple[tuple[int, tuple[EdgeTest, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TestedProgram:
+    """A program for the register kernel.
+
+    `key` are the variables whose values all solutions of a match share, the partition's first.
+    """
+
+    key: tuple[str, ...]
+    edges: tuple[TestedEdge, ...]
+
+
+def tested_program(
+    program: Program, gpms: Sequence[GpmColumns], partition: tuple[str, ...], window: Window
+) -> TestedProgram:
+    """The edges of a program with their tests.
+
+    Raises:
+        NotCompilable: the register kernel cannot run the sequence.
+    """
+    return _Testing(program, gpms, partition, window).program()
+
+
+class _Testing:
+    def __init__(
+        self,
+        program: Program,
+        gpms: Sequence[GpmColumns],
+        partition: tuple[str, ...],
+        window: Window,
+    ) -> None:
+        self._program, self._gpms, self._partition = program, gpms, partition
+        self._counted = isinstance(window, Counted)
+        self._takes = [*self._taking()]
+        if len(self._takes) > MOST_EDGES:
+            raise NotCompilable(f"the automaton has more than {MOST_EDGES} edges")
+        self._bound = bound_by_state(program.automaton, gpms)
+        self._key = self._key_of(self._takes)
+        self._check_groups(self._takes)
+
+    def program(self) -> TestedProgram:
+        edges = map(self._edge, self._takes)
+        return TestedProgram(self._key, tuple(e for e in edges if e is not None))
+
+    # --- the whole program -----------------------------------------------------------------------
+
+    def _taking(self) -> Iterator[tuple[int, Edge, TakeLabel]]:
+        for number, state in enumerate(self._program.automaton.states):
+            for end in state.acceptances:
+                if end.negations:
+                    raise NotCompilable("a negated step in last place looks at the whole window")
+            for edge in state.edges:
+                if not isinstance(edge.label, TakeLabel):
+                    raise NotCompilable(f"a bracket with `{edge.label.kind}` is matched as a whole")
+                if edge.join is None and edge.negations:
+                    raise NotCompilable("a negated step in first place looks at the whole window")
+                yield number, edge, edge.label
+
+    def _key_of(self, takes: Sequence[tuple[int, Edge, TakeLabel]]) -> tuple[str, ...]:
+        """The variables that all solutions of a match, negated steps' included, agree on; the
+        partition's first."""
+        used = {take.gpm for _, _, take in takes}
+        used.update(self._negated(n).gpm for _, edge, _ in takes for n in edge.negations)
+        if self._program.strict or self._counted:
+            return self._partition  # events of other keys count, too
+        common = frozenset.intersection(*(self._gpms[g].certain for g in used))
+        more = common - set(self._program.owner) - set(self._partition)
+        return (*self._partition, *sorted(more))
+
+    def _check_groups(self, takes: Sequence[tuple[int, Edge, TakeLabel]]) -> None:
+        binders: dict[str, set[int]] = {}
+        for _, _, take in takes:
+            for variable in self._gpms[take.gpm].variables:
+                if variable in self._program.owner:
+                    binders.setdefault(variable, set()).add(take.occurrence)
+        for variable, occurrences in sorted(binders.items()):
+            if len(occurrences) > 1:
+                raise NotCompilable(f"the steps of a repetition join on ?{variable}")
+
+    def _negated(self, number: int) -> TakeLabel:
+        """The one GPM of a negated step."""
+        automaton = self._program.negated[number].automaton
+        edges = automaton.states[0].edges
+        single = len(edges) == 1 and not automaton.states[edges[0].target].edges
+        if not single or not isinstance(edges[0].label, TakeLabel) or edges[0].negations:
+            raise NotCompilable("a negated step is more than a single GPM")
+        return edges[0].label
+
+    # --- edges ------------------------------------------------------------------------------------
+
+    def _edge(self, place: tuple[int, Edge, TakeLabel]) -> TestedEdge | None:
+        """An edge with its tests; None if no solution can be taken along it."""
+        source, edge, take = place
+        tests = [*self._joins(source, take)]
+        for condition in self._gpms[take.gpm].conditions:
+            found = tests_of(condition, lambda v: self._place(v, source, edge, take))
+            if found is None:
+                return None
+            tests += found
+        kills = []
+        for number in edge.negations:
+            negated = self._negated(number)
+            kill = self._kill(source, negated)
+            if kill is not None:
+                kills.append((negated.gpm, kill))
+        return TestedEdge(edge, source, take, tuple(tests), tuple(kills))
+
+    def _joins(self, source: int, take: TakeLabel) -> Iterator[EdgeTest]:
+        """Tests for the terms that a solution must share with the run."""
+        gpm, bound = self._gpms[take.gpm], self._bound
+        for variable in gpm.variables:
+            if variable in self._key or variable in self._program.owner:
+                continue
+            if variable in bound.possibly[source]:
+                if variable not in gpm.certain or variable not in bound.certainly[source]:
+                    raise NotCompilable(f"steps join on ?{variable}, which may be unbound")
+                yield _same_term(variable)
+
+    def _kill(self, source: int, negated: TakeLabel) -> tuple[EdgeTest, ...] | None:
+        """The tests by which a solution of a negated GPM ends a wait; None if none can."""
+        gpm = self._gpms[negated.gpm]
+        later = {v for state in self._bound.possibly for v in state}
+        tests = []
+        for variable in gpm.variables:
+            if variable in self._key or variable not in later:
+                continue
+            if not self._is_known(variable, source) or variable not in gpm.certain:
+                raise NotCompilable(f"the negated {negated.name} shares ?{variable} with the match")
+            tests.append(_same_term(variable))
+        for condition in gpm.conditions:
+            found = tests_of(condition, lambda v: self._negated_place(v, source, negated))
+            if found is None:
+                return None
+            tests += found
+        return tuple(tests)
+
+    def _is_known(self, variable: str, source: int) -> bool:
+        """Whether a single variable is bound before a state, once and for all."""
+        return variable in self._bound.certainly[source] and variable not in self._program.owner
+
+    # --- variables --------------------------------------------------------------------------------
+
+    def _place(
+        self, variable: ast.Var | ast.Prev, source: int, edge: Edge, take: TakeLabel
+    ) -> Place:
+        gpm, owner = self._gpms[take.gpm], self._program.owner
+        if isinstance(variable, ast.Prev):
+            return self._previous(variable.var.name, source, edge, take)
+        name = variable.name
+        if name in gpm.variables:
+            if name not in gpm.certain:
+                raise NotCompilable(f"a FILTER uses ?{name}, which may be unbound")
+            return SolutionValue(name)
+        if name in owner and take.views[name].kind != "whole":
+            raise NotCompilable(f"a FILTER uses ?{name} inside its repetition")
+        return self._earlier(name, source)
+
+    def _earlier(self, name: str, source: int) -> Place:
+        if name not in self._bound.possibly[source]:
+            return None
+        if name not in self._bound.certainly[source]:
+            raise NotCompilable(f"a FILTER uses ?{name}, which may be unbound")
+        return RunValue(name)
+
+    def _previous(self, name: str, source: int, edge: Edge, take: TakeLabel) -> Place:
+        gpm, owner = self._gpms[take.gpm], self._program.owner.get(name)
+        kinds = [action.kind for action in edge.actions if action.repeat == owner]
+        if owner is None or name not in gpm.certain or kinds not in (["start"], ["again"]):
+            raise NotCompilable(f"PREV(?{name}) is not of the step itself")
+        return RunValue(name) if kinds == ["again"] else None
+
+    def _negated_place(
+        self, variable: ast.Var | ast.Prev, source: int, negated: TakeLabel
+    ) -> Place:
+        gpm = self._gpms[negated.gpm]
+        if isinstance(variable, ast.Prev):
+            raise NotCompilable("a negated step uses PREV")
+        name = variable.name
+        if name in gpm.certain:
+            return SolutionValue(name)
+        if not self._is_known(name, source) or name in gpm.variables:
+            raise NotCompilable(f"the negated {negated.name} uses ?{name}, bound later if at all")
+        return RunValue(name)
+
+
+def _same_term(variable: str) -> EdgeTest:
+    term = Number(variable, by_term=True)
+    return EdgeTest(term, "=", term)
