@@ -105,9 +105,10 @@ def by_command(file: Path, query: Path, *options: str) -> Outcome:
 def by_following(file: Path, query: Path) -> Outcome:
     from spaseq.compile import compile_query
     from spaseq.kb.knowledge import KnowledgeBase
+    from spaseq.options import FollowOptions
     from spaseq.rdf.readers import StreamOptions
     from spaseq.runtime.job.job import Job
-    from spaseq.runtime.spark.following.follow import FollowOptions, run
+    from spaseq.runtime.spark.following.follow import run
 
     plan = compile_query(query.read_text(), query.stem)
     streams = (StreamOptions(plan.streams[0], (str(file.parent),)),)

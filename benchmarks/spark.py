@@ -25,11 +25,11 @@ from typing import Any
 
 from spaseq.compile import compile_query
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.options import FileSourceSettings, FollowOptions
 from spaseq.rdf.readers import StreamOptions
-from spaseq.runtime.arrivals.file_source_log import FileSourceSettings
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.spark import bounded as bounded
-from spaseq.runtime.spark.following.follow import FollowOptions, follow
+from spaseq.runtime.spark.following.follow import follow
 from spaseq.runtime.spark.session.spark_session import session
 
 KEY_FILES = 8

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from spaseq.api.push import Engine, Event
     from spaseq.api.run import run
     from spaseq.expr.extension import function
-    from spaseq.kb.endpoint import ServiceOptions
     from spaseq.lang.parser import parse
+    from spaseq.options import ServiceOptions
     from spaseq.rdf.terms.term import Term
     from spaseq.render.explain import explain
     from spaseq.runtime.job.job import Stats
@@ -28,7 +28,7 @@ _HOMES = {
     "Engine": "spaseq.api.push",
     "Event": "spaseq.api.push",
     "Match": "spaseq.api.match",
-    "ServiceOptions": "spaseq.kb.endpoint",
+    "ServiceOptions": "spaseq.options",
     "Stats": "spaseq.runtime.job.job",
     "Term": "spaseq.rdf.terms.term",
     "TracedEvent": "spaseq.api.match",

@@ -1,40 +1,38 @@
 """SPAseq for Spark users: the answers of queries as a DataFrame, batch or streaming.
 
 >>> from spaseq.spark import answers
->>> found = answers(spark, Path("congestion.rq"), {"S1": "s1.nq", "S2": "s2.nq"})  # doctest: +SKIP
+>>> rows = answers(spark, Path("congestion.rq"), {"S1": "s1.nq", "S2": "s2.nq"})  # doctest: +SKIP
+
+Streams are paths, or come in one DataFrame with an event in each row. Its columns are `stream`
+(the name or the IRI of a stream; rows of other streams are left out), `time` (a timestamp, or
+integer milliseconds) and `graph` (N-Triples text). The columns `event` (the graph's IRI) and `k`
+(the event's number among the events of its stream and time) are optional. Without `k`, events of
+equal time are numbered in the order of their texts. A streaming DataFrame needs the option
+`checkpoint`, and time passes only while all of its streams go on.
 """
 
 from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
-from os import PathLike, fspath, path
+from os import PathLike, path
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Unpack
 
 import pyarrow as pa
 
 from spaseq.algebra.answers import Answer
-from spaseq.algebra.schema import Schema
-from spaseq.api.push import check_limit
-from spaseq.compile import compile_query
+from spaseq.api.queries import QueryInput, load_knowledge, plan_queries, watch_knowledge
+from spaseq.api.streams import stream_options
 from spaseq.errors import InputError, SpaseqError, UsageError
-from spaseq.kb.cache import KbCache, cache_at
-from spaseq.kb.endpoint import ServiceOptions
-from spaseq.kb.load import load_kb
-from spaseq.kb.ontology import OntologyInput, entailing_schema
-from spaseq.kb.refresh import KbWatch
-from spaseq.kb.sources import KbInput
+from spaseq.options import AnswersKeywords, FileSourceSettings, KbInput, RunOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.readers import StreamOptions
-from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
-from spaseq.runtime.arrivals.file_source_log import FileSourceSettings
-from spaseq.runtime.job.binding import bind_streams, check_kbs
-from spaseq.runtime.job.chaining import reading_order
+from spaseq.runtime.job.binding import bind_streams
 from spaseq.runtime.job.job import Job, LateEvent
 from spaseq.runtime.spark.bounded import bounded_output, bounded_solve
 from spaseq.runtime.spark.connectors.answer_sink import AnswerDataSink
@@ -57,166 +55,129 @@ __all__ = ["AnswerDataSink", "RdfDataSource", "answers"]
 
 _LOGGER = logging.getLogger("spaseq")
 
-QueryInput: TypeAlias = str | Path
 DataFrame: TypeAlias = Any
+PathInput: TypeAlias = str | PathLike[str] | Sequence[str | PathLike[str]]
 
 
 def answers(
     spark: Any,
     query: QueryInput | Sequence[QueryInput],
-    streams: Mapping[str, str | PathLike[str] | Sequence[str | PathLike[str]]] | DataFrame,
+    streams: Mapping[str, PathInput] | DataFrame,
     kb: Mapping[str, KbInput] | None = None,
-    *,
-    checkpoint: str | PathLike[str] | None = None,
-    watermark_ms: int = 0,
-    idle_ms: int | None = None,
-    time_predicate: str = GENERATED_AT_TIME,
-    triples_per_event: int | None = None,
-    base: str | None = None,
-    strict: bool = False,
-    limit_per_event: int | None = None,
-    services: ServiceOptions = ServiceOptions(),  # noqa: B008 - frozen
-    ontology: OntologyInput | None = None,
-    entailment: str | None = None,
-    kb_cache: str | PathLike[str] | None = None,
-    kb_refresh: bool = False,
-    disable: Iterable[str] = (),
-    sides: bool = False,
+    **options: Unpack[AnswersKeywords],
 ) -> Any:
-    """The answers of one or several queries.
+    """The answers of one or several queries, as a DataFrame.
 
     Without `checkpoint` the streams are read to their ends when the DataFrame is evaluated. With
-    one the DataFrame is a streaming one over files that keep arriving; `checkpoint` then holds what
-    this package keeps (a path that every worker can write), beside the `checkpointLocation` of the
-    query that is started from the DataFrame. Both belong together: keep or remove both. The
-    session's state store is set to RocksDB, with changelog checkpointing.
+    one, the DataFrame is a streaming one over files that keep arriving. The checkpoint belongs to
+    the `checkpointLocation` of the query that is started from the DataFrame: keep or remove both.
+    The session's state store is set to RocksDB, with changelog checkpointing.
 
     Args:
-        query: query text, or the path of a query file; several in a list. A stream that one of
-            them registers can be read by the others.
-        streams: by the query's name for a stream, or its IRI: a path (file, directory, glob), or
-            several. Workers open these paths themselves. Or any DataFrame of events, a row each,
-            with columns `stream` (name or IRI; rows of other streams are passed over), `time`
-            (timestamp, or integer milliseconds) and `graph` (N-Triples text); `event` (the graph's
-            IRI) and `k` (the event's number among those of its stream and time) may be there. If
-            not, events of equal time are numbered in the order of their texts. A streaming
-            DataFrame needs `checkpoint`; its streams all have to go on, for time to pass.
+        spark: the session.
+        query: query text, or the `Path` of a query file; several in a list. The queries of one
+            call can read the streams that others of them register.
+        streams: by the query's name for a stream, or its IRI: a path (file, directory, glob) that
+            workers open themselves, or several. Or one DataFrame with an event in each row (see
+            the top of this module).
         kb: by graph IRI: a path, an rdflib.Graph, or the URL of a SPARQL endpoint.
-        watermark_ms: how late an event may be, if streaming.
-        idle_ms: a stream without new events for so long (ms) no longer holds the others back. All
-            streams of a DataFrame are then read by one task, and its query does not end by itself
-            (`availableNow`), as Spark keeps an eye on the clock.
-        strict: fail at malformed input and late events, which are otherwise left out with a warning
-            in the worker's log (logger `spaseq`).
-        limit_per_event: at most so many answers of one query that end at the same instant (and lie
-            in the same partition); the others are left out.
-        sides: give malformed input and late events as rows, too, instead of a warning.
-        services: how SPARQL endpoints are asked.
-        time_predicate, triples_per_event, base, ontology, entailment, disable: as `spaseq.run`.
-        kb_cache: the directory in which compiled knowledge bases are kept for the next run; the
-            user's cache if None, none if "none".
-        kb_refresh: take up changes of the knowledge base's files between micro-batches, if
-            streaming from paths. If they do not load, the last ones stay. Either is said by the
-            driver's logger `spaseq`.
+        options: any of `spaseq.options.AnswersKeywords`: `checkpoint` and what goes with it, and
+            the options of `spaseq.run`, but for `threads`.
 
     Returns:
-        A DataFrame with a row per answer: `query` (name), `start` and `end` (timestamps),
-        `bindings` (variable to N-Triples text), `trace` (its events); of a CONSTRUCT query `event`
-        (IRI) and `graph` (triples of N-Triples texts), which are null otherwise. With `sides` also
-        rows in which only `late` (`stream`, `event`, `time`, `late_ms`: how far behind the
-        watermark) or `bad` (`file`, `line`, `reason`, `text`) is not null; as the rows of a batch
-        come together, `foreachBatch` can write them apart.
+        A DataFrame with a row for each answer: `query` (name), `start` and `end` (timestamps),
+        `bindings` (variable to N-Triples text) and `trace` (events). `event` (IRI) and `graph`
+        (triples of N-Triples texts) hold what CONSTRUCT made and are null for SELECT. With `sides`
+        there are also rows in which only `late` (`stream`, `event`, `time`, `late_ms`: how far
+        behind the watermark) or `bad` (`file`, `line`, `reason`, `text`) is not null. The rows of
+        a batch come together, so `foreachBatch` can write them to different places.
 
     Raises:
         QueryError, InputError, UsageError: as `spaseq.run`.
     """
-    check_limit(limit_per_event)
-    schema = entailing_schema(ontology, entailment)
-    paths, frame = (streams, None) if isinstance(streams, Mapping) else (None, streams)
-    queries = [query] if isinstance(query, str | Path) else list(query)
-    plans = [_plan(q, i, len(queries), schema, disable) for i, q in enumerate(queries, 1)]
-    if kb_refresh and checkpoint is None:
-        raise UsageError("kb_refresh goes with checkpoint: a bounded run reads one knowledge base")
-    if kb_refresh and frame is not None:
-        raise UsageError(
-            "kb_refresh needs streams that are given as paths: which micro-batch the events of a "
-            "DataFrame belong to is not known here"
-        )
-    cache = cache_at(kb_cache)
-    job = _job(plans, paths, kb, time_predicate, triples_per_event, base, services, cache)
-    job = replace(job, limit_per_event=limit_per_event)
-    if kb_refresh:
-        job = replace(
-            job,
-            watch=KbWatch(list((kb or {}).items()), services, cache),
-            on_note=lambda text: _LOGGER.warning("%s", text),
-            on_bad=lambda bad: _LOGGER.warning("%s", bad),
-        )
-    if frame is not None and frame.isStreaming and checkpoint is None:
-        raise UsageError("a streaming DataFrame of events needs a checkpoint directory")
-    if checkpoint is None:
-        solve = bounded_solve(spark, job, _process_directory())
-        given = None if frame is None else frame_solutions(frame, solve)
-        output = bounded_output(spark, solve, solutions=given)
-    else:
-        state = Checkpoint.open(Path(checkpoint).absolute(), job, watermark_ms)
-        if frame is not None:
-            packed = frame_packs(spark, frame, job, state, watermark_ms, idle_ms)
-            output = sequenced(spark, job, state, packed)
-        else:
-            settings = FileSourceSettings(delay_ms=watermark_ms, idle_ms=idle_ms)
-            output = following_output(spark, job, state, settings)
-            if kb_refresh:
-                Refresh(spark, job, state).keep()
-    names = tuple(plan.name for plan in job.plans)
-    decode = _Decode(names, strict, sides)
+    chosen = RunOptions.of("answers", AnswersKeywords, options)
+    plans = plan_queries(query, chosen.planning)
+    call = _Call(spark, streams, chosen, options.get("checkpoint"))
+    call.check()
+    knowledge = load_knowledge(plans, kb, chosen.knowledge)
+    job = Job(plans, call.files(plans), knowledge, chosen.stages)
+    if chosen.knowledge.kb_refresh:
+        job.watch = watch_knowledge(kb, chosen.knowledge)
+        job.on_note = lambda text: _LOGGER.warning("%s", text)
+        job.on_bad = lambda bad: _LOGGER.warning("%s", bad)
+    arrivals = FileSourceSettings(
+        delay_ms=options.get("watermark_ms", 0), idle_ms=options.get("idle_ms")
+    )
+    output = call.bounded(job) if call.checkpoint is None else call.streaming(job, arrivals)
+    sides = options.get("sides", False)
+    decode = _Decode(tuple(plan.name for plan in plans), options.get("strict", False), sides)
     ddl = f"{ANSWER_DDL}, {SIDES_DDL}" if sides else ANSWER_DDL
     return output.mapInArrow(lambda batches: decode.run(batches), ddl)
 
 
-def _job(
-    plans: Sequence[QueryPlan],
-    streams: Mapping[str, Any] | None,
-    kb: Mapping[str, KbInput] | None,
-    time_predicate: str,
-    triples_per_event: int | None,
-    base: str | None,
-    services: ServiceOptions,
-    cache: KbCache,
-) -> Job:
-    plans = reading_order(plans)
-    knowledge = load_kb(list((kb or {}).items()), services, cache)
-    check_kbs(plans, knowledge)
-    if streams is None:
-        return Job(plans, (), knowledge)  # they come in a DataFrame
-    options = [
-        StreamOptions(
-            iri,
-            tuple(path.abspath(p) for p in _paths(given)),
-            time_predicate=time_predicate,
-            triples_per_event=triples_per_event,
-            base=base,
+@dataclass(frozen=True)
+class _Call:
+    """What one call of `answers` was given."""
+
+    spark: Any
+    streams: Any  # paths by stream, or a DataFrame of events
+    options: RunOptions
+    checkpoint: str | PathLike[str] | None
+
+    @property
+    def frame(self) -> Any:
+        """The DataFrame of events; None if the streams are paths."""
+        return None if isinstance(self.streams, Mapping) else self.streams
+
+    def check(self) -> None:
+        """Refuse options that do not go together.
+
+        Raises:
+            UsageError: there are some.
+        """
+        if self.options.knowledge.kb_refresh and self.checkpoint is None:
+            raise UsageError("kb_refresh needs checkpoint: a bounded run reads one knowledge base")
+        if self.options.knowledge.kb_refresh and self.frame is not None:
+            raise UsageError(
+                "kb_refresh needs streams that are given as paths: the micro-batch of an event in "
+                "a DataFrame is not known here"
+            )
+        if self.frame is not None and self.frame.isStreaming and self.checkpoint is None:
+            raise UsageError("a streaming DataFrame of events needs a checkpoint directory")
+
+    def files(self, plans: Sequence[QueryPlan]) -> tuple[StreamOptions, ...]:
+        """How streams that are paths are read; none for a DataFrame."""
+        if self.frame is not None:
+            return ()
+        return tuple(
+            stream_options(iri, _paths(given), self.options.reading, "spark")
+            for iri, given in bind_streams(plans, self.streams).items()
         )
-        for iri, given in bind_streams(plans, streams).items()
-    ]
-    return Job(plans, tuple(options), knowledge)
+
+    def bounded(self, job: Job) -> DataFrame:
+        """The DataFrame of `OUTPUT` rows of streams that end."""
+        solve = bounded_solve(self.spark, job, _process_directory())
+        given = None if self.frame is None else frame_solutions(self.frame, solve)
+        return bounded_output(self.spark, solve, solutions=given)
+
+    def streaming(self, job: Job, arrivals: FileSourceSettings) -> DataFrame:
+        """The streaming DataFrame of `OUTPUT` rows of streams that go on."""
+        assert self.checkpoint is not None
+        delay_ms = arrivals.delay_ms
+        state = Checkpoint.open(Path(self.checkpoint).absolute(), job, delay_ms)
+        if self.frame is not None:
+            packed = frame_packs(self.spark, self.frame, job, state, delay_ms, arrivals.idle_ms)
+            return sequenced(self.spark, job, state, packed)
+        output = following_output(self.spark, job, state, arrivals)
+        if job.watch is not None:
+            Refresh(self.spark, job, state).keep()
+        return output
 
 
-def _plan(
-    query: QueryInput, number: int, count: int, schema: Schema | None, disable: Iterable[str]
-) -> QueryPlan:
-    if isinstance(query, Path):
-        try:
-            text = query.read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"cannot read the query {query}: {error}") from None
-        return compile_query(text, query.stem, str(query), schema=schema, disable=disable)
-    name = "query" if count == 1 else f"query{number}"
-    return compile_query(query, name, schema=schema, disable=disable)
-
-
-def _paths(given: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list[str]:
-    return [fspath(given)] if isinstance(given, str | PathLike) else [fspath(p) for p in given]
+def _paths(given: PathInput) -> list[str]:
+    """Paths that mean the same in every process."""
+    paths = [given] if isinstance(given, str | PathLike) else given
+    return [path.abspath(each) for each in paths]
 
 
 @cache
@@ -231,11 +192,11 @@ def _process_directory() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class _Decode:
-    """Rows of `OUTPUT` to rows for the caller; `names` are the queries'."""
+    """Turns rows of `OUTPUT` into rows for the caller."""
 
-    names: Sequence[str]
+    names: Sequence[str]  # of the queries
     strict: bool
-    sides: bool  # late events and malformed input as rows
+    sides: bool  # give late events and malformed input as rows
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """For `mapInArrow`."""

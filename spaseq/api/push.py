@@ -5,24 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from spaseq.algebra.answers import Answer
 from spaseq.api.match import Match, to_ms
+from spaseq.api.queries import load_knowledge
 from spaseq.compile import compile_query
 from spaseq.errors import UsageError
 from spaseq.gpm.event_stage import EventMatcher
-from spaseq.kb.cache import cache_at
-from spaseq.kb.endpoint import ServiceOptions
-from spaseq.kb.load import load_kb
-from spaseq.kb.ontology import OntologyInput, entailing_schema
-from spaseq.kb.sources import KbInput
+from spaseq.kb.ontology import entailing_schema
+from spaseq.options import EngineKeywords, KbInput, RunOptions
 from spaseq.plan.predicates import stream_predicates
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import Triple, triples_of
 from spaseq.rdf.inputs.bad_input import OnBad, warn
-from spaseq.runtime.job.binding import check_kbs, stream_names
+from spaseq.runtime.job.binding import stream_names
 from spaseq.stages.sequence import Matcher, SequenceStage
 
 if TYPE_CHECKING:
@@ -69,28 +66,36 @@ class Engine:
         kb: Mapping[str, KbInput] | None = None,
         name: str = "query",
         *,
-        limit_per_event: int | None = None,
-        services: ServiceOptions = ServiceOptions(),  # noqa: B008 - frozen
-        kb_cache: str | PathLike[str] | None = None,
         on_bad: OnBad = warn,
-        ontology: OntologyInput | None = None,
-        entailment: str | None = None,
-        disable: Iterable[str] = (),
+        **options: Unpack[EngineKeywords],
     ) -> None:
-        """`kb` is by graph IRI: a path, an rdflib.Graph, or the URL of a SPARQL endpoint, and
-        `services` says how endpoints are asked; `on_bad` is called for each event that one was
-        asked for in vain, which otherwise is a warning of the logger `spaseq`."""
-        check_limit(limit_per_event)
-        schema = entailing_schema(ontology, entailment)
-        self._plan = compile_query(query, name, schema=schema, disable=disable, pushed=True)
-        knowledge = load_kb(list((kb or {}).items()), services, cache_at(kb_cache))
-        check_kbs([self._plan], knowledge)
+        """Compile a query and start it.
+
+        Args:
+            query: query text.
+            kb: by graph IRI: a path, an rdflib.Graph, or the URL of a SPARQL endpoint.
+            name: the name of the query in its matches.
+            on_bad: called for each event that an endpoint gave no answer for; by default the logger
+                `spaseq` warns.
+            options: any of `spaseq.options.EngineKeywords`, as for `spaseq.run`.
+
+        Raises:
+            QueryError: the query has errors; all are in it.
+            InputError: a knowledge base is missing or does not load.
+            UsageError: an option is unknown or contradicts another.
+        """
+        chosen = RunOptions.of("Engine", EngineKeywords, options)
+        planning = chosen.planning
+        schema = entailing_schema(planning.ontology, planning.entailment)
+        plan = compile_query(query, name, schema=schema, disable=planning.disable, pushed=True)
+        self._plan = plan
+        knowledge = load_knowledge([plan], kb, chosen.knowledge)
         self._names = stream_names([self._plan])
         self._counters = {iri: InstantCounter(ordered=True) for iri in self._plan.streams}
         self._matcher = Matcher(self._plan, knowledge, on_bad)
         self._events = EventMatcher(self._plan, self._matcher)
         self._texts: dict[str, TextEvents] = {}
-        self._stage = SequenceStage(self._plan, limit_per_event, knowledge, on_bad)
+        self._stage = SequenceStage(self._plan, chosen.stages, knowledge, on_bad)
         # Events of one stream have an instant each: an event can be worked off when it comes.
         self._alone = len(self._plan.streams) == 1
         self._held: list[Answer] = []  # those that end at the time of the latest event
@@ -192,13 +197,3 @@ class Engine:
     def _check_open(self) -> None:
         if self._closed:
             raise UsageError("the engine is closed")
-
-
-def check_limit(limit_per_event: int | None) -> None:
-    """Refuse a limit that would keep everything back.
-
-    Raises:
-        UsageError: it is less than one.
-    """
-    if limit_per_event is not None and limit_per_event < 1:
-        raise UsageError(f"limit_per_event is {limit_per_event}; it must be at least 1")

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from spaseq.algebra.schema import Schema
-from spaseq.api.run import read_query
+from spaseq.api.queries import read_query
 from spaseq.compile import Checked, check_query
 from spaseq.errors import Diagnostic, QueryError
 from spaseq.expr.extension import load_functions

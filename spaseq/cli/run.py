@@ -26,20 +26,26 @@ from spaseq.cli.side_outputs import SideOutputs
 from spaseq.cli.startup import keep_arrow_from_pandas
 from spaseq.errors import InputError, UsageError
 from spaseq.kb.cache import cache_at
-from spaseq.kb.endpoint import ServiceOptions, is_url
+from spaseq.kb.endpoint import is_url
 from spaseq.kb.load import load_kb
 from spaseq.kb.ontology import entailing_schema
 from spaseq.kb.refresh import KbWatch
 from spaseq.kb.sources import keeps_graphs
+from spaseq.options import (
+    MAX_BATCH_BYTES,
+    FileSourceSettings,
+    FollowOptions,
+    ServiceOptions,
+    StageOptions,
+    StateLimits,
+)
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.readers import StreamOptions, reading_threads, resolve_paths
 from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
-from spaseq.runtime.arrivals.file_source_log import MAX_BATCH_BYTES, FileSourceSettings
 from spaseq.runtime.job.binding import bind_streams, check_kbs, split_assignment, stream_names
 from spaseq.runtime.job.chaining import reading_order
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.job.metrics import metrics_served
-from spaseq.runtime.job.state_limits import StateLimits
 from spaseq.sinks import FORMATS, open_sink
 
 
@@ -304,7 +310,7 @@ def run(
             ),
             knowledge=load_kb(sources, services, cache),
             watch=KbWatch(sources, services, cache) if kb_refresh else None,
-            limit_per_event=limit_per_event,
+            options=StageOptions(limit_per_event),
             on_bad=sides.on_bad,
             on_late=sides.on_late,
             on_note=progress.note,
@@ -355,7 +361,7 @@ def _follow(
         idle_ms=follow.idle_ms,
         growing=follow.growing,
     )
-    options = followed.FollowOptions(
+    options = FollowOptions(
         Path(follow.checkpoint), settings, limits=limits, buckets=follow.buckets
     )
     followed.run(

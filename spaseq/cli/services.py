@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from spaseq.cli.durations import DURATION
-from spaseq.kb.endpoint import ServiceOptions
+from spaseq.options import ServiceOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 

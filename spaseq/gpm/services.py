@@ -22,7 +22,8 @@ from spaseq.errors import RunError
 from spaseq.gpm.lexicon import Lexicon
 from spaseq.gpm.modifiers import encoded
 from spaseq.gpm.solutions import Solutions, none
-from spaseq.kb.endpoint import Endpoint, Row, ServiceFailure, ServiceOptions, shared_cache
+from spaseq.kb.endpoint import Endpoint, Row, ServiceFailure, shared_cache
+from spaseq.options import ServiceOptions
 from spaseq.rdf.columns.term_columns import distinct
 
 _NUMBER = "spaseq__row"

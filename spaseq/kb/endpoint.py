@@ -22,6 +22,8 @@ from typing import Any, ClassVar, TypeAlias
 
 import pyoxigraph as ox
 
+from spaseq.options import ServiceOptions
+
 _LOG = logging.getLogger("spaseq")
 _JSON = "application/sparql-results+json"
 _ACCEPT = f"{_JSON}, application/json;q=0.5"
@@ -31,26 +33,6 @@ _AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 """HTTP statuses after which the same request may have better luck."""
 
 Row: TypeAlias = tuple[str | None, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ServiceOptions:
-    """How endpoints are asked.
-
-    `timeout_s` bounds one request, from its start to the last byte of its answer. A request that
-    fails for a reason that may pass is sent again up to `retries` times, after `backoff_s`, then
-    twice as long, and so on. `batch` is how many solutions one request asks for at most. The
-    answers for `cache` solutions are kept for `ttl_s`. If `required`, a request that fails for good
-    ends the run.
-    """
-
-    timeout_s: float = 10.0
-    retries: int = 3
-    backoff_s: float = 0.5
-    batch: int = 200
-    cache: int = 10_000
-    ttl_s: float = 300.0
-    required: bool = False
 
 
 def is_url(text: str) -> bool:

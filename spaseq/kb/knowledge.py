@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.errors import InputError
-from spaseq.kb.endpoint import ServiceOptions
 from spaseq.kb.terms import KbTerms
+from spaseq.options import ServiceOptions
 from spaseq.rdf.columns.term_columns import Texts, texts_array
 
 FORMAT = b"spaseq-kb-2"

@@ -14,9 +14,10 @@ import pyarrow.compute as pc
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.errors import InputError
 from spaseq.kb.cache import NO_CACHE, KbCache
-from spaseq.kb.endpoint import Endpoint, ServiceFailure, ServiceOptions, is_url
+from spaseq.kb.endpoint import Endpoint, ServiceFailure, is_url
 from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.kb.sources import KbInput, KbQuads, Source, quads_of, rdflib_quads, sources_at
+from spaseq.kb.sources import KbQuads, Source, quads_of, rdflib_quads, sources_at
+from spaseq.options import KbInput, ServiceOptions
 from spaseq.rdf.columns.quad_block import DEFAULT_GRAPH
 from spaseq.rdf.columns.term_columns import NO_TEXTS, Texts, joined, texts_array
 
@@ -25,7 +26,7 @@ _NONE = np.empty(0, np.int64)
 
 def load_kb(
     sources: Sequence[tuple[str | None, KbInput]],
-    services: ServiceOptions = ServiceOptions(),  # noqa: B008 - frozen
+    services: ServiceOptions = ServiceOptions(),
     cache: KbCache = NO_CACHE,
 ) -> KnowledgeBase:
     """The knowledge base made of some sources, each (graph IRI or None, path or rdflib graph).

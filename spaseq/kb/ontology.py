@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from os import PathLike
-from typing import TypeAlias
 
 from spaseq.algebra.schema import Schema
 from spaseq.errors import InputError, UsageError
-from spaseq.kb.sources import KbInput, triples_in
+from spaseq.kb.sources import triples_in
+from spaseq.options import KbInput, OntologyInput
 
 REGIMES = ("rdfs",)
 """What `entailment` may be."""
-
-OntologyInput: TypeAlias = "KbInput | Sequence[KbInput]"
 
 
 def entailing_schema(ontology: OntologyInput | None, entailment: str | None) -> Schema | None:

@@ -10,10 +10,11 @@ from typing import TypeAlias
 
 from spaseq.errors import InputError
 from spaseq.kb.cache import KbCache
-from spaseq.kb.endpoint import ServiceOptions, is_url
+from spaseq.kb.endpoint import is_url
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import load_kb
-from spaseq.kb.sources import KbInput, Store, sources_at
+from spaseq.kb.sources import Store, sources_at
+from spaseq.options import KbInput, ServiceOptions
 
 State: TypeAlias = tuple[tuple[str, int, int, int], ...]
 """(path, modification time in ns, size, inode) of each file."""

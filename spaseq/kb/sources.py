@@ -17,6 +17,7 @@ import pyoxigraph as ox
 
 from spaseq.compiled.arrays import Int32s
 from spaseq.errors import InputError
+from spaseq.options import KbInput
 from spaseq.rdf.columns.quad_block import BlockBuilder, QuadBlock
 from spaseq.rdf.columns.term_columns import Texts, texts_array
 from spaseq.rdf.documents.document_blocks import DOCUMENT_FORMATS
@@ -28,8 +29,6 @@ from spaseq.rdf.terms.term import from_rdflib
 if TYPE_CHECKING:
     import rdflib
     from rdflib.term import Identifier
-
-KbInput: TypeAlias = "str | PathLike[str] | rdflib.Graph"
 
 BLOCK_QUADS = 1 << 16
 

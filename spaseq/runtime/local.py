@@ -89,7 +89,7 @@ def _sequence(job: Job, number: int, inputs: list[_Input]) -> Iterator[tuple[int
 
 
 def _answers(job: Job, plan: QueryPlan, sorter: RowSorter) -> Iterator[list[Answer]]:
-    stage = SequenceStage(plan, job.limit_per_event, job.knowledge, job.take_bad)
+    stage = SequenceStage(plan, job.options, job.knowledge, job.take_bad)
     for rows, watermark in sorter.batches():
         at = time.perf_counter()
         stage.push(rows)

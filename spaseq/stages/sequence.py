@@ -30,6 +30,7 @@ from spaseq.errors import RunError
 from spaseq.gpm.correlated import CorrelatedEvaluator
 from spaseq.gpm.stage import Matcher
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.options import StageOptions
 from spaseq.plan.evaluator_choice import limits, selects
 from spaseq.plan.query_plan import GpmPlan, QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
@@ -56,23 +57,24 @@ class SequenceStage:
     answers of one call are in the order of LANGUAGE section 3, and all end before those of the
     next call.
 
-    `limit_per_event` bounds the answers of one end instant and one partition (PARTITION BY's, or
-    one value of the inferred key); `suppressed` counts the others. What counts are answers: matches
-    that HAVING, the selection strategy, AFTER MATCH and DISTINCT have left. `knowledge` is read by
-    GPMs that are evaluated here, because they depend on bindings of earlier steps; `on_bad` hears
-    of what endpoints did not answer them.
+    `options.limit_per_event` bounds the answers of one end instant and one partition (PARTITION
+    BY's, or one value of the inferred key); `suppressed` counts the others. Answers are the matches
+    that HAVING, the selection strategy, AFTER MATCH and DISTINCT leave. GPMs that depend on
+    bindings of earlier steps are evaluated here: they read `knowledge`, and `on_bad` is called for
+    each event that an endpoint gave no answer for.
     """
 
     def __init__(
         self,
         plan: QueryPlan,
-        limit_per_event: int | None = None,
+        options: StageOptions = StageOptions(),
         knowledge: KnowledgeBase | None = None,
         on_bad: OnBad = warn,
     ) -> None:
         self._plan = plan
         early = limits(plan)
-        self._limit = None if early else limit_per_event
+        limit = options.limit_per_event
+        self._limit = None if early else limit
         self._withheld = 0
         columns = [_columns(g) for g in plan.gpms]
         known = KnowledgeBase.empty() if knowledge is None else knowledge
@@ -91,7 +93,7 @@ class SequenceStage:
             order=plan.evaluator_order,
             strategy=plan.strategy if selects(plan) else "ALL",
             streams=plan.streams,
-            limit=limit_per_event if early else None,
+            limit=limit if early else None,
             limit_key=tuple(v for v in plan.key or () if v not in plan.partition),
             solve=self._correlated.solve,
         )

@@ -14,6 +14,7 @@ from spaseq.algebra.answers import Answer
 from spaseq.compile import compile_query
 from spaseq.errors import UsageError
 from spaseq.expr.doubles import double_of
+from spaseq.options import StageOptions
 from spaseq.plan.query_plan import EvaluatorName, QueryPlan
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn, texts_array
@@ -107,14 +108,14 @@ def run(
 
     `restart_after`: a new stage takes over from a snapshot after so many times.
     """
-    stage = SequenceStage(plan, limit)
+    stage = SequenceStage(plan, StageOptions(limit))
     answers: list[Answer] = []
     if restart_after is not None:
         cut = sorted({e.time for e in events})[restart_after]
         stage.push(batch(plan, [e for e in events if e.time <= cut]))
         answers += stage.advance(cut)
         snapshot = stage.snapshot()
-        stage = SequenceStage(plan, limit)
+        stage = SequenceStage(plan, StageOptions(limit))
         stage.restore(snapshot)
         events = [e for e in events if e.time > cut]
     stage.push(batch(plan, events))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from spaseq.compile import compile_query
+from spaseq.options import StageOptions
 from spaseq.stages.sequence import SequenceStage
 from tests.automaton.cases import Event, batch, letters, plans, query, run, words
 
@@ -140,7 +141,7 @@ def test_what_is_held_does_not_grow_with_the_stream(sequence: str, evaluator: st
     text = query(sequence, _used(gpms, sequence), "50 EVENTS")
     plan = compile_query(text, evaluator=evaluator)
     _, events = letters("a b b d " * 2500, "ABCD")
-    stage = SequenceStage(plan, limit_per_event=1)
+    stage = SequenceStage(plan, StageOptions(limit_per_event=1))
     sizes = []
     for start in range(0, 10_000, 2_000):
         stage.push(batch(plan, events[start : start + 2_000]))

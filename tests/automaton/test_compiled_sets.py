@@ -15,6 +15,7 @@ from spaseq.automaton.sets.compiled.compact_state import CompactState
 from spaseq.automaton.sets.compiled.set_sequencer import SetSequencer
 from spaseq.compile import compile_query
 from spaseq.errors import RunError
+from spaseq.options import StageOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.stages import answers as answer_stage
 from spaseq.stages.sequence import SequenceStage
@@ -102,7 +103,7 @@ def test_more_matches_than_are_read_at_a_time(
     ends = Counter(answer.end for answer in everything)
     expected = sum(min(count, limit or count) for count in ends.values())
     compiled = compile_query(text, evaluator=evaluator)
-    stage = SequenceStage(compiled, limit)
+    stage = SequenceStage(compiled, StageOptions(limit))
     answers = in_pieces(stage, compiled, cut(events, [150]))
     assert (len(answers), stage.suppressed) == (expected, len(everything) - expected)
     assert set(answers) <= set(everything) and len(everything) > 30
@@ -117,7 +118,7 @@ def test_more_answers_than_memory_holds(monkeypatch: pytest.MonkeyPatch, evaluat
     plan = compile_query(text, evaluator=evaluator)
     with pytest.raises(RunError, match=r"more answers at once .*--limit-per-event"):
         in_pieces(SequenceStage(plan), plan, [events])
-    stage = SequenceStage(plan, limit_per_event=10)
+    stage = SequenceStage(plan, StageOptions(limit_per_event=10))
     assert len(in_pieces(stage, plan, [events])) == 10
     assert stage.suppressed == 2**70 - 1 - 10
 

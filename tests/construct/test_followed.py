@@ -13,10 +13,11 @@ from spaseq.cli import main
 from spaseq.compile import compile_query
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import load_kb
+from spaseq.options import FollowOptions
 from spaseq.rdf.readers import StreamOptions
 from spaseq.runtime.job.chaining import reading_order
 from spaseq.runtime.job.job import Job
-from spaseq.runtime.spark.following.follow import FollowOptions, follow, run
+from spaseq.runtime.spark.following.follow import follow, run
 from tests.construct.test_chains import DOUBLE_FALLS, FALLS, VALUES, E
 from tests.construct.test_differential import inputs, many_chains
 from tests.language.tables import event

@@ -17,8 +17,8 @@ from spaseq.errors import QueryError, RunError, UsageError
 from spaseq.expr.compile import Options
 from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.gpm.services import Unanswered
-from spaseq.kb.endpoint import ServiceOptions
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.options import ServiceOptions
 from spaseq.rdf.inputs.bad_input import BadInput
 from tests.gpm.graphs import Row, Triple, batch_of, group_of, knowledge_of
 from tests.kb import sparql_server as s

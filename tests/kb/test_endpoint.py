@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from spaseq.kb.endpoint import AnswerCache, Endpoint, ServiceFailure, ServiceOptions
+from spaseq.kb.endpoint import AnswerCache, Endpoint, ServiceFailure
+from spaseq.options import ServiceOptions
 from tests.kb import sparql_server as s
 
 TURTLE = """@prefix : <http://example/> .

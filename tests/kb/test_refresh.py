@@ -9,8 +9,8 @@ import pytest
 
 from spaseq.errors import InputError
 from spaseq.kb.cache import NO_CACHE
-from spaseq.kb.endpoint import ServiceOptions
 from spaseq.kb.refresh import KbWatch
+from spaseq.options import ServiceOptions
 
 GRAPH = "http://e/g"
 

@@ -17,10 +17,11 @@ import spaseq
 from spaseq.algebra.answers import Answer
 from spaseq.compile import compile_query
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.options import FollowOptions
 from spaseq.rdf.readers import StreamOptions
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.spark import bounded as bounded
-from spaseq.runtime.spark.following.follow import FollowOptions, follow
+from spaseq.runtime.spark.following.follow import follow
 from tests.language import tables
 from tests.language.tables import Row
 from tests.runtime.machines import put

@@ -18,6 +18,7 @@ from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import load_kb
 from spaseq.lang import ast
 from spaseq.lang.resolve import resolve
+from spaseq.options import StageOptions
 from spaseq.plan.evaluator_choice import EvaluatorName
 from spaseq.plan.planner import plan_query
 from spaseq.plan.query_plan import QueryPlan
@@ -107,7 +108,7 @@ class Arrival:
 
     def answers(self, plan: QueryPlan, pieces: list[Piece], times: list[int]) -> list[Answer]:
         """The engine's answers; `times` are those of the events, ascending."""
-        stage = SequenceStage(plan, self.limit, self.knowledge)
+        stage = SequenceStage(plan, StageOptions(self.limit), self.knowledge)
         waiting, found, last = list(pieces), list[Answer](), None
         if self.random is not None:
             self.random.shuffle(waiting)
@@ -145,6 +146,6 @@ class Arrival:
         if self.random.random() < 0.5:
             return stage
         self.restarts += 1
-        other = SequenceStage(plan, self.limit, self.knowledge)
+        other = SequenceStage(plan, StageOptions(self.limit), self.knowledge)
         other.restore(stage.snapshot())
         return other

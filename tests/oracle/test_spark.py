@@ -16,8 +16,9 @@ from typing import Any
 
 import pytest
 
+from spaseq.options import FollowOptions
 from spaseq.runtime.spark import bounded as bounded
-from spaseq.runtime.spark.following.follow import FollowOptions, follow
+from spaseq.runtime.spark.following.follow import follow
 from tests.oracle.spark_sample import deliver, deliver_in_turns, disagreements, job, sample
 
 pytestmark = pytest.mark.spark

@@ -8,12 +8,10 @@ from pathlib import Path
 import pytest
 
 from spaseq.errors import InputError
+from spaseq.options import FileSourceSettings
 from spaseq.rdf.readers import StreamOptions
 from spaseq.runtime.arrivals import file_source_log
-from spaseq.runtime.arrivals.file_source_log import (
-    FileSourceLog,
-    FileSourceSettings,
-)
+from spaseq.runtime.arrivals.file_source_log import FileSourceLog
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from typing import Any
 
 from spaseq.compile import compile_query
 from spaseq.kb.cache import NO_CACHE
-from spaseq.kb.endpoint import ServiceOptions
 from spaseq.kb.load import load_kb
 from spaseq.kb.refresh import KbWatch
+from spaseq.options import ServiceOptions
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.readers import StreamOptions
 from spaseq.runtime.arrivals.file_source_log import FileSourceLog

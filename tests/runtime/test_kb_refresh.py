@@ -14,14 +14,14 @@ import pytest
 from spaseq.compile import compile_query
 from spaseq.errors import UsageError
 from spaseq.kb.cache import NO_CACHE
-from spaseq.kb.endpoint import ServiceOptions
 from spaseq.kb.load import load_kb
 from spaseq.kb.refresh import KbWatch
+from spaseq.options import FollowOptions, ServiceOptions
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.readers import StreamOptions
 from spaseq.runtime.job.chaining import reading_order
 from spaseq.runtime.job.job import Job
-from spaseq.runtime.spark.following.follow import FollowOptions, follow
+from spaseq.runtime.spark.following.follow import follow
 from spaseq.spark import answers
 from tests.runtime.machines import nquads, put
 

@@ -8,9 +8,10 @@ from pathlib import Path
 from pyspark import cloudpickle
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
+from spaseq.options import FileSourceSettings
 from spaseq.rdf.readers import StreamOptions
 from spaseq.runtime.arrivals.batch_sizer import AIM_SECONDS, FIRST_BYTES, LEAST_BYTES, BatchSizer
-from spaseq.runtime.arrivals.file_source_log import FileSourceLog, FileSourceSettings
+from spaseq.runtime.arrivals.file_source_log import FileSourceLog
 from spaseq.runtime.spark.connectors.rdf_source import (
     RdfDataSource,
     RdfStreamReader,

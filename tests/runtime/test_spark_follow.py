@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from spaseq.errors import UsageError
+from spaseq.options import FileSourceSettings, FollowOptions
 from spaseq.rdf.inputs.bad_input import BadInput
-from spaseq.runtime.arrivals.file_source_log import FileSourceSettings
 from spaseq.runtime.job.job import Job, LateEvent, Stats
-from spaseq.runtime.spark.following.follow import FollowOptions, follow, run
+from spaseq.runtime.spark.following.follow import follow, run
 from tests.runtime.machines import NORTH, SOUTH, Row, answers_in_process, job_of, nquads, put
 
 pytestmark = pytest.mark.spark

@@ -19,11 +19,12 @@ from spaseq.compile import compile_query
 from spaseq.errors import RunError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import load_kb
+from spaseq.options import StateLimits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
 from spaseq.runtime.job.group_stage import groups
-from spaseq.runtime.job.state_limits import StateLimits
+from spaseq.runtime.job.state_limits import check_state
 from spaseq.runtime.spark.rows.stage_rows import pack
 from spaseq.runtime.spark.stages import bucket_state
 from spaseq.runtime.spark.stages.bucket_state import STATE_FORMAT, BucketState, Entry, Warm
@@ -217,17 +218,17 @@ def test_a_state_beyond_its_limit_names_query_key_and_step() -> None:
     plan = PLANS["keyed"]
     *_, entry = entries(plan, [30])
     recent = entry.solutions(0, bucket(plan, FakeValue(), FakeMap()).load(None)[1].stage)
-    StateLimits(rows=30, bytes=100).check(plan, 3, 30, 100, lambda: recent)
+    check_state(StateLimits(rows=30, bytes=100), plan, 3, 30, 100, lambda: recent)
     for limits, text in (
         (StateLimits(rows=29), "30 partial matches in one bucket .3., more than the limit of 29"),
         (StateLimits(bytes=99), "100 bytes of state"),
     ):
         with pytest.raises(RunError, match=rf"query keyed has {text}") as raised:
-            limits.check(plan, 3, 30, 100, lambda: recent)
+            check_state(limits, plan, 3, 30, 100, lambda: recent)
         assert "of the key ?machine = <http://m.example/m" in str(raised.value)
         assert "of the step A" in str(raised.value)
     with pytest.raises(RunError, match="it has no key"):
-        StateLimits(rows=1).check(PLANS["not"], 0, 2, 0, lambda: recent)
+        check_state(StateLimits(rows=1), PLANS["not"], 0, 2, 0, lambda: recent)
 
 
 CORRELATED = (

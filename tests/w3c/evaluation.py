@@ -23,10 +23,10 @@ from spaseq.algebra.schema import Schema
 from spaseq.expr.compile import Options
 from spaseq.expr.values import decode, encode
 from spaseq.gpm.evaluator import GpmEvaluator
-from spaseq.kb.endpoint import ServiceOptions
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import load_kb
 from spaseq.lang.parser import parse
+from spaseq.options import ServiceOptions
 from spaseq.rdf.terms.term import Term
 from tests.gpm.graphs import Triple, batch_of
 from tests.kb.sparql_server import serving

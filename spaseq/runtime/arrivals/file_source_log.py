@@ -20,43 +20,19 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from spaseq.errors import InputError, RunError
+from spaseq.options import FileSourceSettings
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.ranges import FileRange, divide, is_divisible, last_place, places, survey
 from spaseq.rdf.readers import InputFile, StreamOptions, resolve_paths
-from spaseq.runtime.arrivals.input_splits import RANGE_BYTES
 from spaseq.runtime.arrivals.stream_clock import StreamClock, raise_idle
 
 COMPACT_EVERY = 50
 """Batches between two lists of everything that has been taken."""
 
-MAX_BATCH_BYTES = 2**30
-"""A backlog is worked off in batches of so many bytes at most (see `pace`); what trickles in is
-taken as it comes."""
-
-SETTLE_MS = 10_000
-
 _PIECES = 2  # of a large batch, per core
 
 WHOLE = -1
 """How far a file that cannot be divided has been taken."""
-
-
-@dataclass(frozen=True, slots=True)
-class FileSourceSettings:
-    """How input is taken.
-
-    `max_bytes` bounds a batch, per stream; a file that cannot be divided is still taken whole.
-    `delay_ms` is how far an event may be behind the greatest time of its stream. A stream without
-    new input for `idle_ms` no longer holds the others back. With `growing`, files may be appended
-    to; their last event is taken when something follows it, or after `settle_ms` without a change.
-    """
-
-    max_bytes: int = MAX_BATCH_BYTES
-    range_bytes: int = RANGE_BYTES
-    delay_ms: int = 0
-    idle_ms: int | None = None
-    growing: bool = False
-    settle_ms: int = SETTLE_MS
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from itertools import islice
 import numpy as np
 
 from spaseq.compiled.arrays import Int64s
+from spaseq.options import RANGE_BYTES
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
@@ -30,11 +31,9 @@ from spaseq.rdf.ranges import (
 )
 from spaseq.rdf.readers import ArrivalClock
 
-RANGE_BYTES = 32 * 2**20
-"""About how many bytes one task reads; more in a stream of more than `PIECES` times as many."""
-
 MOST_RANGE_BYTES = 128 * 2**20
 PIECES = 16
+"""A task reads about `RANGE_BYTES`; more in a stream of more than `PIECES` times as many."""
 
 _PEEK_BYTES = 64 * 2**10
 

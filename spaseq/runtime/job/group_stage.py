@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from spaseq.algebra.answers import Answer
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.options import StageOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.bad_input import OnBad, warn
@@ -70,14 +71,13 @@ class GroupStage:
         plans: Sequence[QueryPlan],
         group: QueryGroup,
         knowledge: KnowledgeBase,
-        limit_per_event: int | None = None,
+        options: StageOptions = StageOptions(),
         on_bad: OnBad = warn,
     ) -> None:
         self.group = group
         self.plans = {n: plans[n] for n in group.numbers}
         self._stages = {
-            n: SequenceStage(plan, limit_per_event, knowledge, on_bad)
-            for n, plan in self.plans.items()
+            n: SequenceStage(plan, options, knowledge, on_bad) for n, plan in self.plans.items()
         }
         readers: dict[str, list[int]] = {}
         for number, plan in self.plans.items():

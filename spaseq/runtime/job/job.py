@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.refresh import KbWatch
+from spaseq.options import StageOptions
 from spaseq.plan.predicates import stream_predicates
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.inputs.bad_input import BadInput
@@ -80,7 +81,7 @@ class Job:
     plans: tuple[QueryPlan, ...]  # each after those whose registered streams it reads
     streams: tuple[StreamOptions, ...]  # each stream of the plans once, except registered ones
     knowledge: KnowledgeBase
-    limit_per_event: int | None = None  # answers of one end instant and partition of a query
+    options: StageOptions = StageOptions()
     watch: KbWatch | None = None  # takes up changes of the KB's files, where streams are followed
     on_bad: Callable[[BadInput], None] = _ignore
     on_late: Callable[[LateEvent], None] = _ignore

@@ -3,51 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from spaseq.errors import RunError
+from spaseq.options import StateLimits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 
 
-@dataclass(frozen=True, slots=True)
-class StateLimits:
-    """Of each bucket of each query: partial matches that wait, and bytes in the state store."""
+def check_state(
+    limits: StateLimits,
+    plan: QueryPlan,
+    bucket: int,
+    rows: int,
+    size: int,
+    recent: Callable[[], SolutionBatch],
+) -> None:
+    """Check that a bucket is within its limits.
 
-    rows: int = 10_000_000
-    bytes: int = 2**30
+    Args:
+        rows: the bucket's partial matches.
+        size: the bucket's bytes in the state store.
+        recent: gives the solutions that came last; the message names what most of them have.
 
-    def check(
-        self,
-        plan: QueryPlan,
-        bucket: int,
-        rows: int,
-        size: int,
-        recent: Callable[[], SolutionBatch],
-    ) -> None:
-        """See that a bucket is within the limits.
-
-        Args:
-            rows: its partial matches.
-            size: its bytes in the state store.
-            recent: gives the solutions that came last, of which most is said to be the reason.
-
-        Raises:
-            RunError: it is not; the message names the query, the fullest key and the step.
-        """
-        if rows <= self.rows and size <= self.bytes:
-            return
-        found = f"{rows:,} partial matches" if rows > self.rows else f"{size:,} bytes of state"
-        limit = self.rows if rows > self.rows else self.bytes
-        last = recent()
-        raise RunError(
-            f"query {plan.name} has {found} in one bucket ({bucket}), more than the limit of "
-            f"{limit:,}: {_key(plan, last)}{_step(plan, last)}. Shorten WITHIN, add a condition"
-            " that ties the steps together, or raise the limit (--max-state-rows, "
-            "--max-state-bytes)"
-        )
+    Raises:
+        RunError: a limit is exceeded; the message names the query, the fullest key and the step.
+    """
+    if rows <= limits.rows and size <= limits.bytes:
+        return
+    excess = f"{rows:,} partial matches" if rows > limits.rows else f"{size:,} bytes of state"
+    limit = limits.rows if rows > limits.rows else limits.bytes
+    last = recent()
+    raise RunError(
+        f"query {plan.name} has {excess} in one bucket ({bucket}), more than the limit of "
+        f"{limit:,}: {_key(plan, last)}{_step(plan, last)}. Shorten WITHIN, add a condition"
+        " that ties the steps together, or raise the limit (--max-state-rows, "
+        "--max-state-bytes)"
+    )
 
 
 def _key(plan: QueryPlan, recent: SolutionBatch) -> str:

@@ -115,7 +115,7 @@ def bounded_solve(
         parts=max(1, min(cores, groups)),
         progress=str(progress),
         directory=os.getcwd(),
-        limit_per_event=job.limit_per_event,
+        options=job.options,
     )
 
 
@@ -144,10 +144,10 @@ def bounded_output(
         )
     spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", ARROW_BYTES)
 
-    limit, knowledge = solve.limit_per_event, solve.knowledge
+    options, knowledge = solve.options, solve.knowledge
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return run_sequences(plans, limit, knowledge, batches)
+        return run_sequences(plans, options, knowledge, batches)
 
     def sequence(solutions: Any) -> Any:
         ordered = solutions.repartitionById(solve.parts, "part").sortWithinPartitions(

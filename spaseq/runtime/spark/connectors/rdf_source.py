@@ -35,6 +35,7 @@ from pyspark.sql.streaming.datasource import (
 
 from spaseq.compiled.arrays import Int64s
 from spaseq.errors import InputError, UsageError
+from spaseq.options import FileSourceSettings
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
@@ -48,10 +49,8 @@ from spaseq.runtime.arrivals.file_source_log import (
     Bounds,
     FileSlice,
     FileSourceLog,
-    FileSourceSettings,
 )
 from spaseq.runtime.arrivals.input_splits import (
-    RANGE_BYTES,
     InputSplit,
     bounded_works,
     paths_from,
@@ -221,7 +220,9 @@ def _public_settings(given: Mapping[str, str]) -> FileSourceSettings:
     default = FileSourceSettings()
     return FileSourceSettings(
         max_bytes=_integer("maxBytesPerBatch", given.get("maxbytesperbatch", default.max_bytes)),
-        range_bytes=_integer("maxPartitionBytes", given.get("maxpartitionbytes", RANGE_BYTES)),
+        range_bytes=_integer(
+            "maxPartitionBytes", given.get("maxpartitionbytes", default.range_bytes)
+        ),
         delay_ms=milliseconds(given.get("watermark", "0 SECONDS")),
         growing=given.get("growing", "false").lower() == "true",
         settle_ms=milliseconds(given.get("settle", "10 SECONDS")),

@@ -19,15 +19,14 @@ from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Protocol, TextIO
 
 from spaseq.algebra.answers import Answer
 from spaseq.errors import InputError, UsageError
+from spaseq.options import FileSourceSettings, FollowOptions, StateLimits
 from spaseq.rdf.readers import StreamOptions
-from spaseq.runtime.arrivals.file_source_log import FileSourceLog, FileSourceSettings, present_files
+from spaseq.runtime.arrivals.file_source_log import FileSourceLog, present_files
 from spaseq.runtime.job.job import Job, Stats
-from spaseq.runtime.job.state_limits import StateLimits
 from spaseq.runtime.spark.bounded import ship_functions, spark_errors, store_knowledge, take_message
 from spaseq.runtime.spark.connectors.rdf_source import RdfDataSource, source_options
 from spaseq.runtime.spark.following.checkpoint import Checkpoint, OutputPositions
@@ -38,9 +37,6 @@ from spaseq.runtime.spark.stages.bucket_state import Buckets
 from spaseq.runtime.spark.stages.followed_patterns import PACKED_DDL, FollowSolve
 from spaseq.runtime.spark.stages.processor import FollowSequence
 from spaseq.sinks import open_sink
-
-TRIGGER_MS = 200
-"""How often the directories are looked at."""
 
 STATE_SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": (
@@ -63,22 +59,6 @@ class BatchOutput(Protocol):
     def begin(self, batch: int) -> None: ...
 
     def end(self, batch: int) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class FollowOptions:
-    """How a job is followed.
-
-    `until_done` ends the run when all that was there at its start has been worked off. `buckets` is
-    into how many stage 2 of a query with a key is split; a checkpoint fixes it.
-    """
-
-    checkpoint: Path
-    arrivals: FileSourceSettings = field(default_factory=FileSourceSettings)
-    until_done: bool = False
-    trigger_ms: int = TRIGGER_MS
-    limits: StateLimits = field(default_factory=StateLimits)
-    buckets: int | None = None
 
 
 def follow(
@@ -221,9 +201,7 @@ def sequenced(
 ) -> Any:
     """Stage 2: the streaming DataFrame of `OUTPUT` rows for one of `PACKED` rows."""
     knowledge = store_knowledge(spark, job.knowledge, checkpoint.directory)
-    stages = Buckets(
-        job.plans, checkpoint.id, knowledge, job.limit_per_event, limits or StateLimits()
-    )
+    stages = Buckets(job.plans, checkpoint.id, knowledge, job.options, limits or StateLimits())
     sequence = FollowSequence(pickle.dumps(stages, pickle.HIGHEST_PROTOCOL))
     for name, value in STATE_SETTINGS.items():
         spark.conf.set(name, value)

@@ -21,12 +21,13 @@ from spaseq.algebra.answers import Answer
 from spaseq.errors import RunError, SpaseqError
 from spaseq.kb.endpoint import Repeats
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.options import StageOptions, StateLimits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.job.group_stage import GroupStage, QueryGroup, group_of
 from spaseq.runtime.job.job import Stats
-from spaseq.runtime.job.state_limits import StateLimits
+from spaseq.runtime.job.state_limits import check_state
 from spaseq.runtime.spark.rows.stage_rows import OUTPUT, SIDE, SideRows, answer_rows, unpack
 from spaseq.runtime.spark.stages.followed_patterns import NEVER, PACKED
 from spaseq.runtime.spark.stages.pattern_stage import StoredKnowledge
@@ -142,7 +143,7 @@ class BucketState:
     group: QueryGroup
     meta: Any
     chunks: Any
-    limit_per_event: int | None = None
+    options: StageOptions = StageOptions()
     knowledge: StoredKnowledge | None = None
 
     def load(self, warm: Warm | None) -> tuple[Meta, Warm]:
@@ -217,7 +218,7 @@ class BucketState:
     def _fresh(self, version: int) -> Warm:
         knowledge = KnowledgeBase.empty() if self.knowledge is None else self.knowledge.open()
         bad: list[BadInput] = []
-        stage = GroupStage(self.plans, self.group, knowledge, self.limit_per_event, bad.append)
+        stage = GroupStage(self.plans, self.group, knowledge, self.options, bad.append)
         return Warm(version, stage, bad)
 
     def _read(self, kind: int, number: int) -> bytes:
@@ -242,7 +243,7 @@ class Buckets:
     plans: tuple[QueryPlan, ...]
     checkpoint: str
     knowledge: StoredKnowledge | None = None
-    limit_per_event: int | None = None
+    options: StageOptions = StageOptions()
     limits: StateLimits = field(default_factory=StateLimits)
 
     warm: ClassVar[dict[GroupKey, Warm]] = {}
@@ -265,7 +266,7 @@ class Buckets:
             group_of(self.plans, query),
             meta,
             chunks,
-            limit_per_event=self.limit_per_event,
+            options=self.options,
             knowledge=self.knowledge,
         )
         try:
@@ -296,7 +297,7 @@ class Buckets:
             state.append(meta, entry, stage, renewed=renewed)
             for query, runs in stage.live_runs().items():
                 plan, came = stage.plans[query], partial(entry.solutions, query, stage)
-                self.limits.check(plan, bucket, runs, meta.size, came)
+                check_state(self.limits, plan, bucket, runs, meta.size, came)
             warm.version = meta.version
             for query, answers in found:
                 if answers:

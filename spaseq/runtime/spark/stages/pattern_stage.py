@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from spaseq.errors import SpaseqError
-from spaseq.kb.endpoint import Repeats, ServiceOptions
+from spaseq.kb.endpoint import Repeats
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.options import ServiceOptions, StageOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
@@ -39,7 +40,7 @@ class StoredKnowledge:
     name: str
     shipped: bool = False  # through Spark's files; `path` is then its name among them
     endpoints: tuple[tuple[str, str], ...] = ()
-    services: ServiceOptions = ServiceOptions()  # noqa: RUF009 - frozen
+    services: ServiceOptions = ServiceOptions()
 
     def named(self, name: str) -> StoredKnowledge:
         """Another version of the KB, which is kept in the same place; without a name, this one."""
@@ -117,7 +118,7 @@ class BoundedSolve:
     parts: int  # partitions of stage 2
     progress: str | None = None  # directory for counts while it runs, where the driver sees it
     directory: str = "."  # what relative paths start from
-    limit_per_event: int | None = None  # of stage 2
+    options: StageOptions = StageOptions()
 
     def run(
         self, works: Sequence[bytes], batches: Iterator[pa.RecordBatch]

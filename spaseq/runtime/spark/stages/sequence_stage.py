@@ -16,6 +16,7 @@ import pyarrow as pa
 from spaseq.algebra.answers import Answer
 from spaseq.errors import SpaseqError
 from spaseq.kb.endpoint import Repeats
+from spaseq.options import StageOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad, warn
@@ -59,7 +60,7 @@ class SequenceTask:
 
     plans: tuple[QueryPlan, ...]
     stats: Stats
-    limit_per_event: int | None = None
+    options: StageOptions = StageOptions()
     knowledge: StoredKnowledge | None = None
     on_bad: OnBad = warn
     _group: _Group | None = None
@@ -89,7 +90,7 @@ class SequenceTask:
             yield from self._close()
             stage = SequenceStage(
                 self.plans[query],
-                self.limit_per_event,
+                self.options,
                 self.knowledge.open() if self.knowledge is not None else None,
                 self.on_bad,
             )
@@ -130,7 +131,7 @@ class SequenceTask:
 
 def run_sequences(
     plans: tuple[QueryPlan, ...],
-    limit_per_event: int | None,
+    options: StageOptions,
     knowledge: StoredKnowledge,
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
@@ -138,7 +139,7 @@ def run_sequences(
     stats, side, bad = Stats(), SideRows(OUTPUT, SOURCE), list[BadInput]()
     repeats = Repeats()
     try:
-        yield from SequenceTask(plans, stats, limit_per_event, knowledge, bad.append).rows(batches)
+        yield from SequenceTask(plans, stats, options, knowledge, bad.append).rows(batches)
     except SpaseqError as error:
         yield side.batch([error])
         _exhaust(batches)

@@ -1,0 +1,273 @@
+"""The options of a run: frozen parts that travel unchanged from the caller to the place of use.
+
+A new option is a field of its part, a keyword in the table of the calls that accept it (at the end
+of this file), an entry in `spaseq.cli.run_options`, and the code that reads the field. No code in
+between names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar
+
+from spaseq.errors import UsageError
+from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
+
+if TYPE_CHECKING:
+    import rdflib
+
+KbInput: TypeAlias = "str | PathLike[str] | rdflib.Graph"
+"""RDF as users give it: a path, the URL of a SPARQL endpoint, or a graph in memory."""
+
+OntologyInput: TypeAlias = "KbInput | Sequence[KbInput]"
+"""One ontology or several."""
+
+MAX_BATCH_BYTES = 2**30
+RANGE_BYTES = 32 * 2**20
+
+P = TypeVar("P")
+
+
+@dataclass(frozen=True, slots=True)
+class PlanningOptions:
+    """How a query is planned.
+
+    `ontology` and `entailment` belong together: patterns then match what the ontology entails.
+    `disable` names rules of the planner (`spaseq.plan.rules`) to leave out; answers stay the same.
+    """
+
+    ontology: OntologyInput | None = None
+    entailment: str | None = None
+    disable: Iterable[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceOptions:
+    """How SPARQL endpoints are asked.
+
+    `timeout_s` bounds one request, from its start to the last byte of its answer. A request that
+    fails for a passing reason is sent again up to `retries` times: first after `backoff_s`, then
+    after twice that time, and so on. One request asks for at most `batch` solutions. The answers
+    for `cache` solutions are kept for `ttl_s`. With `required`, a request that fails for good ends
+    the run.
+    """
+
+    timeout_s: float = 10.0
+    retries: int = 3
+    backoff_s: float = 0.5
+    batch: int = 200
+    cache: int = 10_000
+    ttl_s: float = 300.0
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeOptions:
+    """How a knowledge base is loaded.
+
+    `kb_cache` is the directory that keeps compiled knowledge bases for the next run: the user's
+    cache if None, no cache if "none". With `kb_refresh` a followed run loads changed files again.
+    """
+
+    services: ServiceOptions = ServiceOptions()
+    kb_cache: str | PathLike[str] | None = None
+    kb_refresh: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingOptions:
+    """How the bytes of streams become events.
+
+    `time_predicate` is the IRI whose object is an event's time. `triples_per_event` is the number
+    of triples of an event in formats without graphs. `base` is the IRI that relative IRIs of
+    Turtle, TriG, RDF/XML and JSON-LD are relative to. `threads` read N-Quads and N-Triples in the
+    local runtime; None leaves the number to the runtime.
+    """
+
+    time_predicate: str = GENERATED_AT_TIME
+    triples_per_event: int | None = None
+    base: str | None = None
+    threads: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StageOptions:
+    """What the stages of a query are told.
+
+    `limit_per_event` is the most answers of one query that end at the same instant (and lie in the
+    same partition).
+
+    Raises:
+        UsageError: the limit is less than one.
+    """
+
+    limit_per_event: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.limit_per_event is not None and self.limit_per_event < 1:
+            raise UsageError(f"limit_per_event is {self.limit_per_event}; it must be at least 1")
+
+
+@dataclass(frozen=True, slots=True)
+class FileSourceSettings:
+    """How a followed run reads files that arrive.
+
+    `max_bytes` bounds a batch, per stream; a file that cannot be divided is still read whole.
+    `range_bytes` is the size of the ranges that large files are divided into. `delay_ms` is how far
+    an event may be behind the greatest time of its stream. A stream without new input for `idle_ms`
+    no longer holds the others back. With `growing`, files may be appended to; their last event is
+    read when something follows it, or after `settle_ms` without a change.
+    """
+
+    max_bytes: int = MAX_BATCH_BYTES
+    range_bytes: int = RANGE_BYTES
+    delay_ms: int = 0
+    idle_ms: int | None = None
+    growing: bool = False
+    settle_ms: int = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class StateLimits:
+    """Bounds of each bucket of each followed query.
+
+    `rows` bounds the partial matches that wait, `bytes` the size in the state store.
+    """
+
+    rows: int = 10_000_000
+    bytes: int = 2**30
+
+
+@dataclass(frozen=True, slots=True)
+class FollowOptions:
+    """How a run follows files that keep arriving.
+
+    `checkpoint` is the directory that keeps the run's state. With `until_done` the run ends when it
+    has processed all files that were there at its start. The directories are looked at every
+    `trigger_ms`. Stage 2 of a query with a key is split into `buckets`; a checkpoint fixes the
+    number.
+    """
+
+    checkpoint: Path
+    arrivals: FileSourceSettings = field(default_factory=FileSourceSettings)
+    until_done: bool = False
+    trigger_ms: int = 200
+    limits: StateLimits = field(default_factory=StateLimits)
+    buckets: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SparkOptions:
+    """The Spark session of a run.
+
+    `master` is the URL of a cluster; None starts a session on this machine. `verbose` shows Spark's
+    own messages.
+    """
+
+    master: str | None = None
+    verbose: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """All options of a run, in parts; `follow` is None for streams that are read to their ends."""
+
+    planning: PlanningOptions = PlanningOptions()
+    knowledge: KnowledgeOptions = KnowledgeOptions()
+    reading: ReadingOptions = ReadingOptions()
+    stages: StageOptions = StageOptions()
+    spark: SparkOptions = SparkOptions()
+    follow: FollowOptions | None = None
+
+    @classmethod
+    def of(cls, call: str, allowed: type, keywords: Mapping[str, Any]) -> RunOptions:
+        """The options that the keywords of a Python call give.
+
+        Args:
+            call: the name of the called function, for messages.
+            allowed: the table of the keywords that it accepts: `RunKeywords` and the like.
+            keywords: the given keywords; their names are names of fields of the parts.
+
+        Raises:
+            UsageError: a keyword that the call does not accept, or a value that cannot be.
+
+        >>> RunOptions.of("run", RunKeywords, {"limit_per_event": 3}).stages
+        StageOptions(limit_per_event=3)
+        >>> RunOptions.of("run", RunKeywords, {"thread": 3})
+        Traceback (most recent call last):
+            ...
+        spaseq.errors.UsageError: run() has no option 'thread', did you mean threads? Options: \
+base, disable, entailment, kb_cache, limit_per_event, ontology, services, threads, \
+time_predicate, triples_per_event
+        """
+        names = sorted(allowed.__annotations__)
+        for name in keywords:
+            if name not in names:
+                near = get_close_matches(name, names, 1)
+                meant = f", did you mean {near[0]}?" if near else "."
+                raise UsageError(
+                    f"{call}() has no option {name!r}{meant} Options: {', '.join(names)}"
+                )
+        return cls(
+            _part(PlanningOptions, keywords),
+            _part(KnowledgeOptions, keywords),
+            _part(ReadingOptions, keywords),
+            _part(StageOptions, keywords),
+        )
+
+
+def _part(kind: type[P], keywords: Mapping[str, Any]) -> P:
+    """A part, made of the keywords that are its fields."""
+    names = [f.name for f in fields(kind)]  # type: ignore[arg-type]
+    return kind(**{name: keywords[name] for name in names if name in keywords})
+
+
+class EngineKeywords(TypedDict, total=False):
+    """The options that every call of the Python API accepts as keywords."""
+
+    limit_per_event: int | None
+    services: ServiceOptions
+    kb_cache: str | PathLike[str] | None
+    ontology: OntologyInput | None
+    entailment: str | None
+    disable: Iterable[str]
+
+
+class StreamKeywords(EngineKeywords, total=False):
+    """The options of calls that read streams."""
+
+    time_predicate: str
+    triples_per_event: int | None
+    base: str | None
+
+
+class RunKeywords(StreamKeywords, total=False):
+    """The options of `spaseq.run`."""
+
+    threads: int | None
+
+
+class AnswersKeywords(StreamKeywords, total=False):
+    """The options of `spaseq.spark.answers`.
+
+    `checkpoint` is a directory that every worker can write: the DataFrame is then a streaming one,
+    over files that keep arriving. The next three options need it. `watermark_ms` is how late an
+    event may be. A stream without new events for `idle_ms` no longer holds the others back; one
+    task then reads all streams of a DataFrame, and the query does not end by itself
+    (`availableNow`), because Spark watches the clock. `kb_refresh` loads changed files of the
+    knowledge base between micro-batches, if the streams are paths; the driver's logger `spaseq`
+    says so, or why they do not load. `strict` fails at malformed input and late events, which
+    otherwise are warnings in the worker's log (logger `spaseq`). `sides` gives them as rows
+    instead.
+    """
+
+    checkpoint: str | PathLike[str] | None
+    watermark_ms: int
+    idle_ms: int | None
+    kb_refresh: bool
+    strict: bool
+    sides: bool
