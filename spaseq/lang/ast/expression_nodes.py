@@ -1,0 +1,126 @@
+"""Expressions (SPARQL 1.1 section 17, and SPAseq's own functions)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+from typing import Literal as L
+
+from spaseq.lang.ast.term_nodes import Iri, Literal, Node, Var
+
+if TYPE_CHECKING:
+    from spaseq.lang.ast.pattern_nodes import GroupGraphPattern
+    from spaseq.lang.ast.sequence_nodes import Ref
+
+
+@dataclass(frozen=True, slots=True)
+class Or(Node):
+    operands: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class And(Node):
+    operands: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not(Node):
+    operand: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Compare(Node):
+    op: L["=", "!=", "<", "<=", ">", ">="]
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic(Node):
+    op: L["+", "-", "*", "/"]
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Sign(Node):
+    op: L["+", "-"]
+    operand: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class In(Node):
+    operand: Expr
+    options: tuple[Expr, ...]
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Node):
+    """A built-in call; `function` is its upper-case SPARQL name (`STR`, `BOUND`, `IF`, ...)."""
+
+    function: str
+    args: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCall(Node):
+    """A call by IRI: a cast (`xsd:integer(?x)`) or an extension function."""
+
+    function: Iri
+    args: tuple[Expr, ...]
+    distinct: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Exists(Node):
+    pattern: GroupGraphPattern
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate(Node):
+    """A call of an aggregate, or of SPAseq's FIRST, LAST or LIST of a group variable.
+
+    The aggregates are COUNT, SUM, AVG, MIN, MAX, GROUP_CONCAT and SAMPLE. `operand` None stands for
+    COUNT(*).
+    """
+
+    function: str
+    operand: Expr | None
+    distinct: bool = False
+    separator: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prev(Node):
+    """`PREV(?v)`: the value of a group variable in the repetition before."""
+
+    var: Var
+
+
+@dataclass(frozen=True, slots=True)
+class Timestamp(Node):
+    """`TIMESTAMP(A)`: the time of the last event of a GPM."""
+
+    gpm: Ref
+
+
+Expr: TypeAlias = (
+    Var
+    | Iri
+    | Literal
+    | Or
+    | And
+    | Not
+    | Compare
+    | Arithmetic
+    | Sign
+    | In
+    | Call
+    | FunctionCall
+    | Exists
+    | Aggregate
+    | Prev
+    | Timestamp
+)

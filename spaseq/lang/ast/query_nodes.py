@@ -1,0 +1,97 @@
+"""The query with its clauses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal as L
+
+from spaseq.lang.ast.expression_nodes import Expr
+from spaseq.lang.ast.pattern_nodes import GroupGraphPattern, SelectItem, Triple
+from spaseq.lang.ast.sequence_nodes import Ref, Sequence, TimeSpan
+from spaseq.lang.ast.term_nodes import Iri, Node, Var
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix(Node):
+    prefix: str  # without the colon; "" for the empty prefix
+    iri: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prologue(Node):
+    base: str | None = None
+    prefixes: tuple[Prefix, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Select(Node):
+    items: tuple[SelectItem, ...] | None  # None: *
+    distinct: bool = False
+    strategy: L["ALL", "NEXT", "LAST", "MAX", "STRICT"] = "ALL"
+
+
+@dataclass(frozen=True, slots=True)
+class Construct(Node):
+    template: tuple[Triple, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TimeWindow(Node):
+    length: TimeSpan
+    tumbling: bool = False
+    origin: str | None = None  # the dateTime after FROM, as written
+
+
+@dataclass(frozen=True, slots=True)
+class CountWindow(Node):
+    """`WITHIN n EVENTS`."""
+
+    events: int
+
+
+@dataclass(frozen=True, slots=True)
+class Skip(Node):
+    """The AFTER MATCH clause; `gpm` is the name in SKIP TO FIRST and SKIP TO LAST."""
+
+    kind: L[
+        "NO SKIP",
+        "CONSUME",
+        "TO NEXT EVENT",
+        "PAST LAST EVENT",
+        "TO FIRST",
+        "TO LAST",
+    ]
+    gpm: Ref | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FromStream(Node):
+    name: str
+    iri: Iri
+
+
+@dataclass(frozen=True, slots=True)
+class FromKb(Node):
+    iri: Iri
+
+
+@dataclass(frozen=True, slots=True)
+class Gpm(Node):
+    name: str
+    streams: tuple[Ref, ...]
+    pattern: GroupGraphPattern
+
+
+@dataclass(frozen=True, slots=True)
+class Query(Node):
+    prologue: Prologue
+    form: Select | Construct
+    sequence: Sequence
+    gpms: tuple[Gpm, ...]
+    streams: tuple[FromStream, ...]
+    kbs: tuple[FromKb, ...] = ()
+    register: Iri | None = None
+    window: TimeWindow | CountWindow | None = None
+    partition: tuple[Var, ...] = ()
+    skip: Skip | None = None
+    having: Expr | None = None

@@ -1,0 +1,76 @@
+"""Sequence expressions: how events follow each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal as L
+
+from spaseq.lang.ast.term_nodes import Node
+
+
+@dataclass(frozen=True, slots=True)
+class Ref(Node):
+    """A name that refers to a GPM or a stream."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSpan(Node):
+    amount: int
+    unit: L["MILLISECONDS", "SECONDS", "MINUTES", "HOURS", "DAYS"]
+
+    @property
+    def ms(self) -> int:
+        """The duration in milliseconds."""
+        scale = {
+            "MILLISECONDS": 1,
+            "SECONDS": 1000,
+            "MINUTES": 60_000,
+            "HOURS": 3_600_000,
+            "DAYS": 86_400_000,
+        }
+        return self.amount * scale[self.unit]
+
+
+@dataclass(frozen=True, slots=True)
+class Op(Node):
+    """A sequence operator, perhaps with a gap bound."""
+
+    kind: L[",", ";", ":"]
+    gap: TimeSpan | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Quantifier(Node):
+    """How often a step repeats. `maximum` None means no upper bound.
+
+    `+` is (1, None), `*` is (0, None) and `?` is (0, 1).
+    """
+
+    minimum: int
+    maximum: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Bracket(Node):
+    """`( ... )`: a plain sequence, or a binary step.
+
+    A plain sequence has one operand and kind None; a binary step has two or more operands.
+    """
+
+    kind: L["|", "&", "AND"] | None
+    operands: tuple[Sequence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Step(Node):
+    atom: Ref | Bracket
+    quantifier: Quantifier | None = None
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence(Node):
+    steps: tuple[Step, ...]
+    ops: tuple[Op, ...]  # len(steps) - 1; ops[i] stands before steps[i + 1]

@@ -1,0 +1,40 @@
+"""Base class of the nodes, and the RDF terms and variables of a query."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from spaseq.errors import NOWHERE, Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A node of the tree, with the span of its text in the query."""
+
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Var(Node):
+    name: str  # without ? or $
+
+
+@dataclass(frozen=True, slots=True)
+class Iri(Node):
+    value: str  # absolute, without angle brackets
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(Node):
+    lexical: str
+    datatype: str | None = None  # None: xsd:string, or rdf:langString when language is given
+    language: str | None = None  # lower case
+
+
+@dataclass(frozen=True, slots=True)
+class BlankNode(Node):
+    label: str  # unique per written label or per [] within the query
+
+
+Term: TypeAlias = Var | Iri | Literal | BlankNode
