@@ -23,7 +23,7 @@ ON_SPARK = {"spark.md"}
 NOT_RUN = {
     "spark.md": ["needs a cluster", "goes on until it is interrupted"],
     "README.md": [
-        "installs packages; the run itself is a test of its own",
+        "installs packages; another test does the run",
         "is this test suite",
     ],
 }
@@ -32,25 +32,24 @@ NOT_RUN = {
 _EXAMPLE = re.compile(r"^\s*>>> ", re.MULTILINE)
 
 
-def _cases() -> list[object]:
-    return [
-        pytest.param(page, id=page.name, marks=pytest.mark.spark if page.name in ON_SPARK else ())
-        for page in pages()
-        if page.name not in ELSEWHERE
-    ]
+PAGES = [page for page in pages() if page.name not in ELSEWHERE]
 
 
-@pytest.mark.parametrize("page", _cases())
+def _case(page: Path) -> object:
+    marks = [pytest.mark.spark] if page.name in ON_SPARK else []
+    return pytest.param(page, id=page.name, marks=marks)
+
+
+@pytest.mark.parametrize("page", [_case(page) for page in PAGES])
 def test_page(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     if page.name in ON_SPARK:
         request.getfixturevalue("spark")  # the page gets this session, not another one
     Session(tmp_path).run(blocks(page))
 
 
-@pytest.mark.parametrize("page", [p for p in pages() if p.name not in ELSEWHERE], ids=str)
-def test_blocks_that_do_not_run_are_listed(page: Path) -> None:
-    reasons = [block.not_run for block in blocks(page) if block.not_run]
-    assert reasons == NOT_RUN.get(page.name, [])
+def test_blocks_that_do_not_run_are_listed() -> None:
+    reasons = {page.name: [b.not_run for b in blocks(page) if b.not_run] for page in PAGES}
+    assert {page: found for page, found in reasons.items() if found} == NOT_RUN
 
 
 def test_first_command_of_the_readme(tmp_path: Path) -> None:
@@ -70,7 +69,7 @@ def test_first_command_of_the_readme_on_spark(tmp_path: Path) -> None:
 
 
 def _expected() -> str:
-    """The answers of query.rq; the file has those of the case's other query, too."""
+    """The answers of query.rq; the file also has the answers of the case's other query."""
     lines = (ROOT / "streams/traffic/answers.jsonl").read_text("utf-8").splitlines(keepends=True)
     found = [line for line in lines if line.startswith('{"query": "query"')]
     assert found
