@@ -37,7 +37,7 @@ from rdflib.plugins.sparql import prepareQuery
 
 from spaseq.compile import compile_query
 from spaseq.gpm.evaluator import GpmEvaluator
-from spaseq.gpm.stage import Matcher
+from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.load import load_kb
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.readers import StreamOptions, read_stream
@@ -105,7 +105,7 @@ def by_spaseq(pattern: str, given: Sequence[EventBatch]) -> Callable[[], int]:
 
 
 def handed_on(pattern: str, given: Sequence[EventBatch]) -> Callable[[], int]:
-    matcher = Matcher(plan_of(pattern), load_kb([]))
+    matcher = PatternStage(plan_of(pattern), load_kb([]))
     return lambda: sum(len(matcher.match(batch)) for batch in given)
 
 

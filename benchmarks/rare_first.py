@@ -31,7 +31,7 @@ from spaseq.automaton.run.work_counts import WorkCounts
 from spaseq.compile import compile_query
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn, texts_array
+from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn, text_array
 from spaseq.rdf.terms.number_kinds import EXACT, OTHER
 from spaseq.stages.sequence import SequenceStage
 
@@ -128,7 +128,7 @@ def batches(plan: QueryPlan, scenario: Scenario, events: int, seed: int) -> list
         np.arange(total, dtype=np.int64),
         np.zeros(total, np.int32),
         gpm,
-        texts_array(iris),
+        text_array(iris),
         terms,
         figures,
     )

@@ -29,7 +29,7 @@ from endpoint import serving
 
 import spaseq
 from spaseq.compile import compile_query
-from spaseq.gpm.stage import Matcher
+from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.endpoint import shared_cache
 from spaseq.kb.load import load_kb
 from spaseq.plan.rules import NAMES
@@ -123,7 +123,7 @@ def work(case: Case, stream: str, disable: tuple[str, ...]) -> Callable[[], int]
     plan = compile_query(case.query, disable=disable)
     options = StreamOptions(plan.streams[0], (stream,))
     batches = list(read_stream(options, lambda bad: sys.exit(bad.reason)))
-    matcher = Matcher(plan, load_kb([]))
+    matcher = PatternStage(plan, load_kb([]))
     return lambda: sum(len(matcher.match(batch)) for batch in batches)
 
 

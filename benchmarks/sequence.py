@@ -35,7 +35,7 @@ from spaseq.automaton.sets.compiled.compact_state import CompactState
 from spaseq.compile import compile_query
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn, texts_array
+from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn, text_array
 from spaseq.rdf.terms.number_kinds import DOUBLE
 from spaseq.stages.sequence import SequenceStage
 
@@ -138,8 +138,8 @@ class Input:
     def batches(self, count: int) -> Iterator[SolutionBatch]:
         """So many solutions."""
         dice, scenario = np.random.default_rng(1), self._scenario
-        keys = texts_array([f"<http://e.example/{i}>" for i in range(max(scenario.keys, 1))])
-        labels = texts_array([f'"{name}"' for name in NAMES])
+        keys = text_array([f"<http://e.example/{i}>" for i in range(max(scenario.keys, 1))])
+        labels = text_array([f'"{name}"' for name in NAMES])
         last = len(scenario.steps) - (not scenario.ends)
         for first in range(0, count, BATCH):
             n = min(BATCH, count - first)
@@ -153,7 +153,7 @@ class Input:
                 np.arange(first, first + n),
                 zeros,
                 gpm,
-                texts_array([None] * n),
+                text_array([None] * n),
                 terms,
                 dict.fromkeys(self.plan.numbers, value),
             )

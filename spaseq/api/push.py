@@ -12,7 +12,7 @@ from spaseq.api.match import Match, to_ms
 from spaseq.api.queries import load_knowledge
 from spaseq.compile import compile_query
 from spaseq.errors import UsageError
-from spaseq.gpm.event_stage import EventMatcher
+from spaseq.gpm.single_event.event_stage import SingleEventStage
 from spaseq.kb.ontology import entailing_schema
 from spaseq.options import EngineKeywords, KbInput, RunOptions
 from spaseq.plan.predicates import stream_predicates
@@ -20,7 +20,7 @@ from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import Triple, triples_of
 from spaseq.rdf.inputs.bad_input import OnBad, warn
 from spaseq.runtime.job.binding import stream_names
-from spaseq.stages.sequence import Matcher, SequenceStage
+from spaseq.stages.sequence import PatternStage, SequenceStage
 
 if TYPE_CHECKING:
     from spaseq.rdf.in_memory.text_events import TextEvents
@@ -92,8 +92,8 @@ class Engine:
         knowledge = load_knowledge([plan], kb, chosen.knowledge)
         self._names = stream_names([self._plan])
         self._counters = {iri: InstantCounter(ordered=True) for iri in self._plan.streams}
-        self._matcher = Matcher(self._plan, knowledge, on_bad)
-        self._events = EventMatcher(self._plan, self._matcher)
+        self._matcher = PatternStage(self._plan, knowledge, on_bad)
+        self._events = SingleEventStage(self._plan, self._matcher)
         self._texts: dict[str, TextEvents] = {}
         self._stage = SequenceStage(self._plan, chosen.stages, knowledge, on_bad)
         # Events of one stream have an instant each: an event can be worked off when it comes.

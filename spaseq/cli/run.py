@@ -29,8 +29,8 @@ from spaseq.kb.cache import cache_at
 from spaseq.kb.endpoint import is_url
 from spaseq.kb.load import load_kb
 from spaseq.kb.ontology import entailing_schema
+from spaseq.kb.quads import keeps_graphs
 from spaseq.kb.refresh import KbWatch
-from spaseq.kb.sources import keeps_graphs
 from spaseq.options import (
     MAX_BATCH_BYTES,
     FileSourceSettings,

@@ -22,10 +22,10 @@ from spaseq.expr.values import decode
 from spaseq.rdf.columns.term_columns import distinct_codes
 from spaseq.rdf.columns.term_tables import TermTable
 from spaseq.rdf.terms.number_kinds import (
+    DATE_TIME,
     DOUBLE,
     EXACT,
     FLOAT,
-    MOMENT,
     OTHER,
     ROUNDED,
     SHORT,
@@ -51,7 +51,7 @@ def _decisive() -> tuple[Bools, Bools]:
     always[FLOAT, FLOAT] = True
     untied = always.copy()
     untied[np.ix_((EXACT, ROUNDED, SHORT), (EXACT, ROUNDED, SHORT))] = True
-    untied[MOMENT, MOMENT] = True
+    untied[DATE_TIME, DATE_TIME] = True
     return always, untied
 
 
@@ -118,7 +118,7 @@ def double_of(term: str) -> tuple[float, int]:
     if isinstance(value, Decimal):
         return _of_decimal(value)
     if isinstance(value, Moment) and value.kind == "dateTime":
-        return float(value.instant), MOMENT
+        return float(value.instant), DATE_TIME
     return np.nan, OTHER
 
 

@@ -6,8 +6,8 @@ from functools import lru_cache
 
 from spaseq.algebra.correlation import EVENT
 from spaseq.algebra.substitution import substituted
-from spaseq.gpm.evaluator import Bindings, GpmEvaluator
-from spaseq.gpm.partitions import VerticalPartition
+from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
+from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
@@ -25,14 +25,14 @@ _SHOWN = 300
 """Characters of an event that a report shows."""
 
 
-def with_events(found: Bindings, index: VerticalPartition) -> Bindings:
+def with_events(found: EventSolutions, index: VerticalPartition) -> EventSolutions:
     """The solutions with one more variable, EVENT: their event's triples as one literal.
 
     Blank nodes in it have the labels that they have outside of the event.
     """
     texts = {e: _event_text(index.batch, e) for e in dict.fromkeys(found.event.tolist())}
     codes = index.lexicon.encode([texts[e] for e in found.event.tolist()])
-    return Bindings(found.event, {**found.columns, EVENT: codes}, found.terms)
+    return EventSolutions(found.event, {**found.columns, EVENT: codes}, found.terms)
 
 
 def _event_text(batch: EventBatch, event: int) -> str:
@@ -86,7 +86,7 @@ def _n3(triples: list[Triple]) -> str:
     return " ".join(f"{' '.join(triple)} ." for triple in triples)[:_SHOWN]
 
 
-def _texts(found: Bindings, variable: str) -> list[str | None]:
+def _texts(found: EventSolutions, variable: str) -> list[str | None]:
     codes = found.columns.get(variable)
     size = len(found.event)
     if codes is None:

@@ -9,19 +9,19 @@ from spaseq.algebra import nodes as n
 from spaseq.algebra.scope import possible, visible
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.expr.compile import Options
-from spaseq.gpm.active import Active
-from spaseq.gpm.conjunction import Conjunction
-from spaseq.gpm.operators import PatternOperators
-from spaseq.gpm.partitions import VerticalPartition
-from spaseq.gpm.services import Services
-from spaseq.gpm.solutions import Solutions
+from spaseq.gpm.graphs.vertical_partition import VerticalPartition
+from spaseq.gpm.patterns.active_graph import ActiveGraph
+from spaseq.gpm.patterns.conjunction import Conjunction
+from spaseq.gpm.patterns.operators import PatternOperators
+from spaseq.gpm.patterns.services import Services
+from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.rules import Rule
 from spaseq.rdf.columns.event_batch import EventBatch
 
 
 @dataclass(frozen=True, slots=True)
-class Bindings:
+class EventSolutions:
     """The r solutions of a pattern on a batch of events.
 
     `event` [r] is the row of each solution's event in the batch, ascending. `columns` has codes
@@ -67,15 +67,15 @@ class GpmEvaluator:
         """The solutions of a part that reads no event and asks no endpoint; None if it does."""
         return self._operators.constant(part)
 
-    def evaluate(self, events: EventBatch | VerticalPartition) -> Bindings:
+    def evaluate(self, events: EventBatch | VerticalPartition) -> EventSolutions:
         """The solutions on each event, as a multiset.
 
         Blank nodes of the pattern are no variables, but count for multiplicity. Give a
         `VerticalPartition` where several patterns are evaluated on one batch.
         """
         index = events if isinstance(events, VerticalPartition) else VerticalPartition(events)
-        active = Active(index, len(index.batch))
+        active = ActiveGraph(index, len(index.batch))
         found = active.spread(self._operators.solutions(self._pattern, active))
         assert found.event is not None
         columns = {v: found.column(v) for v in self._variables}
-        return Bindings(found.event, columns, index.lexicon.texts)
+        return EventSolutions(found.event, columns, index.lexicon.texts)

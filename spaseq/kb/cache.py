@@ -19,7 +19,7 @@ from typing import TypeAlias
 from spaseq.compiled.cache import user_cache
 from spaseq.errors import InputError
 from spaseq.kb.knowledge import FORMAT, KnowledgeBase
-from spaseq.kb.sources import Source, Store
+from spaseq.kb.quads import OxigraphStore, QuadSource
 from spaseq.rdf.inputs.files import InputFile
 
 MOST = 16
@@ -30,7 +30,7 @@ _CHUNK = 1 << 20
 _ABANDONED_S = 86_400.0
 _SUFFIX = ".kb.arrow"
 
-Named: TypeAlias = Sequence[tuple["str | None", Sequence[Source]]]
+NamedSources: TypeAlias = Sequence[tuple["str | None", Sequence[QuadSource]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class KbCache:
         """The one in the user's cache, for knowledge bases that are worth it."""
         return cls(user_cache() / "spaseq" / "kb", _WORTH)
 
-    def knowledge(self, sources: Named, build: Callable[[], KnowledgeBase]) -> KnowledgeBase:
+    def knowledge(self, sources: NamedSources, build: Callable[[], KnowledgeBase]) -> KnowledgeBase:
         """The knowledge base of some sources: opened, or else built, kept and opened.
 
         Raises:
@@ -121,7 +121,7 @@ def _prune(directory: Path) -> None:
 # --- what sources hold ----------------------------------------------------------------------------
 
 
-def _key(sources: Named) -> str:
+def _key(sources: NamedSources) -> str:
     """Differs for sources that would make another knowledge base."""
     digest = blake2b(FORMAT, digest_size=20)
     for iri, found in sources:
@@ -133,9 +133,9 @@ def _key(sources: Named) -> str:
     return digest.hexdigest()
 
 
-def _content(source: Source) -> Iterator[bytes]:
+def _content(source: QuadSource) -> Iterator[bytes]:
     match source:
-        case Store(path):  # whose files are never changed, only replaced
+        case OxigraphStore(path):  # whose files are never changed, only replaced
             for file in _store_files(path):
                 status = file.stat()
                 yield f"{file.name} {status.st_size} {status.st_mtime_ns}\0".encode()
@@ -155,12 +155,16 @@ def _file_content(path: str) -> Iterator[bytes]:
     yield digest.digest()
 
 
-def _size(sources: Named) -> int:
+def _size(sources: NamedSources) -> int:
     """Bytes of all source files."""
     total = 0
     for _, found in sources:
         for source in found:
-            files = _store_files(source.path) if isinstance(source, Store) else [Path(source.path)]
+            files = (
+                _store_files(source.path)
+                if isinstance(source, OxigraphStore)
+                else [Path(source.path)]
+            )
             total += sum(file.stat().st_size for file in files if file.exists())
     return total
 

@@ -32,7 +32,7 @@ _SHOWN = 200
 _AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 """HTTP statuses after which the same request may have better luck."""
 
-Row: TypeAlias = tuple[str | None, ...]
+AnswerRow: TypeAlias = tuple[str | None, ...]
 
 
 def is_url(text: str) -> bool:
@@ -40,7 +40,7 @@ def is_url(text: str) -> bool:
     return text.lower().startswith(("http://", "https://"))
 
 
-class Repeats:
+class RetryCount:
     """Counts the requests that this process sends again, because they failed."""
 
     total: ClassVar[int] = 0
@@ -69,7 +69,7 @@ class Endpoint:
     url: str
     options: ServiceOptions = ServiceOptions()
 
-    def select(self, query: str, variables: Sequence[str]) -> list[Row]:
+    def select(self, query: str, variables: Sequence[str]) -> list[AnswerRow]:
         """The solutions of a SELECT as rows of N-Triples texts, None where a variable is unbound.
 
         Blank nodes get labels of their own, equal for equal requests.
@@ -85,7 +85,7 @@ class Endpoint:
                 if not left or not failure.again:
                     raise
                 _LOG.warning("%s: %s; asking again in %g s", self.url, failure, wait)
-                Repeats.total += 1
+                RetryCount.total += 1
                 time.sleep(wait)
                 wait *= 2
         raise AssertionError("the last attempt returns or raises")
@@ -172,7 +172,7 @@ def _http_reason(error: urllib.error.HTTPError) -> str:
     return f"HTTP status {error.code} {error.reason}{detail}"
 
 
-def _rows(data: bytes, variables: Sequence[str], prefix: str) -> list[Row]:
+def _rows(data: bytes, variables: Sequence[str], prefix: str) -> list[AnswerRow]:
     try:
         results = ox.parse_query_results(data, format=ox.QueryResultsFormat.JSON)
         if not isinstance(results, ox.QuerySolutions):
@@ -206,9 +206,9 @@ class AnswerCache:
         self, size: int, ttl_s: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._size, self._ttl_s, self._clock = size, ttl_s, clock
-        self._known: OrderedDict[object, tuple[float, list[Row]]] = OrderedDict()
+        self._known: OrderedDict[object, tuple[float, list[AnswerRow]]] = OrderedDict()
 
-    def get(self, key: object) -> list[Row] | None:
+    def get(self, key: object) -> list[AnswerRow] | None:
         """What was kept, unless it is too old."""
         found = self._known.get(key)
         if found is None:
@@ -219,7 +219,7 @@ class AnswerCache:
         self._known.move_to_end(key)
         return found[1]
 
-    def put(self, key: object, rows: list[Row]) -> None:
+    def put(self, key: object, rows: list[AnswerRow]) -> None:
         """Keep an answer."""
         if not self._size:
             return

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.errors import InputError
-from spaseq.kb.terms import KbTerms
+from spaseq.kb.dictionary import KbTerms
 from spaseq.options import ServiceOptions
-from spaseq.rdf.columns.term_columns import Texts, texts_array
+from spaseq.rdf.columns.term_columns import TextArray, text_array
 
 FORMAT = b"spaseq-kb-2"
 """Name and version of the file that `KnowledgeBase.save` writes."""
@@ -83,7 +83,7 @@ class KnowledgeBase:
     @classmethod
     def of_quads(
         cls,
-        texts: Sequence[str] | Texts,
+        texts: Sequence[str] | TextArray,
         graph_names: Sequence[str],
         empty_graphs: Iterable[str],
         columns: Mapping[str, Int32s],
@@ -95,7 +95,7 @@ class KnowledgeBase:
         if no quad is in them.
         """
         columns = columns or dict.fromkeys("gspo", np.empty(0, np.int32))
-        array = texts if isinstance(texts, pa.Array) else texts_array(texts)
+        array = texts if isinstance(texts, pa.Array) else text_array(texts)
         order = pc.array_sort_indices(array)
         rank = np.empty(len(array), np.int32)
         rank[order.to_numpy()] = np.arange(len(array), dtype=np.int32)

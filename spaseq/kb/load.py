@@ -16,10 +16,10 @@ from spaseq.errors import InputError
 from spaseq.kb.cache import NO_CACHE, KbCache
 from spaseq.kb.endpoint import Endpoint, ServiceFailure, is_url
 from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.kb.sources import KbQuads, Source, quads_of, rdflib_quads, sources_at
+from spaseq.kb.quads import KbQuads, QuadSource, quads_of, rdflib_quads, sources_at
 from spaseq.options import KbInput, ServiceOptions
 from spaseq.rdf.columns.quad_block import DEFAULT_GRAPH
-from spaseq.rdf.columns.term_columns import NO_TEXTS, Texts, joined, texts_array
+from spaseq.rdf.columns.term_columns import NO_TEXTS, TextArray, concat_texts, text_array
 
 _NONE = np.empty(0, np.int64)
 
@@ -66,7 +66,9 @@ def _loaded(sources: Sequence[tuple[str | None, KbInput]], cache: KbCache) -> Kn
     return cache.knowledge(files, lambda: _built(places))
 
 
-def _built(places: Sequence[tuple[str | None, KbInput, Sequence[Source] | None]]) -> KnowledgeBase:
+def _built(
+    places: Sequence[tuple[str | None, KbInput, Sequence[QuadSource] | None]],
+) -> KnowledgeBase:
     builder = _Builder()
     for iri, given, found in places:
         if found is None:
@@ -95,7 +97,7 @@ class _Builder:
     """Collects blocks of quads; their terms become one dictionary at the end."""
 
     def __init__(self) -> None:
-        self._texts: list[Texts] = []
+        self._texts: list[TextArray] = []
         self._sources = 0
         self._size = 0  # of all texts, those that stand in several blocks counted in each
         self._graphs: dict[str, int] = {}
@@ -130,7 +132,7 @@ class _Builder:
     def _number(self, iri: str) -> int:
         return self._graphs.setdefault(iri, len(self._graphs))
 
-    def _numbers(self, texts: Texts, codes: Int32s) -> Int64s:
+    def _numbers(self, texts: TextArray, codes: Int32s) -> Int64s:
         """The numbers of the graphs whose names have these codes."""
         distinct, which = np.unique(codes, return_inverse=True)
         names = texts.take(pa.array(distinct)).to_pylist()
@@ -140,7 +142,7 @@ class _Builder:
 
     def knowledge(self) -> KnowledgeBase:
         g, s, p, o = (np.concatenate([_NONE, *self._columns[c]]) for c in "gspo")
-        encoded = joined([NO_TEXTS, *self._texts]).dictionary_encode()
+        encoded = concat_texts([NO_TEXTS, *self._texts]).dictionary_encode()
         same = encoded.indices.to_numpy()
         s, p, o = same[s], same[p], same[o]
         used = np.zeros(len(encoded.dictionary), np.bool_)
@@ -163,13 +165,13 @@ class _BlankNodes:
         self._source = source
         self._labels: dict[str, str] = {}
 
-    def scoped(self, texts: Texts) -> Texts:
+    def scoped(self, texts: TextArray) -> TextArray:
         """The texts with other labels for blank nodes."""
         blank = pc.starts_with(texts, "_:")
         if not pc.any(blank).as_py():
             return texts
         labels = [self._label(text) for text in texts.filter(blank).to_pylist()]
-        return pc.replace_with_mask(texts, blank, texts_array(labels))
+        return pc.replace_with_mask(texts, blank, text_array(labels))
 
     def _label(self, text: str) -> str:
         label = self._labels.get(text)

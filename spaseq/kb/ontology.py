@@ -6,7 +6,7 @@ from os import PathLike
 
 from spaseq.algebra.schema import Schema
 from spaseq.errors import InputError, UsageError
-from spaseq.kb.sources import triples_in
+from spaseq.kb.quads import triples_in
 from spaseq.options import KbInput, OntologyInput
 
 REGIMES = ("rdfs",)

@@ -13,10 +13,10 @@ from spaseq.kb.cache import KbCache
 from spaseq.kb.endpoint import is_url
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import load_kb
-from spaseq.kb.sources import Store, sources_at
+from spaseq.kb.quads import OxigraphStore, sources_at
 from spaseq.options import KbInput, ServiceOptions
 
-State: TypeAlias = tuple[tuple[str, int, int, int], ...]
+FileStates: TypeAlias = tuple[tuple[str, int, int, int], ...]
 """(path, modification time in ns, size, inode) of each file."""
 
 
@@ -57,7 +57,7 @@ class KbWatch:
         self._known = self._latest
         return load_kb(self._sources, self._services, self._cache)
 
-    def _state(self) -> State:
+    def _state(self) -> FileStates:
         found = []
         for path in self._paths:
             for file in _files(path):
@@ -79,5 +79,5 @@ def _files(path: str | PathLike[str]) -> list[Path]:
     found: list[Path] = []
     for source in sources:
         place = Path(source.path)
-        found += place.iterdir() if isinstance(source, Store) else [place]
+        found += place.iterdir() if isinstance(source, OxigraphStore) else [place]
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spaseq.kb.terms import KbTerms
+from spaseq.kb.dictionary import KbTerms
 
 
 def steps() -> Iterator[str]:

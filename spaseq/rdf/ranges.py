@@ -2,7 +2,7 @@
 
 A range begins and ends between two events. Reading it gives the events that reading the whole file
 gives for these bytes, if the reader is told what came before: the number of the first line, and how
-many events of the stream had the times that occur in the range (see `Survey`).
+many events of the stream had the times that occur in the range (see `TimeScan`).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.rdf.kernels.event_ranges import TIME_PREDICATE
 from spaseq.rdf.lines.arenas import ArenaPool
-from spaseq.rdf.lines.line_events import Lines, line_events
-from spaseq.rdf.lines.pieces import after_sized_events, copied, pieces
+from spaseq.rdf.lines.chunks import after_sized_events, copied, line_chunks
+from spaseq.rdf.lines.line_events import LineCounter, line_events
 from spaseq.rdf.lines.statements import StatementReader, Statements
 from spaseq.rdf.readers import ArrivalClock, read_file
 from spaseq.rdf.terms.term import iri_text
@@ -48,7 +48,7 @@ class FileRange:
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class TimeScan:
     """What a range holds: the times (ms) of its events, in order, and how many lines it has."""
 
     times: Int64s
@@ -119,7 +119,7 @@ def read_range(
     on_bad: OnBad,
     counter: InstantCounter,
     arrival: ArrivalClock,
-    lines: Lines | None = None,
+    lines: LineCounter | None = None,
 ) -> Iterator[EventBatch]:
     """The events of a range. `lines` counts on while they are read.
 
@@ -128,19 +128,19 @@ def read_range(
     if not is_line_format(part.file):
         yield from read_file(part.file, options, on_bad, counter, arrival)
         return
-    lines = lines or Lines(part.line)
+    lines = lines or LineCounter(part.line)
     with part.file.open() as data:
         section = data
         if part.begin or part.end is not None:
             data.seek(part.begin)
             left = None if part.end is None else part.end - part.begin
-            section = cast("IO[bytes]", _Section(data, left))
+            section = cast("IO[bytes]", _BoundedReader(data, left))
         yield from line_events(section, part.file, options, counter, arrival, on_bad, lines)
 
 
-def survey(part: FileRange, options: StreamOptions) -> Survey:
+def scan_times(part: FileRange, options: StreamOptions) -> TimeScan:
     """Read a range for its times alone. A file that cannot be read has no events."""
-    lines = Lines()
+    lines = LineCounter()
     quick = replace(options, predicates=(), batch_events=_WHOLE_BATCH)
     times = []
     try:
@@ -148,7 +148,7 @@ def survey(part: FileRange, options: StreamOptions) -> Survey:
             times.append(batch.time)
     except InputError:
         pass
-    return Survey(np.concatenate([np.empty(0, np.int64), *times]), lines.following - 1)
+    return TimeScan(np.concatenate([np.empty(0, np.int64), *times]), lines.following - 1)
 
 
 def lines_before(part: FileRange) -> int:
@@ -181,7 +181,7 @@ class _Uncounted(InstantCounter):
 
 
 @dataclass(slots=True)
-class _Section:
+class _BoundedReader:
     """The next `left` bytes of a file, or all of them."""
 
     data: IO[bytes]
@@ -284,11 +284,11 @@ def _sized_places(
     """Ends of events of n statements, from `begin` on, before `end` (or there, if step is 0)."""
     assert options.triples_per_event is not None, "resolve_paths sees to it"
     data.seek(begin)
-    section = cast("IO[bytes]", _Section(data, end - begin))
+    section = cast("IO[bytes]", _BoundedReader(data, end - begin))
     pool = ArenaPool(1)
     cut = after_sized_events(options.triples_per_event)
     at = given = begin
-    for piece in pieces(section, file.path, pool, cut):
+    for piece in line_chunks(section, file.path, pool, cut):
         # The last piece may end amid an event.
         at += cut(piece.arena.buffer, piece.begin, piece.end)
         pool.give_back(piece.arena)

@@ -12,7 +12,7 @@ from spaseq.rdf.kernels.event_ranges import event_rows, named_events, sized_even
 from spaseq.rdf.kernels.lines import last_event_end, last_line_end
 from spaseq.rdf.lines.arenas import ArenaPool, ReadArena
 from spaseq.rdf.lines.line_batches import times_of
-from spaseq.rdf.lines.statements import Piece, StatementReader
+from spaseq.rdf.lines.statements import LineChunk, StatementReader
 from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME, XSD
 
 _TIME = f"<{GENERATED_AT_TIME}>"
@@ -33,9 +33,9 @@ def steps() -> Iterator[str]:
     yield "last_event_end"
     arena.grow_terms(0)
     yield "fill_slots"
-    reader.enter((_TIME,), arena, reader.state(Piece(arena, 0, size)))
+    reader.enter((_TIME,), arena, reader.state(LineChunk(arena, 0, size)))
     yield "add_texts"
-    statements = reader.read(Piece(arena, 0, size))
+    statements = reader.read(LineChunk(arena, 0, size))
     yield "tokenize"
     times = times_of(statements)
     found = named_events(statements.g, statements.s, times, 0, False, 0, -1)

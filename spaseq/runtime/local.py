@@ -6,7 +6,7 @@ import time
 from collections.abc import Generator, Iterator
 
 from spaseq.algebra.answers import Answer
-from spaseq.kb.endpoint import Repeats
+from spaseq.kb.endpoint import RetryCount
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
@@ -14,7 +14,7 @@ from spaseq.rdf.inputs.bad_input import OnBad
 from spaseq.rdf.readers import StreamOptions, read_stream
 from spaseq.runtime.job.chaining import RegisteredStream
 from spaseq.runtime.job.job import Job
-from spaseq.stages.sequence import Matcher, SequenceStage
+from spaseq.stages.sequence import PatternStage, SequenceStage
 from spaseq.stages.sorting import RowSorter
 
 
@@ -25,7 +25,7 @@ def run(job: Job) -> Generator[tuple[int, Answer]]:
     have no late events. Memory does not grow with the streams; what exceeds a bound is sorted on
     disk. A query that registers a stream has its answers read by those that follow it.
     """
-    started, repeats = time.monotonic(), Repeats()
+    started, repeats = time.monotonic(), RetryCount()
     try:
         inputs = _read(job)
         for number in range(len(job.plans)):
@@ -42,7 +42,7 @@ class _Input:
     def __init__(self, plan: QueryPlan, knowledge: KnowledgeBase, on_bad: OnBad) -> None:
         self.streams = plan.streams
         self.sorter = RowSorter(plan.columns)
-        self._matcher = Matcher(plan, knowledge, on_bad)
+        self._matcher = PatternStage(plan, knowledge, on_bad)
 
     def take(self, events: EventBatch) -> None:
         self.sorter.add(self._matcher.match(events))

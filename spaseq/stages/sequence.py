@@ -28,7 +28,7 @@ from spaseq.automaton.run.work_counts import WorkCounts
 from spaseq.automaton.sequencer import sequencer
 from spaseq.errors import RunError
 from spaseq.gpm.correlated import CorrelatedEvaluator
-from spaseq.gpm.stage import Matcher
+from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import StageOptions
 from spaseq.plan.evaluator_choice import limits, selects
@@ -37,7 +37,7 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.bad_input import OnBad, warn
 from spaseq.stages.answers import Projection, order_of
 
-__all__ = ["Matcher", "SequenceStage"]
+__all__ = ["PatternStage", "SequenceStage"]
 
 STATE_VERSION = 3
 """Version of what `SequenceStage.snapshot` writes."""

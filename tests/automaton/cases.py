@@ -17,7 +17,7 @@ from spaseq.expr.doubles import double_of
 from spaseq.options import StageOptions
 from spaseq.plan.query_plan import EvaluatorName, QueryPlan
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
-from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn, texts_array
+from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn, text_array
 from spaseq.rdf.terms.number_kinds import OTHER
 from spaseq.stages.sequence import SequenceStage
 
@@ -92,7 +92,7 @@ def batch(plan: QueryPlan, events: Sequence[Event]) -> SolutionBatch:
         np.array([r[1] for r in rows], np.int64),
         np.array([r[2] for r in rows], np.int32),
         np.array([r[3] for r in rows], np.int32),
-        texts_array([row[4] for row in rows]),
+        text_array([row[4] for row in rows]),
         values,
         {v: numbers[v] for v in plan.numbers},
     )

@@ -10,7 +10,7 @@ from spaseq.automaton.batch.row_store import Chunk, RowStore
 from spaseq.automaton.run.machine import GpmColumns
 from spaseq.automaton.run.runs import Row
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.columns.term_columns import TermColumn, texts_array
+from spaseq.rdf.columns.term_columns import TermColumn, text_array
 
 GPMS = [GpmColumns(("x", "y")), GpmColumns(("y",))]
 
@@ -35,7 +35,7 @@ def chunk(numbers: list[int]) -> Chunk:
         np.array(times, np.int64),
         np.array(ks, np.int32),
         np.array([gpm for gpm, _ in made], np.int32),
-        texts_array(names),
+        text_array(names),
         values,
     )
     return Chunk(np.array(numbers, np.int64), rows)

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spaseq.algebra.nodes import TriplePattern
-from spaseq.gpm.bgp import EventBgp, rarest_first
+from spaseq.gpm.graphs.event_bgp import EventBgp, rarest_first
+from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.kernels.bgp_interpreter import FEW, MANY
-from spaseq.gpm.partitions import VerticalPartition
 from spaseq.lang import ast
 from spaseq.plan.rules import RULES, Rule
 from tests.gpm.graphs import Triple, batch_of

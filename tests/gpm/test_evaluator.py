@@ -8,9 +8,9 @@ import rdflib
 
 import spaseq
 from spaseq.algebra.groups import translate_group
-from spaseq.gpm import paths
 from spaseq.gpm.evaluator import GpmEvaluator
-from spaseq.gpm.partitions import VerticalPartition
+from spaseq.gpm.graphs import paths
+from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.plan.rules import RULES
 from tests.gpm.graphs import batch_of, group_of, knowledge_of, solutions
 
@@ -287,7 +287,7 @@ def test_operands_are_evaluated_on_the_events_that_match_so_far(monkeypatch) -> 
         sizes.append(events)
         return original(source, pattern, events)
 
-    monkeypatch.setattr("spaseq.gpm.operators.path_solutions", watched)
+    monkeypatch.setattr("spaseq.gpm.patterns.operators.path_solutions", watched)
     pattern = translate_group(group_of('{ ?x :is "hot" . ?x :next+ ?y }'))
     cold = [("<e:1>", "<http://e/next>", "<e:2>")]
     hot = [("<e:1>", "<http://e/is>", '"hot"'), *cold]

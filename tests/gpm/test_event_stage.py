@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from spaseq.automaton.run.event_rows import EventRows, batch_of
 from spaseq.compile import compile_query
 from spaseq.errors import QueryError
-from spaseq.gpm.conjunction import conjunction
-from spaseq.gpm.event_stage import EventMatcher
-from spaseq.gpm.single import EventPattern
-from spaseq.gpm.stage import Matcher
+from spaseq.gpm.pattern_stage import PatternStage
+from spaseq.gpm.patterns.conjunction import conjunction
+from spaseq.gpm.single_event.event_pattern import EventPattern
+from spaseq.gpm.single_event.event_stage import SingleEventStage
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.events.instants import InstantCounter
@@ -77,8 +77,8 @@ def test_single_events_have_the_rows_of_batches(head, sequence, a, b, events, kb
         plan = compile_query(query(head, sequence, a, b))
     except QueryError:
         assume(False)
-    matcher = Matcher(plan, knowledge_of(kb))
-    single = EventMatcher(plan, matcher)
+    matcher = PatternStage(plan, knowledge_of(kb))
+    single = SingleEventStage(plan, matcher)
     for iri in (S, T):
         given = [(1000 * (i // 2), f"http://e/g{i}", t) for i, t in enumerate(events)]
         batch = batch_from_events(iri, given, InstantCounter())

@@ -16,7 +16,7 @@ from spaseq.algebra.schema import Schema
 from spaseq.errors import QueryError, RunError, UsageError
 from spaseq.expr.compile import Options
 from spaseq.gpm.evaluator import GpmEvaluator
-from spaseq.gpm.services import Unanswered
+from spaseq.gpm.patterns.services import FailedRequest
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import ServiceOptions
 from spaseq.rdf.inputs.bad_input import BadInput
@@ -58,7 +58,7 @@ def rows(
     knowledge: KnowledgeBase,
     events: Sequence[Sequence[Triple]] = EVENTS,
     schema: Schema | None = None,
-) -> tuple[list[Counter[Row]], list[Unanswered]]:
+) -> tuple[list[Counter[Row]], list[FailedRequest]]:
     """The solutions of each event, blank nodes all alike, and what was not answered."""
     algebra = entailed(translate_group(group_of(pattern)), schema)
     evaluator = GpmEvaluator(algebra, knowledge, Options(schema=schema))

@@ -10,9 +10,9 @@ import pytest
 import rdflib
 
 from spaseq.errors import InputError
+from spaseq.kb.dictionary import ABSENT, KbTerms
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import load_kb
-from spaseq.kb.terms import ABSENT, KbTerms
 from tests.rdf.shared import SHARED, needs_data
 
 A, B, P = "<http://e/a>", "<http://e/b>", "<http://e/p>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spaseq.kb.terms import ABSENT, KbTerms
+from spaseq.kb.dictionary import ABSENT, KbTerms
 
 texts = st.text("ab/é", max_size=6).map(lambda rest: f"<http://e/{rest}>")
 

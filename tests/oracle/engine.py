@@ -13,7 +13,7 @@ from spaseq.algebra.answers import Answer
 from spaseq.automaton.run.event_rows import EventRows
 from spaseq.compile import check_query
 from spaseq.errors import QueryError, UsageError
-from spaseq.gpm.event_stage import EventMatcher
+from spaseq.gpm.single_event.event_stage import SingleEventStage
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import load_kb
 from spaseq.lang import ast
@@ -25,7 +25,7 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
-from spaseq.stages.sequence import Matcher, SequenceStage
+from spaseq.stages.sequence import PatternStage, SequenceStage
 from tests.oracle.model import Streamset
 from tests.oracle.patterns import nt
 
@@ -67,8 +67,8 @@ def solved(
 
     A cut may fall between events of equal time. Pieces of one event are matched by themselves.
     """
-    matcher = Matcher(plan, load_kb(list((kb or {}).items())))
-    single = EventMatcher(plan, matcher)
+    matcher = PatternStage(plan, load_kb(list((kb or {}).items())))
+    single = SingleEventStage(plan, matcher)
     pieces = []
     for stream, events in streams.items():
         counter = InstantCounter()

@@ -10,7 +10,7 @@ from spaseq.kb.load import load_kb
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
 from spaseq.render.explain import explain
-from spaseq.stages.sequence import Matcher
+from spaseq.stages.sequence import PatternStage
 
 HEAD = "PREFIX : <http://e/>"
 TAIL = "WITHIN 1 HOURS FROM STREAM S <http://e/s>"
@@ -66,7 +66,7 @@ EVENTS = [
 def test_private_values_are_there_only_where_they_tell_solutions_apart() -> None:
     plan = compile_query(query("SELECT ?k"))
     batch = batch_from_events("http://e/s", EVENTS, InstantCounter())
-    rows = Matcher(plan, load_kb([])).match(batch)
+    rows = PatternStage(plan, load_kb([])).match(batch)
     assert rows.time.tolist() == [0, 1000, 1000]
     assert rows.texts("k") == ['"k"'] * 3
     first, *others = rows.texts("a")

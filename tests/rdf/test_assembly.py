@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spaseq.rdf import readers
-from spaseq.rdf.lines import pieces
+from spaseq.rdf.lines import chunks
 from tests.rdf.streams import TIME, XSD, Event, at, read, write
 
 G1, G2, G3 = ("<http://e/1>", "<http://e/2>", "<http://e/3>")
@@ -233,7 +233,7 @@ def test_batches_and_blocks_do_not_show(
 ) -> None:
     text = "".join(row.line(i) for i, row in enumerate(rows))
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pieces, "PIECE_BYTES", block)
+        patch.setattr(chunks, "CHUNK_BYTES", block)
         patch.setattr(readers, "BATCH_ROWS", batch_rows)
         events, _ = read(write(Path(folder) / "s.nq", text), batch_events=batch)
     assert [(e.graph, len(e.triples), e.time) for e in events] == by_definition(rows)

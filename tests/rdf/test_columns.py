@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionColumns
-from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn, distinct, texts_array
+from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn, distinct, text_array
 
 TEXTS = st.one_of(st.none(), st.sampled_from(["<a:x>", "<a:y>", '"z"', '"ü"@de', "_:b"]))
 LISTS = st.lists(TEXTS, max_size=12)
@@ -72,7 +72,7 @@ def solutions(x: list[str | None], time: int = 0) -> SolutionBatch:
         np.arange(time, time + n),
         np.arange(n, dtype=np.int32),
         np.zeros(n, np.int32),
-        texts_array([f"x:{i}" if i % 2 else None for i in range(n)]),
+        text_array([f"x:{i}" if i % 2 else None for i in range(n)]),
         {"x": TermColumn.of(x), "y": TermColumn.unbound(n)},
         {"y": NumberColumn(np.arange(n) / 4, np.ones(n, np.int8))},
     )

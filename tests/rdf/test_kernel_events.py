@@ -15,7 +15,7 @@ from spaseq.rdf.documents.event_buffer import EventBuffer
 from spaseq.rdf.documents.graph_assembly import GraphAssembly
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.inputs.bad_input import BadInput
-from spaseq.rdf.lines import pieces
+from spaseq.rdf.lines import chunks
 from spaseq.rdf.lines.line_parser import parse_nquads_line
 from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
 from tests.rdf.shared import SHARED, needs_data
@@ -75,8 +75,8 @@ def test_events_and_reports_are_those_of_the_assembly(
 ) -> None:
     path = write(tmp_path_factory.getbasetemp() / "s.nq", text)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pieces, "PIECE_BYTES", size)
-        patch.setattr(pieces, "_WINDOWS", (size // 2,))
+        patch.setattr(chunks, "CHUNK_BYTES", size)
+        patch.setattr(chunks, "_WINDOWS", (size // 2,))
         events, bad = read(path, batch_events=batch, threads=threads)
     expected = Reference.of(text)
     assert events == expected.events
@@ -88,7 +88,7 @@ def test_events_and_reports_are_those_of_the_assembly(
 @needs_data
 @pytest.mark.parametrize("name", ["aarhus/weather.nq", "cards/transactions.nq"])
 def test_real_events_are_those_of_the_assembly(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pieces, "PIECE_BYTES", 50_000)
+    monkeypatch.setattr(chunks, "CHUNK_BYTES", 50_000)
     expected = Reference.of((SHARED / "data" / name).read_text())
     events, bad = read(SHARED / "data" / name, threads=2)
     assert bad == expected.bad == []
@@ -107,7 +107,7 @@ def stamp(graph: int) -> str:
 def test_an_event_larger_than_a_piece(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: bool
 ) -> None:
-    monkeypatch.setattr(pieces, "PIECE_BYTES", 1000)
+    monkeypatch.setattr(chunks, "CHUNK_BYTES", 1000)
     sizes = [3, 400, 2, 1, 70]
     text = "".join(
         stamp(g) + quads(g, n) if before else quads(g, n) + stamp(g) for g, n in enumerate(sizes)
@@ -121,7 +121,7 @@ def test_a_time_that_comes_in_the_piece_after(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stray = "<http://e/a> <http://e/b> <http://e/c> .\n"
-    monkeypatch.setattr(pieces, "PIECE_BYTES", 300)
+    monkeypatch.setattr(chunks, "CHUNK_BYTES", 300)
     text = quads(1, 2) + stray * 50 + stamp(1) + stray * 50
     events, bad = read(write(tmp_path / "s.nq", text + quads(2, 1) + stamp(2)))
     assert [(e.graph, e.time, len(e.triples)) for e in events] == [
@@ -169,7 +169,7 @@ def test_what_is_not_kept_is_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_events_of_statements_across_pieces(
+def test_events_of_statements_across_chunks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int
 ) -> None:
     lines = [f"<http://e/{i}> {TIME} {at(i % 60)} ." for i in range(40)]
@@ -178,5 +178,5 @@ def test_events_of_statements_across_pieces(
     path = write(tmp_path / "s.nt", "\r\n".join(lines))
     whole = read(path, triples_per_event=3)
     assert len(whole[0]) == 13
-    monkeypatch.setattr(pieces, "PIECE_BYTES", 300)
+    monkeypatch.setattr(chunks, "CHUNK_BYTES", 300)
     assert read(path, triples_per_event=3, threads=threads) == whole

@@ -15,8 +15,8 @@ import pytest
 
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.lines.arenas import ArenaPool
+from spaseq.rdf.lines.chunks import after_sized_events, before_graphs
 from spaseq.rdf.lines.line_events import line_statements
-from spaseq.rdf.lines.pieces import after_sized_events, before_graphs
 from spaseq.rdf.lines.statements import StatementReader
 from tests.rdf.shared import SHARED, needs_data, needs_w3c
 

@@ -13,19 +13,19 @@ from spaseq.expr.doubles import double_of
 from spaseq.rdf.kernels import PAD
 from spaseq.rdf.kernels.literal_values import NO_TIME
 from spaseq.rdf.lines.arenas import ArenaPool, ReadArena
-from spaseq.rdf.lines.buffer_terms import LazyTerms
-from spaseq.rdf.lines.statements import Piece, StatementReader
-from spaseq.rdf.terms.number_kinds import DOUBLE, EXACT, FLOAT, MOMENT, OTHER, SHORT, UNKNOWN
+from spaseq.rdf.lines.buffer_terms import BufferTerms
+from spaseq.rdf.lines.statements import LineChunk, StatementReader
+from spaseq.rdf.terms.number_kinds import DATE_TIME, DOUBLE, EXACT, FLOAT, OTHER, SHORT, UNKNOWN
 from spaseq.rdf.terms.term import literal_text
 from spaseq.rdf.terms.times import parse_time
 from spaseq.rdf.terms.vocabulary import XSD
 
 
-def table(texts: list[str]) -> LazyTerms:
+def table(texts: list[str]) -> BufferTerms:
     """A table in which the first codes are those of the texts, which are distinct."""
     arena = ReadArena(1)
     arena.buffer[:PAD] = 10
-    return StatementReader(True, ArenaPool(1), tuple(texts)).read(Piece(arena, 0, 0)).terms
+    return StatementReader(True, ArenaPool(1), tuple(texts)).read(LineChunk(arena, 0, 0)).terms
 
 
 def numbers_of(texts: list[str]) -> list[tuple[float, int]]:
@@ -93,7 +93,7 @@ def times_of(texts: list[str]) -> list[int]:
     arena = ReadArena(len(data))
     arena.buffer[: len(data) + PAD] = np.frombuffer(data + b"\n" * PAD, np.uint8)
     reader = StatementReader(True, ArenaPool(1), ("<a:t>",), has_time=True)
-    statements = reader.read(Piece(arena, 0, len(data)))
+    statements = reader.read(LineChunk(arena, 0, len(data)))
     return statements.time.tolist()
 
 
@@ -117,8 +117,8 @@ def test_times_are_those_of_the_parser(texts: list[str]) -> None:
         ("12.5e-3", "double", 0.0125, DOUBLE),
         ("-0.0", "double", -0.0, DOUBLE),
         ("0.1", "float", float(np.float32(0.1)), FLOAT),
-        ("1970-01-01T00:00:01.5Z", "dateTime", 1.5, MOMENT),
-        ("1970-01-01T02:00:00+02:00", "dateTimeStamp", 0.0, MOMENT),
+        ("1970-01-01T00:00:01.5Z", "dateTime", 1.5, DATE_TIME),
+        ("1970-01-01T02:00:00+02:00", "dateTimeStamp", 0.0, DATE_TIME),
         ("9007199254740993", "integer", math.nan, UNKNOWN),
         ("2147483648", "int", math.nan, UNKNOWN),
         ("1e3", "decimal", math.nan, UNKNOWN),

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from spaseq.errors import InputError
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.lines.arenas import ArenaPool
+from spaseq.rdf.lines.chunks import after_sized_events, before_graphs
 from spaseq.rdf.lines.line_events import line_statements
-from spaseq.rdf.lines.pieces import after_sized_events, before_graphs
 from spaseq.rdf.lines.statements import StatementReader
 from tests.rdf.streams import TIME, XSD, at, read, write
 
@@ -148,8 +148,8 @@ def test_ntriples_have_no_graphs() -> None:
 
 
 @pytest.mark.parametrize("size", [7, 100, 1000])
-def test_lines_are_numbered_across_pieces(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr("spaseq.rdf.lines.pieces.PIECE_BYTES", size)
+def test_lines_are_numbered_across_chunks(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr("spaseq.rdf.lines.chunks.CHUNK_BYTES", size)
     good = [f"<http://e/s> <http://e/p> <http://e/o> <http://e/{i}> .\n" for i in range(9)]
     quads, bad = parse("one\r\n" + "".join(good[:4]) + "six\r\r" + "".join(good[4:]) + "thirteen")
     assert quads == theirs("".join(good))
@@ -158,11 +158,11 @@ def test_lines_are_numbered_across_pieces(monkeypatch: pytest.MonkeyPatch, size:
 
 @pytest.mark.parametrize("graphs", [True, False])
 @pytest.mark.parametrize("text", ["# comment\n", "\n", "wrong\n"])
-def test_pieces_without_a_statement(
+def test_chunks_without_a_statement(
     monkeypatch: pytest.MonkeyPatch, text: str, graphs: bool
 ) -> None:
-    monkeypatch.setattr("spaseq.rdf.lines.pieces.PIECE_BYTES", 100)
-    monkeypatch.setattr("spaseq.rdf.lines.pieces.MAX_PIECE_BYTES", 200)
+    monkeypatch.setattr("spaseq.rdf.lines.chunks.CHUNK_BYTES", 100)
+    monkeypatch.setattr("spaseq.rdf.lines.chunks.MAX_CHUNK_BYTES", 200)
     quad = "<http://e/s> <http://e/p> <http://e/o> .\n"
     quads, bad = parse(text * 100 + quad + text * 100, graphs)
     assert quads == theirs(quad)
@@ -170,8 +170,8 @@ def test_pieces_without_a_statement(
 
 
 def test_what_is_too_large_for_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spaseq.rdf.lines.pieces.PIECE_BYTES", 100)
-    monkeypatch.setattr("spaseq.rdf.lines.pieces.MAX_PIECE_BYTES", 400)
+    monkeypatch.setattr("spaseq.rdf.lines.chunks.CHUNK_BYTES", 100)
+    monkeypatch.setattr("spaseq.rdf.lines.chunks.MAX_CHUNK_BYTES", 400)
     with pytest.raises(InputError, match="f: more than 400 bytes without the end of an event"):
         parse(GOOD * 10)
 

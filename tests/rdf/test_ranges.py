@@ -14,7 +14,7 @@ from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.inputs.files import resolve_paths
 from spaseq.rdf.inputs.stream_options import StreamOptions
-from spaseq.rdf.ranges import FileRange, divide, last_place, read_range, survey
+from spaseq.rdf.ranges import FileRange, divide, last_place, read_range, scan_times
 from spaseq.rdf.readers import ArrivalClock
 from tests.rdf.streams import STREAM, TIME, XSD, Event, at, events_of, read
 
@@ -47,7 +47,7 @@ def in_ranges(path: Path, options: StreamOptions, step: int) -> tuple[list[Event
     events: list[Event] = []
     counter, line = InstantCounter(), 1
     for part in divide(file, options, 0, path.stat().st_size, step):
-        found = survey(part, options)
+        found = scan_times(part, options)
         own = InstantCounter.after(*counter.skip(found.times))
         placed = FileRange(file, part.begin, part.end, line)
         before = len(events)

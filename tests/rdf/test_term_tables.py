@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from spaseq.rdf.columns.term_tables import ABSENT, ExtendedTerms, ListedTerms, TermTable, term_table
 from spaseq.rdf.lines.arenas import ArenaPool, ReadArena
-from spaseq.rdf.lines.buffer_terms import GraphNames, LazyTerms
+from spaseq.rdf.lines.buffer_terms import BufferGraphNames, BufferTerms
+from spaseq.rdf.lines.chunks import before_graphs
 from spaseq.rdf.lines.line_events import line_statements
-from spaseq.rdf.lines.pieces import before_graphs
 from spaseq.rdf.lines.statements import StatementReader
 
 TEXTS = [*(f"<http://e/{i}>" for i in range(40)), '"é"@fr', '"漢字"', '""', "_:b"]
@@ -57,7 +57,7 @@ def test_texts_and_codes(make: Callable[[list[str]], TermTable]) -> None:
 def test_texts_of_every_length() -> None:
     iris = ["x" * size + ":" for size in range(1, 100)]
     terms = lazy([f"<{iri}>" for iri in iris])
-    assert isinstance(terms, LazyTerms)
+    assert isinstance(terms, BufferTerms)
     codes = terms.find([f"<{iri}>" for iri in iris])
     assert terms.iris(codes).to_pylist() == iris
     assert terms.strings(codes).to_pylist() == [f"<{iri}>" for iri in iris]
@@ -109,7 +109,7 @@ def test_a_pickled_table_is_a_list_of_texts() -> None:
 
 def test_names_of_graphs() -> None:
     terms = lazy(TEXTS)
-    names = GraphNames(terms, terms.find(["<http://e/1>", "_:b", "<http://e/2>"]))
+    names = BufferGraphNames(terms, terms.find(["<http://e/1>", "_:b", "<http://e/2>"]))
     assert list(names) == ["http://e/1", None, "http://e/2"]
     assert list(names[1:]) == [None, "http://e/2"]
     assert names.strings(np.array([2, 1])).to_pylist() == ["http://e/2", None]

@@ -14,7 +14,7 @@ from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
 from spaseq.runtime.job.chaining import reading_order
 from spaseq.runtime.job.group_stage import GroupStage, QueryGroup, groups
-from spaseq.stages.sequence import Matcher
+from spaseq.stages.sequence import PatternStage
 from tests.construct.test_differential import chain, inputs
 from tests.oracle.choices import seeded
 from tests.oracle.patterns import nt
@@ -63,7 +63,7 @@ def advanced(plans: Sequence[QueryPlan], example: Case, random: Random) -> list[
     knowledge = load_kb(list(example.kb.items()))
     (group,) = groups(plans)
     stage = GroupStage(plans, group, knowledge)
-    matchers = [Matcher(plan, knowledge) for plan in plans]
+    matchers = [PatternStage(plan, knowledge) for plan in plans]
     waiting = {iri: list(events) for iri, events in example.streams.items()}
     counters = {iri: InstantCounter() for iri in waiting}
     marks = dict.fromkeys(group.streams, -(2**63) + 1)

@@ -29,7 +29,7 @@ from spaseq.runtime.spark.rows.stage_rows import pack
 from spaseq.runtime.spark.stages import bucket_state
 from spaseq.runtime.spark.stages.bucket_state import STATE_FORMAT, BucketState, Entry, Warm
 from spaseq.runtime.spark.stages.pattern_stage import StoredKnowledge
-from spaseq.stages.sequence import STATE_VERSION, Matcher, SequenceStage
+from spaseq.stages.sequence import STATE_VERSION, PatternStage, SequenceStage
 from tests.runtime.machines import HEAD, IRIS, KEYED, UNKEYED
 
 
@@ -82,10 +82,10 @@ def triples(machine: str, what: str, value: int) -> list[tuple[str, str, str]]:
 
 
 def entries(
-    plan: QueryPlan, sizes: Sequence[int], later_ms: int = 0, matcher: Matcher | None = None
+    plan: QueryPlan, sizes: Sequence[int], later_ms: int = 0, matcher: PatternStage | None = None
 ) -> Iterator[Entry]:
     """The events in batches of so many, all of them so much later."""
-    matcher, counter, at = matcher or Matcher(plan, KnowledgeBase.empty()), InstantCounter(), 0
+    matcher, counter, at = matcher or PatternStage(plan, KnowledgeBase.empty()), InstantCounter(), 0
     for size in sizes:
         some, at = EVENTS[at : at + size], at + size
         events = [(t + later_ms, None, triples(m, p, v)) for t, m, p, v in some]
@@ -110,7 +110,7 @@ def applied(entry: Entry, warm: Warm) -> list[Answer]:
 
 def in_process(plan: QueryPlan) -> list[Answer]:
     stage = SequenceStage(plan)
-    matcher, counter = Matcher(plan, KnowledgeBase.empty()), InstantCounter()
+    matcher, counter = PatternStage(plan, KnowledgeBase.empty()), InstantCounter()
     events = [(t, None, triples(m, p, v)) for t, m, p, v in EVENTS]
     stage.push(matcher.match(batch_from_events(IRIS[0], events, counter)))
     return stage.advance(EVENTS[-1][0] - 1)
@@ -256,7 +256,7 @@ def test_a_log_is_worked_off_again_with_the_knowledge_base_it_was_made_with(
     plan = compile_query(CORRELATED, "correlated")
     assert any(gpm.correlation for gpm in plan.gpms)
     first, second = stored("one"), stored("two")
-    matcher = Matcher(plan, first.open())
+    matcher = PatternStage(plan, first.open())
     meta, chunks = FakeValue(), FakeMap()
     found: list[list[str]] = []
     for number, entry in enumerate(entries(plan, [10] * 6, matcher=matcher)):

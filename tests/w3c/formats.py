@@ -14,8 +14,8 @@ from spaseq.rdf.documents.document_blocks import document_blocks
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.inputs.formats import Format, format_of
 from spaseq.rdf.lines.arenas import ArenaPool
+from spaseq.rdf.lines.chunks import after_sized_events, before_graphs
 from spaseq.rdf.lines.line_events import line_statements
-from spaseq.rdf.lines.pieces import after_sized_events, before_graphs
 from spaseq.rdf.lines.statements import StatementReader
 from tests.w3c.manifests import Test
 

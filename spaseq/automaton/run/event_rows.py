@@ -16,7 +16,7 @@ import numpy as np
 from spaseq.automaton.run.runs import Row, Values
 from spaseq.expr.doubles import double_of
 from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionColumns
-from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn, texts_array
+from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn, text_array
 from spaseq.rdf.terms.number_kinds import OTHER
 
 Taken: TypeAlias = tuple[int, Row]
@@ -59,7 +59,7 @@ def batch_of(
         np.ascontiguousarray(place[:, 1]),
         place[:, 2].astype(np.int32),
         np.array([gpm for gpm, _ in rows], np.int32),
-        texts_array([row[3] for _, row in rows]),
+        text_array([row[3] for _, row in rows]),
         {v: TermColumn.of(texts) for v, texts in values.items()},
         {v: _numbers(values[v]) for v in columns.numbers},
     )

@@ -15,19 +15,19 @@ import numpy as np
 
 from spaseq.compiled.arrays import Indices, Int32s, Int64s
 from spaseq.rdf.columns.term_columns import (
-    Texts,
-    texts_array,
+    TextArray,
+    text_array,
 )
 
 
 @runtime_checkable
-class LazyNames(Protocol):
+class LazyGraphNames(Protocol):
     """Names of which no strings exist yet."""
 
     def take(self, events: Indices | Int64s) -> Sequence[str | None]:
         """Some of them."""
 
-    def strings(self, events: Indices) -> Texts:
+    def strings(self, events: Indices) -> TextArray:
         """Some of them, as an Arrow array."""
 
 
@@ -87,7 +87,7 @@ class EventBatch:
             self.stream,
             self.time[events],
             self.k[events],
-            graph.take(events) if isinstance(graph, LazyNames) else [graph[i] for i in events],
+            graph.take(events) if isinstance(graph, LazyGraphNames) else [graph[i] for i in events],
             start,
             self.s[rows],
             self.p[rows],
@@ -95,8 +95,8 @@ class EventBatch:
             self.terms,
         )
 
-    def names(self, events: Indices) -> Texts:
+    def names(self, events: Indices) -> TextArray:
         """The graph IRIs [m] of some events, null where there is none."""
-        if isinstance(self.graph, LazyNames):
+        if isinstance(self.graph, LazyGraphNames):
             return self.graph.strings(events)
-        return texts_array([self.graph[i] for i in events.tolist()])
+        return text_array([self.graph[i] for i in events.tolist()])

@@ -14,11 +14,11 @@ from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.rdf.columns.term_columns import (
     NO_TEXTS,
     NumberColumn,
-    Rows,
+    RowSelection,
     TermColumn,
-    Texts,
-    joined,
-    taken,
+    TextArray,
+    concat_texts,
+    take_texts,
 )
 
 BARE = -1
@@ -50,7 +50,7 @@ class SolutionBatch:
     time: Int64s
     k: Int32s
     gpm: Int32s
-    event: Texts
+    event: TextArray
     values: dict[str, TermColumn] = field(default_factory=dict)
     numbers: dict[str, NumberColumn] = field(default_factory=dict)
 
@@ -66,7 +66,7 @@ class SolutionBatch:
         columns += {id(c.terms): c.terms for c in self.values.values()}.values()
         return sum(int(column.nbytes) for column in columns)
 
-    def texts(self, variable: str, rows: Rows = slice(None)) -> list[str | None]:
+    def texts(self, variable: str, rows: RowSelection = slice(None)) -> list[str | None]:
         """The N-Triples texts that some rows bind a variable to, None where it is unbound."""
         return self.values[variable].texts(rows)
 
@@ -87,19 +87,19 @@ class SolutionBatch:
             np.concatenate([b.time for b in batches]),
             np.concatenate([b.k for b in batches]),
             np.concatenate([b.gpm for b in batches]),
-            joined([b.event for b in batches]),
+            concat_texts([b.event for b in batches]),
             {v: TermColumn.concat([b.values[v] for b in batches]) for v in columns.variables},
             {v: NumberColumn.concat([b.numbers[v] for b in batches]) for v in columns.numbers},
         )
 
-    def take(self, rows: Rows) -> SolutionBatch:
+    def take(self, rows: RowSelection) -> SolutionBatch:
         """The rows at the given positions, in that order."""
         return SolutionBatch(
             self.stream[rows],
             self.time[rows],
             self.k[rows],
             self.gpm[rows],
-            taken(self.event, rows),
+            take_texts(self.event, rows),
             {v: c.take(rows) for v, c in self.values.items()},
             {v: c.take(rows) for v, c in self.numbers.items()},
         )

@@ -15,24 +15,24 @@ import pyarrow as pa
 from spaseq.compiled.arrays import Float64s, Indices, Int8s, Int32s, Int64s, Objects
 
 Ints = TypeVar("Ints", Int32s, Int64s)
-Rows: TypeAlias = "Indices | slice"
+RowSelection: TypeAlias = "Indices | slice"
 
 UNBOUND = -1
 """The code of an unbound variable."""
 
-Texts: TypeAlias = Any
+TextArray: TypeAlias = Any
 """An Arrow array of large strings; pyarrow has no types."""
 
-NO_TEXTS: Texts = pa.LargeStringArray.from_buffers(0, pa.py_buffer(bytes(8)), pa.py_buffer(b""))
+NO_TEXTS: TextArray = pa.LargeStringArray.from_buffers(0, pa.py_buffer(bytes(8)), pa.py_buffer(b""))
 # `pa.array` would import pandas, here and now
 
 
-def texts_array(texts: Sequence[str | None]) -> Texts:
+def text_array(texts: Sequence[str | None]) -> TextArray:
     """Python strings, or None, as an Arrow array of large strings."""
     return pa.array(texts, pa.large_string())
 
 
-def taken(array: Texts, rows: Rows) -> Texts:
+def take_texts(array: TextArray, rows: RowSelection) -> TextArray:
     """The rows of an Arrow array."""
     if isinstance(rows, slice):
         start, end, _ = rows.indices(len(array))
@@ -40,7 +40,7 @@ def taken(array: Texts, rows: Rows) -> Texts:
     return array.take(pa.array(rows))
 
 
-def joined(arrays: Sequence[Texts]) -> Texts:
+def concat_texts(arrays: Sequence[TextArray]) -> TextArray:
     """Arrow arrays one after the other."""
     return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
 
@@ -80,7 +80,7 @@ class TermColumn:
     """
 
     codes: Int32s
-    terms: Texts
+    terms: TextArray
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -88,7 +88,7 @@ class TermColumn:
     @classmethod
     def of(cls, texts: Sequence[str | None]) -> TermColumn:
         """A column of given texts; None is unbound."""
-        return cls.from_arrow(texts_array(texts))
+        return cls.from_arrow(text_array(texts))
 
     @classmethod
     def unbound(cls, size: int) -> TermColumn:
@@ -113,7 +113,7 @@ class TermColumn:
         shifted += np.repeat(begin, [len(c) for c in parts]) * (shifted >= 0)
         return cls(place[shifted], unified.dictionary)
 
-    def take(self, rows: Rows) -> TermColumn:
+    def take(self, rows: RowSelection) -> TermColumn:
         """The rows at the given positions; `terms` stays the same object."""
         return TermColumn(self.codes[rows], self.terms)
 
@@ -125,7 +125,9 @@ class TermColumn:
         return self.of_codes(self.codes, len(terms), lambda used: terms.take(pa.array(used)))
 
     @classmethod
-    def of_codes(cls, codes: Int32s, limit: int, strings: Callable[[Int32s], Texts]) -> TermColumn:
+    def of_codes(
+        cls, codes: Int32s, limit: int, strings: Callable[[Int32s], TextArray]
+    ) -> TermColumn:
         """A column from codes [n] below `limit` of another table, whose texts `strings` makes."""
         used, places = distinct_codes(codes, limit)
         unbound = len(used) > 0 and used[0] < 0
@@ -133,21 +135,21 @@ class TermColumn:
             (places - unbound).astype(np.int32), strings(used[int(unbound) :].astype(np.int32))
         )
 
-    def texts(self, rows: Rows = slice(None)) -> list[str | None]:
+    def texts(self, rows: RowSelection = slice(None)) -> list[str | None]:
         """The texts of some rows, None where unbound; of many rows, equal texts are one object."""
         codes, terms = self.codes[rows], self.terms
         if len(codes) <= _FEW:
             return [None if code < 0 else terms[code].as_py() for code in codes.tolist()]
         return self.objects(rows).tolist()  # type: ignore[no-any-return]
 
-    def objects(self, rows: Rows = slice(None)) -> Objects:
+    def objects(self, rows: RowSelection = slice(None)) -> Objects:
         """`texts` as an array."""
         part = self.take(rows).compact()
         table = np.full(len(part.terms) + 1, None, dtype=object)  # the last is UNBOUND's
         table[:-1] = part.terms.to_numpy(zero_copy_only=False)
         return table[part.codes]
 
-    def strings(self) -> Texts:
+    def strings(self) -> TextArray:
         """The texts of all rows, null where unbound, as an Arrow array of large strings."""
         if not len(self.terms):
             return pa.nulls(len(self), pa.large_string())
@@ -202,6 +204,6 @@ class NumberColumn:
             np.concatenate([c.value for c in columns]), np.concatenate([c.kind for c in columns])
         )
 
-    def take(self, rows: Rows) -> NumberColumn:
+    def take(self, rows: RowSelection) -> NumberColumn:
         """The rows at the given positions."""
         return NumberColumn(self.value[rows], self.kind[rows])

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from spaseq.compiled.arrays import Bytes, Float64s, Int8s, Int32s
-from spaseq.rdf.columns.term_columns import Texts, joined, texts_array
+from spaseq.rdf.columns.term_columns import TextArray, concat_texts, text_array
 from spaseq.rdf.terms.number_kinds import OTHER, UNKNOWN
 
 Numbers: TypeAlias = tuple[Float64s, Int8s]
@@ -31,9 +31,9 @@ class TermTable(Sequence[str]):
     def take(self, codes: Int32s) -> list[str]:
         """The texts of codes [n], which are not negative."""
 
-    def strings(self, codes: Int32s) -> Texts:
+    def strings(self, codes: Int32s) -> TextArray:
         """The texts of codes [n], which are not negative, as an Arrow array of large strings."""
-        return texts_array(self.take(codes))
+        return text_array(self.take(codes))
 
     @abstractmethod
     def find(self, texts: Sequence[str]) -> Int32s:
@@ -140,11 +140,11 @@ class ExtendedTerms(TermTable):
         texts: list[str] = found.tolist()
         return texts
 
-    def strings(self, codes: Int32s) -> Texts:
+    def strings(self, codes: Int32s) -> TextArray:
         ours = codes >= self._size
         if not ours.any():
             return self.base.strings(codes)
-        found = joined([self.base.strings(codes[~ours]), texts_array(self.take(codes[ours]))])
+        found = concat_texts([self.base.strings(codes[~ours]), text_array(self.take(codes[ours]))])
         places = np.where(ours, np.cumsum(ours) + np.count_nonzero(~ours), np.cumsum(~ours)) - 1
         return found.take(pa.array(places))
 

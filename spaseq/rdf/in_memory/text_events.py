@@ -10,8 +10,8 @@ from spaseq.errors import InputError
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.lines.arenas import ArenaPool
+from spaseq.rdf.lines.chunks import copied
 from spaseq.rdf.lines.line_batches import LineBatches
-from spaseq.rdf.lines.pieces import copied
 from spaseq.rdf.lines.statements import StatementReader
 from spaseq.rdf.terms.term import iri_text
 

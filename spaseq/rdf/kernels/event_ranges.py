@@ -31,7 +31,7 @@ GIVEN = -2
 """`detail` of an untimed first event whose unreadable time was given."""
 
 
-class Times(NamedTuple):
+class TimestampRows(NamedTuple):
     """The rows with the predicate of times, ascending [t], each one's time, and if it has one."""
 
     row: Int64s
@@ -57,7 +57,13 @@ class EventRanges(NamedTuple):
 
 @kernel
 def named_events(
-    g: Int32s, s: Int32s, times: Times, start: int, has_time: bool, time: int, unreadable: int
+    g: Int32s,
+    s: Int32s,
+    times: TimestampRows,
+    start: int,
+    has_time: bool,
+    time: int,
+    unreadable: int,
 ) -> EventRanges:
     """The events from the row `start`, the first of a named graph, to the last named graph.
 
@@ -157,7 +163,7 @@ def named_events(
 
 
 @kernel
-def sized_events(size: int, rows: int, times: Times) -> tuple[Int64s, Bools, Int64s]:
+def sized_events(size: int, rows: int, times: TimestampRows) -> tuple[Int64s, Bools, Int64s]:
     """Times of the events of `size` rows each: (ms [n], whether there is one [n], the last row that
     could not be read [n] or NO_ROW). An event takes the first time that can be read."""
     count = rows // size

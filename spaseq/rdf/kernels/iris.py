@@ -10,7 +10,7 @@ from spaseq.rdf.kernels.escapes import BACKSLASH, LOWER_U, UPPER_U, escaped, hex
 from spaseq.rdf.kernels.utf8 import character, encoded_size
 from spaseq.rdf.kernels.vectors import WIDTH, byte, iri_ends, iri_stops, lowest, same
 
-DOUBTFUL, PLAIN, REWRITE = 0, 1, 2
+UNDECIDED, CANONICAL, REWRITABLE = 0, 1, 2
 """What is known of a new text: nothing; it is a canonical term; it is one after rewriting."""
 
 _GT, _SLASH, _HASH, _PERCENT = ord(">"), ord("/"), ord("#"), ord("%")
@@ -79,9 +79,9 @@ def _is_ucschar(code: int) -> bool:
 
 @device_function
 def _tail_is_valid(buffer: Bytes, at: int, end: int) -> int:
-    """PLAIN or REWRITE if path, query and fragment are valid, else DOUBTFUL; `end` is the `>`."""
+    """Verdict on path, query and fragment, from `at` to the `>` at `end`."""
     in_fragment = False
-    verdict = PLAIN
+    verdict = CANONICAL
     while True:
         bits = iri_stops(buffer, at)
         if bits == 0:
@@ -89,34 +89,34 @@ def _tail_is_valid(buffer: Bytes, at: int, end: int) -> int:
             continue
         at += lowest(bits)
         if at >= end:
-            return verdict if at == end else DOUBTFUL
+            return verdict if at == end else UNDECIDED
         stop = byte(buffer, at)
         if stop == _HASH and not in_fragment:
             in_fragment = True
             at += 1
         elif stop == _PERCENT:
             if hex_value(byte(buffer, at + 1)) < 0 or hex_value(byte(buffer, at + 2)) < 0:
-                return DOUBTFUL
+                return UNDECIDED
             at += 3
         elif stop >= 0x80:
             code = character(buffer, at)
             if code < 0 or not _is_ucschar(code):
-                return DOUBTFUL
+                return UNDECIDED
             at += encoded_size(code)
         elif stop == BACKSLASH:
             letter = byte(buffer, at + 1)
             code, at = escaped(buffer, at)
             # one that stands for an ASCII character may be anything, so it is left to others
             if (letter != LOWER_U and letter != UPPER_U) or code < 0x80 or not _is_ucschar(code):
-                return DOUBTFUL
-            verdict = REWRITE
+                return UNDECIDED
+            verdict = REWRITABLE
         else:
-            return DOUBTFUL
+            return UNDECIDED
 
 
 @device_function
 def check_iri(buffer: Bytes, at: int, end: int, known: Int64s) -> int:
-    """PLAIN, REWRITE or DOUBTFUL for `<...>` at `at:end`.
+    """CANONICAL, REWRITABLE or UNDECIDED for `<...>` at `at:end`.
 
     `known` [2] is (place, size) of a beginning up to the path that has been found valid, or has
     size 0; most IRIs of a stream begin alike.
@@ -125,7 +125,7 @@ def check_iri(buffer: Bytes, at: int, end: int, known: Int64s) -> int:
         return _tail_is_valid(buffer, at + known[1], end - 1)
     path = _head_end(buffer, at + 1)
     if path < 0 or path > end - 1:
-        return DOUBTFUL
+        return UNDECIDED
     if byte(buffer, path) == _SLASH and byte(buffer, path - 1) != _COLON:
         known[0] = at
         known[1] = path + 1 - at

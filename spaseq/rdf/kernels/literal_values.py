@@ -12,13 +12,13 @@ import numpy as np
 from spaseq.compiled.arrays import Bytes, Float64s, Int8s, Int32s
 from spaseq.compiled.decorators import device_function, inlined_device_function, kernel
 from spaseq.rdf.kernels.literals import QUOTE, constant, lexical_end
-from spaseq.rdf.kernels.tables import PLACE, SIZE
+from spaseq.rdf.kernels.tables import OFFSET, SIZE
 from spaseq.rdf.kernels.vectors import byte, same, signed, word
 from spaseq.rdf.terms.number_kinds import (
+    DATE_TIME,
     DOUBLE,
     EXACT,
     FLOAT,
-    MOMENT,
     OTHER,
     ROUNDED,
     SHORT,
@@ -296,7 +296,7 @@ def _number_of(buffer: Bytes, at: int, end: int) -> tuple[float, int]:
         ms, digits, zoned = _moment(buffer, at + 1, close)
         if ms == NO_TIME or digits > 3 or (datatype == _STAMP and not zoned):
             return np.nan, UNKNOWN
-        return ms / 1000.0, MOMENT
+        return ms / 1000.0, DATE_TIME
     if datatype == _XSD:
         return np.nan, UNKNOWN
     if datatype == _NONE:
@@ -321,7 +321,7 @@ def numbers(buffer: Bytes, spans: Int32s, count: int, codes: Int32s) -> tuple[Fl
         if many and first[code] > 0:
             values[i], kinds[i] = values[first[code] - 1], kinds[first[code] - 1]
             continue
-        at = signed(spans[code, PLACE])
+        at = signed(spans[code, OFFSET])
         values[i], kinds[i] = _number_of(buffer, at, at + spans[code, SIZE])
         if many:
             first[code] = i + 1

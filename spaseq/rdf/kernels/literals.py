@@ -14,7 +14,7 @@ from spaseq.rdf.kernels.escapes import (
     put_unescaped,
     wide_end,
 )
-from spaseq.rdf.kernels.iris import DOUBTFUL, PLAIN, REWRITE, check_iri, iri_end
+from spaseq.rdf.kernels.iris import CANONICAL, REWRITABLE, UNDECIDED, check_iri, iri_end
 from spaseq.rdf.kernels.lines import is_space
 from spaseq.rdf.kernels.vectors import WIDTH, byte, lowest, plain_ends, quote_ends, same, wide
 from spaseq.rdf.terms.vocabulary import RDF, XSD_STRING
@@ -97,8 +97,8 @@ def literal_end(buffer: Bytes, at: int) -> int:
 
 @device_function
 def _check_lexical(buffer: Bytes, at: int, close: int) -> int:
-    """PLAIN, REWRITE or DOUBTFUL for what is between the quotes at `at` and `close`."""
-    verdict = PLAIN
+    """CANONICAL, REWRITABLE or UNDECIDED for what is between the quotes at `at` and `close`."""
+    verdict = CANONICAL
     at += 1
     while at < close:
         bits = quote_ends(buffer, at) | wide(buffer, at)
@@ -112,17 +112,17 @@ def _check_lexical(buffer: Bytes, at: int, close: int) -> int:
         if stop == BACKSLASH:
             code, after = escaped(buffer, at)
             if code < 0:
-                return DOUBTFUL
+                return UNDECIDED
             letter = byte(buffer, at + 1)
             if letter == LOWER_U or letter == UPPER_U or letter == _APOSTROPHE:
-                verdict = REWRITE
+                verdict = REWRITABLE
             at = after
         elif stop >= 0x80:
             at = wide_end(buffer, at, close)
             if at < 0:
-                return DOUBTFUL
+                return UNDECIDED
         else:  # a control character, which a canonical literal has as an escape, longer than it
-            return DOUBTFUL
+            return UNDECIDED
     return verdict
 
 
@@ -137,10 +137,10 @@ def _letters(buffer: Bytes, at: int) -> int:
 
 @device_function
 def _check_tag(buffer: Bytes, at: int, end: int) -> int:
-    """The same for a language tag: `en`, `en-GB`, `es-419`, `zh-Hans-CN`; no others are PLAIN."""
+    """Verdict on a language tag: CANONICAL for forms like `en`, `en-GB`, `es-419`, `zh-Hans-CN`."""
     size = _letters(buffer, at)
     if size < 2 or size > 3:
-        return DOUBTFUL
+        return UNDECIDED
     at += size
     if byte(buffer, at) == _DASH and _letters(buffer, at + 1) == 4:
         at += 5
@@ -152,9 +152,9 @@ def _check_tag(buffer: Bytes, at: int, end: int) -> int:
             size = 2 if size == 3 else 0
             at += 1
         if size != 2:
-            return DOUBTFUL
+            return UNDECIDED
         at += 3
-    return PLAIN if at == end else DOUBTFUL
+    return CANONICAL if at == end else UNDECIDED
 
 
 @device_function
@@ -168,18 +168,18 @@ def _has_upper(buffer: Bytes, at: int, end: int) -> bool:
 
 @device_function
 def _check_datatype(buffer: Bytes, at: int, end: int, known: Int64s) -> int:
-    """The same for a datatype IRI; `known` [4] has a valid beginning and a PLAIN datatype."""
+    """The same for a datatype IRI; `known` [4] has a valid beginning and a CANONICAL datatype."""
     size = end - at
     if known[3] == size and same(buffer, at, buffer, known[2], size):
-        return PLAIN
+        return CANONICAL
     if size == _STRING_SIZE and same(buffer, at, _STRING, 0, size):
-        return REWRITE
+        return REWRITABLE
     if size >= _RDF_SIZE and same(buffer, at, _RDF, 0, _RDF_SIZE):
-        return DOUBTFUL  # rdf:langString is not allowed without a tag
+        return UNDECIDED  # rdf:langString is not allowed without a tag
     verdict = check_iri(buffer, at, end, known)
-    if verdict == REWRITE:
-        return DOUBTFUL  # it may stand for any of the above
-    if verdict == PLAIN:
+    if verdict == REWRITABLE:
+        return UNDECIDED  # it may stand for any of the above
+    if verdict == CANONICAL:
         known[2] = at
         known[3] = size
     return verdict
@@ -187,28 +187,28 @@ def _check_datatype(buffer: Bytes, at: int, end: int, known: Int64s) -> int:
 
 @device_function
 def check_literal(buffer: Bytes, at: int, end: int, known: Int64s) -> int:
-    """PLAIN, REWRITE or DOUBTFUL for a literal that `literal_end` has found to be at `at:end`.
+    """Verdict on the literal at `at:end`, whose end `literal_end` found.
 
-    `known` [4] is (place, size) as for `check_iri`, then the same of a datatype found PLAIN.
+    `known` [4] is (place, size) as for `check_iri`, then the same of a datatype found CANONICAL.
     """
     close = lexical_end(buffer, at)
     lexical = _check_lexical(buffer, at, close)
-    suffix = PLAIN
+    suffix = CANONICAL
     if end > close + 1:
         if byte(buffer, close + 1) == _AT:
             suffix = _check_tag(buffer, close + 2, end)
-            if suffix == PLAIN and _has_upper(buffer, close + 2, end):
-                suffix = REWRITE
+            if suffix == CANONICAL and _has_upper(buffer, close + 2, end):
+                suffix = REWRITABLE
         else:
             suffix = _check_datatype(buffer, close + 3, end, known)
-    if lexical == DOUBTFUL or suffix == DOUBTFUL:
-        return DOUBTFUL
-    return PLAIN if lexical == PLAIN and suffix == PLAIN else REWRITE
+    if lexical == UNDECIDED or suffix == UNDECIDED:
+        return UNDECIDED
+    return CANONICAL if lexical == CANONICAL and suffix == CANONICAL else REWRITABLE
 
 
 @device_function
 def put_canonical(buffer: Bytes, at: int, end: int, target: int) -> int:
-    """Write the canonical text of an IRI or literal that is REWRITE; the place after it."""
+    """Write the canonical text of an IRI or literal that is REWRITABLE; the place after it."""
     if byte(buffer, at) == _LT:
         return put_unescaped(buffer, at, end, target, False)
     close = lexical_end(buffer, at)

@@ -13,7 +13,7 @@ from spaseq.compiled.arrays import Bytes, Int32s, Int64s, UInt64s
 from spaseq.compiled.decorators import inlined_device_function, kernel, lean_kernel
 from spaseq.rdf.kernels.vectors import folded_product, same, signed, word
 
-PLACE, SIZE, HASH = 0, 1, 2
+OFFSET, SIZE, HASH = 0, 1, 2
 
 _U = np.uint64
 _K1, _K2 = _U(0x9E3779B97F4A7C15), _U(0xD6E8FEB86659FD93)
@@ -53,7 +53,7 @@ def find(
             return ~signed(slot)
         if entry >> _HALF == hashed:
             code = (entry & _LOW) - _ONE
-            if spans[code, SIZE] == size and same(text, at, buffer, spans[code, PLACE], size):
+            if spans[code, SIZE] == size and same(text, at, buffer, spans[code, OFFSET], size):
                 return signed(code)
         slot = (slot + _ONE) & mask
 
@@ -63,7 +63,7 @@ def put(
     code: int, at: int, size: int, hashed: np.uint64, slot: int, spans: Int32s, slots: UInt64s
 ) -> None:
     """Enter a new text under the next code, in the slot that `find` gave as ~slot."""
-    spans[code, PLACE] = at
+    spans[code, OFFSET] = at
     spans[code, SIZE] = size
     spans[code, HASH] = np.int32(hashed)
     slots[slot] = hashed << _HALF | _U(code + 1)

@@ -14,7 +14,7 @@ import numpy as np
 
 from spaseq.compiled.arrays import Bytes, Int32s, Int64s, UInt64s
 from spaseq.compiled.decorators import device_function, inlined_device_function, lean_kernel
-from spaseq.rdf.kernels.iris import DOUBTFUL, PLAIN, REWRITE, check_iri, iri_end
+from spaseq.rdf.kernels.iris import CANONICAL, REWRITABLE, UNDECIDED, check_iri, iri_end
 from spaseq.rdf.kernels.lines import (
     CR,
     HASH_SIGN,
@@ -32,11 +32,11 @@ from spaseq.rdf.kernels.literals import (
     plain_literal_end,
     put_canonical,
 )
-from spaseq.rdf.kernels.tables import PLACE, SIZE, find, put, text_hash
+from spaseq.rdf.kernels.tables import OFFSET, SIZE, find, put, text_hash
 from spaseq.rdf.kernels.vectors import byte, same, signed
 
 # Return values of `tokenize`.
-DONE, ROWS_FULL, TERMS_FULL, LINES_FULL = 0, 1, 2, 3
+DONE, ROWS_FULL, TERMS_FULL, DEFERRED_FULL = 0, 1, 2, 3
 
 # Entries of its `state`, int64 [STATE].
 AT = 0  # place of the next line
@@ -44,7 +44,7 @@ LINE = 1  # lines before it
 ROW = 2  # rows before it
 TERM = 3  # terms in the table
 HEAP = 4  # where the next canonical text goes
-DOUBT = 5  # doubtful lines
+DEFERRED = 5  # doubtful lines
 BLANK = 6  # blank nodes in the table
 KNOWN = 7  # four entries, see `check_literal`
 STATE = 11
@@ -58,7 +58,7 @@ TIMED = -3
 """The object of a triple of the default graph that is a time: it is known, and nobody needs it."""
 
 _QUOTE, _DOT, _LT, _UNDERSCORE, _COLON, _DASH = 34, 46, 60, 95, 58, 45
-_GUESSES = 256  # predicates that guesses are kept for; a power of two
+_PREDICTIONS = 256  # predicates that have predictions; a power of two
 
 
 class QuadRows(NamedTuple):
@@ -95,9 +95,9 @@ class PredictedPredicates(NamedTuple):
 
     @staticmethod
     def none() -> PredictedPredicates:
-        """No guesses yet."""
-        codes = np.full((2, _GUESSES), -1, np.int32)
-        return PredictedPredicates(codes[0], codes[1], np.zeros((_GUESSES, 2), np.int32))
+        """No prediction yet."""
+        codes = np.full((2, _PREDICTIONS), -1, np.int32)
+        return PredictedPredicates(codes[0], codes[1], np.zeros((_PREDICTIONS, 2), np.int32))
 
 
 @inlined_device_function
@@ -142,7 +142,7 @@ def _check(buffer: Bytes, at: int, end: int, state: Int64s) -> int:
     if first == _QUOTE:
         return check_literal(buffer, at, end, state[KNOWN:])
     state[BLANK] += 1
-    return PLAIN
+    return CANONICAL
 
 
 @inlined_device_function
@@ -193,12 +193,12 @@ def _code(
     if code >= 0:
         return code
     verdict = _check(buffer, at, end, state)
-    if verdict == PLAIN:
+    if verdict == CANONICAL:
         new: int = state[TERM]
         put(new, at, size, hashed, ~code, spans, slots)
         state[TERM] = new + 1
         return new
-    if verdict == REWRITE:
+    if verdict == REWRITABLE:
         return _rewritten_code(buffer, at, end, seed, state, spans, slots)
     return -1
 
@@ -215,22 +215,22 @@ def tokenize(
     rows: QuadRows,
     spans: Int32s,
     slots: UInt64s,
-    doubts: DeferredLines,
-    guesses: PredictedPredicates,
+    deferred: DeferredLines,
+    predicted: PredictedPredicates,
 ) -> int:
     """Read lines from `state[AT]` to `end` into `rows`; what stops it before that, or DONE.
 
     Places are in `buffer`. Every line but blank ones and comments makes a row. The row of a line
-    that is not certainly well-formed has UNREAD for all codes, and the line is among `doubts`.
+    that is not certainly well-formed has UNREAD for all codes, and the line is among `deferred`.
     Terms are entered into `spans` and `slots`. Texts that are not canonical as they stand are
     written to `state[HEAP]` and on, where there is room for as many bytes as are read. `graphs`
     says whether a triple may have a fourth term. Triples whose predicate's code is `wanted` or more
     have SKIPPED for an object; those with the code `time_predicate` have their times read. When an
-    array is full, it may be replaced by a larger copy to go on. `guesses` may be of anything.
+    array is full, it may be replaced by a larger copy to go on. `predicted` may be of anything.
     """
     at, line, row = state[AT], state[LINE], state[ROW]
     capacity, most_terms = len(rows.s), min(len(spans), len(slots) // 2) - 4
-    successor, usual, suffix = guesses.predicate, guesses.object, guesses.suffix
+    successor, usual, suffix = predicted.predicate, predicted.object, predicted.suffix
     subject, subject_at, subject_size = 0, 0, 0
     graph, graph_at, graph_size = 0, 0, 0
     previous = 0
@@ -266,9 +266,9 @@ def tokenize(
                 subject_at, subject_size = at, stop - at
             at = after_space(buffer, at + subject_size)
 
-            predicate = signed(successor[previous & (_GUESSES - 1)])
+            predicate = signed(successor[previous & (_PREDICTIONS - 1)])
             if predicate >= 0 and _is_repeated(
-                buffer, at, spans[predicate, PLACE], spans[predicate, SIZE]
+                buffer, at, spans[predicate, OFFSET], spans[predicate, SIZE]
             ):
                 at += spans[predicate, SIZE]
             else:
@@ -280,20 +280,20 @@ def tokenize(
                 predicate = _code(buffer, at, stop, seed, state, spans, slots)
                 if predicate < 0:
                     break
-                successor[previous & (_GUESSES - 1)] = predicate
+                successor[previous & (_PREDICTIONS - 1)] = predicate
                 at = stop
             previous = predicate
             at = after_space(buffer, at)
 
-            object_ = signed(usual[predicate & (_GUESSES - 1)])
+            object_ = signed(usual[predicate & (_PREDICTIONS - 1)])
             object_at = at
             if object_ >= 0 and _is_repeated(
-                buffer, at, spans[object_, PLACE], spans[object_, SIZE]
+                buffer, at, spans[object_, OFFSET], spans[object_, SIZE]
             ):
                 at += spans[object_, SIZE]
             else:
                 object_ = UNREAD
-                slot = predicate & (_GUESSES - 1)
+                slot = predicate & (_PREDICTIONS - 1)
                 if predicate >= wanted and suffix[slot, 1] > 0 and byte(buffer, at) == _QUOTE:
                     at = plain_literal_end(buffer, at, suffix[slot, 0], suffix[slot, 1])
                     object_ = SKIPPED
@@ -344,18 +344,18 @@ def tokenize(
             elif predicate >= wanted:
                 if object_ == UNREAD:
                     verdict = _check(buffer, object_at, object_end, state)
-                    if verdict == DOUBTFUL:
+                    if verdict == UNDECIDED:
                         break
-                    if verdict == PLAIN and byte(buffer, object_at) == _QUOTE:
+                    if verdict == CANONICAL and byte(buffer, object_at) == _QUOTE:
                         close = lexical_end(buffer, object_at)
-                        suffix[predicate & (_GUESSES - 1), 0] = close
-                        suffix[predicate & (_GUESSES - 1), 1] = object_end - close
+                        suffix[predicate & (_PREDICTIONS - 1), 0] = close
+                        suffix[predicate & (_PREDICTIONS - 1), 1] = object_end - close
                 object_ = SKIPPED
             elif object_ < 0:
                 object_ = _code(buffer, object_at, object_end, seed, state, spans, slots)
                 if object_ < 0:
                     break
-                usual[predicate & (_GUESSES - 1)] = object_
+                usual[predicate & (_PREDICTIONS - 1)] = object_
             well_formed = True
             break
 
@@ -367,15 +367,15 @@ def tokenize(
             if predicate == time_predicate:
                 rows.time[row] = time
         else:
-            doubt = state[DOUBT]
-            if doubt >= len(doubts.row):
-                at, status = begin, LINES_FULL
+            deferred_line = state[DEFERRED]
+            if deferred_line >= len(deferred.row):
+                at, status = begin, DEFERRED_FULL
                 break
             stop = line_end(buffer, begin)
-            doubts.at[doubt] = begin
-            doubts.end[doubt] = stop
-            doubts.row[doubt] = row
-            state[DOUBT] = doubt + 1
+            deferred.at[deferred_line] = begin
+            deferred.end[deferred_line] = stop
+            deferred.row[deferred_line] = row
+            state[DEFERRED] = deferred_line + 1
             rows.s[row] = UNREAD
             rows.p[row] = UNREAD
             rows.o[row] = UNREAD

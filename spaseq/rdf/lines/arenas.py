@@ -19,7 +19,7 @@ from spaseq.rdf.kernels.tokenizer import DeferredLines, QuadRows
 
 _ROWS = 1 << 12
 _TERMS = 1 << 12
-_DOUBTS = 1 << 8
+_DEFERRED = 1 << 8
 _CONSTANTS = 1 << 12  # bytes
 
 
@@ -37,7 +37,7 @@ class ReadArena:
     capacity: int
     buffer: Bytes = field(init=False)
     rows: QuadRows = field(init=False)
-    doubts: DeferredLines = field(init=False)
+    deferred: DeferredLines = field(init=False)
     spans: Int32s = field(init=False)
     slots: UInt64s = field(init=False)
 
@@ -45,7 +45,7 @@ class ReadArena:
         self.buffer = np.empty(2 * (self.capacity + PAD) + _CONSTANTS, np.uint8)
         s, p, o, g, at, line = np.empty((6, _ROWS), np.int32)
         self.rows = QuadRows(s, p, o, g, at, line, np.empty(_ROWS, np.int64))
-        self.doubts = DeferredLines(*np.empty((3, _DOUBTS), np.int32))
+        self.deferred = DeferredLines(*np.empty((3, _DEFERRED), np.int32))
         self.spans = np.empty((_TERMS, 3), np.int32)
         self.slots = np.zeros(2 * _TERMS, np.uint64)
 
@@ -57,9 +57,9 @@ class ReadArena:
         """Room for twice as many rows."""
         self.rows = QuadRows._make(_larger(column) for column in self.rows)
 
-    def grow_doubts(self) -> None:
+    def grow_deferred(self) -> None:
         """Room for twice as many doubtful lines."""
-        self.doubts = DeferredLines._make(_larger(column) for column in self.doubts)
+        self.deferred = DeferredLines._make(_larger(column) for column in self.deferred)
 
     def grow_terms(self, count: int) -> None:
         """Room for twice as many terms; there are `count`."""

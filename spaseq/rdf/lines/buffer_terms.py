@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from spaseq.compiled.arrays import Indices, Int32s
-from spaseq.rdf.columns.term_columns import TermColumn, Texts
+from spaseq.rdf.columns.term_columns import TermColumn, TextArray
 from spaseq.rdf.columns.term_tables import ABSENT, ListedTerms, Numbers, TermTable, encoded
 from spaseq.rdf.kernels import PAD
 from spaseq.rdf.kernels.gather import gather
@@ -22,7 +22,7 @@ _FEW = 16
 """So many texts are sooner decoded one by one."""
 
 
-class LazyTerms(TermTable):
+class BufferTerms(TermTable):
     """The terms of a piece of an N-Quads or N-Triples file."""
 
     def __init__(self, arena: ReadArena, count: int, seed: np.uint64, has_blank: bool) -> None:
@@ -59,12 +59,12 @@ class LazyTerms(TermTable):
         texts: list[str] = column.objects().tolist()
         return texts
 
-    def strings(self, codes: Int32s, inner: int = 0) -> Texts:
+    def strings(self, codes: Int32s, inner: int = 0) -> TextArray:
         """The texts of codes [n], none negative; `inner` bytes are left out at both ends."""
         ends, texts = gather(self._arena.buffer, self._arena.spans, codes, inner)
         return pa.LargeStringArray.from_buffers(len(codes), pa.py_buffer(ends), pa.py_buffer(texts))
 
-    def iris(self, codes: Int32s) -> Texts:
+    def iris(self, codes: Int32s) -> TextArray:
         """The IRIs of codes [n], without brackets; null for what is no IRI."""
         named = self._arena.buffer[self._arena.spans[codes, 0]] == ord("<")
         if named.all():
@@ -90,10 +90,10 @@ class LazyTerms(TermTable):
 
 
 @dataclass(frozen=True, slots=True)
-class GraphNames(Sequence["str | None"]):
+class BufferGraphNames(Sequence["str | None"]):
     """The graph IRIs of n events: None where the graph is a blank node."""
 
-    terms: LazyTerms
+    terms: BufferTerms
     codes: Int32s
 
     def __len__(self) -> int:
@@ -102,17 +102,17 @@ class GraphNames(Sequence["str | None"]):
     @overload
     def __getitem__(self, event: int) -> str | None: ...
     @overload
-    def __getitem__(self, event: slice) -> GraphNames: ...
-    def __getitem__(self, event: int | slice) -> str | GraphNames | None:
+    def __getitem__(self, event: slice) -> BufferGraphNames: ...
+    def __getitem__(self, event: int | slice) -> str | BufferGraphNames | None:
         if isinstance(event, slice):
-            return GraphNames(self.terms, self.codes[event])
+            return BufferGraphNames(self.terms, self.codes[event])
         return _name(self.terms[int(self.codes[event])])
 
-    def take(self, events: Indices) -> GraphNames:
+    def take(self, events: Indices) -> BufferGraphNames:
         """The names of some events."""
-        return GraphNames(self.terms, self.codes[events])
+        return BufferGraphNames(self.terms, self.codes[events])
 
-    def strings(self, events: Indices) -> Texts:
+    def strings(self, events: Indices) -> TextArray:
         """The names of some events, null where there is none."""
         return self.terms.iris(self.codes[events])
 

@@ -28,7 +28,7 @@ from spaseq.rdf.kernels.event_ranges import (
     named_events,
 )
 from spaseq.rdf.kernels.tokenizer import TIMED
-from spaseq.rdf.lines.buffer_terms import GraphNames
+from spaseq.rdf.lines.buffer_terms import BufferGraphNames
 from spaseq.rdf.lines.line_batches import LineBatches, times_of
 from spaseq.rdf.lines.statements import Statements
 from spaseq.rdf.terms.term import literal_text
@@ -150,7 +150,7 @@ class GraphEvents:
                 np.array([first], np.int64),
                 np.array([end], np.int64),
                 np.array([time], np.int64),
-                GraphNames(statements.terms, statements.g[first : first + 1].copy()),
+                BufferGraphNames(statements.terms, statements.g[first : first + 1].copy()),
             )
 
     def _batch(self, found: EventRanges, last: _Run, time: int | None) -> Iterator[EventBatch]:
@@ -160,7 +160,7 @@ class GraphEvents:
             first, end = np.append(first, last.first), np.append(end, last.end)
             ms = np.append(ms, time)
         statements = last.statements
-        names = GraphNames(statements.terms, statements.g[first])
+        names = BufferGraphNames(statements.terms, statements.g[first])
         yield from self._batches.batches(statements, first, end, ms, names)
 
     def _report(

@@ -9,7 +9,7 @@ import numpy as np
 from spaseq.compiled.arrays import Int64s
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.kernels.event_ranges import TIME_PREDICATE, Times, event_rows
+from spaseq.rdf.kernels.event_ranges import TIME_PREDICATE, TimestampRows, event_rows
 from spaseq.rdf.kernels.literal_values import NO_TIME
 from spaseq.rdf.lines.statements import Statements
 from spaseq.rdf.terms.times import parse_time
@@ -48,7 +48,7 @@ class LineBatches:
             yield batch.part(begin, min(begin + self._most, len(batch)))
 
 
-def times_of(statements: Statements) -> Times:
+def times_of(statements: Statements) -> TimestampRows:
     """The rows with the predicate of times, and the times that they give."""
     rows = np.flatnonzero(statements.p == TIME_PREDICATE)
     ms = statements.time[rows]
@@ -57,4 +57,4 @@ def times_of(statements: Statements) -> Times:
         time = parse_time(statements.terms[int(statements.o[rows[i]])])
         if time is not None:
             ms[i], readable[i] = time, True
-    return Times(rows, ms, readable)
+    return TimestampRows(rows, ms, readable)

@@ -20,18 +20,18 @@ from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.inputs.files import InputFile
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.rdf.lines.arenas import ArenaPool
+from spaseq.rdf.lines.chunks import Cut, after_sized_events, before_graphs, line_chunks
 from spaseq.rdf.lines.graph_events import GraphEvents
 from spaseq.rdf.lines.line_batches import LineBatches
-from spaseq.rdf.lines.pieces import Cut, after_sized_events, before_graphs, pieces
 from spaseq.rdf.lines.sized_events import SizedEvents
-from spaseq.rdf.lines.statements import Piece, StatementReader, Statements
+from spaseq.rdf.lines.statements import LineChunk, StatementReader, Statements
 from spaseq.rdf.terms.term import iri_text
 
 _POOL = ArenaPool(most=4)
 
 
 @dataclass(slots=True)
-class Lines:
+class LineCounter:
     """Counts the lines of a file: the number of the one that follows."""
 
     following: int = 1
@@ -51,13 +51,13 @@ def line_events(
     counter: InstantCounter,
     arrival: Callable[[], int],
     on_bad: OnBad,
-    lines: Lines | None = None,
+    lines: LineCounter | None = None,
 ) -> Iterator[EventBatch]:
     """The events of an N-Quads or N-Triples file, as `read_file` gives them.
 
     `lines` is given where `data` begins amid the file, and counts on.
     """
-    lines = lines or Lines()
+    lines = lines or LineCounter()
     asked = options.predicates
     time = iri_text(options.time_predicate)
     rest = [] if asked is None else [p for p in map(iri_text, asked) if p != time]
@@ -91,12 +91,14 @@ def line_statements(
     cut: Cut,
     threads: int,
     on_bad: OnBad,
-    lines: Lines | None = None,
+    lines: LineCounter | None = None,
 ) -> Iterator[tuple[Statements, int, bool]]:
     """(the statements of a piece, the number of its first line, whether the file cannot be read
     beyond it) for each piece of a file, whose malformed lines are reported before."""
-    lines = lines or Lines()
-    for piece, statements in _in_order(reader.read, pieces(data, file, reader.pool, cut), threads):
+    lines = lines or LineCounter()
+    for piece, statements in _in_order(
+        reader.read, line_chunks(data, file, reader.pool, cut), threads
+    ):
         line = lines.following
         lines.following = line + statements.lines
         if piece.fault is not None:
@@ -109,15 +111,15 @@ def line_statements(
 
 
 def _in_order(
-    read: Callable[[Piece], Statements], given: Iterator[Piece], threads: int
-) -> Iterator[tuple[Piece, Statements]]:
+    read: Callable[[LineChunk], Statements], given: Iterator[LineChunk], threads: int
+) -> Iterator[tuple[LineChunk, Statements]]:
     """Each piece with its statements, in order; so many threads read ahead."""
     if threads == 1:
         yield from ((piece, read(piece)) for piece in given)
         return
     turns = _Turns(given)
 
-    def task(turn: int) -> tuple[Piece, Statements] | None:
+    def task(turn: int) -> tuple[LineChunk, Statements] | None:
         piece = turns.take(turn)
         return None if piece is None else (piece, read(piece))
 
@@ -141,12 +143,12 @@ class _Turns:
     They are read from the file by the thread that takes them, one at a time.
     """
 
-    def __init__(self, given: Iterator[Piece]) -> None:
+    def __init__(self, given: Iterator[LineChunk]) -> None:
         self._given = given
         self._turn = 0
         self._changed = Condition()
 
-    def take(self, turn: int) -> Piece | None:
+    def take(self, turn: int) -> LineChunk | None:
         """The piece of a turn, once all turns before have been taken; None after the last."""
         with self._changed:
             self._changed.wait_for(lambda: self._turn == turn)

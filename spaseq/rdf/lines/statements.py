@@ -21,7 +21,7 @@ from spaseq.rdf.kernels.event_ranges import TIME_PREDICATE
 from spaseq.rdf.kernels.literal_values import NO_TIME
 from spaseq.rdf.kernels.tables import add_texts
 from spaseq.rdf.lines.arenas import ArenaPool, ReadArena
-from spaseq.rdf.lines.buffer_terms import LazyTerms
+from spaseq.rdf.lines.buffer_terms import BufferTerms
 from spaseq.rdf.lines.line_parser import parse_nquads_line
 
 ALL_WANTED = 2**31
@@ -30,7 +30,7 @@ _NO_CODE = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class LineChunk:
     """Whole lines of a file, `begin:end` of an arena's buffer."""
 
     arena: ReadArena
@@ -65,7 +65,7 @@ class Statements:
     at: Int32s  # place of the line in the buffer
     line: Int32s  # number of the line in the piece, from 0
     time: Int64s  # ms, or NO_TIME; of those rows that have the time predicate
-    terms: LazyTerms
+    terms: BufferTerms
     lines: int  # how many lines the piece has
     bad: list[BadLine]
 
@@ -89,7 +89,7 @@ class StatementReader:
     only_constants: bool = False
     seed: np.uint64 = field(default_factory=lambda: np.uint64(secrets.randbits(64)))
 
-    def read(self, piece: Piece) -> Statements:
+    def read(self, piece: LineChunk) -> Statements:
         """The statements of a piece, whose arena goes back to the pool with their terms."""
         arena, state = piece.arena, self.state(piece)
         arena.clear()
@@ -98,31 +98,31 @@ class StatementReader:
         bad = self._settle(arena, state)
         count = int(state[k.ROW])
         columns: list[Any] = [column[:count] for column in arena.rows]
-        if self.graphs and state[k.DOUBT]:
+        if self.graphs and state[k.DEFERRED]:
             read = arena.rows.s[:count] != k.UNREAD
             columns = [column[read] for column in columns]
         s, p, o, g, at, line, time = columns
-        terms = LazyTerms(arena, int(state[k.TERM]), self.seed, bool(state[k.BLANK]))
+        terms = BufferTerms(arena, int(state[k.TERM]), self.seed, bool(state[k.BLANK]))
         self.pool.lend(arena, terms)
         return Statements(s, p, o, g, at, line, time, terms, int(state[k.LINE]), bad)
 
-    def state(self, piece: Piece) -> Int64s:
+    def state(self, piece: LineChunk) -> Int64s:
         """The tokenizer's state before a piece."""
         state = np.zeros(k.STATE, np.int64)
         state[k.AT], state[k.HEAP] = piece.begin, piece.end + PAD
         return state
 
-    def _tokenize(self, piece: Piece, state: Int64s) -> None:
+    def _tokenize(self, piece: LineChunk, state: Int64s) -> None:
         arena = piece.arena
         arena.reserve(int(state[k.HEAP]), piece.end - piece.begin)  # canonical texts are no longer
         wanted = len(self.constants) if self.only_constants else ALL_WANTED
         time = TIME_PREDICATE if self.has_time else _NO_CODE
-        guesses = k.PredictedPredicates.none()
+        predicted = k.PredictedPredicates.none()
         while True:
             status = k.tokenize(
                 arena.buffer, piece.end, self.graphs, wanted, time, self.seed, state,
-                arena.rows, arena.spans, arena.slots, arena.doubts,
-                guesses,
+                arena.rows, arena.spans, arena.slots, arena.deferred,
+                predicted,
             )  # fmt: skip
             match status:
                 case k.DONE:
@@ -131,8 +131,8 @@ class StatementReader:
                     arena.grow_rows()
                 case k.TERMS_FULL:
                     arena.grow_terms(int(state[k.TERM]))
-                case k.LINES_FULL:
-                    arena.grow_doubts()
+                case k.DEFERRED_FULL:
+                    arena.grow_deferred()
 
     def enter(self, texts: Sequence[str], arena: ReadArena, state: Int64s) -> Int32s:
         """Codes of canonical texts, which are entered if they are new."""
@@ -155,8 +155,8 @@ class StatementReader:
         rows: list[int] = []
         texts: list[str] = []
         in_default: list[bool] = []
-        for doubt in range(int(state[k.DOUBT])):
-            begin, end, row = (int(column[doubt]) for column in arena.doubts)
+        for deferred_line in range(int(state[k.DEFERRED])):
+            begin, end, row = (int(column[deferred_line]) for column in arena.deferred)
             line = arena.buffer[begin:end].tobytes()
             quads = parse_nquads_line(line, self.graphs)
             if isinstance(quads, str):

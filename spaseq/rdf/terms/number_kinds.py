@@ -20,7 +20,7 @@ DOUBLE: Final = 3
 """An xsd:double."""
 FLOAT: Final = 4
 """An xsd:float."""
-MOMENT: Final = 5
+DATE_TIME: Final = 5
 """An xsd:dateTime, in seconds since the epoch, rounded."""
 SHORT: Final = 6
 """A decimal of at most 15 digits that float64 does not represent. No two of them have the same

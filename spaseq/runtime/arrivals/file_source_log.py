@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeAlias
 from spaseq.errors import InputError, RunError
 from spaseq.options import FileSourceSettings
 from spaseq.rdf.inputs.formats import Format
-from spaseq.rdf.ranges import FileRange, divide, is_divisible, last_place, places, survey
+from spaseq.rdf.ranges import FileRange, divide, is_divisible, last_place, places, scan_times
 from spaseq.rdf.readers import InputFile, StreamOptions, resolve_paths
 from spaseq.runtime.arrivals.stream_clock import StreamClock, raise_idle
 
@@ -269,7 +269,7 @@ class FileSourceLog:
         step = max(self._settings.range_bytes, total // (_PIECES * (os.cpu_count() or 1)))
         ranges = [part for found in chosen for part in self._ranges(options, found, step)]
         taken = []
-        surveys = pool.map(survey, ranges, [options] * len(ranges))
+        surveys = pool.map(scan_times, ranges, [options] * len(ranges))
         following = {f.path: f.line for f in chosen}
         sizes = {f.path: f.size for f in chosen}
         for part, known in zip(ranges, surveys, strict=True):

@@ -26,8 +26,8 @@ from spaseq.rdf.ranges import (
     is_line_format,
     lines_before,
     read_range,
+    scan_times,
     size_of,
-    survey,
 )
 from spaseq.rdf.readers import ArrivalClock
 
@@ -178,7 +178,7 @@ def _seem_ordered(groups: Iterable[list[FileRange]], options: StreamOptions) -> 
         size = size_of(part.file) if part.end is None else part.end
         head = replace(part, end=min(part.begin + _PEEK_BYTES, size))
         tail = replace(part, begin=max(part.begin, size - _PEEK_BYTES), end=size)
-        first, last = (survey(peek, options).times for peek in (head, tail))
+        first, last = (scan_times(peek, options).times for peek in (head, tail))
         if end is not None and len(first) and first.min() < end:
             return False
         end = max((int(t.max()) for t in (first, last) if len(t)), default=end)
@@ -193,7 +193,7 @@ def _surveyed(
     line = 1
     ahead = _AHEAD * (os.cpu_count() or 1)
     while some := list(islice(waiting, ahead)):
-        found = pool.map(survey, *zip(*((p, options) for g in some for p in g), strict=True))
+        found = pool.map(scan_times, *zip(*((p, options) for g in some for p in g), strict=True))
         for group in some:
             placed = []
             for part in group:

@@ -19,7 +19,7 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.bad_input import OnBad, warn
 from spaseq.runtime.job.chaining import RegisteredStream, sources
-from spaseq.stages.sequence import Matcher, SequenceStage
+from spaseq.stages.sequence import PatternStage, SequenceStage
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +92,8 @@ class GroupStage:
         self._fed, self._on_bad = tuple(fed), on_bad
         self._matchers = self._matchers_with(knowledge)
 
-    def _matchers_with(self, knowledge: KnowledgeBase) -> dict[int, Matcher]:
-        return {n: Matcher(self.plans[n], knowledge, self._on_bad) for n in self._fed}
+    def _matchers_with(self, knowledge: KnowledgeBase) -> dict[int, PatternStage]:
+        return {n: PatternStage(self.plans[n], knowledge, self._on_bad) for n in self._fed}
 
     @property
     def reads_knowledge(self) -> bool:

@@ -19,7 +19,7 @@ from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from spaseq.errors import InputError, SpaseqError, UsageError
-from spaseq.kb.endpoint import Repeats
+from spaseq.kb.endpoint import RetryCount
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
@@ -122,7 +122,7 @@ class FrameSolve:
         """For `mapInArrow`: rows of `COLUMNS` to rows of `PACKS`."""
         context = TaskContext.get()
         side = SideRows(PACKS, context.partitionId() if context else 0)
-        stats, repeats = Stats(), Repeats()
+        stats, repeats = Stats(), RetryCount()
         counters: dict[str, InstantCounter] = {}
         try:
             for batch in batches:
@@ -157,7 +157,7 @@ class FrameMatching:
 
     def solved(self, iri: str, given: list[Row], clock: StreamClock) -> Iterator[pa.RecordBatch]:
         """Packs and side rows; the clock is moved on. Rows are not late behind each other."""
-        stats, number, repeats = Stats(), self.streams.index(iri), Repeats()
+        stats, number, repeats = Stats(), self.streams.index(iri), RetryCount()
         ordered = sorted(given, key=lambda r: tuple("" if x is None else x for x in r[3:]))
         ordered.sort(key=lambda r: (r[1] or 0, r[2] or 0))
         events, found = _events(iri, ordered, InstantCounter())

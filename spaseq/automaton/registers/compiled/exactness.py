@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 
 from spaseq.automaton.registers.compiled.edge_tests import EdgeTest
-from spaseq.rdf.terms.number_kinds import DOUBLE, EXACT, FLOAT, MOMENT, OTHER, SHORT
+from spaseq.rdf.terms.number_kinds import DATE_TIME, DOUBLE, EXACT, FLOAT, OTHER, SHORT
 
 
 def decides(operator: str, one: int, other: int) -> bool:
@@ -16,7 +16,7 @@ def decides(operator: str, one: int, other: int) -> bool:
     """
     if OTHER in (one, other):
         return one != other and operator != "!="
-    if MOMENT in (one, other):
+    if DATE_TIME in (one, other):
         return False
     if DOUBLE in (one, other):
         return True

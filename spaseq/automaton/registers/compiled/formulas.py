@@ -14,7 +14,7 @@ from spaseq.expr.env import DictEnv
 from spaseq.expr.leaves import constant_term
 from spaseq.lang import ast
 from spaseq.rdf.columns.term_columns import UNBOUND, NumberColumn, TermColumn
-from spaseq.rdf.terms.number_kinds import DOUBLE, MOMENT, OTHER
+from spaseq.rdf.terms.number_kinds import DATE_TIME, DOUBLE, OTHER
 
 _KEPT = 1 << 14
 
@@ -68,7 +68,7 @@ def _doubles(expr: ast.Expr, value: Float64s) -> Float64s | None:
             return value
         case ast.Literal():
             number, kind = double_of(constant_term(expr))
-            return None if kind in (OTHER, MOMENT) else np.full(len(value), number)
+            return None if kind in (OTHER, DATE_TIME) else np.full(len(value), number)
         case ast.Sign(op, operand):
             found = _doubles(operand, value)
             return None if found is None else found if op == "+" else -found

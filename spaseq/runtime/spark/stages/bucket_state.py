@@ -19,7 +19,7 @@ import pandas as pd
 
 from spaseq.algebra.answers import Answer
 from spaseq.errors import RunError, SpaseqError
-from spaseq.kb.endpoint import Repeats
+from spaseq.kb.endpoint import RetryCount
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import StageOptions, StateLimits
 from spaseq.plan.query_plan import QueryPlan
@@ -286,7 +286,7 @@ class Buckets:
         warm: Warm,
         side: SideRows,
     ) -> Iterator[pd.DataFrame]:
-        start, repeats = time.perf_counter(), Repeats()
+        start, repeats = time.perf_counter(), RetryCount()
         stage, suppressed = warm.stage, warm.stage.suppressed
         before, marks_before = state.times(meta), list(meta.marks)
         packs, knowledge = _packs(rows, meta.marks)

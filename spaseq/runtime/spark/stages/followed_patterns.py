@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from spaseq.errors import SpaseqError
-from spaseq.kb.endpoint import Repeats
+from spaseq.kb.endpoint import RetryCount
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
@@ -72,7 +72,7 @@ class FollowSolve:
 
     def _work(self, work: ArrivedSplit) -> Iterator[pa.RecordBatch]:
         side = SideRows(PACKED, len(self.streams) + work.number)
-        stats, found, repeats = Stats(), list[BadInput | LateEvent](), Repeats()
+        stats, found, repeats = Stats(), list[BadInput | LateEvent](), RetryCount()
         try:
             for packed in self._packs(work, stats, found):
                 if found:

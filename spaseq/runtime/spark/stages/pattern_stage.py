@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from spaseq.errors import SpaseqError
-from spaseq.kb.endpoint import Repeats
+from spaseq.kb.endpoint import RetryCount
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import ServiceOptions, StageOptions
 from spaseq.plan.query_plan import QueryPlan
@@ -27,7 +27,7 @@ from spaseq.runtime.arrivals.tie_numbering import TimeExtent
 from spaseq.runtime.job.job import Stats
 from spaseq.runtime.spark.rows.packs import Packer
 from spaseq.runtime.spark.rows.stage_rows import EXTENT, NO_WORK, PACKS, SideRows, rows
-from spaseq.stages.sequence import Matcher
+from spaseq.stages.sequence import PatternStage
 
 _PROGRESS_SECONDS = 0.5
 
@@ -82,7 +82,7 @@ class Solver:
     ) -> None:
         kb = knowledge.open()
         readers = [(i, plan) for i, plan in enumerate(plans) if iri in plan.streams]
-        self._matchers = [(i, Matcher(plan, kb, on_bad)) for i, plan in readers]
+        self._matchers = [(i, PatternStage(plan, kb, on_bad)) for i, plan in readers]
         self._stats = stats
 
     def solve(self, events: Iterator[EventBatch]) -> Iterator[tuple[int, SolutionBatch]]:
@@ -132,7 +132,7 @@ class BoundedSolve:
 
     def _work(self, work: InputSplit) -> Iterator[pa.RecordBatch]:
         side = SideRows(PACKS, work.number)
-        stats, bad, repeats = Stats(), list[BadInput](), Repeats()
+        stats, bad, repeats = Stats(), list[BadInput](), RetryCount()
         extent = TimeExtent(work.stream, work.number)
         try:
             for packs in self._packs(work, extent, stats, bad.append):

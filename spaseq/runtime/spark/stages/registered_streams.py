@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from spaseq.errors import SpaseqError
-from spaseq.kb.endpoint import Repeats
+from spaseq.kb.endpoint import RetryCount
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.job.chaining import RegisteredStream, levels, sources
@@ -47,7 +47,7 @@ class RegisteredSolve:
         iri = self.solve.plans[self.query].register
         assert iri is not None
         side, stats = SideRows(PACKS, SOURCE + self.query), Stats()
-        bad, repeats = list[BadInput](), Repeats()
+        bad, repeats = list[BadInput](), RetryCount()
         try:
             events = _events(iri, batches)
             yield from self.solve.solved(iri, events, stats, bad.append)

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from spaseq.algebra.answers import Answer
 from spaseq.errors import SpaseqError
-from spaseq.kb.endpoint import Repeats
+from spaseq.kb.endpoint import RetryCount
 from spaseq.options import StageOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
@@ -137,7 +137,7 @@ def run_sequences(
 ) -> Iterator[pa.RecordBatch]:
     """For `mapInArrow`: sorted rows of `PACKS` to rows of `OUTPUT`."""
     stats, side, bad = Stats(), SideRows(OUTPUT, SOURCE), list[BadInput]()
-    repeats = Repeats()
+    repeats = RetryCount()
     try:
         yield from SequenceTask(plans, stats, options, knowledge, bad.append).rows(batches)
     except SpaseqError as error:

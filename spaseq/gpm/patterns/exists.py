@@ -15,8 +15,8 @@ from spaseq.algebra.schema import Schema
 from spaseq.algebra.scope import possible, visible
 from spaseq.algebra.substitution import substituted
 from spaseq.compiled.arrays import Bools, Indices
-from spaseq.gpm.joins import merged, pairs
-from spaseq.gpm.solutions import Solutions
+from spaseq.gpm.solutions.joins import merged, pairs
+from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.lang import ast
 from spaseq.lang.rewriting import rewritten
 from spaseq.lang.variables import exists_uses

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from spaseq.compiled.arrays import Int32s
-from spaseq.gpm.lexicon import KbLexicon
-from spaseq.gpm.triples import TripleTable
+from spaseq.gpm.graphs.triple_source import TripleTable
+from spaseq.gpm.solutions.lexicon import KbLexicon
 from spaseq.kb.knowledge import KbGraph, KbRelation
 
 _NO_CODES = np.empty(0, np.int32)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from spaseq.gpm.solutions import Solutions
-from spaseq.gpm.triples import TripleSource
+from spaseq.gpm.graphs.triple_source import TripleSource
+from spaseq.gpm.solutions.solutions import Solutions
 
 
 @dataclass(frozen=True, slots=True)
-class Active:
+class ActiveGraph:
     """The active graph of SPARQL 1.1 section 18.6, or one per event of `events`.
 
     `given` are solutions that those of the pattern will be joined with, where that is known: what
@@ -21,15 +21,15 @@ class Active:
     events: int = 0
     given: Solutions | None = None
 
-    def beside(self, found: Solutions) -> Active:
+    def beside(self, found: Solutions) -> ActiveGraph:
         """For a pattern that is joined with solutions found before."""
         return replace(self, given=found)
 
-    def alone(self) -> Active:
+    def alone(self) -> ActiveGraph:
         """For a pattern all of whose solutions count."""
         return replace(self, given=None)
 
-    def projecting(self, variables: Iterable[str]) -> Active:
+    def projecting(self, variables: Iterable[str]) -> ActiveGraph:
         """For a pattern of whose variables others know only these."""
         return self if self.given is None else replace(self, given=self.given.only(variables))
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from spaseq.algebra import nodes as n
 from spaseq.compiled.arrays import Int32s, Int64s
-from spaseq.gpm.keys import KeyIndex, expanded
-from spaseq.gpm.solutions import Solutions
-from spaseq.gpm.triples import TripleSource, TripleTable
+from spaseq.gpm.graphs.triple_source import TripleSource, TripleTable
+from spaseq.gpm.solutions.key_index import KeyIndex, expanded
+from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.lang import ast
 from spaseq.rdf.columns.term_columns import distinct
 from spaseq.rdf.terms.term import iri_text

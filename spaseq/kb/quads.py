@@ -19,7 +19,7 @@ from spaseq.compiled.arrays import Int32s
 from spaseq.errors import InputError
 from spaseq.options import KbInput
 from spaseq.rdf.columns.quad_block import BlockBuilder, QuadBlock
-from spaseq.rdf.columns.term_columns import Texts, texts_array
+from spaseq.rdf.columns.term_columns import TextArray, text_array
 from spaseq.rdf.documents.document_blocks import DOCUMENT_FORMATS
 from spaseq.rdf.inputs.bad_input import TRIPLE_TERM, BadInput, syntax_reason
 from spaseq.rdf.inputs.files import READ_ERRORS, STDIN, InputFile, files_at
@@ -42,7 +42,7 @@ class KbQuads:
     `g` is the code of the graph's name, or DEFAULT_GRAPH.
     """
 
-    texts: Texts
+    texts: TextArray
     g: Int32s
     s: Int32s
     p: Int32s
@@ -50,16 +50,16 @@ class KbQuads:
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class OxigraphStore:
     """The directory of an Oxigraph store."""
 
     path: str
 
 
-Source: TypeAlias = InputFile | Store
+QuadSource: TypeAlias = InputFile | OxigraphStore
 
 
-def sources_at(path: str | PathLike[str]) -> Sequence[Source]:
+def sources_at(path: str | PathLike[str]) -> Sequence[QuadSource]:
     """What there is at a path: a file, the files of a directory or glob, or a store.
 
     Raises:
@@ -69,7 +69,7 @@ def sources_at(path: str | PathLike[str]) -> Sequence[Source]:
     if place == STDIN:
         raise InputError("a knowledge base is not read from standard input")
     if os.path.isfile(os.path.join(place, _STORE_MARK)):
-        return [Store(place)]
+        return [OxigraphStore(place)]
     found = files_at(place)
     if not found:
         raise InputError(f"{place}: no RDF file in this directory")
@@ -82,17 +82,17 @@ def keeps_graphs(path: str) -> bool:
         found = sources_at(path)
     except InputError:
         return False
-    return all(isinstance(source, Store) or source.format.has_graphs for source in found)
+    return all(isinstance(source, OxigraphStore) or source.format.has_graphs for source in found)
 
 
-def quads_of(source: Source, base: str | None) -> Iterator[KbQuads]:
+def quads_of(source: QuadSource, base: str | None) -> Iterator[KbQuads]:
     """The quads of a source; `base` is what relative IRIs are relative to.
 
     Raises:
         InputError: it cannot be read, with file, line and reason.
     """
     match source:
-        case Store(path):
+        case OxigraphStore(path):
             yield from _store_quads(path)
         case InputFile(format=Format.NQUADS | Format.NTRIPLES):
             yield from _line_quads(source)
@@ -198,4 +198,4 @@ def _blocks_of(given: KbInput) -> Iterator[KbQuads]:
 
 
 def _columns(block: QuadBlock) -> KbQuads:
-    return KbQuads(texts_array(block.terms), block.g, block.s, block.p, block.o)
+    return KbQuads(text_array(block.terms), block.g, block.s, block.p, block.o)

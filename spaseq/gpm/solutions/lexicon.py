@@ -8,7 +8,7 @@ from typing import overload
 import numpy as np
 
 from spaseq.compiled.arrays import Int32s
-from spaseq.kb.terms import ABSENT, KbTerms
+from spaseq.kb.dictionary import ABSENT, KbTerms
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.term_tables import ExtendedTerms, term_table
 

@@ -10,20 +10,20 @@ import pyarrow.compute as pc
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.expr.doubles import Doubles
 from spaseq.gpm.correlated import with_events
-from spaseq.gpm.evaluator import Bindings, GpmEvaluator
-from spaseq.gpm.partitions import VerticalPartition
+from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
+from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
-from spaseq.rdf.columns.term_columns import UNBOUND, NumberColumn, Rows, TermColumn
+from spaseq.rdf.columns.term_columns import UNBOUND, NumberColumn, RowSelection, TermColumn
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad, warn
 from spaseq.rdf.kernels.compact import compacted
 from spaseq.rdf.terms.term import scoped_blank
 from spaseq.rdf.terms.times import format_time
 
 
-class Matcher:
+class PatternStage:
     """Evaluates every GPM of a plan on the events of its streams.
 
     `on_bad` is called for each event that an endpoint was asked for in vain.
@@ -68,7 +68,7 @@ class Matcher:
                 found = self._evaluators[number].evaluate(index)
                 if gpm.correlation is not None:
                     certain = {v: found.columns[v] for v in gpm.certain}
-                    found = Bindings(found.event, certain, found.terms)
+                    found = EventSolutions(found.event, certain, found.terms)
                 found = _distinct(found)
                 if gpm.correlation is not None:
                     found = with_events(found, index)
@@ -94,21 +94,23 @@ class Matcher:
     def _add_bare(self, rows: _Rows, index: VerticalPartition, stream: int) -> None:
         partition = self._plan.partition
         if not partition:
-            rows.add(BARE, Bindings(rows.unseen(), {}, index.batch.terms))
+            rows.add(BARE, EventSolutions(rows.unseen(), {}, index.batch.terms))
             return
         for keys in self._keys(index, stream):
             rows.add(BARE, keys)
 
-    def _keys(self, index: VerticalPartition, stream: int) -> Iterator[Bindings]:
+    def _keys(self, index: VerticalPartition, stream: int) -> Iterator[EventSolutions]:
         """The partitions of the batch's events: what GPMs without FILTERs bind the variables to."""
         partition = self._plan.partition
         for gpm, membership in zip(self._plan.gpms, self._memberships, strict=True):
             if stream in gpm.streams and membership is not None and set(partition) <= gpm.certain:
                 found = membership.evaluate(index)
                 keys = {v: found.columns[v] for v in partition}
-                yield _distinct(Bindings(found.event, keys, found.terms))
+                yield _distinct(EventSolutions(found.event, keys, found.terms))
 
-    def _spread(self, found: Bindings, index: VerticalPartition, stream: int) -> Bindings:
+    def _spread(
+        self, found: EventSolutions, index: VerticalPartition, stream: int
+    ) -> EventSolutions:
         """Solutions of a negated GPM that leaves partition variables open, once for each of their
         event's partitions that they fit."""
         partition = self._plan.partition
@@ -128,10 +130,10 @@ class Matcher:
                         spread[v].append(text)
         columns_out = {v: c[picked] for v, c in found.columns.items()}
         columns_out.update({v: index.lexicon.encode(texts) for v, texts in spread.items()})
-        return Bindings(found.event[picked], columns_out, found.terms)
+        return EventSolutions(found.event[picked], columns_out, found.terms)
 
 
-def _text(found: Bindings, variable: str, row: int) -> str | None:
+def _text(found: EventSolutions, variable: str, row: int) -> str | None:
     codes = found.columns.get(variable)
     return None if codes is None or codes[row] < 0 else found.terms[codes[row]]
 
@@ -142,9 +144,9 @@ class _Rows:
     def __init__(self, plan: QueryPlan, stream: int, index: VerticalPartition) -> None:
         self._plan, self._stream, self._events = plan, stream, index.batch
         self._terms = index.lexicon.texts
-        self._parts: list[tuple[int, Bindings]] = []
+        self._parts: list[tuple[int, EventSolutions]] = []
 
-    def add(self, gpm: int, bindings: Bindings) -> None:
+    def add(self, gpm: int, bindings: EventSolutions) -> None:
         if len(bindings.event):
             self._parts.append((gpm, bindings))
 
@@ -162,7 +164,7 @@ class _Rows:
             return SolutionBatch.empty(columns)
         event = np.concatenate([b.event for _, b in self._parts])
         gpm = np.concatenate([np.full(len(b.event), g, np.int32) for g, b in self._parts])
-        order: Rows = slice(None)
+        order: RowSelection = slice(None)
         if len(self._parts) > 1:
             order = np.argsort(event, kind="stable")
             event, gpm = event[order], gpm[order]
@@ -178,7 +180,7 @@ class _Rows:
             {v: self._numbers(codes.get(v), len(event)) for v in columns.numbers},
         )
 
-    def _codes(self, variable: str, order: Rows) -> Int32s:
+    def _codes(self, variable: str, order: RowSelection) -> Int32s:
         parts = []
         for _, bindings in self._parts:
             codes = bindings.columns.get(variable)
@@ -212,7 +214,7 @@ class _Rows:
         return TermColumn.of(texts.tolist())
 
 
-def _without(bindings: Bindings, private: frozenset[str]) -> Bindings:
+def _without(bindings: EventSolutions, private: frozenset[str]) -> EventSolutions:
     """Solutions without the values of private variables, but for events that have several."""
     event = bindings.event
     if not private or not len(event):
@@ -224,10 +226,10 @@ def _without(bindings: Bindings, private: frozenset[str]) -> Bindings:
     if several.any():
         given = ((v, bindings.columns[v]) for v in private & bindings.columns.keys())
         columns.update((v, np.where(several, c, UNBOUND).astype(np.int32)) for v, c in given)
-    return Bindings(event, columns, bindings.terms)
+    return EventSolutions(event, columns, bindings.terms)
 
 
-def _distinct(bindings: Bindings) -> Bindings:
+def _distinct(bindings: EventSolutions) -> EventSolutions:
     """Solutions without duplicates: matches are a set."""
     event = bindings.event
     if len(event) < 2 or (np.diff(event) > 0).all():
@@ -239,4 +241,4 @@ def _distinct(bindings: Bindings) -> Bindings:
         return bindings
     first.sort()
     kept = {v: c[first] for v, c in bindings.columns.items()}
-    return Bindings(event[first], kept, bindings.terms)
+    return EventSolutions(event[first], kept, bindings.terms)

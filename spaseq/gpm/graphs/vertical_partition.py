@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from spaseq.compiled.arrays import Indices, Int32s, Int64s
-from spaseq.gpm.lexicon import BatchLexicon
-from spaseq.gpm.triples import TripleTable
+from spaseq.gpm.graphs.triple_source import TripleTable
+from spaseq.gpm.solutions.lexicon import BatchLexicon
 from spaseq.rdf.columns.event_batch import EventBatch
 
 T = TypeVar("T")

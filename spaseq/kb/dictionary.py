@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.kb.kernels.search import find_sorted
-from spaseq.rdf.columns.term_columns import Texts, texts_array
+from spaseq.rdf.columns.term_columns import TextArray, text_array
 from spaseq.rdf.columns.term_tables import ABSENT, encoded
 
 __all__ = ["ABSENT", "KbTerms"]
@@ -24,14 +24,14 @@ class KbTerms(Sequence[str]):
     that lies in a mapped file stays there.
     """
 
-    def __init__(self, texts: Texts) -> None:
+    def __init__(self, texts: TextArray) -> None:
         """`texts` is an Arrow array of large strings, sorted."""
         self.texts = texts
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> KbTerms:
         """The dictionary of these texts, which are sorted."""
-        return cls(texts_array(texts))
+        return cls(text_array(texts))
 
     @cached_property
     def buffers(self) -> tuple[Int64s, Any]:
@@ -71,8 +71,8 @@ class KbTerms(Sequence[str]):
         codes: Int32s = find_sorted(*self.buffers, ends, wanted, ABSENT)
         return codes
 
-    def __getstate__(self) -> Texts:
+    def __getstate__(self) -> TextArray:
         return self.texts
 
-    def __setstate__(self, texts: Texts) -> None:
+    def __setstate__(self, texts: TextArray) -> None:
         self.texts = texts

@@ -12,10 +12,10 @@ import numpy as np
 
 from spaseq.algebra.nodes import PatternTerm, TriplePattern
 from spaseq.compiled.arrays import Float64s, Int8s, Int32s, Int64s
+from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.kernels import bgp_interpreter as kernels
 from spaseq.gpm.kernels.bgp_interpreter import AGAIN, BOUND, CONSTANT, FREE, O, P, S
-from spaseq.gpm.partitions import VerticalPartition
-from spaseq.gpm.solutions import Solutions
+from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.plan.rules import RARE_TRIPLES_FIRST, SHARED_PATTERNS, Rule
 from spaseq.rdf.columns.event_batch import EventBatch
 

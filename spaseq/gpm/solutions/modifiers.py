@@ -15,7 +15,7 @@ from spaseq.expr.compile import Options
 from spaseq.expr.errors import ExpressionError
 from spaseq.expr.order import order_key
 from spaseq.expr.values import encode
-from spaseq.gpm.solutions import Solutions
+from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.lang import ast
 from spaseq.rdf.columns.term_columns import UNBOUND
 

@@ -14,17 +14,17 @@ from spaseq.compiled.arrays import Bools, Int64s
 from spaseq.expr.blank_nodes import makes_labelled_nodes, with_solution
 from spaseq.expr.columns import filter_rows
 from spaseq.expr.compile import Options
-from spaseq.gpm import joins, modifiers
-from spaseq.gpm.active import Active
-from spaseq.gpm.conjunction import Conjunction, ConjunctionEvaluation, conjunction
-from spaseq.gpm.exists import ExistsTests
-from spaseq.gpm.graphs import GraphSource
-from spaseq.gpm.lexicon import KbLexicon
-from spaseq.gpm.partitions import VerticalPartition
-from spaseq.gpm.paths import path_solutions
-from spaseq.gpm.services import Services
-from spaseq.gpm.solutions import Solutions, none, unit
-from spaseq.gpm.triples import TripleSource, triple_solutions
+from spaseq.gpm.graphs.kb_graph_source import GraphSource
+from spaseq.gpm.graphs.paths import path_solutions
+from spaseq.gpm.graphs.triple_source import TripleSource, triple_solutions
+from spaseq.gpm.graphs.vertical_partition import VerticalPartition
+from spaseq.gpm.patterns.active_graph import ActiveGraph
+from spaseq.gpm.patterns.conjunction import Conjunction, ConjunctionEvaluation, conjunction
+from spaseq.gpm.patterns.exists import ExistsTests
+from spaseq.gpm.patterns.services import Services
+from spaseq.gpm.solutions import joins, modifiers
+from spaseq.gpm.solutions.lexicon import KbLexicon
+from spaseq.gpm.solutions.solutions import Solutions, none, unit
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses
@@ -55,7 +55,7 @@ class PatternOperators:
         self._asking: dict[int, tuple[n.Pattern, bool]] = {}
         self.services = services or Services(knowledge.addresses, knowledge.services)
 
-    def solutions(self, pattern: n.Pattern, active: Active) -> Solutions:
+    def solutions(self, pattern: n.Pattern, active: ActiveGraph) -> Solutions:
         """The pattern's solutions; of events, or such that hold for every event."""
         if not active.of_events:
             return self._evaluate(pattern, active)
@@ -68,11 +68,11 @@ class PatternOperators:
         if known is None:
             found = None
             if is_constant(pattern) and not self._asks(pattern):
-                found = self._evaluate(pattern, Active(GraphSource({}, self._lexicon)))
+                found = self._evaluate(pattern, ActiveGraph(GraphSource({}, self._lexicon)))
             known = self._constants[id(pattern)] = pattern, found
         return known[1]
 
-    def _evaluate(self, pattern: n.Pattern, active: Active) -> Solutions:
+    def _evaluate(self, pattern: n.Pattern, active: ActiveGraph) -> Solutions:
         match pattern:
             case n.BGP() | n.Join() | n.Filter():
                 return self._conjunction(pattern, active)
@@ -106,7 +106,7 @@ class PatternOperators:
             case n.Service():
                 return self.services.service(pattern, active.given, active.source.lexicon)
 
-    def _extended(self, pattern: n.Extend, active: Active) -> Solutions:
+    def _extended(self, pattern: n.Extend, active: ActiveGraph) -> Solutions:
         """BINDs in a row, which share the blank nodes of BNODE(label)."""
         chain = [pattern]
         while isinstance(chain[-1].pattern, n.Extend):
@@ -124,7 +124,7 @@ class PatternOperators:
     # --- operands -------------------------------------------------------------------------------
 
     def _alike(
-        self, left: n.Pattern, right: n.Pattern, active: Active
+        self, left: n.Pattern, right: n.Pattern, active: ActiveGraph
     ) -> tuple[Solutions, Solutions]:
         """The solutions of both, of events if one is."""
         first, second = self.solutions(left, active), self.solutions(right, active)
@@ -133,14 +133,16 @@ class PatternOperators:
         return active.spread(first), active.spread(second)
 
     def _on_left(
-        self, left: n.Pattern, right: n.Pattern, active: Active
+        self, left: n.Pattern, right: n.Pattern, active: ActiveGraph
     ) -> tuple[Solutions, Solutions]:
         """The solutions of both, those on the left of events if those on the right are."""
         first = self.solutions(left, active)
         second = self._beside(right, first, active)
         return first if second.event is None else active.spread(first), second
 
-    def _beside(self, pattern: n.Pattern, found: Solutions | None, active: Active) -> Solutions:
+    def _beside(
+        self, pattern: n.Pattern, found: Solutions | None, active: ActiveGraph
+    ) -> Solutions:
         """The solutions of a pattern that will be joined with those `found` before.
 
         If few events have any, the pattern is not evaluated on the others.
@@ -150,13 +152,13 @@ class PatternOperators:
         if part is None:
             return self.solutions(pattern, beside)
         events, index = part
-        own = self.solutions(pattern, Active(index, len(events)))
+        own = self.solutions(pattern, ActiveGraph(index, len(events)))
         if own.event is None:
             return own
         return Solutions(own.size, events[own.event], own.columns, own.lexicon)
 
     def _few(
-        self, pattern: n.Pattern, found: Solutions, active: Active
+        self, pattern: n.Pattern, found: Solutions, active: ActiveGraph
     ) -> tuple[Int64s, VerticalPartition] | None:
         """The events that have solutions, and their graphs; None if a part is not worth it."""
         source = active.source
@@ -172,7 +174,7 @@ class PatternOperators:
         return (events, source.part(events)) if 2 * len(events) <= active.events else None
 
     def _left_join(
-        self, left: n.Pattern, right: n.Pattern, expr: ast.Expr | None, active: Active
+        self, left: n.Pattern, right: n.Pattern, expr: ast.Expr | None, active: ActiveGraph
     ) -> Solutions:
         first, second = self._on_left(left, right, active)
         if expr is None:
@@ -181,7 +183,7 @@ class PatternOperators:
         first = self._prepared(first, condition, active)
         return joins.left_join(first, second, lambda both: self._test(condition, both, active))
 
-    def _graphs(self, name: n.PatternTerm, inner: n.Pattern, active: Active) -> Solutions:
+    def _graphs(self, name: n.PatternTerm, inner: n.Pattern, active: ActiveGraph) -> Solutions:
         """GRAPH: over the graph with a name, or over each with the variable bound to its name."""
         if isinstance(name, str):
             return self._graph(name[1:-1], inner, active)
@@ -189,7 +191,7 @@ class PatternOperators:
         found = [self._named(graph, name.name, inner, active) for graph in graphs]
         return reduce(joins.union, found) if found else none(self._lexicon, possible(inner))
 
-    def _graph(self, name: str, inner: n.Pattern, active: Active) -> Solutions:
+    def _graph(self, name: str, inner: n.Pattern, active: ActiveGraph) -> Solutions:
         url = self._knowledge.endpoints.get(name)
         if url is not None:
             return self.services.graph(
@@ -199,9 +201,9 @@ class PatternOperators:
         if graph is None:
             return none(self._lexicon, possible(inner))
         source = GraphSource(graph, self._lexicon)
-        return self.solutions(inner, Active(source, given=active.given))
+        return self.solutions(inner, ActiveGraph(source, given=active.given))
 
-    def _named(self, graph: str, variable: str, inner: n.Pattern, active: Active) -> Solutions:
+    def _named(self, graph: str, variable: str, inner: n.Pattern, active: ActiveGraph) -> Solutions:
         code = self._lexicon.encode([f"<{graph}>"])
         name = Solutions(1, None, {variable: code}, self._lexicon)
         return joins.join(self._graph(graph, inner, active), name)
@@ -225,7 +227,7 @@ class PatternOperators:
 
     # --- conjunctions and filters ---------------------------------------------------------------
 
-    def _conjunction(self, pattern: n.Pattern, active: Active) -> Solutions:
+    def _conjunction(self, pattern: n.Pattern, active: ActiveGraph) -> Solutions:
         parts = self.parts(pattern)
         pool = []
         for found in _basic(parts, active.source):
@@ -256,7 +258,7 @@ class PatternOperators:
             known = self._conjunctions[id(pattern)] = pattern, conjunction(pattern, self._disabled)
         return known[1]
 
-    def _test(self, expr: ast.Expr, found: Solutions, active: Active) -> Bools:
+    def _test(self, expr: ast.Expr, found: Solutions, active: ActiveGraph) -> Bools:
         if not found.size:
             return np.empty(0, np.bool_)
         found, expr = self._answered(found, expr, active)
@@ -264,7 +266,7 @@ class PatternOperators:
         return filter_rows(expr, found.columns, texts, rows=found.size, options=options)
 
     def _answered(
-        self, found: Solutions, expr: ast.Expr, active: Active
+        self, found: Solutions, expr: ast.Expr, active: ActiveGraph
     ) -> tuple[Solutions, ast.Expr]:
         """The solutions with a column for each EXISTS, and the expression over these columns."""
         tests = self._exists_tests(expr)
@@ -278,14 +280,14 @@ class PatternOperators:
         )
         return found, tests.expr
 
-    def _passing(self, pattern: n.Pattern, active: Active) -> Solutions:
+    def _passing(self, pattern: n.Pattern, active: ActiveGraph) -> Solutions:
         """The solutions of a pattern that does not come back."""
         apart = PatternOperators(
             self._knowledge, self._options, self._disabled, self.services.apart()
         )
         return apart.solutions(pattern, active)
 
-    def _prepared(self, found: Solutions, expr: ast.Expr, active: Active) -> Solutions:
+    def _prepared(self, found: Solutions, expr: ast.Expr, active: ActiveGraph) -> Solutions:
         """The solutions as they must be for the expression: of events if it has EXISTS."""
         return active.spread(found) if self._exists_tests(expr) else found
 

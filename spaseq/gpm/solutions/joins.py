@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from spaseq.compiled.arrays import Bools, Indices, Int32s
-from spaseq.gpm.keys import Column, KeyIndex
-from spaseq.gpm.lexicon import translated
-from spaseq.gpm.solutions import Solutions
+from spaseq.gpm.solutions.key_index import Column, KeyIndex
+from spaseq.gpm.solutions.lexicon import translated
+from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.rdf.columns.term_columns import UNBOUND
 
 Pairs = tuple[Indices, Indices]

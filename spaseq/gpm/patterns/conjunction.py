@@ -9,10 +9,10 @@ from spaseq.algebra import nodes as n
 from spaseq.algebra.groups import conjoined, conjuncts
 from spaseq.algebra.scope import certain
 from spaseq.compiled.arrays import Bools
-from spaseq.gpm.bgp import EventBgp
-from spaseq.gpm.components import components, joined
-from spaseq.gpm.joins import join
-from spaseq.gpm.solutions import Solutions
+from spaseq.gpm.graphs.event_bgp import EventBgp
+from spaseq.gpm.patterns.components import components, joined
+from spaseq.gpm.solutions.joins import join
+from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses, expression_variables
 from spaseq.plan.rules import Rule

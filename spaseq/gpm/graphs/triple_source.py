@@ -9,8 +9,8 @@ import numpy as np
 
 from spaseq.algebra.nodes import PatternTerm, TriplePattern
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
-from spaseq.gpm.lexicon import Lexicon
-from spaseq.gpm.solutions import Solutions, none
+from spaseq.gpm.solutions.lexicon import Lexicon
+from spaseq.gpm.solutions.solutions import Solutions, none
 from spaseq.lang import ast
 
 

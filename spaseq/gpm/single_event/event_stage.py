@@ -1,4 +1,4 @@
-"""Stage 1 for one event at a time, in microseconds: the same solutions as `Matcher` gives."""
+"""Stage 1 for one event at a time, in microseconds: the same solutions as `PatternStage` gives."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from spaseq.automaton.run.event_rows import EventRows
 from spaseq.automaton.run.runs import Values
 from spaseq.expr.compile import Options
 from spaseq.gpm.evaluator import GpmEvaluator
-from spaseq.gpm.known_parts import Solution
-from spaseq.gpm.single import EventGraph, EventPattern
-from spaseq.gpm.stage import Matcher
+from spaseq.gpm.pattern_stage import PatternStage
+from spaseq.gpm.single_event.event_pattern import EventGraph, EventPattern
+from spaseq.gpm.single_event.known_parts import Solution
 from spaseq.plan.query_plan import GpmPlan, QueryPlan
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.rdf.in_memory.program_events import Triple, batch_of_event
@@ -33,7 +33,7 @@ def _event_gpm(number: int, gpm: GpmPlan, options: Options, evaluator: GpmEvalua
     return _EventGpm(number, pattern, pattern.is_whole and gpm.correlation is None, gpm.private)
 
 
-class EventMatcher:
+class SingleEventStage:
     """Evaluates every GPM of a plan on single events.
 
     An event is left to `matcher` if a GPM on it may have solutions and is more than triple
@@ -41,7 +41,7 @@ class EventMatcher:
     to be known.
     """
 
-    def __init__(self, plan: QueryPlan, matcher: Matcher) -> None:
+    def __init__(self, plan: QueryPlan, matcher: PatternStage) -> None:
         self._plan, self._matcher = plan, matcher
         self._streams = {iri: i for i, iri in enumerate(plan.streams)}
         self._gpms: list[list[_EventGpm]] = [[] for _ in plan.streams]

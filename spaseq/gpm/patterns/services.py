@@ -19,10 +19,10 @@ from spaseq.algebra.scope import possible, visible
 from spaseq.algebra.sparql_text import pattern_text, values_text
 from spaseq.compiled.arrays import Indices, Int64s
 from spaseq.errors import RunError
-from spaseq.gpm.lexicon import Lexicon
-from spaseq.gpm.modifiers import encoded
-from spaseq.gpm.solutions import Solutions, none
-from spaseq.kb.endpoint import Endpoint, Row, ServiceFailure, shared_cache
+from spaseq.gpm.solutions.lexicon import Lexicon
+from spaseq.gpm.solutions.modifiers import encoded
+from spaseq.gpm.solutions.solutions import Solutions, none
+from spaseq.kb.endpoint import AnswerRow, Endpoint, ServiceFailure, shared_cache
 from spaseq.options import ServiceOptions
 from spaseq.rdf.columns.term_columns import distinct
 
@@ -32,7 +32,7 @@ Bound = dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Unanswered:
+class FailedRequest:
     """A request that failed, and the events it was for (None: for all)."""
 
     url: str
@@ -41,7 +41,7 @@ class Unanswered:
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
+class _BindingCombination:
     """One distinct combination of bindings, and the solutions that share it."""
 
     bound: Bound
@@ -55,19 +55,19 @@ class Services:
         self,
         addresses: Mapping[str, str],
         options: ServiceOptions,
-        failed: list[Unanswered] | None = None,
+        failed: list[FailedRequest] | None = None,
     ) -> None:
         """`addresses` are the URLs of endpoints that the KB knows by IRI; failures are added to
         `failed`."""
         self._addresses, self._options = addresses, options
         self._texts: dict[int, tuple[n.Pattern, str]] = {}
-        self._failed: list[Unanswered] = [] if failed is None else failed
+        self._failed: list[FailedRequest] = [] if failed is None else failed
 
     def apart(self) -> Services:
         """The same for patterns that do not come back."""
         return Services(self._addresses, self._options, self._failed)
 
-    def take_failures(self) -> list[Unanswered]:
+    def take_failures(self) -> list[FailedRequest]:
         """What has failed since the last call."""
         failed = self._failed.copy()
         self._failed.clear()
@@ -134,7 +134,7 @@ class Services:
             if isinstance(found, ServiceFailure):
                 event = _events(given, question.rows)
                 failed = self._fail(url, str(found), event, silent, lexicon)
-                rows: Sequence[Row] = [(None,) * len(free)] * failed.size
+                rows: Sequence[AnswerRow] = [(None,) * len(free)] * failed.size
             else:
                 rows = found
             parts.append(_solutions(question.bound, free, rows, lexicon))
@@ -148,7 +148,7 @@ class Services:
             return Solutions(1, None, {}, lexicon)
         if self._options.required:
             raise RunError(f"the endpoint {url} failed: {reason}")
-        self._failed.append(Unanswered(url, reason, event))
+        self._failed.append(FailedRequest(url, reason, event))
         return none(lexicon)
 
     # --- requests -------------------------------------------------------------------------------
@@ -159,12 +159,12 @@ class Services:
         text: str,
         bound: list[str],
         free: list[str],
-        questions: Sequence[_Question],
-    ) -> list[list[Row] | ServiceFailure]:
+        questions: Sequence[_BindingCombination],
+    ) -> list[list[AnswerRow] | ServiceFailure]:
         """The values of the free variables for each question, kept or asked for."""
         cache = shared_cache(self._options)
         keys = [(url, text, *bound, *(q.bound[v] for v in bound)) for q in questions]
-        found: list[list[Row] | ServiceFailure | None] = [cache.get(key) for key in keys]
+        found: list[list[AnswerRow] | ServiceFailure | None] = [cache.get(key) for key in keys]
         unknown = [i for i, rows in enumerate(found) if rows is None]
         for start in range(0, len(unknown), self._options.batch):
             some = unknown[start : start + self._options.batch]
@@ -177,11 +177,11 @@ class Services:
 
     def _request(
         self, url: str, text: str, bound: list[str], free: list[str], values: list[list[str]]
-    ) -> Sequence[list[Row] | ServiceFailure]:
+    ) -> Sequence[list[AnswerRow] | ServiceFailure]:
         table = values_text([f"?{v}" for v in (_NUMBER, *bound)], values)
         names = " ".join(f"?{v}" for v in (_NUMBER, *free))
         query = f"SELECT {names} WHERE {{ {table} {text} }}"
-        answers: list[list[Row]] = [[] for _ in values]
+        answers: list[list[AnswerRow]] = [[] for _ in values]
         try:
             for number, *row in Endpoint(url, self._options).select(query, [_NUMBER, *free]):
                 answers[_number(number, len(values))].append(tuple(row))
@@ -209,7 +209,9 @@ def _number(text: str | None, count: int) -> int:
     return number
 
 
-def _questions(given: Solutions | None, names: frozenset[str]) -> tuple[list[str], list[_Question]]:
+def _questions(
+    given: Solutions | None, names: frozenset[str]
+) -> tuple[list[str], list[_BindingCombination]]:
     """The variables of a pattern that all solutions bind, and the distinct bindings of these.
 
     Of other variables nothing is asked: what is compatible with a solution that leaves one unbound
@@ -217,12 +219,12 @@ def _questions(given: Solutions | None, names: frozenset[str]) -> tuple[list[str
     so what binds one has no question.
     """
     if given is None:
-        return [], [_Question({}, np.arange(0))]
+        return [], [_BindingCombination({}, np.arange(0))]
     if not given.size:
         return [], []
     shared = sorted(v for v in names & set(given.columns) if not given.may_be_unbound(v))
     if not shared:
-        return [], [_Question({}, np.arange(given.size))]
+        return [], [_BindingCombination({}, np.arange(given.size))]
     table = np.stack([given.columns[v] for v in shared])
     asked, which = np.unique(table, axis=1, return_inverse=True)
     order = np.argsort(which.reshape(-1), kind="stable")
@@ -231,7 +233,7 @@ def _questions(given: Solutions | None, names: frozenset[str]) -> tuple[list[str
     for codes, rows in zip(asked.T, np.split(order, ends[:-1]), strict=True):
         texts = given.lexicon.take(codes)
         if not any(text.startswith("_:") for text in texts):
-            questions.append(_Question(dict(zip(shared, texts, strict=True)), rows))
+            questions.append(_BindingCombination(dict(zip(shared, texts, strict=True)), rows))
     return shared, questions
 
 
@@ -242,7 +244,7 @@ def _events(given: Solutions | None, rows: Indices) -> Int64s | None:
 
 
 def _solutions(
-    bound: Bound, free: Sequence[str], rows: Sequence[Row], lexicon: Lexicon
+    bound: Bound, free: Sequence[str], rows: Sequence[AnswerRow], lexicon: Lexicon
 ) -> Solutions:
     """Rows of the free variables' values, each with the bound ones'."""
     empty = Solutions(len(rows), None, {}, lexicon)

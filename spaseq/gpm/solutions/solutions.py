@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
-from spaseq.gpm.lexicon import Lexicon, translated
+from spaseq.gpm.solutions.lexicon import Lexicon, translated
 from spaseq.rdf.columns.term_columns import UNBOUND
 
 

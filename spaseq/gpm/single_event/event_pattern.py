@@ -15,9 +15,9 @@ from spaseq.algebra.nodes import Pattern, TriplePattern, is_reserved
 from spaseq.algebra.scope import triple_variables
 from spaseq.expr.compile import Options, compile_filter, is_volatile
 from spaseq.expr.env import DictEnv, Env
-from spaseq.gpm.conjunction import Conjunction, FilterConjunct
-from spaseq.gpm.known_parts import KnownPart, Solution, can_be_joined
-from spaseq.gpm.solutions import Solutions
+from spaseq.gpm.patterns.conjunction import Conjunction, FilterConjunct
+from spaseq.gpm.single_event.known_parts import KnownPart, Solution, can_be_joined
+from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.lang import ast
 from spaseq.rdf.in_memory.program_events import Triple
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from spaseq.expr.env import DictEnv, Env
-from spaseq.gpm.joins import join
-from spaseq.gpm.solutions import Solutions
+from spaseq.gpm.solutions.joins import join
+from spaseq.gpm.solutions.solutions import Solutions
 
 Solution = dict[str, str]
 """N-Triples texts by variable, blank nodes of the pattern among them."""

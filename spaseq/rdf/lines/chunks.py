@@ -18,10 +18,10 @@ from spaseq.rdf.inputs.files import READ_ERRORS
 from spaseq.rdf.kernels import PAD
 from spaseq.rdf.kernels.lines import last_event_end, last_line_end
 from spaseq.rdf.lines.arenas import ArenaPool, ReadArena
-from spaseq.rdf.lines.statements import Piece, StatementReader, Statements
+from spaseq.rdf.lines.statements import LineChunk, StatementReader, Statements
 
-PIECE_BYTES = 1 << 23
-MAX_PIECE_BYTES = 1 << 29
+CHUNK_BYTES = 1 << 23
+MAX_CHUNK_BYTES = 1 << 29
 """What one event may take at most: places in two such buffers fit into 32 bits."""
 
 Cut: TypeAlias = Callable[[Bytes, int, int], int]
@@ -34,17 +34,17 @@ _FILE_STEP = 1 << 20  # the same for what need not be unpacked; each call may wa
 _WINDOWS = (1 << 13, 1 << 17)
 
 
-def pieces(data: IO[bytes], file: str, pool: ArenaPool, cut: Cut) -> Iterator[Piece]:
+def line_chunks(data: IO[bytes], file: str, pool: ArenaPool, cut: Cut) -> Iterator[LineChunk]:
     """All lines of a file. `file` is its name for reports.
 
     If reading fails on the way, the last piece has what was read whole, and the fault. InputError
     for an event that is too large.
     """
     left: Bytes = np.empty(0, np.uint8)
-    size, begin = PIECE_BYTES, 0
+    size, begin = CHUNK_BYTES, 0
     more, first = True, True
     while more:
-        if size > MAX_PIECE_BYTES:
+        if size > MAX_CHUNK_BYTES:
             raise InputError(f"{file}: more than {size // 2} bytes without the end of an event")
         arena = pool.take(size)
         end, fault = _fill(arena, left, size, data)
@@ -62,7 +62,7 @@ def pieces(data: IO[bytes], file: str, pool: ArenaPool, cut: Cut) -> Iterator[Pi
         left = buffer[stop:end].copy()
         buffer[stop : stop + PAD] = _LF
         if stop > begin or fault is not None:
-            yield Piece(arena, begin, stop, fault)
+            yield LineChunk(arena, begin, stop, fault)
         begin, first = 0, False
 
 
@@ -116,12 +116,12 @@ def before_graphs(reader: StatementReader) -> Cut:
     return cut
 
 
-def copied(text: Bytes, pool: ArenaPool) -> Piece:
+def copied(text: Bytes, pool: ArenaPool) -> LineChunk:
     """Whole lines of text as a piece."""
     arena = pool.take(len(text))
     arena.buffer[: len(text)] = text
     arena.buffer[len(text) : len(text) + PAD] = _LF
-    return Piece(arena, 0, len(text))
+    return LineChunk(arena, 0, len(text))
 
 
 def _last_graph(statements: Statements) -> int:
