@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from spaseq.errors import Diagnostic, Span
 from spaseq.lang import ast
 from spaseq.lang.resolve import Resolved
-from spaseq.lang.sequence import Bracket, Negation, Repeat, occurrences, parts
+from spaseq.lang.sequence import BinaryStep, Negation, Repeat, occurrences, steps
 from spaseq.lang.variables import expression_variables, filters_of
 from spaseq.lang.visibility import seen_before
 
@@ -55,9 +55,9 @@ def _unbound(resolved: Resolved) -> Iterator[Diagnostic]:
 
 def _vacuous_negations(resolved: Resolved) -> Iterator[Diagnostic]:
     chains = [resolved.chain]
-    for part in parts(resolved.chain):
-        match part:
-            case Bracket(_, operands):
+    for step in steps(resolved.chain):
+        match step:
+            case BinaryStep(_, operands):
                 chains.extend(operands)
             case Repeat(body=body) | Negation(body=body):
                 chains.append(body)
@@ -66,12 +66,12 @@ def _vacuous_negations(resolved: Resolved) -> Iterator[Diagnostic]:
     for chain in chains:
         for i, link in enumerate(chain.links[1:-1], 1):
             strict = link.join.kind == "," == chain.links[i + 1].join.kind
-            if isinstance(link.part, Negation) and strict:
+            if isinstance(link.step, Negation) and strict:
                 yield _warning(
                     resolved,
                     "vacuous-negation",
                     "negation between two ',' can never fail: no event lies between",
-                    link.part.span,
+                    link.step.span,
                 )
 
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from spaseq.errors import Diagnostic, Source, Span
 from spaseq.lang import ast
 from spaseq.lang.sequence import (
-    Bracket,
+    BinaryStep,
     Chain,
+    ChainStep,
     Link,
     Negation,
-    Part,
     Repeat,
     can_be_empty,
 )
@@ -29,15 +29,15 @@ _Refusal = tuple[str, str, Span]
 def _check(chain: Chain, counted: bool, bracket: str) -> Iterator[_Refusal]:
     links = chain.links
     for i, link in enumerate(links):
-        part = link.part
-        if isinstance(part, Negation):
+        step = link.step
+        if isinstance(step, Negation):
             yield from _negation(links, i, counted, bracket)
-        yield from _inside(part, counted)
+        yield from _inside(step, counted)
 
 
-def _inside(part: Part, counted: bool) -> Iterator[_Refusal]:
-    match part:
-        case Bracket(kind, operands):
+def _inside(step: ChainStep, counted: bool) -> Iterator[_Refusal]:
+    match step:
+        case BinaryStep(kind, operands):
             for operand in operands:
                 yield from _check(operand, counted, f"an operand of {kind}")
         case Repeat(body=body):
@@ -48,10 +48,10 @@ def _inside(part: Part, counted: bool) -> Iterator[_Refusal]:
 
 def _negation(links: tuple[Link, ...], i: int, counted: bool, bracket: str) -> Iterator[_Refusal]:
     link = links[i]
-    part = link.part
-    assert isinstance(part, Negation)
-    before = next((x for x in reversed(links[:i]) if not isinstance(x.part, Negation)), None)
-    after = next((x for x in links[i + 1 :] if not isinstance(x.part, Negation)), None)
+    step = link.step
+    assert isinstance(step, Negation)
+    before = next((x for x in reversed(links[:i]) if not isinstance(x.step, Negation)), None)
+    after = next((x for x in links[i + 1 :] if not isinstance(x.step, Negation)), None)
     if bracket and (before is None or after is None):
         where = "at the edge of a bracket that is not transparent"
         if before is None and after is None:
@@ -59,32 +59,32 @@ def _negation(links: tuple[Link, ...], i: int, counted: bool, bracket: str) -> I
         yield (
             "negation-at-edge",
             f"negation {where}: {bracket} must begin and end with a step that matches events",
-            part.span,
+            step.span,
         )
         return
-    if can_be_empty(part.body):
-        yield "empty-step", "what is negated must match at least one event", part.span
+    if can_be_empty(step.body):
+        yield "empty-step", "what is negated must match at least one event", step.span
     if counted and (before is None or after is None):
         place = "first" if before is None else "last"
         yield (
             "negation-at-end",
             f"negation in {place} place under WITHIN n EVENTS: there is no time at which its "
             "window closes",
-            part.span,
+            step.span,
         )
     for neighbour in (before, after):
         if neighbour is not None and can_be_empty(Chain((neighbour,))):
             yield (
                 "negation-beside-optional",
                 "negation beside a step that may be empty: what it lies between would not be clear",
-                part.span,
+                step.span,
             )
             break
     if link.join.gap_ms is not None and i > 0:
         yield (
             "meaningless-gap",
             "a gap bound before a negated step has no meaning: the operator there has no effect",
-            part.span,
+            step.span,
         )
     leading = before is None and after is not None and links.index(after) == i + 1
     if leading and after is not None and after.join.gap_ms is not None:
@@ -92,5 +92,5 @@ def _negation(links: tuple[Link, ...], i: int, counted: bool, bracket: str) -> I
             "meaningless-gap",
             "a gap bound behind a negated step in first place has no meaning: nothing "
             "stands before it",
-            part.span,
+            step.span,
         )

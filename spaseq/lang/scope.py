@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from spaseq.lang.sequence import Bracket, Chain, Negation, Occurrence, Repeat, occurrences, parts
+from spaseq.lang.sequence import BinaryStep, Chain, Negation, Occurrence, Repeat, occurrences, steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +78,14 @@ def scopes(
     negated: dict[int, dict[str, int]] = {}
     inside: dict[int, int | None] = {}
     around: dict[int | None, frozenset[str]] = {None: fixed | bound}
-    for part in parts(chain):
-        if isinstance(part, Negation):
-            own_uses = [u for u in uses if u.negation == part.id]
-            own = _owners(own_uses, binds, around[part.inside])
-            negated[part.id] = {v: r for v, r in own.items() if r not in part.repeats}
+    for step in steps(chain):
+        if isinstance(step, Negation):
+            own_uses = [u for u in uses if u.negation == step.id]
+            own = _owners(own_uses, binds, around[step.inside])
+            negated[step.id] = {v: r for v, r in own.items() if r not in step.repeats}
             mine = {v for u in own_uses for v in binds.get(u.gpm, ())}
-            around[part.id] = around[part.inside] | mine
-            inside[part.id] = part.inside
+            around[step.id] = around[step.inside] | mine
+            inside[step.id] = step.inside
     singles = frozenset(bound - set(owner))
     return Scope(uses, _enclosing(chain), owner, negated, inside, singles)
 
@@ -117,17 +117,17 @@ def _enclosing(chain: Chain) -> dict[int, tuple[int, ...]]:
 
     def walk(chain: Chain, outer: tuple[int, ...]) -> None:
         for link in chain.links:
-            part = link.part
-            match part:
+            step = link.step
+            match step:
                 case Repeat():
-                    inner = (*outer, part.id) if part.is_scope else outer
-                    if part.is_scope:
-                        around[part.id] = inner
-                    walk(part.body, inner)
+                    inner = (*outer, step.id) if step.is_scope else outer
+                    if step.is_scope:
+                        around[step.id] = inner
+                    walk(step.body, inner)
                 case Negation():
-                    walk(part.body, outer)
-                case Bracket():
-                    for operand in part.operands:
+                    walk(step.body, outer)
+                case BinaryStep():
+                    for operand in step.operands:
                         walk(operand, outer)
 
     walk(chain, ())

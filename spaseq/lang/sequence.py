@@ -50,7 +50,7 @@ class GpmStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Bracket:
+class BinaryStep:
     """A bracket that is not transparent; `&` and `AND` have exactly two operands."""
 
     kind: Literal["|", "&", "AND"]
@@ -81,12 +81,12 @@ class Negation:
     span: Span = NOWHERE
 
 
-Part: TypeAlias = GpmStep | Bracket | Repeat | Negation
+ChainStep: TypeAlias = GpmStep | BinaryStep | Repeat | Negation
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    part: Part
+    step: ChainStep
     join: SequenceOperator
 
 
@@ -154,12 +154,12 @@ class _Normaliser:
                 yield from self.chain(sequence, join, repeats, neg).links
             case ast.Bracket("|", operands):
                 chains = tuple(self.chain(s, join, repeats, neg) for s in operands)
-                yield Link(Bracket("|", chains), join)
+                yield Link(BinaryStep("|", chains), join)
             case ast.Bracket(kind, operands):
                 assert kind is not None and kind != "|"
                 left = self.chain(operands[0], join, repeats, neg)
                 for operand in operands[1:]:
-                    branch = Bracket(kind, (left, self.chain(operand, join, repeats, neg)))
+                    branch = BinaryStep(kind, (left, self.chain(operand, join, repeats, neg)))
                     left = Chain((Link(branch, join),))
                 yield from left.links
 
@@ -173,33 +173,33 @@ def _join(op: ast.Op) -> SequenceOperator:
 
 def occurrences(chain: Chain) -> Iterator[Occurrence]:
     """All occurrences in the order of the text, those in negations included."""
-    for part in parts(chain):
-        if isinstance(part, GpmStep):
-            yield part.occurrence
+    for step in steps(chain):
+        if isinstance(step, GpmStep):
+            yield step.occurrence
 
 
-def parts(chain: Chain) -> Iterator[Part]:
-    """Every part of a chain, at any depth, outer before inner, in the order of the text."""
+def steps(chain: Chain) -> Iterator[ChainStep]:
+    """Every step of a chain, at any depth, outer before inner, in the order of the text."""
     for link in chain.links:
-        part = link.part
-        yield part
-        match part:
-            case Bracket(_, operands):
+        step = link.step
+        yield step
+        match step:
+            case BinaryStep(_, operands):
                 for operand in operands:
-                    yield from parts(operand)
+                    yield from steps(operand)
             case Repeat() | Negation():
-                yield from parts(part.body)
+                yield from steps(step.body)
             case GpmStep():
                 pass
 
 
 def can_be_empty(chain: Chain) -> bool:
     """Whether a chain has a match without events."""
-    return all(_part_can_be_empty(link.part) for link in chain.links)
+    return all(_step_can_be_empty(link.step) for link in chain.links)
 
 
-def _part_can_be_empty(part: Part) -> bool:
-    match part:
+def _step_can_be_empty(step: ChainStep) -> bool:
+    match step:
         case Repeat(minimum=0) | Negation():
             return True
         case Repeat(body=body):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from spaseq.lang.scope import Scope
-from spaseq.lang.sequence import Bracket, Chain, GpmStep, Negation, Part, Repeat
+from spaseq.lang.sequence import BinaryStep, Chain, ChainStep, GpmStep, Negation, Repeat
 
 
 def seen_before(
@@ -21,24 +21,24 @@ def seen_before(
 
     def walk(chain: Chain, before: set[str]) -> set[str]:
         for link in chain.links:
-            before = before | after(link.part, before)
+            before = before | after(link.step, before)
         return before
 
-    def after(part: Part, before: set[str]) -> set[str]:
-        match part:
+    def after(step: ChainStep, before: set[str]) -> set[str]:
+        match step:
             case GpmStep(use):
                 seen.setdefault(use.gpm, set()).update(before)
                 return before | binds.get(use.gpm, frozenset())
             case Repeat(body=body):
                 # A repetition starts with its group variables unbound.
-                own = set(scope.owned_within(part.id)) if part.is_scope else set()
+                own = set(scope.owned_within(step.id)) if step.is_scope else set()
                 return walk(body, walk(body, before - own) - own)
             case Negation(body=body):
                 walk(body, before | whole)
                 return before
-            case Bracket("|", operands):
+            case BinaryStep("|", operands):
                 return set().union(*(walk(o, before) for o in operands))
-            case Bracket(_, operands):
+            case BinaryStep(_, operands):
                 for operand in operands:
                     before = walk(operand, before)
                 return before

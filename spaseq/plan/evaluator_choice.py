@@ -241,9 +241,9 @@ class _Facts:
 
     def obstacles(self) -> Iterator[str]:
         """What the compact evaluator cannot do, in words."""
-        for part in seq.parts(self._of.chain):
-            if isinstance(part, seq.Bracket) and part.kind != "|":
-                yield f"{part.kind} brings events together in any order"
+        for step in seq.steps(self._of.chain):
+            if isinstance(step, seq.BinaryStep) and step.kind != "|":
+                yield f"{step.kind} brings events together in any order"
         for gpm in self._of.gpms:
             if gpm.conditions:
                 yield f"a FILTER of {gpm.name} looks at earlier steps"
@@ -257,11 +257,11 @@ class _Facts:
 
     def not_a_chain(self) -> str | None:
         """Why a sequence is none of single GPMs in a row, in words."""
-        for part in seq.parts(self._of.chain):
-            match part:
+        for step in seq.steps(self._of.chain):
+            match step:
                 case seq.Repeat():
                     return "it repeats a step"
-                case seq.Bracket():
+                case seq.BinaryStep():
                     return "it has alternatives"
         if self._of.strategy == "MAX":
             return "SELECT MAX compares matches"
@@ -282,41 +282,41 @@ class _Facts:
         a variable, so that they must agree."""
         owner = self._of.scope.owner.get(variable)
         within = self._of.chain
-        for part in seq.parts(self._of.chain):
-            if isinstance(part, seq.Repeat) and part.id == owner:
-                within = part.body
+        for step in seq.steps(self._of.chain):
+            if isinstance(step, seq.Repeat) and step.id == owner:
+                within = step.body
         return self._bound(within, variable) > 1
 
     def _bound(self, chain: seq.Chain, variable: str) -> int:
         """How many events of one match of a chain may bind a variable; 2 for more than one."""
-        return min(2, sum(self._bound_by(link.part, variable) for link in chain.links))
+        return min(2, sum(self._bound_by(link.step, variable) for link in chain.links))
 
-    def _bound_by(self, part: seq.Part, variable: str) -> int:
-        match part:
+    def _bound_by(self, step: seq.ChainStep, variable: str) -> int:
+        match step:
             case seq.GpmStep(use):
                 return int(variable in self._plans[use.gpm].variables)
-            case seq.Bracket("|", operands):
+            case seq.BinaryStep("|", operands):
                 return max(self._bound(operand, variable) for operand in operands)
-            case seq.Bracket(_, operands):
+            case seq.BinaryStep(_, operands):
                 return sum(self._bound(operand, variable) for operand in operands)
             case seq.Repeat():
-                return self._bound(part.body, variable) * (2 if part.is_scope else 1)
+                return self._bound(step.body, variable) * (2 if step.is_scope else 1)
             case seq.Negation():
                 return 0
 
     # --- negated steps and operators --------------------------------------------------------------
 
     def _negations(self) -> Iterator[str]:
-        negated = [isinstance(link.part, seq.Negation) for link in self._of.chain.links]
+        negated = [isinstance(link.step, seq.Negation) for link in self._of.chain.links]
         if negated[0] or negated[-1]:
             yield "a negated step in first or last place looks at the whole window"
-        for part in seq.parts(self._of.chain):
-            if isinstance(part, seq.Negation):
-                yield from self._negation(part)
+        for step in seq.steps(self._of.chain):
+            if isinstance(step, seq.Negation):
+                yield from self._negation(step)
 
-    def _negation(self, part: seq.Negation) -> Iterator[str]:
-        match part.body.links:
-            case (seq.Link(part=seq.GpmStep(use)),):
+    def _negation(self, step: seq.Negation) -> Iterator[str]:
+        match step.body.links:
+            case (seq.Link(step=seq.GpmStep(use)),):
                 gpm = self._plans[use.gpm]
                 shared = sorted(self._binders.keys() & set(gpm.variables) - self._key)
                 if shared:

@@ -39,7 +39,7 @@ class _Pass:
 
 @dataclass(frozen=True, slots=True)
 class _Atom:
-    part: seq.GpmStep | seq.Bracket
+    step: seq.GpmStep | seq.BinaryStep
     join: seq.SequenceOperator
 
 
@@ -85,7 +85,7 @@ class _ProgramCompiler:
         self._keys: dict[int, frozenset[str]] = {}
         self._edges: list[nfa.Edge] = []
         self._automata = count()
-        self._negations = {p.id: p for p in seq.parts(chain) if isinstance(p, seq.Negation)}
+        self._negations = {p.id: p for p in seq.steps(chain) if isinstance(p, seq.Negation)}
 
     def program(self) -> nfa.Program:
         self._bound_before(self._chain, frozenset())
@@ -112,54 +112,54 @@ class _ProgramCompiler:
     def _bound_before(self, chain: seq.Chain, before: frozenset[str]) -> frozenset[str]:
         """Record the keys of every occurrence; the variables certainly bound after the chain."""
         for link in chain.links:
-            before = self._bound_after(link.part, before)
+            before = self._bound_after(link.step, before)
         return before
 
-    def _bound_after(self, part: seq.Part, before: frozenset[str]) -> frozenset[str]:
-        match part:
+    def _bound_after(self, step: seq.ChainStep, before: frozenset[str]) -> frozenset[str]:
+        match step:
             case seq.GpmStep(use):
                 self._keys[use.id] = before & self._certain.get(use.gpm, frozenset())
                 return before | self._certain.get(use.gpm, frozenset())
             case seq.Repeat():
-                after = self._bound_before(part.body, before)
-                return after if part.minimum else before
-            case seq.Bracket("|"):
-                ends = [self._bound_before(o, before) for o in part.operands]
+                after = self._bound_before(step.body, before)
+                return after if step.minimum else before
+            case seq.BinaryStep("|"):
+                ends = [self._bound_before(o, before) for o in step.operands]
                 return frozenset.intersection(*ends)
-            case seq.Bracket():
-                for operand in part.operands:
+            case seq.BinaryStep():
+                for operand in step.operands:
                     before = self._bound_before(operand, before)
                 return before
             case seq.Negation():
-                self._bound_before(part.body, before)
+                self._bound_before(step.body, before)
                 return before
 
     def _replayed(self, chain: seq.Chain, inside: bool) -> Iterator[int]:
         """GPMs that are evaluated over the past: second operands, and negated steps."""
         for link in chain.links:
-            match link.part:
+            match link.step:
                 case seq.GpmStep(use):
                     if inside:
                         yield self._gpm[use.gpm]
                 case seq.Repeat():
-                    yield from self._replayed(link.part.body, inside)
+                    yield from self._replayed(link.step.body, inside)
                 case seq.Negation():
-                    yield from self._replayed(link.part.body, True)
-                case seq.Bracket(kind, operands):
+                    yield from self._replayed(link.step.body, True)
+                case seq.BinaryStep(kind, operands):
                     for i, operand in enumerate(operands):
                         yield from self._replayed(operand, inside or (kind != "|" and i > 0))
 
     # --- states and edges -------------------------------------------------------------------------
 
-    def _negated(self, part: seq.Negation) -> nfa.Negated:
+    def _negated(self, step: seq.Negation) -> nfa.Negated:
         scope = self._scope
-        if part.inside is None:
+        if step.inside is None:
             owner, outside = scope.owner, 0
         else:
-            owner = scope.negation_owner[part.inside]
-            outside = len(self._negations[part.inside].repeats)
-        views = {v: scope.view(part.repeats, r, outside) for v, r in sorted(owner.items())}
-        return nfa.Negated(part.id, self._automaton(part.body, 0), part.repeats, views)
+            owner = scope.negation_owner[step.inside]
+            outside = len(self._negations[step.inside].repeats)
+        views = {v: scope.view(step.repeats, r, outside) for v, r in sorted(owner.items())}
+        return nfa.Negated(step.id, self._automaton(step.body, 0), step.repeats, views)
 
     def _automaton(self, chain: seq.Chain, depth: int) -> nfa.Automaton:
         code: list[_Instruction] = []
@@ -168,7 +168,7 @@ class _ProgramCompiler:
         labels: dict[int, nfa.Label] = {}
         for place, instruction in enumerate(code):
             if isinstance(instruction, _Atom):
-                labels[place] = self._label(instruction.part, depth)
+                labels[place] = self._label(instruction.step, depth)
         start: tuple[int, Counts] = (0, ())
         numbers = {start: 0}
         todo = [start]
@@ -201,11 +201,11 @@ class _ProgramCompiler:
             states.append(nfa.State(_state_name(code, *config), tuple(edges), accepts))
         return nfa.Automaton(number, depth, tuple(states))
 
-    def _label(self, part: seq.GpmStep | seq.Bracket, depth: int) -> nfa.Label:
-        if isinstance(part, seq.Bracket):
-            operands = tuple(self._automaton(o, depth + 1) for o in part.operands)
-            return nfa.BracketLabel(part.kind, operands)
-        use = part.occurrence
+    def _label(self, step: seq.GpmStep | seq.BinaryStep, depth: int) -> nfa.Label:
+        if isinstance(step, seq.BinaryStep):
+            operands = tuple(self._automaton(o, depth + 1) for o in step.operands)
+            return nfa.BracketLabel(step.kind, operands)
+        use = step.occurrence
         key = tuple(sorted(self._keys[use.id])) if use.negation is None else ()
         return nfa.TakeLabel(self._gpm[use.gpm], use.gpm, use.id, key, self._views(use))
 
@@ -225,18 +225,18 @@ class _ProgramCompiler:
 
 def _emit(chain: seq.Chain, code: list[_Instruction]) -> None:
     for link in chain.links:
-        part = link.part
-        match part:
-            case seq.GpmStep() | seq.Bracket():
-                code.append(_Atom(part, link.join))
+        step = link.step
+        match step:
+            case seq.GpmStep() | seq.BinaryStep():
+                code.append(_Atom(step, link.join))
             case seq.Negation():
-                code.append(_Pass(part.id))
+                code.append(_Pass(step.id))
             case seq.Repeat():
                 test = len(code)
-                code.append(_Loop(part, test + 1, -1))
-                _emit(part.body, code)
+                code.append(_Loop(step, test + 1, -1))
+                _emit(step.body, code)
                 code.append(_Jump(test))
-                code[test] = _Loop(part, test + 1, len(code))
+                code[test] = _Loop(step, test + 1, len(code))
 
 
 def _closure(code: Sequence[_Instruction], place: int, counts: Counts) -> Iterator[_EpsilonPath]:
@@ -281,6 +281,6 @@ def _state_name(code: Sequence[_Instruction], place: int, counts: Counts) -> str
         return "start"
     atom = code[place - 1]
     assert isinstance(atom, _Atom)
-    name = atom.part.occurrence.gpm if isinstance(atom.part, seq.GpmStep) else f"({atom.part.kind})"
+    name = atom.step.occurrence.gpm if isinstance(atom.step, seq.GpmStep) else f"({atom.step.kind})"
     marks = "".join(f"#{n}" for _, n in counts)
     return f"after {name}{marks}"
