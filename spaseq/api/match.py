@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from spaseq.algebra.answers import Answer, TraceItem
 from spaseq.rdf.terms.term import Term
-from spaseq.sinks.rendering import answer_json
+from spaseq.sinks.answer_json import answer_json
 
 if TYPE_CHECKING:
     import rdflib

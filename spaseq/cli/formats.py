@@ -6,25 +6,32 @@ from collections.abc import Sequence
 
 from spaseq.errors import UsageError
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.sinks import GRAPHS, TABLES
+from spaseq.sinks import SINKS
 
 
 def check_format(form: str, plans: Sequence[QueryPlan]) -> None:
-    """Whether a format can hold the answers of the queries of a run.
+    """Check that a format can hold the answers of the queries of a run.
 
     Raises:
-        UsageError: it cannot.
+        UsageError: it cannot; the message names formats that can.
     """
-    if form in TABLES and len(plans) > 1:
+    sink = SINKS[form]
+    if sink.one_query and len(plans) > 1:
         raise UsageError(f"--format {form} holds the answers of one query; use jsonl for several")
     for plan in plans:
-        if form in TABLES and plan.template is not None:
+        makes = "solutions" if plan.template is None else "graphs"
+        if sink.holds not in (makes, "all"):
+            kind = "SELECT" if plan.template is None else "CONSTRUCT"
             raise UsageError(
-                f"--format {form} is a table, and the answers of {plan.title} are graphs "
-                f"(CONSTRUCT): use {', '.join(GRAPHS)} or jsonl"
+                f"--format {form} holds {sink.holds}, and the answers of {plan.title} are {makes} "
+                f"({kind}): use {', '.join(_suited(makes, len(plans)))}"
             )
-        if form in GRAPHS and plan.template is None:
-            raise UsageError(
-                f"--format {form} is for graphs, and the answers of {plan.title} are solutions "
-                f"(SELECT): use {'jsonl' if len(plans) > 1 else ', '.join(['jsonl', *TABLES])}"
-            )
+
+
+def _suited(makes: str, queries: int) -> list[str]:
+    """The formats that hold the answers of some queries."""
+    return [
+        form
+        for form, sink in SINKS.items()
+        if sink.holds in (makes, "all") and (queries == 1 or not sink.one_query)
+    ]

@@ -11,7 +11,7 @@ import click
 from spaseq.errors import InputError
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.job.job import LateEvent
-from spaseq.sinks.side import BadInputLines, LateEventLines
+from spaseq.sinks.side_lines import BadInputLines, LateEventLines
 
 _SHOWN = 5  # findings shown on stderr if they go to no file
 

@@ -1,4 +1,7 @@
-"""Sinks: where answers are written, one format per file."""
+"""Sinks: the formats that answers are written in, one in each file.
+
+A new format is a file with a subclass of `Sink`, and its class in the table below.
+"""
 
 from __future__ import annotations
 
@@ -8,38 +11,41 @@ from typing import TextIO
 from spaseq.errors import UsageError
 from spaseq.sinks.base import Sink
 from spaseq.sinks.csv_results import CsvResults
-from spaseq.sinks.graph import GraphSink
 from spaseq.sinks.json_results import JsonResults
 from spaseq.sinks.jsonl import JsonLines
-from spaseq.sinks.nquads import NQuads
-from spaseq.sinks.table import TableSink
-from spaseq.sinks.trig import TriG
+from spaseq.sinks.nquads_graphs import NQuads
+from spaseq.sinks.trig_graphs import TriG
 from spaseq.sinks.tsv_results import TsvResults
 
-__all__ = ["FORMATS", "GRAPHS", "TABLES", "Sink", "open_sink"]
+__all__ = ["FORMATS", "SINKS", "Sink", "open_sink"]
 
-_TABLES: dict[str, type[TableSink]] = {"json": JsonResults, "csv": CsvResults, "tsv": TsvResults}
-_GRAPHS: dict[str, type[GraphSink]] = {"nquads": NQuads, "trig": TriG}
+SINKS: dict[str, type[Sink]] = {
+    sink.form: sink for sink in (JsonLines, JsonResults, CsvResults, TsvResults, NQuads, TriG)
+}
+"""The class of each format, by its name."""
 
-TABLES = tuple(_TABLES)
-"""The formats of SELECT queries alone, one query each."""
-
-GRAPHS = tuple(_GRAPHS)
-"""The formats of CONSTRUCT queries alone."""
-
-FORMATS = ("jsonl", *TABLES, *GRAPHS)
-"""The names of the formats; jsonl is for all queries."""
+FORMATS = tuple(SINKS)
+"""The names of the formats."""
 
 
 def open_sink(form: str, out: TextIO, variables: Sequence[str]) -> Sink:
-    """A sink for a format's name, to be used as a context manager.
+    """The sink of a format, to be used as a context manager.
 
-    `variables` are the projected variables without `?`, in order; only the tables need them.
+    Args:
+        form: the name of the format.
+        out: the text stream that it writes to.
+        variables: the projected variables in order, without `?`; only tables need them.
+
+    Raises:
+        UsageError: there is no such format.
+
+    >>> import sys
+    >>> from spaseq.algebra.answers import Answer
+    >>> with open_sink("tsv", sys.stdout, ["road"]) as sink:
+    ...     sink.write("jams", Answer((0, 0), (1000, 0), (), (("road", "<http://e/a1>"),)))
+    ?road
+    <http://e/a1>
     """
-    if form == "jsonl":
-        return JsonLines(out)
-    if form in _GRAPHS:
-        return _GRAPHS[form](out)
-    if form not in _TABLES:
+    if form not in SINKS:
         raise UsageError(f"unknown answer format {form!r}; formats are {', '.join(FORMATS)}")
-    return _TABLES[form](out, variables)
+    return SINKS[form](out, variables)

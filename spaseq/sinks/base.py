@@ -1,33 +1,73 @@
-"""What a sink of answers is."""
+"""The contract of a sink of answers."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from types import TracebackType
-from typing import Self, TextIO
+from typing import ClassVar, Literal, Self, TextIO, TypeAlias
 
 from spaseq.algebra.answers import Answer
 
+Holds: TypeAlias = Literal["solutions", "graphs", "all"]
+
 
 class Sink(ABC):
-    """Writes the answers of queries to a text stream, as they come.
+    """Writes the answers of queries to a text stream, in one format.
 
-    `open` once, then `write` for each answer, then `close` once; as a context manager it opens and,
-    if all went well, closes. What `write` was given has reached the text stream when it returns
-    (the stream may buffer it): a sink holds no answers back, so the memory it needs does not grow
-    with them. `close` completes the document but leaves the text stream open: it belongs to whoever
-    made it. A sink whose format has one table only takes the answers of one query.
+    A sink is used as a context manager, or by these calls: `open` once, then `write` for each
+    answer, then `close` once. A `with` block that raises does not call `close`, so an unfinished
+    document does not look finished. A followed run that resumes calls neither `open` nor `close`
+    again: it appends to what is there.
+
+    When `write` returns, the text stream has the whole answer (and may buffer it). A sink keeps no
+    answers, so its memory does not grow with them. `close` completes the document and leaves the
+    text stream open, because the caller owns it.
+
+    A subclass implements `write`, and `open` and `close` where its documents have a beginning or
+    an end. It sets the class variables below, and one line in `spaseq.sinks` registers it. All
+    users of formats read that registry: `spaseq run --format`, its help, and the Spark sink.
     """
 
-    def __init__(self, out: TextIO) -> None:
+    form: ClassVar[str]
+    """The name of the format."""
+
+    suffix: ClassVar[str]
+    """The ending of the names of files in this format, without the dot."""
+
+    about: ClassVar[str]
+    """What the format holds, in a few words for `--help`."""
+
+    holds: ClassVar[Holds] = "all"
+    """What answers it takes: solutions (SELECT), graphs (CONSTRUCT), or all."""
+
+    one_query: ClassVar[bool] = False
+    """Whether a document takes the answers of one query only."""
+
+    ends: ClassVar[bool] = False
+    """Whether `close` writes something, so that a followed run, which has no end, cannot use it."""
+
+    def __init__(self, out: TextIO, variables: Sequence[str] = ()) -> None:
+        """Prepare a document.
+
+        Args:
+            out: the text stream to write to.
+            variables: the projected variables of the query, in order, without `?`; formats that are
+                tables need them.
+        """
         self.out = out
+        self.variables = tuple(variables)
 
     def open(self) -> None:  # noqa: B027 - most formats begin with their first answer
         """Write what stands before the first answer."""
 
     @abstractmethod
     def write(self, query: str, answer: Answer) -> None:
-        """Write one answer of the query with this name."""
+        """Write one answer of the query with this name.
+
+        Raises:
+            UsageError: the format cannot hold the answer.
+        """
 
     def close(self) -> None:  # noqa: B027 - most formats end with their last answer
         """Write what stands after the last answer."""
@@ -42,5 +82,5 @@ class Sink(ABC):
         error: BaseException | None,
         at: TracebackType | None,
     ) -> None:
-        if kind is None:  # an unfinished document shall not look finished
+        if kind is None:
             self.close()

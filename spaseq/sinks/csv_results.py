@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from spaseq.rdf.terms.term import kind_of, split_literal
-from spaseq.sinks.table import TableSink
+from spaseq.sinks.table_sink import TableSink
 
 _QUOTED = frozenset('",\r\n')
 
 
 class CsvResults(TableSink):
-    """IRIs without brackets, literals as their lexical form, `_:label` for blank nodes.
+    """IRIs have no brackets, literals are their lexical forms, blank nodes are `_:label`.
 
-    An unbound variable and an empty literal look the same: the format does not tell them apart.
+    The format writes an unbound variable and an empty literal in the same way.
     """
+
+    form = suffix = "csv"
+    about = "W3C SPARQL 1.1 results of one SELECT query"
 
     def open(self) -> None:
         self._line(list(self.variables))
@@ -35,7 +38,7 @@ def _value(text: str) -> str:
 
 
 def _field(value: str) -> str:
-    """RFC 4180: a field with a comma, quote or line end is quoted, its quotes doubled."""
+    """A field by RFC 4180: quoted, with its quotes doubled, if it has special characters."""
     if _QUOTED.isdisjoint(value):
         return value
     return '"' + value.replace('"', '""') + '"'

@@ -1,14 +1,17 @@
-"""JSON lines: one answer per line, with its trace."""
+"""JSON lines: one answer in each line, with its trace."""
 
 from __future__ import annotations
 
 from spaseq.algebra.answers import Answer
+from spaseq.sinks.answer_json import answer_json
 from spaseq.sinks.base import Sink
-from spaseq.sinks.rendering import answer_json
 
 
 class JsonLines(Sink):
-    """Answers of any number of queries, each line one JSON object (see `answer_json`)."""
+    """Each line is one JSON object; `answer_json` describes it."""
+
+    form = suffix = "jsonl"
+    about = "one answer in each line, with its trace"
 
     def write(self, query: str, answer: Answer) -> None:
         self.out.write(answer_json(query, answer) + "\n")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from spaseq.sinks.table import TableSink
+from spaseq.sinks.table_sink import TableSink
 
 
 class TsvResults(TableSink):
-    """N-Triples text, in which a tab or line end is always escaped; nothing where unbound."""
+    """Terms are N-Triples texts, which escape tabs and line ends; unbound variables are empty."""
+
+    form = suffix = "tsv"
+    about = "W3C SPARQL 1.1 results of one SELECT query"
 
     def open(self) -> None:
         self._line([f"?{v}" for v in self.variables])

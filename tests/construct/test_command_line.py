@@ -54,7 +54,7 @@ def test_several_construct_queries_fill_one_file(files: Path, form: str) -> None
     ("arguments", "words"),
     [
         (["falls.rq", "--format", "csv"], "the answers of falls are graphs"),
-        (["falls.rq", "--format", "json"], "use nquads, trig or jsonl"),
+        (["falls.rq", "--format", "json"], "use jsonl, nquads, trig"),
         (["rises.rq", "double.rq", "falls.rq", "--format", "nquads"], "answers of rises are sol"),
         (["double.rq", "falls.rq", "--format", "tsv"], "the answers of one query"),
         (["double.rq", "falls.rq", "--stream", "F=s.nq"], "takes no input: query falls"),

@@ -9,11 +9,18 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql.types import StructType
 
 from spaseq.algebra.answers import Answer, TraceItem
-from spaseq.errors import RunError
-from spaseq.runtime.spark.connectors.answer_sink import AnswerFiles, AnswerStreamWriter
+from spaseq.errors import RunError, UsageError
+from spaseq.runtime.spark.connectors.answer_sink import (
+    SUFFIXES,
+    AnswerDataSink,
+    AnswerFiles,
+    AnswerStreamWriter,
+)
 from spaseq.runtime.spark.rows.answer_rows import ANSWER_SCHEMA, answer_of_row, row_of
+from spaseq.sinks import SINKS
 
 SELECTED = Answer(
     (1000, 0), (3000, 0), (TraceItem(1000, 2, "A", "http://s", "http://e/1"),), (("x", '"1"'),)
@@ -96,6 +103,21 @@ def test_graphs_can_be_read_as_a_stream_again(tmp_path: Path) -> None:
         "<http://e/made> <http://www.w3.org/ns/prov#generatedAtTime> "
         '"1970-01-01T00:00:02Z"^^<http://www.w3.org/2001/XMLSchema#dateTime> .',
     ]
+
+
+def test_a_table_has_the_columns_that_are_named(tmp_path: Path) -> None:
+    writer = AnswerStreamWriter(AnswerFiles(tmp_path, "csv", ("y", "x")))
+    writer.commit([writer.write(rows(SELECTED, SELECTED))], 0)
+    assert lines(tmp_path, "csv") == ["y,x", ",1", ",1"]
+
+
+def test_every_format_is_offered_and_tables_need_variables() -> None:
+    assert set(SINKS) < set(SUFFIXES)
+    options = {"path": "out", "form": "tsv"}
+    with pytest.raises(UsageError, match="name its columns"):
+        AnswerDataSink(options).streamWriter(StructType(), False)
+    with pytest.raises(UsageError, match="forms are jsonl, json, csv"):
+        AnswerDataSink({"path": "out", "form": "xml"}).streamWriter(StructType(), False)
 
 
 def test_parquet_keeps_the_columns(tmp_path: Path) -> None:

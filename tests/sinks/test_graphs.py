@@ -13,7 +13,7 @@ from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.in_memory.program_events import Triple
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.readers import StreamOptions, read_stream
-from spaseq.sinks import GRAPHS, TABLES, open_sink
+from spaseq.sinks import SINKS, open_sink
 
 ONE: tuple[Triple, ...] = (
     ("<http://e/é>", "<http://e/p>", '"a \\"b\\"\\n"@en'),
@@ -94,13 +94,20 @@ def test_jsonl_has_the_event_and_its_triples() -> None:
     )
 
 
-@pytest.mark.parametrize("form", GRAPHS)
+def of(kind: str) -> list[str]:
+    """The formats that hold one kind of answers only."""
+    return [form for form, sink in SINKS.items() if sink.holds == kind]
+
+
+@pytest.mark.parametrize("form", of("graphs"))
 def test_a_solution_is_no_graph(form: str) -> None:
     with pytest.raises(UsageError, match="q is a SELECT query"):
         written(form, Answer((0, 0), (0, 0), (), (("x", '"1"'),)))
 
 
-@pytest.mark.parametrize("form", TABLES)
+@pytest.mark.parametrize(
+    "form", [form for form, sink in SINKS.items() if sink.holds == "solutions"]
+)
 def test_a_graph_is_no_row_of_a_table(form: str) -> None:
     with pytest.raises(UsageError, match="q is a CONSTRUCT query"):
         written(form, ANSWERS[0])

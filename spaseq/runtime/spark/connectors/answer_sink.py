@@ -1,8 +1,8 @@
 """The Spark data sink `spaseq`: DataFrames of answers to files, each batch once.
 
-The tasks of a batch write files that readers do not look at (their names begin with `_`). When all
-are done the driver gives them their names, and at last writes down that the batch is there. A batch
-that is run again replaces what its first attempt has left; one that was committed is not touched.
+The tasks of a batch write files that readers pass over (their names begin with `_`). When all tasks
+are done, the driver gives the files their names, and then records the batch as committed. A batch
+that is run again replaces what its first attempt left; a committed batch is not touched.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from pyspark.sql.datasource import (
 from spaseq.errors import RunError, UsageError
 from spaseq.runtime.arrivals.file_source_log import write_atomically
 from spaseq.runtime.spark.rows.answer_rows import ANSWER_DDL, ANSWER_SCHEMA, answer_of_row
-from spaseq.sinks import open_sink
+from spaseq.sinks import SINKS, open_sink
 
-SUFFIXES = {"jsonl": "jsonl", "nquads": "nq", "parquet": "parquet"}
-"""The formats, and how their files' names end."""
+SUFFIXES = {**{form: sink.suffix for form, sink in SINKS.items()}, "parquet": "parquet"}
+"""The ending of the file names of each format."""
 
 COMMITTED = "_committed.json"
 
@@ -37,8 +37,10 @@ COMMITTED = "_committed.json"
 class AnswerDataSink(DataSource):  # type: ignore[misc]
     """`answers.writeStream.format("spaseq")` and `answers.write.format("spaseq")`.
 
-    The DataFrame is one of `spaseq.spark.answers`, filtered and sorted at will. Options: `path`, a
-    directory; `form`: jsonl (the default), nquads (of CONSTRUCT queries) or parquet.
+    The DataFrame comes from `spaseq.spark.answers` and may be filtered and sorted. Options: `path`,
+    a directory; `form`, a format of `spaseq run --format` (jsonl by default) or parquet;
+    `variables`, the projected variables in order, separated by spaces, which tables (json, csv,
+    tsv) need.
 
     >>> spark.dataSource.register(AnswerDataSink)  # doctest: +SKIP
     >>> answers.writeStream.format("spaseq").option("checkpointLocation", "state").start("alerts/")  # doctest: +SKIP
@@ -64,9 +66,10 @@ class AnswerFiles:
 
     directory: Path
     form: str
+    variables: tuple[str, ...] = ()  # of tables
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> str | None:
-        """The name of a new file with these rows that readers pass over; None if there are none."""
+        """Write rows to a new file that readers pass over; its name, or None without rows."""
         rows = [batch for batch in batches if batch.num_rows]
         if not rows:
             return None
@@ -79,7 +82,7 @@ class AnswerFiles:
         return path.name
 
     def publish(self, written: Sequence[str], prefix: str) -> None:
-        """Give files the names under which readers find them: the prefix and a number."""
+        """Give files the names that readers look for: the prefix and a number."""
         suffix = SUFFIXES[self.form]
         for old in self.directory.glob(f"{prefix}-*.{suffix}"):
             old.unlink()
@@ -87,12 +90,15 @@ class AnswerFiles:
             (self.directory / name).replace(self.directory / f"{prefix}-{number:05}.{suffix}")
 
     def discard(self, written: Sequence[str]) -> None:
-        """Remove files that were written in vain."""
+        """Remove files of a batch that is not committed."""
         for name in written:
             (self.directory / name).unlink(missing_ok=True)
 
     def _write_text(self, path: Path, batches: Sequence[pa.RecordBatch]) -> None:
-        with path.open("w", encoding="utf-8") as file, open_sink(self.form, file, ()) as sink:
+        with (
+            path.open("w", encoding="utf-8") as file,
+            open_sink(self.form, file, self.variables) as sink,
+        ):
             for batch in batches:
                 for row in batch.cast(ANSWER_SCHEMA).to_pylist():
                     sink.write(row["query"], answer_of_row(row))
@@ -103,13 +109,16 @@ def _files(options: Any, schema: Any) -> AnswerFiles:
     form = given.get("form", "jsonl")
     if form not in SUFFIXES:
         raise UsageError(f"unknown form {form!r}; forms are {', '.join(SUFFIXES)}")
+    variables = tuple(given.get("variables", "").replace("?", "").split())
+    if form in SINKS and SINKS[form].one_query and not variables:
+        raise UsageError(f'form {form} is a table: name its columns, .option("variables", "x y")')
     if "path" not in given:
         raise UsageError("the data sink spaseq needs a path, a directory")
     missing = set(ANSWER_SCHEMA.names) - set(schema.fieldNames())
     if form != "parquet" and missing:
         columns = ", ".join(sorted(missing))
         raise UsageError(f"these are no answers: there is no column {columns}; use form parquet")
-    return AnswerFiles(Path(given["path"].removeprefix("file:")), form)
+    return AnswerFiles(Path(given["path"].removeprefix("file:")), form, variables)
 
 
 @dataclass(frozen=True)
@@ -141,7 +150,7 @@ class AnswerWriter(DataSourceArrowWriter):  # type: ignore[misc]
 
 
 class AnswerStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
-    """A followed run's answers, a batch at a time."""
+    """A followed run's answers, one batch at a time."""
 
     def __init__(self, files: AnswerFiles) -> None:
         self._files = files
@@ -150,10 +159,10 @@ class AnswerStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
         return _Written(self._files.write(iterator))
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
-        """Put the batch's files in place, unless they are there.
+        """Put the batch's files in place, unless the batch is committed already.
 
         Raises:
-            RunError: the directory belongs to another run, which is further on.
+            RunError: the directory has later batches of another run.
         """
         names, last = _names(messages), self._last()
         if batchId < last:
@@ -177,7 +186,7 @@ class AnswerStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
         return self._files.directory / COMMITTED
 
     def _last(self) -> int:
-        """The last batch that is there, -1 if none."""
+        """The number of the last committed batch, -1 if there is none."""
         if not self._marker.exists():
             return -1
         return int(json.loads(self._marker.read_text("utf-8"))["batch"])

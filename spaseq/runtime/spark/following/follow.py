@@ -36,7 +36,7 @@ from spaseq.runtime.spark.session.spark_session import session
 from spaseq.runtime.spark.stages.bucket_state import Buckets
 from spaseq.runtime.spark.stages.followed_patterns import PACKED_DDL, FollowSolve
 from spaseq.runtime.spark.stages.processor import FollowSequence
-from spaseq.sinks import open_sink
+from spaseq.sinks import SINKS, open_sink
 
 STATE_SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": (
@@ -124,8 +124,9 @@ def run(
     `sides` are further output files, open for appending, that go back with `out` when a batch is
     run again. `master` is a cluster's URL. An interrupt (SIGINT) ends the run after the batch.
     """
-    if form == "json":
-        raise UsageError("--format json has an end, which --follow has not; use jsonl, csv or tsv")
+    if form in SINKS and SINKS[form].ends:
+        endless = ", ".join(name for name, sink in SINKS.items() if not sink.ends)
+        raise UsageError(f"--format {form} has an end, which --follow has not; use {endless}")
     delay_ms = options.arrivals.delay_ms
     resumed = Checkpoint.open(options.checkpoint, job, delay_ms, options.buckets).resumed
     spark = session(master=master, verbose=verbose)

@@ -1,4 +1,4 @@
-"""What the formats with named graphs have in common: each answer is a graph and its time."""
+"""Base of the formats with named graphs: each answer is a graph and its time."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ from spaseq.sinks.base import Sink
 
 
 class GraphSink(Sink):
-    """Events of any number of CONSTRUCT queries, in the form in which streams are read.
+    """Events that CONSTRUCT queries make, in a form that streams are read from.
 
-    The time of an event stands in the default graph, right after its own graph.
+    The time of an event stands in the default graph, right after the event's graph.
     """
+
+    holds = "graphs"
 
     def write(self, query: str, answer: Answer) -> None:
         if answer.graph is None or answer.event is None:
-            raise UsageError(f"this format has graphs, and {query} is a SELECT query; use jsonl")
+            raise UsageError(
+                f"{self.form} holds graphs, and {query} is a SELECT query; use jsonl or a table"
+            )
         self.write_event(answer.event, answer.graph, answer.end[0])
 
     @abstractmethod

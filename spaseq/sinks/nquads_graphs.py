@@ -1,4 +1,4 @@
-"""N-Quads: a named graph per answer, and its time."""
+"""N-Quads: a named graph for each answer, and its time."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from spaseq.rdf.in_memory.program_events import Triple
 from spaseq.rdf.terms.term import iri_text
 from spaseq.rdf.terms.times import time_literal
 from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
-from spaseq.sinks.graph import GraphSink
+from spaseq.sinks.graph_sink import GraphSink
 
 _TIME = iri_text(GENERATED_AT_TIME)
 
 
 class NQuads(GraphSink):
-    """Canonical N-Quads, a line per triple."""
+    """Canonical N-Quads, a line for each triple."""
+
+    form = "nquads"
+    suffix = "nq"
+    about = "the graphs of CONSTRUCT queries with their times, readable as a stream"
 
     def write_event(self, iri: str, triples: Sequence[Triple], time_ms: int) -> None:
         graph = iri_text(iri)

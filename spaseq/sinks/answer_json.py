@@ -13,22 +13,21 @@ from spaseq.rdf.terms.times import format_time
 from spaseq.rdf.terms.vocabulary import CDT_LIST
 
 _TERMS = 1 << 14
-"""So many terms' JSON texts are kept: values come again and again, in many answers."""
+"""How many terms keep their JSON texts, because values repeat in many answers."""
 
 _encoded = json.JSONEncoder(ensure_ascii=False).encode
 
 _quoted = json.encoder.encode_basestring
-"""What `_encoded` makes of a string, without the way there."""
+"""`_encoded` for strings alone, with less overhead."""
 
 
 def answer_json(query: str, answer: Answer) -> str:
-    """Name of the query, start, end, bindings and trace of an answer, as one line of JSON.
+    """One line of JSON with the query's name, and the answer's start, end, bindings and trace.
 
-    An answer of a CONSTRUCT query has no bindings but "event", the IRI of its graph, and "graph",
-    an array of triples whose "subject", "predicate" and "object" are SPARQL 1.1 JSON terms.
-
-    Times are `xsd:dateTime` in UTC. A binding is a SPARQL 1.1 JSON term, or an array of them where
-    the value is a `cdt:List` (an item is null where the list has null).
+    In place of "bindings", an answer of a CONSTRUCT query has "event", the IRI of its graph, and
+    "graph", an array of triples whose "subject", "predicate" and "object" are SPARQL 1.1 JSON
+    terms. Times are `xsd:dateTime` in UTC. A binding is a SPARQL 1.1 JSON term. A `cdt:List` is an
+    array of such terms, with null for a null item.
     """
     start, end = format_time(answer.first[0]), format_time(answer.end[0])
     trace = ", ".join(
@@ -47,7 +46,7 @@ def answer_json(query: str, answer: Answer) -> str:
 def _result_json(answer: Answer) -> str:
     if answer.graph is None:
         bindings = [
-            # Of IRIs most are new.
+            # Most IRIs are new, so their texts are not kept.
             f"{_iri_head(name)}{_quoted(text[1:-1])}}}"
             if text[0] == "<"
             else f"{_name_json(name)}: {_term_json(text)}"
@@ -64,17 +63,17 @@ def _result_json(answer: Answer) -> str:
 
 @lru_cache
 def _step_json(gpm: str, stream: str) -> str:
-    """What a trace item begins with; it stands in many."""
+    """The beginning of a trace item, which many answers share."""
     return f'{{"gpm": {_quoted(gpm)}, "stream": {_quoted(stream)}, "event": '
 
 
 _name_json = lru_cache(_quoted)
-"""A name that stands in many answers."""
+"""The JSON text of a name, which many answers share."""
 
 
 @lru_cache
 def _iri_head(name: str) -> str:
-    """What a binding of a variable to an IRI begins with."""
+    """The beginning of a binding of a variable to an IRI."""
     return f'{_quoted(name)}: {{"type": "uri", "value": '
 
 
@@ -84,7 +83,7 @@ def _term_json(text: str) -> str:
 
 
 def render_term(text: str) -> dict[str, str] | list[Any]:
-    """A term as SPARQL 1.1 JSON; a `cdt:List` as an array of such."""
+    """A term as SPARQL 1.1 JSON; a `cdt:List` as an array of terms."""
     if text.endswith(_LIST_END) and kind_of(text) == "literal":
         try:
             items = list_items(split_literal(text)[0])

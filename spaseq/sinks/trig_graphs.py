@@ -1,4 +1,4 @@
-"""TriG: a named graph per answer, and its time; triples of one subject together."""
+"""TriG: a named graph for each answer, and its time; triples of one subject stand together."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import groupby
 from spaseq.rdf.in_memory.program_events import Triple
 from spaseq.rdf.terms.term import iri_text
 from spaseq.rdf.terms.times import format_time
-from spaseq.sinks.graph import GraphSink
+from spaseq.sinks.graph_sink import GraphSink
 
 _PREFIXES = """@prefix prov: <http://www.w3.org/ns/prov#> .
 @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
@@ -17,6 +17,9 @@ _PREFIXES = """@prefix prov: <http://www.w3.org/ns/prov#> .
 
 class TriG(GraphSink):
     """Terms are written in full: which prefixes the events use is not known before the last."""
+
+    form = suffix = "trig"
+    about = "the graphs of CONSTRUCT queries with their times, readable as a stream"
 
     def open(self) -> None:
         self.out.write(_PREFIXES)
@@ -29,6 +32,6 @@ class TriG(GraphSink):
 
 
 def _statements(triples: Sequence[Triple]) -> Iterator[str]:
-    """A statement for each stretch of triples with one subject."""
+    """One statement for each run of triples with the same subject."""
     for subject, stretch in groupby(triples, key=lambda triple: triple[0]):
         yield f"  {subject} " + " ;\n    ".join(f"{p} {o}" for _, p, o in stretch) + " .\n"

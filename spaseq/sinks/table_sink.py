@@ -1,4 +1,4 @@
-"""What the W3C SPARQL 1.1 result formats have in common: one table, its variables known first."""
+"""Base of the W3C SPARQL 1.1 result formats: one table whose variables are known first."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from spaseq.sinks.base import Sink
 
 
 class TableSink(Sink):
-    """Solutions of one query; `variables` are its projected ones, in order, without `?`."""
+    """Solutions of one SELECT query, one row each."""
 
-    def __init__(self, out: TextIO, variables: Sequence[str]) -> None:
-        super().__init__(out)
-        self.variables = tuple(variables)
+    holds = "solutions"
+    one_query = True
+
+    def __init__(self, out: TextIO, variables: Sequence[str] = ()) -> None:
+        super().__init__(out, variables)
         self._query: str | None = None
 
     def write(self, query: str, answer: Answer) -> None:
@@ -24,15 +26,16 @@ class TableSink(Sink):
             self._query = query
         if query != self._query:
             raise UsageError(
-                f"this format has one table, so it cannot hold both {self._query} and {query};"
+                f"{self.form} holds one table, not the answers of both {self._query} and {query};"
                 " use jsonl"
             )
         if answer.graph is not None:
             raise UsageError(
-                f"this format has a table, and {query} is a CONSTRUCT query; use jsonl"
+                f"{self.form} holds a table, and {query} is a CONSTRUCT query; use jsonl"
+                " or a format of graphs"
             )
         self.write_row(dict(answer.bindings))
 
     @abstractmethod
     def write_row(self, bindings: dict[str, str]) -> None:
-        """Write one solution: the N-Triples texts of the variables that are bound."""
+        """Write one solution: the N-Triples text of each bound variable."""

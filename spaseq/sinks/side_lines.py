@@ -1,4 +1,4 @@
-"""Side outputs as JSON lines: bad input, and events behind the watermark."""
+"""Side outputs as JSON lines: bad input and late events."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from spaseq.rdf.terms.times import format_time
 
 
 class BadInputLines:
-    """Writes `{"file", "line", "reason", "text"}` for each thing that could not become an event."""
+    """Writes `{"file", "line", "reason", "text"}` for each piece of bad input."""
 
     def __init__(self, out: TextIO) -> None:
         self.out = out
 
     def write(self, bad: BadInput) -> None:
-        """One line; `line` is null where the format gives none."""
+        """Write one line; its `line` is null where the format has no line numbers."""
         _write(
             self.out,
             {"file": bad.file, "line": bad.line, "reason": bad.reason, "text": bad.text},
@@ -30,7 +30,14 @@ class LateEventLines:
         self.out = out
 
     def write(self, stream: str, event: str | None, time: int, lateness_ms: int) -> None:
-        """One line: stream and graph IRI, the event's time (ms), how far behind the watermark."""
+        """Write one line.
+
+        Args:
+            stream: the IRI of the stream.
+            event: the IRI of the event's graph, if it has one.
+            time: the event's time (ms).
+            lateness_ms: how far the event is behind the watermark.
+        """
         _write(
             self.out,
             {

@@ -6,7 +6,7 @@ import io
 import json
 
 from spaseq.rdf.inputs.bad_input import BadInput
-from spaseq.sinks.side import BadInputLines, LateEventLines
+from spaseq.sinks.side_lines import BadInputLines, LateEventLines
 
 
 def test_bad_input() -> None:
