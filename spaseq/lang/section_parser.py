@@ -58,7 +58,7 @@ class SectionParser:
         """
         from pyparsing import ParseBaseException
 
-        from spaseq.lang.grammar.terminals import Passage, Punctuation
+        from spaseq.lang.grammar.rules import Passage, Punctuation
 
         # Blanks before the section keep the offsets those of the whole text.
         passage = Passage(" " * span.start + self.text[span.start : span.end])

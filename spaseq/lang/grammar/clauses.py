@@ -15,6 +15,7 @@ from pyparsing import And, Empty, ParserElement
 from spaseq.errors import Span
 from spaseq.lang import ast
 from spaseq.lang.grammar.expressions import EXPRESSION
+from spaseq.lang.grammar.rules import Word, just, keyword, mark, rule, whole, words
 from spaseq.lang.grammar.sequences import DURATION, REF
 from spaseq.lang.grammar.subselect import SELECT_ITEM, STAR
 from spaseq.lang.grammar.terminals import (
@@ -26,13 +27,6 @@ from spaseq.lang.grammar.terminals import (
     NAMESPACE,
     RDF_LITERAL,
     VAR,
-    Word,
-    just,
-    keyword,
-    mark,
-    rule,
-    whole,
-    words,
 )
 from spaseq.lang.grammar.triples import TRIPLES_TEMPLATE
 from spaseq.lang.unresolved import BaseClause, PrefixClause, TypedLiteral, WrittenIri

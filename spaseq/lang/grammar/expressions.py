@@ -15,6 +15,7 @@ from pyparsing import Forward, ParserElement
 from spaseq.errors import Span
 from spaseq.lang import ast, lexical
 from spaseq.lang.functions import AGGREGATES, BUILT_INS, GROUP_PICKS
+from spaseq.lang.grammar.rules import Word, keyword, mark, rule, symbols, words
 from spaseq.lang.grammar.terminals import (
     BOOLEAN,
     EMPTY_BRACKETS,
@@ -24,12 +25,6 @@ from spaseq.lang.grammar.terminals import (
     RDF_LITERAL,
     STRING,
     VAR,
-    Word,
-    keyword,
-    mark,
-    rule,
-    symbols,
-    words,
 )
 from spaseq.lang.unresolved import WrittenIri
 

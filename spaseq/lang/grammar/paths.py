@@ -8,17 +8,8 @@ from pyparsing import Forward, ParserElement
 
 from spaseq.errors import Span
 from spaseq.lang import ast
-from spaseq.lang.grammar.terminals import (
-    EMPTY_BRACKETS,
-    IRI,
-    VAR,
-    Punctuation,
-    Word,
-    mark,
-    rule,
-    symbols,
-    terminal,
-)
+from spaseq.lang.grammar.rules import Punctuation, Word, mark, rule, symbols, terminal
+from spaseq.lang.grammar.terminals import EMPTY_BRACKETS, IRI, VAR
 from spaseq.lang.unresolved import RDF, WrittenIri
 
 PATH = Forward()

@@ -9,8 +9,9 @@ from spaseq.lang.grammar.expressions import (
     EXPRESSION,
     GROUP_GRAPH_PATTERN,
 )
+from spaseq.lang.grammar.rules import Word, keyword, mark, rule, whole, words
 from spaseq.lang.grammar.subselect import SUB_SELECT
-from spaseq.lang.grammar.terminals import IRI, VAR, Word, keyword, mark, rule, whole, words
+from spaseq.lang.grammar.terminals import IRI, VAR
 from spaseq.lang.grammar.triples import TRIPLES_BLOCK
 from spaseq.lang.grammar.values import INLINE_DATA
 

@@ -8,9 +8,7 @@ from pyparsing import Forward
 
 from spaseq.errors import Span
 from spaseq.lang import ast, lexical
-from spaseq.lang.grammar.terminals import (
-    INTEGER,
-    NAME,
+from spaseq.lang.grammar.rules import (
     Punctuation,
     Word,
     just,
@@ -21,6 +19,7 @@ from spaseq.lang.grammar.terminals import (
     whole,
     words,
 )
+from spaseq.lang.grammar.terminals import INTEGER, NAME
 
 SEQUENCE = Forward()
 

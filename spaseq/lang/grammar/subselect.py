@@ -15,17 +15,8 @@ from spaseq.lang.grammar.expressions import (
     FUNCTION_CALL,
     GROUP_GRAPH_PATTERN,
 )
-from spaseq.lang.grammar.terminals import (
-    INTEGER,
-    VAR,
-    Word,
-    just,
-    keyword,
-    mark,
-    rule,
-    symbols,
-    words,
-)
+from spaseq.lang.grammar.rules import Word, just, keyword, mark, rule, symbols, words
+from spaseq.lang.grammar.terminals import INTEGER, VAR
 from spaseq.lang.grammar.values import INLINE_DATA
 
 

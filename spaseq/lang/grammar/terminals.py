@@ -1,121 +1,14 @@
-"""Terminals of the grammar (SPARQL 1.1 section 19.8), and how rules make nodes out of them.
-
-Every terminal reports where it failed and what a person would call it to the `Passage` being
-parsed. The terminals that failed furthest to the right are what was expected there, which is what
-an error message needs; pyparsing's own exception only knows the last alternative it tried.
-"""
+"""Terminals of the grammar (SPARQL 1.1 section 19.8, productions 139-173)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-
-from pyparsing import And, ParserElement, ParseResults, Regex, StringEnd
 
 from spaseq.errors import Span
 from spaseq.lang import ast, lexical
-from spaseq.lang.syntax_errors import THE_END
+from spaseq.lang.grammar.rules import Punctuation, Word, mark, rule, terminal
 from spaseq.lang.unresolved import RDF, XSD, PrefixedName, TypedLiteral, WrittenIri
-
-
-class Passage(str):
-    """A text being parsed that remembers the furthest place where a terminal failed there.
-
-    pyparsing hands the text itself to every action, so a grammar that keeps its notes in the text
-    has no state of its own and can be shared.
-    """
-
-    furthest: int = 0
-    expected: frozenset[str] = frozenset()
-
-    def note(self, place: int, name: str) -> None:
-        """`name` was looked for at `place` and is not there."""
-        if place > self.furthest:
-            self.furthest, self.expected = place, frozenset()
-        if place == self.furthest:
-            self.expected |= {name}
-
-
-@dataclass(frozen=True, slots=True)
-class Punctuation:
-    """A bracket, operator or keyword that stands in the text but not in the AST."""
-
-    text: str
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """A keyword or operator whose choice matters, in upper case, or a number or name."""
-
-    text: str
-    span: Span
-
-
-def terminal(pattern: str, name: str, make: Callable[[str, Span], object]) -> ParserElement:
-    """An element that matches a regular expression and is called `name` in error messages."""
-
-    def act(text: str, place: int, tokens: ParseResults) -> object:
-        return make(tokens[0], Span(place, place + len(tokens[0])))
-
-    def fail(text: Passage, place: int, *_: object) -> None:
-        text.note(place, name)
-
-    matcher = pattern if pattern.isascii() else lexical.NamePattern(pattern)
-    return Regex(matcher).set_parse_action(act).set_fail_action(fail)
-
-
-def rule(element: ParserElement, make: Callable[..., object]) -> ParserElement:
-    """`element`, with what it matched given to `make(span, *parts)`; marks are left out."""
-
-    def act(text: str, place: int, tokens: ParseResults) -> object:
-        found = tokens.as_list()
-        span = Span(found[0].span.start, found[-1].span.end) if found else Span(place, place)
-        return make(span, *(part for part in found if type(part) is not Punctuation))
-
-    return element.set_parse_action(act)
-
-
-def just(element: ParserElement) -> ParserElement:
-    """A new element for `element` alone, so that a rule may be made of it."""
-    return And([element])
-
-
-def mark(text: str) -> ParserElement:
-    """A punctuation mark that only gives structure."""
-    return terminal(re.escape(text), f"'{text}'", Punctuation)
-
-
-def keyword(word: str, name: str | None = None) -> ParserElement:
-    """A keyword that only gives structure."""
-    return terminal(rf"(?i:{word})(?![\w:])", name or word, Punctuation)
-
-
-def words(*choices: str, name: str | None = None) -> ParserElement:
-    """One of several keywords, kept in upper case."""
-    longest_first = "|".join(sorted(choices, key=len, reverse=True))
-    return terminal(rf"(?i:{longest_first})(?![\w:])", name or " or ".join(choices), upper_word)
-
-
-def symbols(pattern: str, name: str) -> ParserElement:
-    """One of several operator symbols, kept."""
-    return terminal(pattern, name, Word)
-
-
-def upper_word(text: str, span: Span) -> Word:
-    return Word(text.upper(), span)
-
-
-def whole(element: ParserElement) -> ParserElement:
-    """`element` up to the end of the passage."""
-
-    def fail(text: Passage, place: int, *_: object) -> None:
-        text.note(place, THE_END)
-
-    at_end = StringEnd().set_fail_action(fail)
-    return (element + at_end).parse_with_tabs()  # else offsets would move, and the Passage go
-
 
 # --- names -----------------------------------------------------------------------------------
 
@@ -140,7 +33,7 @@ NAME = terminal(lexical.NAME, "a name", Word)
 
 def _string(text: str, span: Span) -> Word:
     quote = 3 if text.startswith(('"""', "'''")) else 1
-    inner = re.sub(r"\\(.)", lambda found: lexical.CHARACTERS[found[1]], text[quote:-quote])
+    inner = re.sub(r"\\(.)", lambda escape: lexical.CHARACTERS[escape[1]], text[quote:-quote])
     return Word(inner, span)
 
 
@@ -180,9 +73,9 @@ DATE_TIME = terminal(lexical.DATE_TIME, "a dateTime", Word)
 # --- blank nodes -----------------------------------------------------------------------------
 
 
-def anonymous(span: Span, part: int = 0) -> ast.BlankNode:
-    """A blank node without a label, told apart by its place until labels are given out."""
-    return ast.BlankNode(f"@{span.start}.{part}", span=span)
+def anonymous(span: Span, cell: int = 0) -> ast.BlankNode:
+    """A blank node without a label; its place, and the cell of its list, stand for the label."""
+    return ast.BlankNode(f"@{span.start}.{cell}", span=span)
 
 
 BLANK_NODE = terminal(

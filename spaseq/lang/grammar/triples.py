@@ -15,6 +15,7 @@ from pyparsing import Forward, ParserElement
 from spaseq.errors import Span
 from spaseq.lang import ast
 from spaseq.lang.grammar.paths import VERB_PATH, VERB_SIMPLE
+from spaseq.lang.grammar.rules import mark, rule
 from spaseq.lang.grammar.terminals import (
     BLANK_NODE,
     EMPTY_BLANK_NODE,
@@ -23,8 +24,6 @@ from spaseq.lang.grammar.terminals import (
     NIL,
     VAR,
     anonymous,
-    mark,
-    rule,
 )
 from spaseq.lang.unresolved import RDF
 

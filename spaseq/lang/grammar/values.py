@@ -6,18 +6,8 @@ from dataclasses import dataclass
 
 from spaseq.errors import Span
 from spaseq.lang import ast
-from spaseq.lang.grammar.terminals import (
-    EMPTY_BRACKETS,
-    IRI,
-    LITERAL,
-    VAR,
-    Word,
-    just,
-    keyword,
-    mark,
-    rule,
-    words,
-)
+from spaseq.lang.grammar.rules import Word, just, keyword, mark, rule, words
+from spaseq.lang.grammar.terminals import EMPTY_BRACKETS, IRI, LITERAL, VAR
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,126 @@
+"""How the rules of the grammar make nodes, and how they report what they expected.
+
+Every terminal tells the `Passage` being parsed where it failed and how error messages call it.
+The terminals that failed furthest to the right are what the passage should have had there.
+pyparsing's own exception would name only the last alternative that it tried.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pyparsing import And, ParserElement, ParseResults, Regex, StringEnd
+
+from spaseq.errors import Span
+from spaseq.lang import lexical
+from spaseq.lang.syntax_errors import THE_END
+
+
+class Passage(str):
+    """A text to parse that remembers the furthest place where a terminal failed.
+
+    pyparsing passes the text to every action. The grammar keeps its notes in the text and so has no
+    state: all parses can share it.
+    """
+
+    furthest: int = 0
+    expected: frozenset[str] = frozenset()
+
+    def note(self, place: int, name: str) -> None:
+        """Record that the terminal `name` failed at `place`."""
+        if place > self.furthest:
+            self.furthest, self.expected = place, frozenset()
+        if place == self.furthest:
+            self.expected |= {name}
+
+
+@dataclass(frozen=True, slots=True)
+class Punctuation:
+    """A bracket, operator or keyword that is in the text but not in the AST."""
+
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A keyword or operator that the AST depends on, in upper case; or a number or name."""
+
+    text: str
+    span: Span
+
+
+def terminal(pattern: str, name: str, make: Callable[[str, Span], object]) -> ParserElement:
+    """An element that matches a regular expression; error messages call it `name`.
+
+    The expression must not match the empty text.
+    """
+
+    def act(text: str, place: int, tokens: ParseResults) -> object:
+        return make(tokens[0], Span(place, place + len(tokens[0])))
+
+    def fail(text: Passage, place: int, *_: object) -> None:
+        text.note(place, name)
+
+    element = Regex(pattern if pattern.isascii() else lexical.NamePattern(pattern))
+    element.mayReturnEmpty = False  # else pyparsing compiles the expression now to find out
+    return element.set_name(name).set_parse_action(act).set_fail_action(fail)
+
+
+def rule(element: ParserElement, make: Callable[..., object]) -> ParserElement:
+    """`element` as a rule that makes a node.
+
+    The rule calls `make(span, *nodes)` with what `element` matched, without punctuation.
+    """
+
+    def act(text: str, place: int, tokens: ParseResults) -> object:
+        nodes = tokens.as_list()
+        span = Span(nodes[0].span.start, nodes[-1].span.end) if nodes else Span(place, place)
+        return make(span, *(node for node in nodes if type(node) is not Punctuation))
+
+    # Without a name, pyparsing writes out the whole element, at any depth, whenever it is used.
+    return element.set_name(make.__name__).set_parse_action(act)
+
+
+def just(element: ParserElement) -> ParserElement:
+    """A new element that matches `element`, for a rule that must not change `element`."""
+    return And([element])
+
+
+def mark(text: str) -> ParserElement:
+    """A punctuation mark that makes no node."""
+    return terminal(re.escape(text), f"'{text}'", Punctuation)
+
+
+def keyword(word: str, name: str | None = None) -> ParserElement:
+    """A keyword that makes no node; `word` is a regular expression."""
+    return terminal(rf"(?i:{word})(?![\w:])", name or word, Punctuation)
+
+
+def words(*choices: str, name: str | None = None) -> ParserElement:
+    """One of several keywords, as a `Word`."""
+    longest_first = "|".join(sorted(choices, key=len, reverse=True))
+    return terminal(rf"(?i:{longest_first})(?![\w:])", name or " or ".join(choices), upper_word)
+
+
+def symbols(pattern: str, name: str) -> ParserElement:
+    """One of several operator symbols, as a `Word`."""
+    return terminal(pattern, name, Word)
+
+
+def upper_word(text: str, span: Span) -> Word:
+    """A `Word` in upper case."""
+    return Word(text.upper(), span)
+
+
+def whole(element: ParserElement) -> ParserElement:
+    """`element` up to the end of the passage."""
+
+    def fail(text: Passage, place: int, *_: object) -> None:
+        text.note(place, THE_END)
+
+    at_end = StringEnd().set_fail_action(fail)
+    # Expanding tabs would move the offsets and replace the Passage by a plain string.
+    return (element + at_end).parse_with_tabs()
