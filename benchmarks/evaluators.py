@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 from spaseq.algebra.answers import Instant
-from spaseq.automaton.evaluators import PartitionEvaluator, Rows, partitions
+from spaseq.automaton.evaluators import PartitionEvaluator, RowsByGpm, partitions
 from spaseq.automaton.run.machine import GpmColumns, Machine
 from spaseq.automaton.run.runs import Row
 from spaseq.automaton.sets.python.shared_evaluator import SharedEvaluator
@@ -98,15 +98,15 @@ class Input:
         )
         return partitions(machine)()
 
-    def steps(self, count: int) -> list[tuple[Instant, Rows, int]]:
+    def steps(self, count: int) -> list[tuple[Instant, RowsByGpm, int]]:
         """The first events, as `step` takes them."""
         return [self._step(i, self._names[i % len(self._names)]) for i in range(count)]
 
-    def end(self, after: int) -> tuple[Instant, Rows, int]:
+    def end(self, after: int) -> tuple[Instant, RowsByGpm, int]:
         """The event that ends the matches."""
         return self._step(after, "C")
 
-    def _step(self, second: int, name: str) -> tuple[Instant, Rows, int]:
+    def _step(self, second: int, name: str) -> tuple[Instant, RowsByGpm, int]:
         time_ms = 1000 * second
         gpm = self._numbers[name]
         values = (f"<http://e.example/{second}>",) if self._plan.gpms[gpm].variables else ()
@@ -142,7 +142,7 @@ def measure(scenario: Scenario, evaluator: str, window: int, events: int) -> Lin
     )
 
 
-def timed(partition: PartitionEvaluator, steps: list[tuple[Instant, Rows, int]]) -> float:
+def timed(partition: PartitionEvaluator, steps: list[tuple[Instant, RowsByGpm, int]]) -> float:
     """Processor seconds for some steps."""
     started = time.process_time()
     for step in steps:
@@ -150,7 +150,7 @@ def timed(partition: PartitionEvaluator, steps: list[tuple[Instant, Rows, int]])
     return time.process_time() - started
 
 
-def held(given: Input, steps: list[tuple[Instant, Rows, int]]) -> int:
+def held(given: Input, steps: list[tuple[Instant, RowsByGpm, int]]) -> int:
     """Bytes that a partition holds after some steps, the solutions not counted."""
     gc.collect()
     tracemalloc.start()

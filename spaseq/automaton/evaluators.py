@@ -15,12 +15,12 @@ from functools import partial
 
 from spaseq.automaton.lazy.lazy_evaluator import LazyEvaluator, LazyProgram
 from spaseq.automaton.registers.python.register_evaluator import RegisterEvaluator
-from spaseq.automaton.run.evaluator import FoundMatch, PartitionEvaluator, Rows
 from spaseq.automaton.run.machine import Machine
+from spaseq.automaton.run.partition_evaluator import PartitionEvaluator, PartitionMatch, RowsByGpm
 from spaseq.automaton.sets.python.compact_evaluator import compact
 from spaseq.automaton.sets.python.shared_evaluator import SharedEvaluator
 
-__all__ = ["FoundMatch", "PartitionEvaluator", "Rows", "partitions"]
+__all__ = ["PartitionMatch", "PartitionEvaluator", "RowsByGpm", "partitions"]
 
 
 def partitions(machine: Machine) -> Callable[[], PartitionEvaluator]:

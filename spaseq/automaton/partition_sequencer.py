@@ -1,7 +1,7 @@
-"""All partitions of one query: rows in the order of instants in, matches out.
+"""The sequencer in Python: runs the sequence of a query partition by partition.
 
-It keeps the partitions, hands each its rows one instant at a time, and holds back the matches that
-end in an absence until their window has closed.
+It takes rows in the order of instants, hands each partition its rows one instant at a time, and
+holds back a match with a negation in last place until the window of the match has closed.
 """
 
 from __future__ import annotations
@@ -16,21 +16,27 @@ import numpy as np
 
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.evaluators import partitions
-from spaseq.automaton.run.evaluator import FoundMatch, PartitionEvaluator
 from spaseq.automaton.run.event_rows import EventRows
 from spaseq.automaton.run.machine import GpmColumns, Machine
-from spaseq.automaton.run.matches import REMEMBERED, PartitionKey, Parts, SequenceMatch, match_of
+from spaseq.automaton.run.matches import (
+    REMEMBERED,
+    PartitionKey,
+    SequenceMatch,
+    SolutionReader,
+    match_of,
+)
+from spaseq.automaton.run.partition_evaluator import PartitionEvaluator, PartitionMatch
 from spaseq.automaton.run.runs import Row
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 
 Entry: TypeAlias = tuple[int, int, int, int, PartitionKey, Row | None]
-"""(time, k, stream, GPM or BARE, partition, row): one solution, or one event without any."""
+"""(time, k, stream, GPM or BARE, partition, row): a solution, or an event without solutions."""
 
 
 def entries_of(
     rows: SolutionBatch, gpms: Sequence[GpmColumns], partition: Sequence[str]
 ) -> Iterator[Entry]:
-    """Solutions in the order of instants, as Python objects."""
+    """The rows of a batch as entries, in the order of instants."""
     n = len(rows)
     values: list[tuple[str | None, ...] | None] = [None] * n
     for number, gpm in enumerate(gpms):
@@ -43,26 +49,26 @@ def entries_of(
     stream, time = rows.stream.tolist(), rows.time.tolist()
     k, numbers, event = rows.k.tolist(), rows.gpm.tolist(), rows.event.to_pylist()
     for i in rows.rows():
-        row = values[i]
-        assert row is not None or numbers[i] == BARE
-        taken = None if row is None else (stream[i], time[i], k[i], event[i], row)
-        yield time[i], k[i], stream[i], numbers[i], tuple([c[i] for c in keys]), taken
+        own = values[i]
+        assert own is not None or numbers[i] == BARE
+        row = None if own is None else (stream[i], time[i], k[i], event[i], own)
+        yield time[i], k[i], stream[i], numbers[i], tuple([c[i] for c in keys]), row
 
 
 def entries_of_events(
     events: Iterable[EventRows], gpms: Sequence[GpmColumns], partition: Sequence[str]
 ) -> list[Entry]:
-    """The same of events that came one by one."""
-    found: list[Entry] = []
+    """The rows of single events as entries, in the order of instants."""
+    entries: list[Entry] = []
     for event in sorted(events, key=lambda e: (e.time, e.k, e.stream)):
-        for gpm, row in event.taken():
+        for gpm, row in event.rows():
             if gpm == BARE:
-                found.append((event.time, event.k, event.stream, BARE, (), None))
+                entries.append((event.time, event.k, event.stream, BARE, (), None))
                 continue
             variables, values = gpms[gpm].variables, row[4]
             key = tuple([values[variables.index(v)] for v in partition])
-            found.append((event.time, event.k, event.stream, gpm, key, row))
-    return found
+            entries.append((event.time, event.k, event.stream, gpm, key, row))
+    return entries
 
 
 class PartitionSequencer:
@@ -70,17 +76,17 @@ class PartitionSequencer:
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
-        self._parts = Parts(machine)
-        self._part = lru_cache(REMEMBERED)(self._parts.of)
+        self._reader = SolutionReader(machine)
+        self._read = lru_cache(REMEMBERED)(self._reader.of)
         self._begin = partitions(machine)
         self._partitions: dict[PartitionKey, PartitionEvaluator] = {}
-        self._pending: list[tuple[int, int, PartitionKey, FoundMatch]] = []  # heap by close
-        self._pended = 0
-        self._swept = 0
-        self.suppressed = 0  # matches that the limit kept back in the evaluator
+        self._pending: list[tuple[int, int, PartitionKey, PartitionMatch]] = []  # heap by close
+        self._pended = 0  # matches that have been pending so far
+        self._swept = 0  # partitions that the last sweep left
+        self.suppressed = 0  # matches that the limit has suppressed in the evaluator
 
     def run(self, rows: SolutionBatch, watermark: int) -> Iterator[SequenceMatch]:
-        """Work off rows that are none later than the watermark (ms).
+        """Process rows, none of which is later than the watermark (ms).
 
         Afterwards nothing at or before the watermark may follow.
         """
@@ -88,7 +94,7 @@ class PartitionSequencer:
         return self._run(entries, watermark)
 
     def run_events(self, events: Sequence[EventRows], watermark: int) -> Iterator[SequenceMatch]:
-        """The same for a few events that came one by one."""
+        """Process the rows of a few single events, like `run`."""
         entries = entries_of_events(events, self._machine.gpms, self._machine.partition)
         return self._run(entries, watermark)
 
@@ -102,26 +108,26 @@ class PartitionSequencer:
         yield from self._closed(watermark)
 
     def close(self) -> Iterator[SequenceMatch]:
-        """All streams have ended: every window closes."""
+        """All streams have ended, so every window closes."""
         yield from self._closed(None)
 
     def partition(self, key: PartitionKey) -> PartitionEvaluator:
-        """The state of one partition; it begins if it has had no events."""
+        """The evaluator of one partition; it is made at the partition's first event."""
         partition = self._partitions.get(key)
         if partition is None:
             partition = self._partitions[key] = self._begin()
         return partition
 
     def consecutive(self, key: PartitionKey, instants: Iterable[Instant]) -> bool:
-        """Whether instants of a match follow each other without another one of its partition."""
+        """Whether the instants of a match follow each other without a gap in its partition."""
         return self._partitions[key].consecutive(instants)
 
     def snapshot(self) -> object:
-        """What a snapshot keeps."""
+        """The state for a snapshot."""
         return self._partitions, self._pending, self._pended, self._swept, self.suppressed
 
     def restore(self, state: object) -> None:
-        """Go on from what `snapshot` gave."""
+        """Continue from what `snapshot` returned."""
         assert isinstance(state, tuple)
         self._partitions, self._pending, self._pended, self._swept, self.suppressed = state
 
@@ -129,40 +135,39 @@ class PartitionSequencer:
         """How many runs wait, over all partitions."""
         return sum(p.live_runs() for p in self._partitions.values())
 
-    def _instant(
-        self, instant: tuple[int, int], entries: Iterable[Entry]
-    ) -> Iterator[SequenceMatch]:
-        parts: dict[PartitionKey, tuple[dict[int, list[Row]], set[int]]] = {}
+    def _instant(self, instant: Instant, entries: Iterable[Entry]) -> Iterator[SequenceMatch]:
+        by_partition: dict[PartitionKey, tuple[dict[int, list[Row]], set[int]]] = {}
         for _, _, stream, gpm, key, row in entries:
-            rows, streams = parts.setdefault(key, ({}, set()))
+            rows, streams = by_partition.setdefault(key, ({}, set()))
             streams.add(stream)
             if row is not None:
                 rows.setdefault(gpm, []).append(row)
-        for key, (rows, streams) in parts.items():
+        for key, (rows, streams) in by_partition.items():
             partition = self.partition(key)
-            for found in partition.step(instant, rows, len(streams)):
-                if found.close is None:
-                    yield self._match(found)
+            for match in partition.step(instant, rows, len(streams)):
+                if match.close is None:
+                    yield self._match(match)
                 else:
                     self._pended += 1
-                    heapq.heappush(self._pending, (found.close, self._pended, key, found))
+                    heapq.heappush(self._pending, (match.close, self._pended, key, match))
             self.suppressed += partition.suppressed
             partition.suppressed = 0
 
     def _closed(self, until: int | None) -> Iterator[SequenceMatch]:
-        """Matches whose windows have closed by a time, and whose absences held."""
+        """The pending matches whose windows have closed by a time and whose negations hold."""
         while self._pending and (until is None or self._pending[0][0] <= until):
-            _, _, key, found = heapq.heappop(self._pending)
-            if self._partitions[key].holds_pending(found):
-                yield self._match(found)
+            _, _, key, match = heapq.heappop(self._pending)
+            if self._partitions[key].holds_pending(match):
+                yield self._match(match)
 
-    def _match(self, found: FoundMatch) -> SequenceMatch:
-        parts = [*map(self._part, found.trace)]
-        # Steps of one repetition that join have one value together, which the parts do not tell.
-        lists = found.lists or self._parts.lists(parts)
-        return match_of((parts, found.origin, lists, found.close))
+    def _match(self, match: PartitionMatch) -> SequenceMatch:
+        solutions = [*map(self._read, match.trace)]
+        # Steps of one repetition that join share one value. Only the evaluator knows that.
+        lists = match.lists or self._reader.lists(solutions)
+        return match_of((solutions, match.origin, lists, match.close))
 
     def _sweep(self, time: int) -> None:
+        """Drop the partitions that cannot matter any more."""
         waiting = {key for _, _, key, _ in self._pending}
         for key, partition in list(self._partitions.items()):
             if key not in waiting and partition.is_idle(time):

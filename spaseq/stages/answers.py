@@ -66,7 +66,7 @@ class Projection:
         for match in matches:
             answer = self._answer(match)
             if answer is not None:
-                room -= _ANSWER_BYTES + _EVENT_BYTES * len(match.parts)
+                room -= _ANSWER_BYTES + _EVENT_BYTES * len(match.solutions)
                 if room < 0:
                     raise self._too_many(answer)
                 yield match, answer
@@ -81,14 +81,14 @@ class Projection:
 
     def _answer(self, match: SequenceMatch) -> Answer | None:
         """The answer of a match; None if HAVING is against it."""
-        parts = match.parts
-        trace = tuple([part.item for part in parts])
+        solutions = match.solutions
+        trace = tuple([solution.item for solution in solutions])
         if not all(map(lt, trace, trace[1:])):
             trace = tuple(sorted({*trace}))
-        # Parts of one kind bind the same variables, and to the same values, as these are single.
-        by_kind = {part.kind: part.singles for part in parts}
-        pairs = [*chain.from_iterable(by_kind.values())]
-        key: tuple[int | str, ...] = tuple(by_kind)
+        # Solutions of one shape bind the same variables; these are single, so their values agree.
+        by_shape = {solution.shape: solution.singles for solution in solutions}
+        pairs = [*chain.from_iterable(by_shape.values())]
+        key: tuple[int | str, ...] = tuple(by_shape)
         lists = match.lists and tuple(sorted((v, xs) for v, xs in match.lists.items() if xs))
         if lists:
             key += tuple([v for v, _ in lists])
@@ -106,8 +106,8 @@ class Projection:
         return _new((trace[0][:2], end, trace, bindings, singles, lists or (), None, None))
 
     def _layout(self, key: tuple[int | str, ...], pairs: Sequence[Binding]) -> _Layout:
-        """Where the variables of a match stand in its pairs; remembered by its kinds of parts and
-        its lists."""
+        """Where the variables of a match stand in its pairs, kept by the shapes of its solutions
+        and by its lists."""
         places = {pair[0]: i for i, pair in enumerate(pairs)}
         singles = [places[v] for v in self._variables if v in places and v not in key]
         bindings = [places[v] for v in self._projected if v in places]

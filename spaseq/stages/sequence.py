@@ -140,7 +140,7 @@ class SequenceStage:
         return self._answers(self._sequencer.run(self._due(until), watermark))
 
     def _columns_of(self, events: list[EventRows]) -> SolutionBatch:
-        taken = [row for event in events for row in event.taken()]
+        taken = [row for event in events for row in event.rows()]
         return batch_of(taken, [g.variables for g in self._plan.gpms], self._plan.columns)
 
     def _due(self, until: int) -> SolutionBatch:
@@ -207,7 +207,7 @@ class SequenceStage:
         return answers
 
     def _partition_of(self, match: SequenceMatch) -> PartitionKey:
-        return partition_of(match.parts[0], self._plan.partition)
+        return partition_of(match.solutions[0], self._plan.partition)
 
     def _selected(self, items: list[_Item]) -> list[_Item]:
         def group_of(place: int) -> tuple[Instant, PartitionKey]:

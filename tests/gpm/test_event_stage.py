@@ -52,7 +52,7 @@ def rows(plan: QueryPlan, batch: EventRows | SolutionBatch | None) -> list[Any]:
     if batch is None:
         return []
     if isinstance(batch, EventRows):
-        batch = batch_of(batch.taken(), [g.variables for g in plan.gpms], plan.columns)
+        batch = batch_of(batch.rows(), [g.variables for g in plan.gpms], plan.columns)
     columns: list[Any] = [batch.stream, batch.time, batch.k, batch.gpm]
     found = [c.tolist() for c in columns] + [batch.event.to_pylist()]
     found += [batch.texts(v) for v in sorted(batch.values)]

@@ -11,7 +11,7 @@ import numpy as np
 from spaseq.automaton.batch.kernels.measures import positions
 from spaseq.automaton.batch.slots import Interner, Key
 from spaseq.automaton.program.window import Counted, Window
-from spaseq.automaton.run.event_rows import EventRows, Taken
+from spaseq.automaton.run.event_rows import EventRows, GpmRow
 from spaseq.automaton.run.machine import GpmColumns
 from spaseq.compiled.arrays import Indices, Int32s, Int64s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
@@ -102,9 +102,9 @@ class BatchFrame:
             solutions.stream, solutions.time, solutions.k, solutions.gpm, slot, part
         )
 
-    def rows_of(self, events: Sequence[EventRows]) -> tuple[list[Taken], OrderedRows]:
+    def rows_of(self, events: Sequence[EventRows]) -> tuple[list[GpmRow], OrderedRows]:
         """The same for the solutions on a few events."""
-        taken = events[0].taken() if len(events) == 1 else [r for e in events for r in e.taken()]
+        taken = events[0].rows() if len(events) == 1 else [r for e in events for r in e.rows()]
         if len(taken) == 1:
             return taken, self._row_of(taken[0])
         taken = [*dict.fromkeys(taken)]
@@ -124,7 +124,7 @@ class BatchFrame:
             np.array(parts, np.int32)[order],
         )
 
-    def _row_of(self, taken: Taken) -> OrderedRows:
+    def _row_of(self, taken: GpmRow) -> OrderedRows:
         """What a kernel is given of one solution."""
         gpm, (stream, time, k, _, _) = taken
         slot, part = self._slot_of(taken)
@@ -137,7 +137,7 @@ class BatchFrame:
         row.number = self._number - 1
         return row
 
-    def _slot_of(self, taken: Taken) -> tuple[int, int]:
+    def _slot_of(self, taken: GpmRow) -> tuple[int, int]:
         """The slot of a solution, and its partition if events or instants are counted."""
         gpm, row = taken
         values = row[4]

@@ -1,7 +1,7 @@
-"""Why a sequence has no compiled evaluator."""
+"""The error that says why a sequence has no compiled evaluator."""
 
 from __future__ import annotations
 
 
 class NotCompilable(Exception):
-    """Integer tables cannot express a sequence; the message says why, in words."""
+    """Integer tables cannot express a sequence. The message gives the reason in words."""

@@ -21,8 +21,8 @@ from spaseq.automaton.lazy.tree import Tree, TreeEdge
 from spaseq.automaton.lazy.window_clock import Clock
 from spaseq.automaton.program.partial_order import Pattern, patterns_of
 from spaseq.automaton.program.window import Counted
-from spaseq.automaton.run.evaluator import NO_VALUES, FoundMatch, Rows
 from spaseq.automaton.run.machine import Machine
+from spaseq.automaton.run.partition_evaluator import NO_VALUES, PartitionMatch, RowsByGpm
 from spaseq.automaton.run.runs import Obligation, Row
 
 
@@ -86,7 +86,7 @@ class LazyEvaluator:
         clock = Clock(machine.window, machine.keep_instants)
         self.__setstate__((lazy, clock, {gpm: Buffer() for gpm in lazy.stored}))
 
-    def step(self, instant: Instant, rows: Rows, events: int) -> list[FoundMatch]:
+    def step(self, instant: Instant, rows: RowsByGpm, events: int) -> list[PartitionMatch]:
         """Store the solutions of one instant, and find the matches that they complete."""
         clock = self._clock
         clock.advance(instant, events)
@@ -101,7 +101,7 @@ class LazyEvaluator:
         starts = self._lazy.starts
         return [f for gpm in rows for s in starts.get(gpm, ()) for f in self._from(s, rows[gpm])]
 
-    def _from(self, start: Start, rows: list[Row]) -> Iterator[FoundMatch]:
+    def _from(self, start: Start, rows: list[Row]) -> Iterator[PartitionMatch]:
         """The matches that end with some solutions of now at a step."""
         search, (time, k) = self._search, self._clock.now
         search.within(self._clock.floor, (time, k + 1))
@@ -111,7 +111,7 @@ class LazyEvaluator:
                 if self._selected(found):
                     yield found
 
-    def _found(self, start: Start, search: Search) -> FoundMatch:
+    def _found(self, start: Start, search: Search) -> PartitionMatch:
         machine, slots = self._lazy.machine, len(start.gpms)
         at = search.at[:slots]
         first, last = min(at), max(at)
@@ -119,21 +119,21 @@ class LazyEvaluator:
         trace = tuple(zip(start.gpms, search.rows[:slots], strict=True))
         absent = self._lazy.pending[start.pattern]
         if not absent:
-            return FoundMatch(first, last, origin, trace, NO_VALUES, NO_VALUES)
+            return PartitionMatch(first, last, origin, trace, NO_VALUES, NO_VALUES)
         pending = tuple(Obligation(a.negation, last, None) for a in absent)
         assert not isinstance(machine.window, Counted)
         close = machine.window.close(origin)
-        return FoundMatch(
+        return PartitionMatch(
             first, last, origin, trace, NO_VALUES, NO_VALUES, pending, close, start.pattern
         )
 
-    def _selected(self, found: FoundMatch) -> bool:
+    def _selected(self, found: PartitionMatch) -> bool:
         """Whether SELECT STRICT, which needs the instants of the window only, keeps a match."""
         if not self._lazy.machine.keep_instants:
             return True
         return self._clock.consecutive((row[1], row[2]) for _, row in found.trace)
 
-    def holds_pending(self, found: FoundMatch) -> bool:
+    def holds_pending(self, found: PartitionMatch) -> bool:
         """Whether the negations in last place of a match hold, its window having closed."""
         close, window = found.close, self._lazy.machine.window
         assert close is not None

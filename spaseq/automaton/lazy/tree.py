@@ -85,7 +85,7 @@ class Tree:
         self.size = _size(pattern)  # slots, those of negated steps included
         self._machine = machine
         self._states: dict[Filled, TreeState] = {}
-        self._variables = [dict(machine.takings[s.edge].columns) for s in pattern.slots]
+        self._variables = [dict(machine.takes[s.edge].columns) for s in pattern.slots]
         self._certain = [machine.gpms[s.gpm].certain for s in pattern.slots]
         last = pattern.last
         self._not_last = set(last[: last.index(trigger)]) if trigger is not None else set()
@@ -201,7 +201,7 @@ class Tree:
     def _conditions(self, before: Filled, after: Filled) -> Iterator[MatchCheck]:
         for slot in sorted(after & set(self.pattern.own)):
             step = self.pattern.slots[slot]
-            compiled = self._machine.takings[step.edge].conditions
+            compiled = self._machine.takes[step.edge].conditions
             written = self._machine.gpms[step.gpm].conditions
             for holds, expr in zip(compiled, written, strict=True):
                 if slot in before and self._condition(holds, expr, slot, before):

@@ -1,4 +1,4 @@
-"""AFTER MATCH: which answers of a partition an earlier kept one forbids (LANGUAGE section 5)."""
+"""AFTER MATCH: an answer that was kept may forbid later ones (LANGUAGE section 5)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _NEVER: Instant = (-(2**63), 0)
 
 @dataclass(slots=True)
 class AfterMatchFilter:
-    """The one pass over a partition's answers, in their order.
+    """One pass over the answers of a partition, in their order.
 
-    `barrier`: answers that begin at or before it are forbidden (before it, for TO FIRST and TO
-    LAST). `gpm` is the index of the GPM that TO FIRST and TO LAST name.
+    Answers that begin at or before `barrier` are forbidden; for TO FIRST and TO LAST, only answers
+    that begin before it. `gpm` is the index of the GPM that TO FIRST and TO LAST name.
     """
 
     kind: str
@@ -23,17 +23,19 @@ class AfterMatchFilter:
     gpm: int | None = None
     barrier: Instant = _NEVER
     end: Instant = _NEVER  # of the answers being decided, for CONSUME
-    coming: Instant = _NEVER  # the barrier behind that end, for CONSUME
+    coming: Instant = _NEVER  # the barrier after that end, for CONSUME
     firsts: dict[Instant, int] = field(default_factory=dict)  # kept firsts -> their measure
 
-    def keeps(self, found: SequenceMatch, answer: Answer) -> bool:
-        """Whether the next answer survives, given with its match; if so it forbids later ones from
-        now on."""
+    def keeps(self, matched: SequenceMatch, answer: Answer) -> bool:
+        """Whether to keep the next answer, which is given with its match.
+
+        An answer that is kept forbids later answers from now on.
+        """
         match self.kind:
             case "NO SKIP":
                 return True
             case "TO NEXT EVENT":
-                return self._keeps_first(answer.first, found.origin)
+                return self._keeps_first(answer.first, matched.origin)
             case "CONSUME":
                 return self._keeps_unconsumed(answer)
             case "PAST LAST EVENT":
@@ -43,7 +45,7 @@ class AfterMatchFilter:
                 return True
         if answer.first < self.barrier:
             return False
-        times = [(p.item.time, p.item.k) for p in found.parts if p.gpm == self.gpm]
+        times = [(s.item.time, s.item.k) for s in matched.solutions if s.gpm == self.gpm]
         if times:
             goal = min(times) if self.kind == "TO FIRST" else max(times)
             self.barrier = max(self.barrier, goal)
@@ -54,7 +56,7 @@ class AfterMatchFilter:
             return False
         self.firsts[first] = origin
         if len(self.firsts) > 1024:
-            # A window later no answer can begin there; doubled for windows that close in absence.
+            # No answer begins there a window later; two windows, as a match may wait for its close.
             oldest = origin - 2 * self.horizon
             self.firsts = {f: m for f, m in self.firsts.items() if m >= oldest}
         return True

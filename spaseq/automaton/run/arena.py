@@ -1,8 +1,8 @@
-"""An append-only store of nodes with ever-growing ids, forgotten from the front.
+"""An append-only store of nodes whose ids only grow, forgotten from the front.
 
-Traces and value lists of runs share their prefixes as backward-linked nodes. A node that was
-added more than a window ago cannot be reached by a live run, so forgetting is one comparison per
-batch of nodes and no run is ever searched (compare the ring arena of CORE, PVLDB 15:9, 4.4).
+The traces and value lists of runs share prefixes as nodes that link backward. No live run reaches a
+node that was added more than a window ago. So forgetting costs one comparison per batch of nodes
+and needs no search of the runs (compare the ring arena of CORE, PVLDB 15:9, 4.4).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ NIL = -1
 
 
 class Arena(Generic[T]):
-    """Nodes by id; `mark` and `forget` bound how many are kept."""
+    """Nodes by id; `mark` and `forget` bound their number."""
 
     __slots__ = ("_base", "_marks", "_nodes")
 
@@ -30,7 +30,7 @@ class Arena(Generic[T]):
         return len(self._nodes)
 
     def add(self, node: T) -> int:
-        """Store a node; its id."""
+        """Store a node and return its id."""
         self._nodes.append(node)
         return self._base + len(self._nodes) - 1
 
@@ -38,14 +38,14 @@ class Arena(Generic[T]):
         return self._nodes[number - self._base]
 
     def mark(self, measure: int) -> None:
-        """Say that nodes added from now on are added at `measure` or later."""
+        """Declare that all nodes from now on are added at `measure` or later."""
         end = self._base + len(self._nodes)
         if self._marks and self._marks[-1][1] == end:
             self._marks.pop()
         self._marks.append((measure, end))
 
     def forget(self, before: int) -> None:
-        """Drop nodes that were added before a measure, once they are at least half of all."""
+        """Drop the nodes that were added before a measure, once they are at least half of all."""
         marks = self._marks
         cut = self._base
         while len(marks) > 1 and marks[1][0] < before:

@@ -1,7 +1,7 @@
-"""Solutions of single events as Python texts: what stage 2 takes of an event that is pushed.
+"""Rows of single events as Python tuples: the input of stage 2 for an event that is pushed.
 
-An event that comes by itself has to be through within microseconds, in which no columns can be
-made. They are made of many such events later, if they are kept.
+A pushed event must be processed within microseconds, too fast to make columns. Columns are made
+later, of many such events at once, from the rows that are kept.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionColumns
 from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn, text_array
 from spaseq.rdf.terms.number_kinds import OTHER
 
-Taken: TypeAlias = tuple[int, Row]
-"""A GPM (its index, or BARE) and a solution of it."""
+GpmRow: TypeAlias = tuple[int, Row]
+"""A GPM (its index, or BARE) and one of its solutions."""
 
 known_double = lru_cache(4096)(double_of)
 
 
 @dataclass(slots=True)
 class EventRows:
-    """The solutions on one event, each with its GPM.
+    """The solutions of one event, each with its GPM.
 
     `stream` is an index into the plan's list, `(time, k)` the event's instant (ms), `event` its
-    graph's IRI. An event without a solution that stage 2 has to know of has one row of BARE.
+    graph's IRI. An event without solutions has one row of BARE if stage 2 must know of it.
     """
 
     stream: int
@@ -42,16 +42,16 @@ class EventRows:
     def __len__(self) -> int:
         return len(self.solutions)
 
-    def taken(self) -> list[Taken]:
-        """The solutions as the sequence takes them."""
+    def rows(self) -> list[GpmRow]:
+        """The solutions as rows."""
         stream, time, k, event = self.stream, self.time, self.k, self.event
         return [(gpm, (stream, time, k, event, values)) for gpm, values in self.solutions]
 
 
 def batch_of(
-    rows: Sequence[Taken], variables: Sequence[tuple[str, ...]], columns: SolutionColumns
+    rows: Sequence[GpmRow], variables: Sequence[tuple[str, ...]], columns: SolutionColumns
 ) -> SolutionBatch:
-    """The same rows as columns; `variables` are those of each GPM."""
+    """The same rows as columns; `variables` are given by GPM."""
     values = {v: _texts(rows, variables, v) for v in columns.variables}
     place = np.array([row[:3] for _, row in rows], np.int64).reshape(-1, 3)
     return SolutionBatch(
@@ -66,15 +66,15 @@ def batch_of(
 
 
 def _texts(
-    rows: Sequence[Taken], variables: Sequence[tuple[str, ...]], variable: str
+    rows: Sequence[GpmRow], variables: Sequence[tuple[str, ...]], variable: str
 ) -> list[str | None]:
     at = {g: vs.index(variable) for g, vs in enumerate(variables) if variable in vs}
     return [row[4][at[gpm]] if gpm in at else None for gpm, row in rows]
 
 
 def _numbers(texts: Sequence[str | None]) -> NumberColumn:
-    found = [(np.nan, OTHER) if text is None else known_double(text) for text in texts]
+    doubles = [(np.nan, OTHER) if text is None else known_double(text) for text in texts]
     return NumberColumn(
-        np.array([value for value, _ in found], np.float64),
-        np.array([kind for _, kind in found], np.int8),
+        np.array([value for value, _ in doubles], np.float64),
+        np.array([kind for _, kind in doubles], np.int8),
     )

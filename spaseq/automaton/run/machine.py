@@ -1,6 +1,6 @@
-"""A program made ready to run in this process: conditions compiled, columns looked up.
+"""A program prepared to run in this process: FILTERs compiled, columns looked up.
 
-Built from the plan wherever it runs; it is not pickled.
+Each process builds it from the plan; it is not pickled.
 """
 
 from __future__ import annotations
@@ -20,13 +20,16 @@ from spaseq.expr.uses import timestamp_uses
 from spaseq.lang import ast
 
 CorrelatedSolver: TypeAlias = Callable[[int, str, tuple[tuple[str, str], ...]], Sequence[Values]]
-"""The solutions of a GPM (its index) on an event (as EVENT holds it) with values substituted."""
+"""Evaluates a GPM (its index) on an event (as the EVENT column holds it), values substituted."""
 
 
 @dataclass(frozen=True, slots=True)
 class CorrelatedColumns:
-    """Of a GPM that is evaluated when its event is taken: the column that holds the event, the
-    variables whose values are substituted, and what else is, by variable."""
+    """The columns of a correlated GPM, which is evaluated when its event is taken.
+
+    `event` is the column that holds the event. The values of the variables `reads` are substituted,
+    and the values of the expressions in `parameters`, given by variable.
+    """
 
     event: int
     reads: tuple[str, ...]
@@ -35,8 +38,11 @@ class CorrelatedColumns:
 
 @dataclass(frozen=True, slots=True)
 class GpmColumns:
-    """What the automaton knows of a GPM: its variables, in the order of a row's values, the
-    FILTERs that look back at earlier steps, and the variables that every solution binds."""
+    """The columns of a GPM.
+
+    `variables` are in the order of a row's values. `conditions` are the FILTERs that look back at
+    earlier steps. Every solution binds the `certain` variables.
+    """
 
     variables: tuple[str, ...]
     conditions: tuple[ast.Expr, ...] = ()
@@ -45,8 +51,8 @@ class GpmColumns:
 
 
 @dataclass(frozen=True, slots=True)
-class CorrelatedTaking:
-    """What is substituted when an event is taken, and the solver that gives the rows then."""
+class CorrelatedTake:
+    """How a correlated GPM is evaluated when its event is taken."""
 
     gpm: int
     event: int  # column
@@ -54,32 +60,33 @@ class CorrelatedTaking:
     solve: CorrelatedSolver
 
     def solutions(self, values: Values, env: Env) -> Iterator[Values]:
-        """The values of the rows that a row of the core stands for; `env` knows earlier bindings
-        only."""
+        """The solutions that a row stands for; `env` has the earlier bindings only."""
         event = values[self.event]
         assert event is not None
         known = ((name, term(env)) for name, term in self.inputs)
-        for found in self.solve(self.gpm, event, tuple((n, t) for n, t in known if t is not None)):
-            agree = zip(values, found, strict=True)
+        for solution in self.solve(
+            self.gpm, event, tuple((n, t) for n, t in known if t is not None)
+        ):
+            agree = zip(values, solution, strict=True)
             if all(a is None or i == self.event or a == b for i, (a, b) in enumerate(agree)):
-                yield found
+                yield solution
 
 
 @dataclass(frozen=True, slots=True)
-class Taking:
-    """How a row is taken along one edge."""
+class CompiledTake:
+    """The TAKE of one edge: how it reads a row, and the conditions on the row."""
 
     columns: dict[str, int]
     singles: tuple[tuple[int, str], ...]  # (column, variable) joined over the whole match
     groups: tuple[tuple[int, str], ...]  # (column, variable) joined within a repetition
     key: tuple[int, ...]  # columns of the edge's key
     conditions: tuple[Callable[[Env], bool], ...]
-    correlation: CorrelatedTaking | None = None
+    correlation: CorrelatedTake | None = None
 
 
 @dataclass(slots=True)
 class Machine:
-    """The program, its window, and tables over its edges."""
+    """The program, its window, the settings of its evaluator, and tables of its edges."""
 
     program: Program
     window: Window
@@ -89,25 +96,23 @@ class Machine:
     expressions: Options = Options()  # noqa: RUF009 - frozen
     evaluator: str = "registers"
     partition: tuple[str, ...] = ()  # variables
-    key: tuple[str, ...] = ()  # variables by which chain and compact split a partition
-    order: tuple[int, ...] | None = None  # in which lazy takes the steps; None: rarest first
+    key: tuple[str, ...] = ()  # variables by which the compact evaluator splits a partition
+    order: tuple[int, ...] | None = None  # of the steps, for lazy; None: rarest first
     strategy: Strategy = "ALL"  # the selection that the evaluator applies itself
     streams: Sequence[str] = ()  # IRIs, for the positions that a selection compares
-    limit: int | None = None  # matches that one instant may emit, if the evaluator sees to it
+    limit: int | None = None  # matches of one instant, if the evaluator applies the limit
     limit_key: tuple[str, ...] = ()  # ... for each value of these variables of the key
-    work: WorkCounts = field(
-        default_factory=WorkCounts
-    )  # of registers and lazy, over all partitions
+    work: WorkCounts = field(default_factory=WorkCounts)  # over all partitions
     solve: CorrelatedSolver | None = None  # needed where a GPM is correlated
-    takings: dict[int, Taking] = field(init=False)
+    takes: dict[int, CompiledTake] = field(init=False)
     edges_of: dict[int, tuple[Edge, ...]] = field(init=False)  # GPM -> edges that take it
     target: dict[int, State] = field(init=False)  # edge -> the state it leads to
-    timed: frozenset[str] = field(init=False)  # GPMs whose TIMESTAMP some FILTER asks for
+    timed: frozenset[str] = field(init=False)  # GPMs whose TIMESTAMP some FILTER uses
     statics: dict[int, object] = field(init=False)  # objects a snapshot refers to by number
     numbers: dict[int, int] = field(init=False)  # id(object) -> its number
 
     def __post_init__(self) -> None:
-        self.takings, self.target, self.statics, self.numbers = {}, {}, {}, {}
+        self.takes, self.target, self.statics, self.numbers = {}, {}, {}, {}
         self.timed = frozenset().union(
             *(timestamp_uses(c) for g in self.gpms for c in g.conditions)
         )
@@ -124,25 +129,25 @@ class Machine:
                     self.target[edge.id] = automaton.states[edge.target]
                     if isinstance(edge.label, TakeLabel):
                         edges.setdefault(edge.label.gpm, []).append(edge)
-                        self.takings[edge.id] = self._taking(edge.label, compiled)
+                        self.takes[edge.id] = self._take(edge.label, compiled)
         self.edges_of = {g: tuple(es) for g, es in edges.items()}
 
     def register(self, static: object) -> None:
-        """Let snapshots refer to an object by number instead of holding it."""
+        """Let snapshots refer to an object by number instead of containing it."""
         number = len(self.statics)
         self.statics[number] = static
         self.numbers[id(static)] = number
 
-    def _taking(
+    def _take(
         self, label: TakeLabel, compiled: list[tuple[Callable[[Env], bool], ...]]
-    ) -> Taking:
+    ) -> CompiledTake:
         variables = self.gpms[label.gpm].variables
         correlation = self.gpms[label.gpm].correlation
         columns = {
             v: i for i, v in enumerate(variables) if correlation is None or i != correlation.event
         }
         grouped = {v for v, view in label.views.items() if view.kind == "current"}
-        return Taking(
+        return CompiledTake(
             columns,
             tuple((i, v) for v, i in columns.items() if v not in grouped),
             tuple((i, v) for v, i in columns.items() if v in grouped),
@@ -151,7 +156,7 @@ class Machine:
             self._correlated(label.gpm),
         )
 
-    def _correlated(self, gpm: int) -> CorrelatedTaking | None:
+    def _correlated(self, gpm: int) -> CorrelatedTake | None:
         correlation = self.gpms[gpm].correlation
         if correlation is None:
             return None
@@ -160,7 +165,7 @@ class Machine:
         inputs = [
             (v, compile_term(e, self.expressions)) for v, e in [*reads, *correlation.parameters]
         ]
-        return CorrelatedTaking(gpm, correlation.event, tuple(inputs), self.solve)
+        return CorrelatedTake(gpm, correlation.event, tuple(inputs), self.solve)
 
 
 def _automata(program: Program) -> list[Automaton]:

@@ -1,4 +1,9 @@
-"""Matches as the engine gets them, whichever evaluator has found them."""
+"""Matches of a whole sequence, with their bindings, whichever evaluator found them.
+
+A match has three forms on its way. An evaluator of one partition finds a `PartitionMatch`, made of
+raw rows. A sequencer turns it into a `SequenceMatch`, whose solutions carry their bindings. The
+answer stage projects that to an `Answer`, which has what SELECT or CONSTRUCT asks for.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +17,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from spaseq.algebra.answers import TraceItem
-from spaseq.automaton.run.event_rows import Taken
+from spaseq.automaton.run.event_rows import GpmRow
 from spaseq.automaton.run.machine import Machine
 from spaseq.compiled.arrays import Indices
 from spaseq.rdf.columns.solution_batch import SolutionBatch
@@ -26,47 +31,51 @@ Binding: TypeAlias = tuple[str, str]
 """A variable and its term."""
 
 REMEMBERED = 1024
-"""Of so many solutions that came one by one the parts are remembered."""
+"""How many solutions of single events keep their `MatchedSolution` for the next match."""
 
 NO_LISTS: Mapping[str, tuple[str, ...]] = {}
 
 
-class Part(NamedTuple):
-    """What one solution is in a match: its GPM, its event, its bindings of single variables, the
-    partition's first, and those of group variables. Parts of one `kind` bind the same single
-    variables, in the same order."""
+class MatchedSolution(NamedTuple):
+    """One solution as a match holds it: GPM, event, and bindings.
+
+    `singles` are the bindings of single variables, PARTITION BY's first; `groups` are the bindings
+    of group variables. Solutions of one `shape` bind the same single variables in the same order.
+    """
 
     gpm: int
     item: TraceItem
     singles: tuple[Binding, ...]
     groups: tuple[Binding, ...]
-    kind: int
+    shape: int
 
 
 class SequenceMatch(NamedTuple):
-    """A match; `close` is the close of its window if a negation in last place had to wait for
-    it."""
+    """A match of a query's whole sequence, with its bindings.
 
-    parts: Sequence[Part]
+    `close` is the close of its window, if a negation in last place had to wait for it.
+    """
+
+    solutions: Sequence[MatchedSolution]
     origin: int  # measure of its first event
     lists: Mapping[str, tuple[str, ...]]  # values of group variables
     close: int | None = None
 
 
 match_of = partial(tuple.__new__, SequenceMatch)
-"""A match, of all its fields: sooner than by a call of `SequenceMatch`, and there are many."""
+"""A match from a tuple of all its fields. There are many matches, and the class call is slower."""
 
-_part = partial(tuple.__new__, Part)
+_solution = partial(tuple.__new__, MatchedSolution)
 _item = partial(tuple.__new__, TraceItem)
 
 
-def partition_of(part: Part, variables: Sequence[str]) -> PartitionKey:
-    """The partition that a solution lies in, given PARTITION BY's variables."""
-    return tuple([x for v, x in part.singles[: len(variables)] if v in variables])
+def partition_of(solution: MatchedSolution, variables: Sequence[str]) -> PartitionKey:
+    """The partition of a solution, given PARTITION BY's variables."""
+    return tuple([x for v, x in solution.singles[: len(variables)] if v in variables])
 
 
 def picker(places: Sequence[int]) -> Callable[[Sequence[T]], tuple[T, ...]]:
-    """What takes the items at some places of a sequence."""
+    """A function that picks the items at some places of a sequence."""
     match places:
         case ():
             return lambda items: ()
@@ -77,7 +86,7 @@ def picker(places: Sequence[int]) -> Callable[[Sequence[T]], tuple[T, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class _Variables:
-    """Some of a GPM's variables, and what takes their values from a solution's."""
+    """Some variables of a GPM, and a function that picks their values from a solution's values."""
 
     names: tuple[str, ...]
     values: Callable[[Sequence[str | None]], tuple[str | None, ...]]
@@ -88,8 +97,8 @@ class _Variables:
         return cls(tuple([v for _, v in chosen]), picker(tuple([i for i, _ in chosen])))
 
 
-class Parts:
-    """Makes parts of the solutions of one query."""
+class SolutionReader:
+    """Makes the `MatchedSolution`s of one query from rows or columns."""
 
     def __init__(self, machine: Machine) -> None:
         owner = machine.program.owner
@@ -100,60 +109,60 @@ class Parts:
             columns = sorted(enumerate(gpm.variables), key=lambda c: places.get(c[1], len(places)))
             self._singles.append(_Variables.of(c for c in columns if c[1] not in owner))
             self._groups.append(_Variables.of(c for c in columns if c[1] in owner))
-        self._kinds: dict[tuple[str, ...], int] = {}
-        self._usual = [self._kind(own.names) for own in self._singles]  # nothing is unbound
+        self._shapes: dict[tuple[str, ...], int] = {}
+        self._usual = [self._shape(own.names) for own in self._singles]  # nothing is unbound
         self.grouped = any(own.names for own in self._groups)
 
-    def _kind(self, names: tuple[str, ...]) -> int:
-        return self._kinds.setdefault(names, len(self._kinds))
+    def _shape(self, names: tuple[str, ...]) -> int:
+        return self._shapes.setdefault(names, len(self._shapes))
 
-    def lists(self, parts: Iterable[Part]) -> Mapping[str, tuple[str, ...]]:
+    def lists(self, solutions: Iterable[MatchedSolution]) -> Mapping[str, tuple[str, ...]]:
         """The values of a match's group variables, in order."""
         if not self.grouped:
             return NO_LISTS
         lists: dict[str, list[str]] = {}
-        for part in parts:
-            for variable, value in part.groups:
+        for solution in solutions:
+            for variable, value in solution.groups:
                 lists.setdefault(variable, []).append(value)
         return {variable: tuple(values) for variable, values in lists.items()}
 
-    def of(self, taken: Taken) -> Part:
-        """The part of a solution, given with its GPM."""
-        gpm, (stream, time, k, event, values) = taken
+    def of(self, row: GpmRow) -> MatchedSolution:
+        """The matched solution of one row."""
+        gpm, (stream, time, k, event, values) = row
         item = _item((time, k, self._names[gpm], self._streams[stream], event))
-        single, group, kind = self._singles[gpm], self._groups[gpm], self._usual[gpm]
+        single, group, shape = self._singles[gpm], self._groups[gpm], self._usual[gpm]
         singles = tuple(zip(single.names, single.values(values), strict=True))
         groups = tuple(zip(group.names, group.values(values), strict=True)) if group.names else ()
         if None in values:
             singles, groups = _bound(singles), _bound(groups)
-            kind = self._kind(tuple([v for v, _ in singles]))
-        return _part((gpm, item, singles, groups, kind))
+            shape = self._shape(tuple([v for v, _ in singles]))
+        return _solution((gpm, item, singles, groups, shape))
 
-    def of_columns(self, rows: SolutionBatch) -> list[Part]:
-        """The parts of n solutions."""
+    def of_columns(self, rows: SolutionBatch) -> list[MatchedSolution]:
+        """The matched solutions of n rows."""
         streams = np.array(self._streams, object)[rows.stream]
         names = np.array(self._names, object)[rows.gpm]
         place = (rows.time, rows.k, names, streams)
         columns = [*(column.tolist() for column in place), rows.event.to_pylist()]
         items = np.fromiter(map(_item, zip(*columns, strict=True)), object, len(rows))
-        found = np.empty(len(rows), object)
+        solutions = np.empty(len(rows), object)
         for gpm in np.unique(rows.gpm).tolist():
             mine = np.flatnonzero(rows.gpm == gpm)
-            made = map(_part, self._fields(gpm, items[mine].tolist(), rows, mine))
-            found[mine] = np.fromiter(made, object, len(mine))
-        parts: list[Part] = found.tolist()
-        return parts
+            made = map(_solution, self._fields(gpm, items[mine].tolist(), rows, mine))
+            solutions[mine] = np.fromiter(made, object, len(mine))
+        result: list[MatchedSolution] = solutions.tolist()
+        return result
 
     def _fields(
         self, gpm: int, items: list[TraceItem], rows: SolutionBatch, mine: Indices
     ) -> Iterable[tuple[object, ...]]:
-        """The parts of a GPM's solutions, as plain tuples."""
+        """The matched solutions of one GPM, as plain tuples."""
         names = self._singles[gpm].names
         singles, groups = (_bindings(own, rows, mine) for own in (names, self._groups[gpm].names))
-        kinds: Iterable[int] = repeat(self._usual[gpm])
+        shapes: Iterable[int] = repeat(self._usual[gpm])
         if len(names) > min(map(len, singles)):
-            kinds = [self._kind(tuple([v for v, _ in row])) for row in singles]
-        return zip(repeat(gpm), items, singles, groups, kinds)
+            shapes = [self._shape(tuple([v for v, _ in row])) for row in singles]
+        return zip(repeat(gpm), items, singles, groups, shapes)
 
 
 def _bound(pairs: Iterable[tuple[str, str | None]]) -> tuple[Binding, ...]:
@@ -163,22 +172,22 @@ def _bound(pairs: Iterable[tuple[str, str | None]]) -> tuple[Binding, ...]:
 def _bindings(
     variables: Sequence[str], rows: SolutionBatch, mine: Indices
 ) -> list[tuple[Binding, ...]]:
-    """What some rows bind variables to."""
+    """The bindings of some variables in some rows."""
     if not variables:
         return [()] * len(mine)
     columns = [rows.values[v].take(mine) for v in variables]
     pairs = [_pairs(v, column) for v, column in zip(variables, columns, strict=True)]
-    found = [*zip(*pairs, strict=True)]
+    bindings = [*zip(*pairs, strict=True)]
     if all((column.codes >= 0).all() for column in columns):
-        return found
-    return [tuple([pair for pair in row if pair is not None]) for row in found]
+        return bindings
+    return [tuple([pair for pair in row if pair is not None]) for row in bindings]
 
 
 def _pairs(variable: str, column: TermColumn) -> list[Binding]:
-    """The bindings of a column, None where it is unbound; equal ones are one object."""
+    """The bindings of a column, None where it is unbound; equal bindings are one object."""
     column = column.compact()
     texts = column.terms.to_pylist()
-    table = np.empty(len(texts) + 1, object)  # the last is UNBOUND's
+    table = np.empty(len(texts) + 1, object)  # the last entry is UNBOUND's
     table[:-1] = np.fromiter(zip(repeat(variable), texts), object, len(texts))
     pairs: list[Binding] = table[column.codes].tolist()
     return pairs

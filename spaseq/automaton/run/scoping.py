@@ -1,4 +1,4 @@
-"""Values of variables as a place of the query sees them, over the state of a run."""
+"""The values of variables that a FILTER sees at its place in the query, given a run's state."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from spaseq.automaton.program.nfa import Action, Program
 from spaseq.automaton.run.arena import NIL, Arena
-from spaseq.automaton.run.machine import Taking
+from spaseq.automaton.run.machine import CompiledTake
 from spaseq.automaton.run.runs import Captured, Groups, Obligation, Row, Run
 from spaseq.lang.scope import View
 
@@ -19,7 +19,7 @@ ListNodes: TypeAlias = Arena[tuple[str, int, int]]
 
 
 def values_since(nodes: ListNodes, last: int, length: int) -> tuple[str, ...]:
-    """The values of a list behind its first `length` ones, in order."""
+    """The values of a list after its first `length`, in order."""
     values = []
     while last != NIL:
         value, before, position = nodes[last]
@@ -31,7 +31,7 @@ def values_since(nodes: ListNodes, last: int, length: int) -> tuple[str, ...]:
 
 
 def segment(nodes: ListNodes, groups: Groups, variable: str, view: View) -> tuple[str, ...]:
-    """The values of a group variable that a place with this view sees, in order."""
+    """The values of a group variable that are visible with a view, in order."""
     last = groups.lists.get(variable, NIL)
     if last == NIL:
         return ()
@@ -43,20 +43,20 @@ def segment(nodes: ListNodes, groups: Groups, variable: str, view: View) -> tupl
 
 
 class TakeEnv:
-    """Variables as a FILTER of a GPM sees them while a row is being taken."""
+    """The variables that a FILTER of a GPM sees when an edge takes a row."""
 
-    __slots__ = ("groups", "lists", "names", "row", "run", "taking", "trace", "views")
+    __slots__ = ("groups", "lists", "names", "row", "run", "take", "trace", "views")
 
     def __init__(self, names: Sequence[str], trace: TraceNodes, lists: ListNodes) -> None:
         self.names, self.trace, self.lists = names, trace, lists
         self.run: Run
         self.groups: Groups | None
         self.row: Row
-        self.taking: Taking
+        self.take: CompiledTake
         self.views: Mapping[str, View]
 
     def value(self, name: str) -> str | None:
-        column = self.taking.columns.get(name)
+        column = self.take.columns.get(name)
         if column is not None:
             own = self.row[4][column]
             if own is not None:
@@ -93,7 +93,7 @@ class TakeEnv:
 
 
 def trace_of(nodes: TraceNodes, node: int) -> Iterator[tuple[int, Row]]:
-    """The (GPM index, row) pairs taken up to a node, last first."""
+    """The (GPM index, row) pairs of a trace up to a node, last first."""
     while node != NIL:
         gpm, row, node = nodes[node]
         yield gpm, row
@@ -109,7 +109,7 @@ def follow(
 ) -> tuple[Groups | None, tuple[Obligation, ...]]:
     """The group variables and obligations of a run after the actions of an edge.
 
-    `trace` is the run's.
+    `trace` is the id of the run's last trace node.
     """
     if not actions:
         return groups, obligations
@@ -142,7 +142,7 @@ def _capture(
     trace: int,
     obligation: Obligation,
 ) -> Obligation:
-    """Keep what this repetition bound, for a negated step that lies in it."""
+    """Keep the values that this repetition bound, for a negated step inside it."""
     negated = program.negated[obligation.negation]
     if repeat not in negated.repeats or repeat in obligation.captured:
         return obligation

@@ -1,4 +1,4 @@
-"""Runs that wait, indexed by the edge they wait at (hence by stream and GPM) and by join key."""
+"""Waiting runs, indexed by edge (hence by stream and GPM) and by join key."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ Key: TypeAlias = tuple[str | None, ...]
 
 
 class WaitingRuns:
-    """`tables[edge][key]` are the waits at an edge; `strict` those for the next instant only."""
+    """Waiting runs by edge and key; `strict` runs wait for the next instant only."""
 
     __slots__ = ("added", "points", "strict", "tables")
 
     def __init__(self) -> None:
         self.tables: dict[int, dict[Key, list[WaitingRun]]] = {}
         self.strict: list[WaitingRun] = []
-        self.points: list[ChoicePoint] = []  # brackets that must begin at the next instant
+        self.points: list[ChoicePoint] = []  # of brackets that must begin at the next instant
         self.added = 0
 
     def add(self, wait: WaitingRun, key: Key) -> None:
-        """Let a run wait at an edge for rows with a key."""
+        """Let a run wait at its edge for rows with a key."""
         self.tables.setdefault(wait.edge.id, {}).setdefault(key, []).append(wait)
         self.added += 1
 
     def take_strict(self, instant: Instant) -> list[WaitingRun]:
-        """The waits for this, the next instant; brackets that must begin now are told so."""
+        """Remove and return the runs that wait for this instant; tell brackets to begin now."""
         for point in self.points:
             point.next = instant
         self.points = []
@@ -36,7 +36,7 @@ class WaitingRuns:
         return strict
 
     def merge(self, other: WaitingRuns) -> None:
-        """Take over all that another set holds."""
+        """Add all waiting runs of another set."""
         for edge, table in other.tables.items():
             mine = self.tables.setdefault(edge, {})
             for key, waits in table.items():

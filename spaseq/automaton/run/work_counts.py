@@ -1,4 +1,4 @@
-"""How much an evaluator has looked at: what its speed depends on, counted rather than timed."""
+"""Counts of the steps that decide an evaluator's speed, so that tests need no timing."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class WorkCounts:
-    """Counts of one process, from the start on; a snapshot does not keep them.
+    """Counts of one process since its start; a snapshot does not keep them.
 
-    `candidates` are the solutions looked at beside a partial match (for registers, a run that
-    begins counts as one), `conditions` the FILTERs between events that were evaluated, `searches`
-    the times that a match of a negated step was looked for.
+    `candidates` counts the pairs of a partial match and a solution that were examined (for
+    registers, a run that begins counts as one), `conditions` the evaluations of FILTERs between
+    events, and `searches` the searches for a match of a negated step.
     """
 
     candidates: int = 0

@@ -15,7 +15,7 @@ import numpy as np
 
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.batch.frame import BatchFrame, OrderedRows
-from spaseq.automaton.batch.gathering import Gathering
+from spaseq.automaton.batch.match_builder import MatchBuilder
 from spaseq.automaton.batch.slots import Interner
 from spaseq.automaton.partition_sequencer import PartitionSequencer
 from spaseq.automaton.program.window import Counted
@@ -25,7 +25,7 @@ from spaseq.automaton.registers.compiled.formulas import Formula
 from spaseq.automaton.registers.compiled.run_state import RunState
 from spaseq.automaton.registers.compiled.run_tables import run_tables
 from spaseq.automaton.registers.python.register_evaluator import RegisterEvaluator
-from spaseq.automaton.run.event_rows import EventRows, Taken, known_double
+from spaseq.automaton.run.event_rows import EventRows, GpmRow, known_double
 from spaseq.automaton.run.machine import GpmColumns, Machine
 from spaseq.automaton.run.matches import PartitionKey, SequenceMatch
 from spaseq.compiled.arrays import Float64s, Int64s
@@ -74,7 +74,7 @@ class RunSequencer:
         self._counted = isinstance(window, Counted)
         self._runs = RunState(tables, window.events if isinstance(window, Counted) else -1)
         self._frame = BatchFrame(machine.gpms, machine.partition, tables.key, window, tables.strict)
-        self._gathering = Gathering(machine)
+        self._gathering = MatchBuilder(machine)
         self._terms = {n.variable: Interner() for n in tables.own if n.by_term}
         self._seen = Seen(tables.compared)
         self._formulas = {
@@ -193,7 +193,7 @@ class RunSequencer:
         return news
 
     def _advanced(
-        self, solutions: SolutionBatch | list[Taken], rows: OrderedRows, own: Float64s
+        self, solutions: SolutionBatch | list[GpmRow], rows: OrderedRows, own: Float64s
     ) -> Iterator[SequenceMatch]:
         self._runs.grow(self._frame.keys.bound)
         self._gathering.begin(solutions, rows.number)
@@ -217,7 +217,7 @@ class RunSequencer:
             return self._terms[number.variable].numbers([column], len(rows))
         return rows.numbers[number.name].value
 
-    def _own_of(self, rows: Sequence[Taken]) -> Float64s:
+    def _own_of(self, rows: Sequence[GpmRow]) -> Float64s:
         own = np.empty((len(self._tables.own), len(rows)))
         own.fill(np.nan)
         for j, (gpm, row) in enumerate(rows):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from spaseq.automaton.batch.frame import OrderedRows
-from spaseq.automaton.batch.gathering import PIECE, Matched
+from spaseq.automaton.batch.match_builder import PIECE, EnumeratedMatches
 from spaseq.automaton.registers.compiled.run_tables import RunTables
 from spaseq.automaton.registers.compiled.threshold_sequence import plain_steps
 from spaseq.automaton.registers.kernels import run_arrays as kernel
@@ -94,7 +94,9 @@ class RunState:
         passed[:before] = self._passed
         self._passed = passed
 
-    def advance(self, rows: OrderedRows, own: Float64s, taken: Bytes) -> Iterator[Matched]:
+    def advance(
+        self, rows: OrderedRows, own: Float64s, taken: Bytes
+    ) -> Iterator[EnumeratedMatches]:
         """Work off some solutions; `own` [numbers, n] are those of `RunTables.own`.
 
         Gives the matches that end there, in pieces, each valid until the next one: there may be any
@@ -121,7 +123,7 @@ class RunState:
                 self._found = _resized(self._found, 2 * (len(self._found) + need))
                 self._ends = _resized(self._ends, 2 * len(self._ends))
             elif matches:
-                yield Matched(self._found[: cursor[kernel.FOUND]], self._ends[:matches])
+                yield EnumeratedMatches(self._found[: cursor[kernel.FOUND]], self._ends[:matches])
                 cursor[kernel.FOUND] = cursor[kernel.MATCHES] = 0
 
     def _moved_on(self, rows: OrderedRows, own: Float64s, until: int, taken: Bytes) -> int:

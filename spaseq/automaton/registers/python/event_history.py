@@ -8,16 +8,16 @@ from typing import TypeAlias
 
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.program.window import Window
-from spaseq.automaton.run.evaluator import FoundMatch, Rows
+from spaseq.automaton.run.partition_evaluator import PartitionMatch, RowsByGpm
 from spaseq.automaton.run.runs import MeasuredInstant, Obligation
 
-EventHistory: TypeAlias = list[tuple[Instant, MeasuredInstant, Rows]]
+EventHistory: TypeAlias = list[tuple[Instant, MeasuredInstant, RowsByGpm]]
 """In order, with the solutions that may be looked at again."""
 
 
 def replay(
     past: EventHistory, after: Instant | None, until: Instant, tau: int | None
-) -> Iterator[tuple[MeasuredInstant, Rows]]:
+) -> Iterator[tuple[MeasuredInstant, RowsByGpm]]:
     """Kept instants behind `after` up to `until`; of one timestamp only, if `tau` is given."""
     start = 0 if after is None else bisect_right(past, after, key=lambda p: p[0])
     if tau is not None:
@@ -29,7 +29,7 @@ def replay(
 
 def between(
     past: EventHistory, window: Window, origin: int, after: Instant | None, before: Instant | None
-) -> Iterator[tuple[MeasuredInstant, Rows]]:
+) -> Iterator[tuple[MeasuredInstant, RowsByGpm]]:
     """Kept instants behind `after` and before `before`, or in the window that begins at `origin`,
     if that is None."""
     start = 0 if after is None else bisect_right(past, after, key=lambda p: p[0])
@@ -42,7 +42,7 @@ def between(
 
 
 def bound(
-    past: EventHistory, window: Window, found: FoundMatch, obligation: Obligation
+    past: EventHistory, window: Window, found: PartitionMatch, obligation: Obligation
 ) -> Instant | None:
     """The instant after which a negated step must not match; None: the past's beginning."""
     if obligation.after is not None:

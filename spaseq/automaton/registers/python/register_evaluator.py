@@ -20,8 +20,8 @@ from spaseq.automaton.registers.python.event_history import EventHistory, betwee
 from spaseq.automaton.registers.python.surroundings import surroundings
 from spaseq.automaton.registers.python.taking import Taker
 from spaseq.automaton.run.arena import NIL, Arena
-from spaseq.automaton.run.evaluator import FoundMatch, Rows
 from spaseq.automaton.run.machine import Machine
+from spaseq.automaton.run.partition_evaluator import PartitionMatch, RowsByGpm
 from spaseq.automaton.run.runs import (
     BracketFrame,
     ChoicePoint,
@@ -96,7 +96,7 @@ class RegisterEvaluator:
         self._add_wait(run, edge, groups, passed, self._waits)
 
     def _taken_before(self, run: Run, edge: Edge, row: Row, origin: int) -> Run:
-        taking, label, values = self._machine.takings[edge.id], edge.label, row[4]
+        taking, label, values = self._machine.takes[edge.id], edge.label, row[4]
         assert isinstance(label, TakeLabel)
         groups = self._groups_after(run, edge)
         bound = {v: x for c, v in taking.singles if (x := values[c]) is not None}
@@ -119,7 +119,7 @@ class RegisterEvaluator:
 
     # --- one instant --------------------------------------------------------------------------
 
-    def step(self, instant: Instant, rows: Rows, events: int) -> list[FoundMatch]:
+    def step(self, instant: Instant, rows: RowsByGpm, events: int) -> list[PartitionMatch]:
         """Work off the solutions of one instant.
 
         `events` is how many of the partition's events have this instant. Negations in last place
@@ -150,7 +150,7 @@ class RegisterEvaluator:
         return MeasuredInstant(instant, instant[0], instant[0])
 
     def _advance(
-        self, waits: WaitingRuns, moment: MeasuredInstant, rows: Rows, agenda: CandidateQueue
+        self, waits: WaitingRuns, moment: MeasuredInstant, rows: RowsByGpm, agenda: CandidateQueue
     ) -> None:
         """Offer an instant's solutions to all that waits, and settle what follows from it."""
         arrivals: list[Run] = []
@@ -179,7 +179,7 @@ class RegisterEvaluator:
         arrivals: list[Run],
     ) -> None:
         table = waits.tables[edge.id]
-        for key, solutions in by_key(rows, self._machine.takings[edge.id].key).items():
+        for key, solutions in by_key(rows, self._machine.takes[edge.id].key).items():
             waiting = table.get(key)
             if not waiting:
                 continue
@@ -449,7 +449,7 @@ class RegisterEvaluator:
 
     # --- complete matches ------------------------------------------------------------------------
 
-    def _conclude(self, run: Run, moment: MeasuredInstant) -> Iterator[FoundMatch]:
+    def _conclude(self, run: Run, moment: MeasuredInstant) -> Iterator[PartitionMatch]:
         """The matches that a complete run stands for: window and negations checked."""
         assert run.first is not None and run.last is not None and run.origin is not None
         window = self._machine.window
@@ -464,18 +464,18 @@ class RegisterEvaluator:
             if pending:
                 assert not isinstance(window, Counted)
                 close = window.close(run.origin)
-            found = FoundMatch(
+            found = PartitionMatch(
                 run.first, run.last, run.origin, trace, ended.singles, lists, pending, close
             )
             if not any(self._violated(found, o) for o in ended.obligations):
                 yield found
 
-    def holds_pending(self, found: FoundMatch) -> bool:
+    def holds_pending(self, found: PartitionMatch) -> bool:
         """Whether the negations in last place of a match hold, its window having closed."""
         return not any(self._violated(found, o) for o in found.pending)
 
     def _violated(
-        self, found: FoundMatch, obligation: Obligation, around: Outside | None = None
+        self, found: PartitionMatch, obligation: Obligation, around: Outside | None = None
     ) -> bool:
         """Whether a negated step matches where it must not.
 
@@ -512,7 +512,7 @@ class RegisterEvaluator:
             assert run.first is not None and run.last is not None and run.origin is not None
             lists = self._value_lists(ended)
             trace = tuple(trace_of(self._trace, run.trace))
-            found = FoundMatch(run.first, run.last, run.origin, trace, ended.singles, lists)
+            found = PartitionMatch(run.first, run.last, run.origin, trace, ended.singles, lists)
             if not any(self._violated(found, o, run.outside) for o in ended.obligations):
                 return True
         return False

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from spaseq.algebra.answers import Instant
-from spaseq.automaton.run.evaluator import FoundMatch
 from spaseq.automaton.run.machine import Machine
+from spaseq.automaton.run.partition_evaluator import PartitionMatch
 from spaseq.automaton.run.runs import Obligation, Outside, Row
 from spaseq.automaton.run.scoping import TraceNodes, trace_of
 
@@ -14,7 +14,7 @@ from spaseq.automaton.run.scoping import TraceNodes, trace_of
 def surroundings(
     machine: Machine,
     trace: TraceNodes,
-    found: FoundMatch,
+    found: PartitionMatch,
     obligation: Obligation,
     around: Outside | None,
     after: Instant | None,
@@ -44,7 +44,7 @@ def surroundings(
 def _times(
     machine: Machine,
     trace: TraceNodes,
-    found: FoundMatch,
+    found: PartitionMatch,
     obligation: Obligation,
     outside: Mapping[str, int],
 ) -> Mapping[str, int]:

@@ -37,7 +37,7 @@ class Taker:
 
     def _solved_rows(self, wait: WaitingRun, rows: Iterable[Row]) -> Iterator[Row]:
         """The rows to take; those of a correlated GPM are found now that the bindings are known."""
-        correlation = self._machine.takings[wait.edge.id].correlation
+        correlation = self._machine.takes[wait.edge.id].correlation
         if correlation is None:
             yield from rows
             return
@@ -49,7 +49,7 @@ class Taker:
     def _take(self, wait: WaitingRun, row: Row, moment: MeasuredInstant) -> Run | None:
         run, edge = wait.run, wait.edge
         self._machine.work.candidates += 1
-        taking = self._machine.takings[edge.id]
+        taking = self._machine.takes[edge.id]
         values = row[4]
         fresh: dict[str, str] = {}
         for column, variable in taking.singles:
@@ -106,7 +106,7 @@ class Taker:
         env, label = self._env, wait.edge.label
         assert isinstance(label, TakeLabel)
         env.run, env.groups, env.row = wait.run, wait.groups, row
-        env.taking, env.views = self._machine.takings[wait.edge.id], label.views
+        env.take, env.views = self._machine.takes[wait.edge.id], label.views
         return env
 
     def bind(

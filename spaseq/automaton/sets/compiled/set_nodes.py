@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from spaseq.automaton.batch.gathering import PIECE, Matched
+from spaseq.automaton.batch.match_builder import PIECE, EnumeratedMatches
 from spaseq.automaton.sets.kernels import preference
 from spaseq.automaton.sets.kernels import sets as kernel
 from spaseq.automaton.sets.python.compact_set import EVER, NIL, CompactSet
@@ -147,7 +147,9 @@ class SetNodes:
 
     # --- reading ----------------------------------------------------------------------------------
 
-    def matches(self, roots: Int64s, lowest: Int64s, limit: int = -1) -> Iterator[Matched]:
+    def matches(
+        self, roots: Int64s, lowest: Int64s, limit: int = -1
+    ) -> Iterator[EnumeratedMatches]:
         """The matches of roots [R, 2] (node, row) in the windows that begin at `lowest` [rows], at
         most `limit` for each root if it is not negative; a third column of `ends`, ROOT, says of
         which root each match is.
@@ -179,7 +181,7 @@ class SetNodes:
                 self._found = grown(self._found, max(len(self._found), len(self._path)))
                 self._ends = grown(self._ends, len(self._ends))
             elif matches:
-                yield Matched(self._found[:size], self._ends[:matches])
+                yield EnumeratedMatches(self._found[:size], self._ends[:matches])
                 cursor[1:3] = 0
 
     def view(self, roots: list[int], floor: int) -> tuple[CompactSet, list[int]]:

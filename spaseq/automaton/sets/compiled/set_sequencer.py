@@ -9,8 +9,8 @@ import numpy as np
 
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.batch.frame import BatchFrame, OrderedRows
-from spaseq.automaton.batch.gathering import Gathering, Matched
-from spaseq.automaton.run.event_rows import EventRows, Taken
+from spaseq.automaton.batch.match_builder import EnumeratedMatches, MatchBuilder
+from spaseq.automaton.run.event_rows import EventRows, GpmRow
 from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.matches import PartitionKey, SequenceMatch
 from spaseq.automaton.sets.compiled.set_nodes import ROOT, SetNodes
@@ -56,7 +56,7 @@ class SetSequencer:
         self._machine, self._state = machine, state
         key = (*machine.partition, *machine.key)
         self._frame = BatchFrame(machine.gpms, machine.partition, key, machine.window, state.strict)
-        self._gathering = Gathering(machine)
+        self._gathering = MatchBuilder(machine)
         self._most_keys = _LEAST_KEYS
         self.suppressed = 0
 
@@ -96,7 +96,7 @@ class SetSequencer:
     # --- a batch ----------------------------------------------------------------------------------
 
     def _advanced(
-        self, solutions: SolutionBatch | list[Taken], rows: OrderedRows
+        self, solutions: SolutionBatch | list[GpmRow], rows: OrderedRows
     ) -> Iterator[SequenceMatch]:
         nodes, gathering = self._state.nodes, self._gathering
         self._state.grow(self._frame.keys.bound)
@@ -169,7 +169,7 @@ class SetSequencer:
             more = min(len(found.ends), limit - given)
             if more:
                 rows = found.rows[: found.ends[more - 1, 0]]
-                yield from self._gathering.matches(Matched(rows, found.ends[:more]))
+                yield from self._gathering.matches(EnumeratedMatches(rows, found.ends[:more]))
             given += more
             sizes += np.bincount(found.ends[:, ROOT], minlength=len(roots))
         if (sizes > limit).any():

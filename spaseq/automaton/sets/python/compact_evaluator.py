@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import cast
 
-from spaseq.automaton.run.evaluator import Rows
 from spaseq.automaton.run.machine import Machine
+from spaseq.automaton.run.partition_evaluator import RowsByGpm
 from spaseq.automaton.sets.python.active_states import ActiveStates
 from spaseq.automaton.sets.python.compact_set import CompactSet, UnionList
 from spaseq.automaton.sets.python.determinise import Determinised, DeterminisedState
@@ -29,7 +29,7 @@ class CompactKeyState:
         self._automaton = automaton
         self._table = ActiveStates(automaton.initial)
 
-    def advance(self, matches: CompactSet, start: int, rows: Rows, gpms: int) -> list[int]:
+    def advance(self, matches: CompactSet, start: int, rows: RowsByGpm, gpms: int) -> list[int]:
         """Work off an instant; the roots of the matches that end there."""
         return self._table.advance(matches, start, rows, gpms)
 

@@ -7,8 +7,8 @@ from itertools import islice
 from typing import TypeAlias
 
 from spaseq.automaton.program.selection import Position, select
-from spaseq.automaton.run.evaluator import FoundMatch, Rows
 from spaseq.automaton.run.machine import Machine
+from spaseq.automaton.run.partition_evaluator import PartitionMatch, RowsByGpm
 from spaseq.automaton.run.runs import Row
 from spaseq.automaton.sets.python.compact_set import CompactSet
 from spaseq.automaton.sets.python.counting import count
@@ -30,8 +30,8 @@ class MatchEnumerator:
         self._maximal = maximal
 
     def found(
-        self, matches: CompactSet, roots: list[int], window: Iterable[tuple[int, Rows]]
-    ) -> Generator[FoundMatch, None, int]:
+        self, matches: CompactSet, roots: list[int], window: Iterable[tuple[int, RowsByGpm]]
+    ) -> Generator[PartitionMatch, None, int]:
         """The matches of some roots that are given; returns how many the limit keeps back.
 
         They are read from `matches` one by one, as there may be any number of them. `window` are
@@ -62,7 +62,7 @@ class MatchEnumerator:
         return select(paths, strategy, positions, lambda instants: True)
 
     def _selected(
-        self, matches: CompactSet, roots: list[int], window: Iterable[tuple[int, Rows]]
+        self, matches: CompactSet, roots: list[int], window: Iterable[tuple[int, RowsByGpm]]
     ) -> tuple[CompactSet, list[int]]:
         match self._machine.strategy:
             case "NEXT" | "LAST" as strategy:
@@ -71,7 +71,7 @@ class MatchEnumerator:
                 assert self._maximal is not None
                 return self._maximal.matches(window)
 
-    def _founds(self, paths: Iterable[_Path]) -> Iterator[FoundMatch]:
+    def _founds(self, paths: Iterable[_Path]) -> Iterator[PartitionMatch]:
         for origin, trace in paths:
             first, last = trace[0][1], trace[-1][1]
-            yield FoundMatch((first[1], first[2]), (last[1], last[2]), origin, tuple(trace))
+            yield PartitionMatch((first[1], first[2]), (last[1], last[2]), origin, tuple(trace))

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from spaseq.automaton.run.evaluator import Rows
+from spaseq.automaton.run.partition_evaluator import RowsByGpm
 from spaseq.automaton.run.runs import Row
 from spaseq.automaton.sets.python.active_states import ActiveStates
 from spaseq.automaton.sets.python.compact_set import CompactSet
@@ -53,7 +53,7 @@ class MaximalAutomaton:
         self._moves: dict[tuple[MaximalState, frozenset[Letter]], Move[MaximalState]] = {}
         self.initial = self._state(below.initial, below.initial, None)
 
-    def matches(self, instants: Iterable[tuple[int, Rows]]) -> tuple[CompactSet, list[int]]:
+    def matches(self, instants: Iterable[tuple[int, RowsByGpm]]) -> tuple[CompactSet, list[int]]:
         """The maximal matches that end at the last of some instants, the whole of a window.
 
         `instants` are measures and solutions by GPM. The result is a compact set and its roots.

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.program.window import Counted
-from spaseq.automaton.run.evaluator import FoundMatch, Rows
 from spaseq.automaton.run.machine import Machine
+from spaseq.automaton.run.partition_evaluator import PartitionMatch, RowsByGpm
 from spaseq.automaton.run.runs import Row
 from spaseq.automaton.run.waiting_runs import Key
 from spaseq.automaton.sets.python.compact_set import CompactSet
@@ -26,7 +26,7 @@ from spaseq.automaton.sets.python.enumeration import MatchEnumerator
 class KeyState(Protocol):
     """Where the partial matches of one key stand."""
 
-    def advance(self, matches: CompactSet, start: int, rows: Rows, gpms: int) -> list[int]:
+    def advance(self, matches: CompactSet, start: int, rows: RowsByGpm, gpms: int) -> list[int]:
         """Work off an instant; the roots of the matches that end there.
 
         `start` is the measure of a match that begins here; `gpms` those with solutions, as bits.
@@ -86,14 +86,16 @@ class SharedEvaluator:
         self._progress: dict[Key, tuple[KeyState, int]] = {}  # with the last instant's number
         self._number = 0  # instants so far
         self._position = 0  # events so far
-        self._window: deque[tuple[int, Rows]] = deque()  # the window's instants, for SELECT MAX
+        self._window: deque[tuple[int, RowsByGpm]] = (
+            deque()
+        )  # the window's instants, for SELECT MAX
         self._swept = 0
         self.last_time = -(2**63)
         self.suppressed = 0
 
     # --- one instant --------------------------------------------------------------------------
 
-    def step(self, instant: Instant, rows: Rows, events: int) -> Iterator[FoundMatch]:
+    def step(self, instant: Instant, rows: RowsByGpm, events: int) -> Iterator[PartitionMatch]:
         """Work off the solutions of one instant; `events` of the partition have it."""
         machine = self._static.machine
         self._number += 1
@@ -115,7 +117,7 @@ class SharedEvaluator:
         self._sweep()
         return (found for roots in groups.values() for found in self._found(roots))
 
-    def _advanced(self, key: Key, start: int, rows: Rows) -> list[int]:
+    def _advanced(self, key: Key, start: int, rows: RowsByGpm) -> list[int]:
         """The roots of the matches of a key that end now."""
         progress, number = self._progress.get(key) or (self._static.begin(), self._number - 1)
         if number < self._number - 1 and self._static.strict:
@@ -126,13 +128,13 @@ class SharedEvaluator:
             gpms |= 1 << gpm
         return progress.advance(self._matches, start, rows, gpms)
 
-    def _found(self, roots: list[int]) -> Iterator[FoundMatch]:
+    def _found(self, roots: list[int]) -> Iterator[PartitionMatch]:
         if roots:
             emission = self._static.emission
             suppressed = yield from emission.found(self._matches, roots, self._window)
             self.suppressed += suppressed
 
-    def _by_key(self, rows: Rows) -> Mapping[Key, dict[int, list[Row]]]:
+    def _by_key(self, rows: RowsByGpm) -> Mapping[Key, dict[int, list[Row]]]:
         parts: dict[Key, dict[int, list[Row]]] = {}
         for gpm, solutions in rows.items():
             columns = self._static.key[gpm]
@@ -142,7 +144,7 @@ class SharedEvaluator:
                 part.setdefault(gpm, []).append(row)
         return parts
 
-    def _remember(self, start: int, rows: Rows) -> None:
+    def _remember(self, start: int, rows: RowsByGpm) -> None:
         window = self._window
         window.append((start, rows))
         while window and window[0][0] < self._matches.floor:
@@ -157,7 +159,7 @@ class SharedEvaluator:
 
     # --- what others ask ------------------------------------------------------------------------
 
-    def holds_pending(self, found: FoundMatch) -> bool:
+    def holds_pending(self, found: PartitionMatch) -> bool:
         """No match found here waits for the close of its window."""
         return True
 
@@ -194,7 +196,7 @@ class SharedEvaluator:
             self._progress[key] = progress, number
 
 
-def _distinct(rows: Rows) -> Rows:
+def _distinct(rows: RowsByGpm) -> RowsByGpm:
     """Solutions without duplicates, in an order that does not depend on how they came."""
     if all(len(solutions) == 1 for solutions in rows.values()):
         return rows

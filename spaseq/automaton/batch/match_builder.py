@@ -1,0 +1,147 @@
+"""Builds matches, with their bindings, from the row numbers that the kernels give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import numpy as np
+
+from spaseq.automaton.batch.row_store import Chunk, RowStore
+from spaseq.automaton.run.event_rows import GpmRow
+from spaseq.automaton.run.machine import Machine
+from spaseq.automaton.run.matches import (
+    NO_LISTS,
+    REMEMBERED,
+    MatchedSolution,
+    PartitionKey,
+    SequenceMatch,
+    SolutionReader,
+    match_of,
+    partition_of,
+)
+from spaseq.compiled.arrays import Bytes, Int64s
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.term_columns import distinct
+
+PIECE = 2048
+"""How many row numbers, about, are enumerated at a time."""
+
+
+@dataclass(slots=True)
+class EnumeratedMatches:
+    """m matches as the numbers of their rows.
+
+    `rows` holds the matches one after the other. `ends` [m, 2 or more] has, for each match, the
+    place in `rows` behind it and the measure of its first event.
+    """
+
+    rows: Int64s
+    ends: Int64s
+
+
+class MatchBuilder:
+    """Keeps the rows that partial matches have taken, and makes matches of row numbers."""
+
+    def __init__(self, machine: Machine) -> None:
+        variables = tuple(sorted({v for g in machine.gpms for v in g.variables}))
+        self.store = RowStore(machine.gpms, variables)
+        self._reader, self._partition = SolutionReader(machine), machine.partition
+        streams = machine.streams
+        self._by_iri = np.array([sorted(streams).index(iri) for iri in streams], np.int64)
+        self._batch: Chunk | dict[int, GpmRow] | None = None  # a dict for single events
+        self._known: dict[int, MatchedSolution] = {}  # of recent rows of single events
+
+    def begin(self, rows: SolutionBatch | Sequence[GpmRow], number: int) -> None:
+        """Begin a batch whose rows are numbered from `number` on."""
+        if not isinstance(rows, SolutionBatch):
+            self._batch = dict(enumerate(rows, number))
+            return
+        rows = replace(rows, numbers={})
+        self._batch = Chunk(np.arange(number, number + len(rows)), rows)
+
+    def end(self, taken: Bytes) -> None:
+        """End the batch, and keep the rows for which `taken` [n] is 1."""
+        assert self._batch is not None
+        if isinstance(self._batch, dict):
+            self._keep_single(self._batch, taken)
+        else:
+            kept = np.flatnonzero(taken.view(np.bool_))
+            whole = len(kept) == len(taken)
+            self.store.add(self._batch if whole else self._batch.part(kept))
+        self._batch = None
+
+    def _keep_single(self, batch: dict[int, GpmRow], taken: Bytes) -> None:
+        """Keep rows of single events.
+
+        Their matched solutions are made now, to save time when a later event completes a match.
+        """
+        known = self._known
+        for (number, row), is_taken in zip(batch.items(), taken.tolist(), strict=True):
+            if is_taken:
+                self.store.add_row(number, row)
+                if number not in known:
+                    known[number] = self._reader.of(row)
+        if len(known) > REMEMBERED:
+            self._known = dict(islice(known.items(), len(known) - REMEMBERED // 2, None))
+
+    def rows(self, numbers: Int64s) -> dict[int, GpmRow]:
+        """Rows by number."""
+        if isinstance(self._batch, dict):
+            return self.store.single_rows(set(numbers.tolist()), self._batch)
+        return self.store.rows(distinct(numbers), self._batch)
+
+    def ranks(self, numbers: Int64s) -> Int64s:
+        """The ranks of rows in the order of positions (LANGUAGE section 5).
+
+        `numbers` ascend. Rows of one event have equal ranks.
+        """
+        positions = self.store.positions(numbers, self._batch)
+        positions[:, 2] = self._by_iri[positions[:, 2]]
+        order = np.lexsort((positions[:, 2], positions[:, 1], positions[:, 0]))
+        new = (np.diff(positions[order], axis=0) != 0).any(axis=1)
+        rank = np.zeros(len(numbers), np.int64)
+        rank[order[1:]] = np.cumsum(new)
+        return rank
+
+    def matches(self, enumerated: EnumeratedMatches) -> Iterator[SequenceMatch]:
+        """Matches with their bindings, one by one. Call it before `end`."""
+        numbers, begin = enumerated.rows.tolist(), 0
+        known = self._solutions_of(numbers, enumerated.rows)
+        solutions, lists, grouped = [known[n] for n in numbers], NO_LISTS, self._reader.grouped
+        for end, origin, *_ in enumerated.ends.tolist():
+            own = solutions[begin:end]
+            if grouped:
+                lists = self._reader.lists(own)
+            yield match_of((own, origin, lists, None))
+            begin = end
+
+    def _solutions_of(self, numbers: list[int], array: Int64s) -> dict[int, MatchedSolution]:
+        read, batch = self._reader.of, self._batch
+        if isinstance(batch, dict):
+            known = self._known
+            new = [n for n in numbers if n not in known]
+            if new:
+                rows = self.store.single_rows(new, batch)
+                known.update((number, read(row)) for number, row in rows.items())
+            return known
+        single, columns = self.store.rows_and_columns(distinct(array), batch)
+        solutions = {number: read(row) for number, row in single.items()}
+        for some, batch_rows in columns:
+            made = self._reader.of_columns(batch_rows)
+            solutions.update(zip(some.tolist(), made, strict=True))
+        return solutions
+
+    def partition_of(self, row: GpmRow) -> PartitionKey:
+        """The partition of a row."""
+        return partition_of(self._reader.of(row), self._partition)
+
+    def snapshot(self) -> object:
+        """The state for a snapshot."""
+        return self.store.snapshot()
+
+    def restore(self, state: object) -> None:
+        """Continue from what `snapshot` returned."""
+        self.store.restore(state)
+        self._known.clear()
