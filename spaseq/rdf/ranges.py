@@ -1,8 +1,8 @@
-"""Parts of a stream's files that can be read each by itself, by any process: ranges of bytes.
+"""Byte ranges of files that any process can read independently.
 
-A range begins and ends between two events. Reading it gives the events that reading the whole file
-gives for these bytes, if the reader is told what came before: the number of the first line, and how
-many events of the stream had the times that occur in the range (see `TimeScan`).
+A range begins and ends between two events. Reading it gives the same events as reading the whole
+file, if the reader knows what came before: the number of the first line, and how many earlier
+events of the stream had the times in the range (see `TimeScan`).
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.rdf.kernels.event_ranges import TIME_PREDICATE
 from spaseq.rdf.lines.arenas import ArenaPool
-from spaseq.rdf.lines.chunks import after_sized_events, copied, line_chunks
+from spaseq.rdf.lines.chunks import after_sized_events, chunk_of, line_chunks
 from spaseq.rdf.lines.line_events import LineCounter, line_events
 from spaseq.rdf.lines.statements import StatementReader, Statements
 from spaseq.rdf.readers import ArrivalClock, read_file
 from spaseq.rdf.terms.term import iri_text
 
 _WINDOW = 1 << 16
-_GROWTH = 4  # of the window, as long as no place between events is in it
+_GROWTH = 4  # factor for the next window, if the window contains no boundary of events
 _WHOLE_BATCH = 1 << 40
 _COUNTED_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class FileRange:
-    """Bytes begin:end of a file (to its end if None), whose first line has the number `line`."""
+    """Bytes begin:end of a file (to its end if None); the first line has the number `line`."""
 
     file: InputFile
     begin: int = 0
@@ -49,28 +49,28 @@ class FileRange:
 
 @dataclass(frozen=True, slots=True)
 class TimeScan:
-    """What a range holds: the times (ms) of its events, in order, and how many lines it has."""
+    """The times (ms) of a range's events, in order, and its number of lines."""
 
     times: Int64s
     lines: int
 
 
 def is_line_format(file: InputFile) -> bool:
-    """Whether the file is N-Quads or N-Triples, whose events are found at little cost."""
+    """Whether the file is N-Quads or N-Triples, whose events are cheap to find."""
     return file.format in (Format.NQUADS, Format.NTRIPLES)
 
 
 def is_divisible(file: InputFile) -> bool:
-    """Whether reading can begin amid the file."""
+    """Whether reading can begin within the file."""
     return is_line_format(file) and file.path != STDIN and not file.path.endswith(".gz")
 
 
 def places(
     file: InputFile, options: StreamOptions, begin: int, end: int, step: int
 ) -> Iterator[int]:
-    """Places between two events, at least `step` bytes apart, within begin:end of a divisible file.
+    """Offsets between two events, at least `step` bytes apart, in begin:end of a divisible file.
 
-    `begin` is such a place itself.
+    `begin` must be such an offset.
     """
     with file.open() as data:
         if file.format.has_graphs:
@@ -87,9 +87,9 @@ def places(
 
 
 def last_place(file: InputFile, options: StreamOptions, begin: int, end: int) -> int:
-    """The last place in begin:end at which an event has ended and nothing more can belong to it.
+    """The last offset in begin:end after which nothing can belong to an earlier event.
 
-    `begin` if there is none. In N-Quads that is before the last event that begins.
+    `begin` if there is none. In N-Quads the last event that begins is not complete yet.
     """
     with file.open() as data:
         end = _line_end(data, begin, end)
@@ -108,7 +108,10 @@ def last_place(file: InputFile, options: StreamOptions, begin: int, end: int) ->
 def divide(
     file: InputFile, options: StreamOptions, begin: int, end: int, step: int
 ) -> list[FileRange]:
-    """Ranges of about `step` bytes that make up begin:end of a divisible file, lines uncounted."""
+    """Consecutive ranges of about `step` bytes for begin:end of a divisible file.
+
+    Their line numbers are not set.
+    """
     edges = [begin, *places(file, options, begin, end, step), end]
     return [FileRange(file, a, b) for a, b in pairwise(edges) if b > a]
 
@@ -121,9 +124,10 @@ def read_range(
     arrival: ArrivalClock,
     lines: LineCounter | None = None,
 ) -> Iterator[EventBatch]:
-    """The events of a range. `lines` counts on while they are read.
+    """The events of a range; `lines` counts the lines.
 
-    InputError if the file cannot be opened.
+    Raises:
+        InputError: the file cannot be opened.
     """
     if not is_line_format(part.file):
         yield from read_file(part.file, options, on_bad, counter, arrival)
@@ -139,7 +143,7 @@ def read_range(
 
 
 def scan_times(part: FileRange, options: StreamOptions) -> TimeScan:
-    """Read a range for its times alone. A file that cannot be read has no events."""
+    """Read only the times of a range. A file that cannot be read has no events."""
     lines = LineCounter()
     quick = replace(options, predicates=(), batch_events=_WHOLE_BATCH)
     times = []
@@ -152,7 +156,7 @@ def scan_times(part: FileRange, options: StreamOptions) -> TimeScan:
 
 
 def lines_before(part: FileRange) -> int:
-    """How many lines of its file are before a range."""
+    """The number of lines before a range in its file."""
     count, left = 0, part.begin
     with part.file.open() as data:
         while left and (text := data.read(min(left, _COUNTED_BYTES))):
@@ -162,7 +166,7 @@ def lines_before(part: FileRange) -> int:
 
 
 def size_of(file: InputFile) -> int:
-    """Bytes of the file now; InputError if it is not there."""
+    """The current size of the file in bytes; InputError if it does not exist."""
     try:
         return Path(file.path).stat().st_size
     except OSError as error:
@@ -170,11 +174,11 @@ def size_of(file: InputFile) -> int:
 
 
 def _ignore(_: BadInput) -> None:
-    """What is wrong is reported by whoever reads the range for its events."""
+    """Ignore bad input: whoever reads the range's events reports it."""
 
 
 class _Uncounted(InstantCounter):
-    """For readers who do not look at k."""
+    """A counter for readers that do not need k."""
 
     def assign(self, times: Int64s) -> Int32s:
         return np.zeros(len(times), np.int32)
@@ -182,7 +186,7 @@ class _Uncounted(InstantCounter):
 
 @dataclass(slots=True)
 class _BoundedReader:
-    """The next `left` bytes of a file, or all of them."""
+    """The next `left` bytes of a file, or the rest of it if None."""
 
     data: IO[bytes]
     left: int | None
@@ -200,7 +204,7 @@ def _reader(options: StreamOptions) -> StatementReader:
 
 
 def _next_place(data: IO[bytes], at: int, end: int, reader: StatementReader) -> int | None:
-    """The first place between two events after `at`."""
+    """The first offset between two events after `at`."""
     window = _WINDOW
     while True:
         stop = min(at + window, end)
@@ -218,9 +222,9 @@ def _place_in(
     last: bool = False,
     whole: bool = False,
 ) -> int | None:
-    """The first or last place between two events in start:stop.
+    """The first or last offset between two events in start:stop.
 
-    Only whole lines are looked at; `whole` says that a line begins at `start`.
+    Only whole lines count; `whole` says that a line begins at `start`.
     """
     data.seek(start)
     text = data.read(stop - start)
@@ -228,12 +232,12 @@ def _place_in(
     text = text[first : text.rfind(b"\n") + 1]
     if not text or (first == 0 and not whole):
         return None
-    place = _between_graphs(reader.read(copied(np.frombuffer(text, np.uint8), reader.pool)), last)
+    place = _between_graphs(reader.read(chunk_of(np.frombuffer(text, np.uint8), reader.pool)), last)
     return None if place is None else start + first + place
 
 
 def _line_end(data: IO[bytes], begin: int, end: int) -> int:
-    """The place after the last line of begin:end that has ended; `begin` if there is none."""
+    """The offset after the last complete line of begin:end; `begin` if there is none."""
     window = _WINDOW
     while True:
         start = max(begin, end - window)
@@ -247,7 +251,7 @@ def _line_end(data: IO[bytes], begin: int, end: int) -> int:
 
 
 def _between_graphs(statements: Statements, last: bool) -> int | None:
-    """The place of the first or last line, but for the first, that belongs to a new event."""
+    """The offset of the first or last line, other than line 0, that begins a new event."""
     named = np.flatnonzero(statements.g >= 0)
     graphs = statements.g[named]
     changes = np.flatnonzero(graphs[1:] != graphs[:-1])
@@ -259,10 +263,10 @@ def _between_graphs(statements: Statements, last: bool) -> int | None:
 
 
 def _first_row(statements: Statements, before: int, after: int) -> int | None:
-    """Where the event of the graph in row `after` begins; `before` is the last row of another.
+    """The first row of the event whose graph is in row `after`; row `before` is of another graph.
 
-    Between them is the default graph. Its times may be of the graph before, then of the one after;
-    None where anything else stands there.
+    The rows between are of the default graph: timestamps of the graph before, then timestamps of
+    the graph after. None if there is any other triple.
     """
     terms = statements.terms
     graphs = terms[int(statements.g[before])], terms[int(statements.g[after])]
@@ -281,17 +285,17 @@ def _first_row(statements: Statements, before: int, after: int) -> int | None:
 def _sized_places(
     data: IO[bytes], file: InputFile, options: StreamOptions, begin: int, end: int, step: int
 ) -> Iterator[int]:
-    """Ends of events of n statements, from `begin` on, before `end` (or there, if step is 0)."""
+    """Ends of events of n statements after `begin`, up to `end` (exclusive if `step` is not 0)."""
     assert options.triples_per_event is not None, "resolve_paths sees to it"
     data.seek(begin)
     section = cast("IO[bytes]", _BoundedReader(data, end - begin))
     pool = ArenaPool(1)
     cut = after_sized_events(options.triples_per_event)
     at = given = begin
-    for piece in line_chunks(section, file.path, pool, cut):
-        # The last piece may end amid an event.
-        at += cut(piece.arena.buffer, piece.begin, piece.end)
-        pool.give_back(piece.arena)
+    for chunk in line_chunks(section, file.path, pool, cut):
+        # The last chunk may end within an event.
+        at += cut(chunk.arena.buffer, chunk.begin, chunk.end)
+        pool.give_back(chunk.arena)
         if at - given >= step and given < at and (at < end or not step):
             yield at
             given = at

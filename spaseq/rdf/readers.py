@@ -1,4 +1,4 @@
-"""A stream's files to batches of events, in order of arrival."""
+"""Event batches from the files of a stream, in order of arrival."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ __all__ = [
 ]
 
 BATCH_ROWS = 1 << 20
-"""A batch goes out when about so many triples wait for it, however few events they are."""
+"""A batch is returned once about this number of triples waits, even if it has few events."""
 
 
 class ArrivalClock:
-    """Times of arrival in milliseconds, never decreasing whatever the wall clock does."""
+    """A clock for times of arrival (ms) that never goes back, even if the wall clock does."""
 
     def __init__(self, wall: Callable[[], float] = time.time) -> None:
         self._wall = wall
@@ -51,11 +51,17 @@ def read_stream(
     counter: InstantCounter | None = None,
     arrival: ArrivalClock | None = None,
 ) -> Iterator[EventBatch]:
-    """The events of a stream, in order of arrival: file by file, each from its start to its end.
+    """The events of a stream in order of arrival: file by file, each from start to end.
 
-    `on_bad` is called for whatever cannot become an event, before the batch that is read with it.
-    `counter` numbers the events of equal time, and goes on from what it has seen before.
-    Paths are resolved at the call, whose InputError comes at once.
+    Args:
+        options: the stream's paths and how to read them.
+        on_bad: called for each part of the input that cannot become an event, before the batch
+            that is read along with it.
+        counter: numbers the events of equal time, continuing from earlier events.
+        arrival: clock for `arrival_time`.
+
+    Raises:
+        InputError: a path cannot be resolved. The call raises it, not the iterator.
     """
     files = resolve_paths(options)
     return read_files(
@@ -70,7 +76,7 @@ def read_files(
     counter: InstantCounter,
     arrival: ArrivalClock,
 ) -> Iterator[EventBatch]:
-    """The events of some files, in the order given; an event never spans two of them."""
+    """The events of files, in the given order. An event never spans two files."""
     for file in files:
         yield from read_file(file, options, on_bad, counter, arrival)
 
@@ -89,7 +95,7 @@ def read_file(
     with file.open() as data:
         if file.format in (Format.NQUADS, Format.NTRIPLES):
             from spaseq.rdf.lines.line_events import (
-                line_events,  # numba, which the other formats do without
+                line_events,  # it loads numba, which document formats do not need
             )
 
             yield from line_events(data, file, options, counter, arrival, on_bad)
@@ -105,7 +111,7 @@ def _document_events(
     arrival: ArrivalClock,
     on_bad: OnBad,
 ) -> Iterator[EventBatch]:
-    """The events of a file in a format that is no line format."""
+    """The events of a file in a document format."""
     buffer = EventBuffer(options.iri, counter, made_up_labels=True)
     assembly = _assembly(file, options, buffer, arrival, on_bad)
     cut = False

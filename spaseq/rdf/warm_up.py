@@ -1,4 +1,4 @@
-"""Calls every kernel that reads RDF once, so that it is compiled or loaded."""
+"""Warm-up of the RDF kernels: one call compiles or loads each of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SAMPLE = f"""<a:s> <a:p> "1"^^<{XSD}integer> <a:g> .
 
 
 def steps() -> Iterator[str]:
-    """Yields the name of each kernel when it is ready."""
+    """Call each kernel once and yield its name when it is ready."""
     reader = StatementReader(True, ArenaPool(1), (_TIME,), has_time=True)
     arena, size = ReadArena(len(_SAMPLE)), len(_SAMPLE)
     arena.buffer[: size + PAD] = np.frombuffer(_SAMPLE + b"\n" * PAD, np.uint8)

@@ -65,7 +65,7 @@ def test_relative_iris_are_relative_to_the_base(tmp_path: Path) -> None:
     events, bad = read(path)
     assert events == []
     assert "relative IRIs need a base (--base IRI, or base= in Python)" in bad[0].reason
-    with pytest.raises(UsageError, match="the base here is no absolute IRI"):
+    with pytest.raises(UsageError, match="the base here is not an absolute IRI"):
         read(path, base="here")
 
 

@@ -1,0 +1,1 @@
+"""The SPARQL algebra over a batch of events: operators, conjunctions, EXISTS and SERVICE."""

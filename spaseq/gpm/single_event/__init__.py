@@ -1,0 +1,1 @@
+"""Graph patterns over one pushed event, without columns."""

@@ -1,0 +1,1 @@
+"""Solution sequences as columns of codes, and the operators on them."""

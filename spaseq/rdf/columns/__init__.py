@@ -1,0 +1,1 @@
+"""Events, quads and solutions in columns, and their term tables."""

@@ -1,8 +1,7 @@
-"""Column batches that travel between the stages: events in, solutions on.
+"""Batches of events in columns.
 
-Terms are N-Triples texts (`<iri>`, `"x"^^<dt>`, `"x"@en`, `_:b`), canonical, so that equality of
-text is equality of RDF term; `xsd:string` is written without its datatype, language tags are lower
-case. Within a batch a term is an int32 code into `terms`.
+A term is an int32 code into the batch's `terms`, which are canonical N-Triples texts (`<iri>`,
+`"x"^^<dt>`, `"x"@en`, `_:b`): equal texts are equal RDF terms. See `spaseq.rdf.terms.term`.
 """
 
 from __future__ import annotations
@@ -22,34 +21,33 @@ from spaseq.rdf.columns.term_columns import (
 
 @runtime_checkable
 class LazyGraphNames(Protocol):
-    """Names of which no strings exist yet."""
+    """Graph IRIs that become strings only on demand."""
 
     def take(self, events: Indices | Int64s) -> Sequence[str | None]:
-        """Some of them."""
+        """The names of some events."""
 
     def strings(self, events: Indices) -> TextArray:
-        """Some of them, as an Arrow array."""
+        """The names of some events as an Arrow array, null where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventBatch:
-    """n consecutive events of one stream, in the order of their arrival; m triples.
+    """n consecutive events of one stream, in order of arrival, with m triples.
 
-    `start` has n + 1 entries: event i owns triples start[i]:start[i+1]. `terms` may be a million
-    texts of which no strings exist yet, so nobody goes through all of them; see
-    `spaseq.rdf.columns.term_tables`.
+    Event i has the triples start[i]:start[i + 1]. Do not iterate over `terms`: there may be
+    millions, which become strings only on demand (see `spaseq.rdf.columns.term_tables`).
     """
 
     stream: str  # stream IRI
     time: Int64s  # [n] milliseconds since the epoch
-    k: Int32s  # [n] second component of the instant
+    k: Int32s  # [n] second component of the instant: earlier events of equal time
     graph: Sequence[str | None]  # [n] graph IRI (no brackets), or None where the format has none
     start: Int64s  # [n + 1]
     s: Int32s  # [m]
     p: Int32s  # [m]
     o: Int32s  # [m]
     terms: Sequence[str]  # code -> N-Triples text
-    skipped: int = 0  # triples that were read but not kept, as nobody asked for their predicates
+    skipped: int = 0  # triples that were read but not kept: no query names their predicates
 
     def __len__(self) -> int:
         return len(self.time)
@@ -60,7 +58,7 @@ class EventBatch:
         return len(self.s) + self.skipped
 
     def part(self, first: int, end: int) -> EventBatch:
-        """Events first:end, under the same terms; what was skipped counts for the first part."""
+        """Events first:end with the same term table; `skipped` counts in the part that begins at 0."""
         if end - first == len(self):
             return self
         rows = slice(int(self.start[first]), int(self.start[end]))
@@ -78,7 +76,7 @@ class EventBatch:
         )
 
     def take(self, events: Indices | Int64s) -> EventBatch:
-        """The events at the given positions, in that order, under the same terms."""
+        """The events at the given positions, in that order, with the same term table."""
         sizes = np.diff(self.start)[events]
         start = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
         rows = np.arange(start[-1]) + np.repeat(self.start[events] - start[:-1], sizes)

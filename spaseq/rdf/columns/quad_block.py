@@ -1,4 +1,4 @@
-"""Quads in columns: what a parser hands over, before it is known which quads make an event."""
+"""Quads in columns, as a parser delivers them, before they are grouped into events."""
 
 from __future__ import annotations
 
@@ -10,23 +10,22 @@ import numpy as np
 from spaseq.compiled.arrays import Int32s, Int64s
 
 DEFAULT_GRAPH = -1
-"""`g` of a quad in the default graph, and of every triple of a format without graphs."""
+"""`g` of a quad in the default graph, and of each triple in a format without graphs."""
 
 
 MALFORMED = -1
-"""`s`, `p` and `o` of a row that stands for a malformed line of a format without graphs."""
+"""`s`, `p` and `o` of a malformed line, which keeps its row in formats without graphs."""
 
 
 UNKNOWN_LINE = 0
-"""`line` where the format gives none."""
+"""`line` of quads whose format has no lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuadBlock:
-    """m consecutive quads of one file, in its order, with a term table of their own.
+    """m consecutive quads of one file, in order, with their own term table.
 
-    `cut` says that the file could not be read beyond this block, so that what the block ends in
-    may be incomplete.
+    `cut` says that the file cannot be read beyond this block. Its last event may be incomplete.
     """
 
     s: Int32s  # [m] codes into terms
@@ -34,7 +33,7 @@ class QuadBlock:
     o: Int32s  # [m]
     g: Int32s  # [m], or DEFAULT_GRAPH
     line: Int64s  # [m] from 1, or UNKNOWN_LINE
-    terms: Sequence[str]  # code -> N-Triples text, each once
+    terms: Sequence[str]  # code -> N-Triples text, all distinct
     cut: bool = False
 
     def __len__(self) -> int:
@@ -60,7 +59,7 @@ class BlockBuilder:
         return self.codes.setdefault(text, len(self.codes))
 
     def add(self, s: str, p: str, o: str, g: str | None, line: int = UNKNOWN_LINE) -> None:
-        """One more quad, of canonical texts; `g` is None in the default graph."""
+        """Append a quad of canonical texts; `g` is None in the default graph."""
         self.s.append(self.code(s))
         self.p.append(self.code(p))
         self.o.append(self.code(o))
@@ -68,14 +67,14 @@ class BlockBuilder:
         self.line.append(line)
 
     def add_malformed(self, line: int) -> None:
-        """A row in the place of a triple that could not be read."""
+        """Append a row for a malformed line."""
         for column in (self.s, self.p, self.o):
             column.append(MALFORMED)
         self.g.append(DEFAULT_GRAPH)
         self.line.append(line)
 
     def block(self, cut: bool = False) -> QuadBlock:
-        """What was added, in columns."""
+        """The quads so far, in columns."""
         return QuadBlock(
             np.array(self.s, np.int32),
             np.array(self.p, np.int32),

@@ -22,28 +22,33 @@ from spaseq.rdf.columns.term_columns import (
 )
 
 BARE = -1
-"""`gpm` of a row that stands for an event without a solution: its instant alone."""
+"""`gpm` of a bare event: a row that holds only the instant of an event without a solution."""
 
 
 @dataclass(frozen=True, slots=True)
 class SolutionColumns:
-    """Which columns the solutions of a query have: terms by variable, and numbers of some."""
+    """The columns of a query's solutions: variables with terms, and variables with numbers."""
 
     variables: tuple[str, ...] = ()
-    numbers: tuple[str, ...] = ()  # those that conditions between steps read
+    numbers: tuple[str, ...] = ()  # variables that conditions between steps compare
 
 
 @dataclass(frozen=True, slots=True)
 class SolutionBatch:
-    """n rows, each a solution of one GPM on one event (or a bare event).
+    """n rows, each a solution of one GPM on one event, or a bare event.
 
-    `stream` and `gpm` are indexes into the plan's lists. `event` is an Arrow array of large strings
-    [n]: the IRI of the event's graph, null if it has none. `values[v]` holds the terms that the
-    rows bind `?v` to; `numbers[v]`, for the variables that conditions between steps read, the
-    same terms as float64. Only variables that a later stage needs are here: those of
-    `QueryPlan.columns`. `texts` makes Python strings of what is looked at one by one.
+    Attributes:
+        stream: int32 [n], index into the plan's streams.
+        time: int64 [n], ms since the epoch.
+        k: int32 [n], second component of the instant.
+        gpm: int32 [n], index into the plan's GPMs, or BARE.
+        event: Arrow large strings [n], IRI of the event's graph, null if it has none.
+        values: by variable, the terms [n] that the rows bind it to.
+        numbers: by variable, the same terms as float64, for variables that conditions between
+            steps compare.
 
-    Rows come in no particular order, though a stage keeps the order it finds.
+    `values` and `numbers` have the variables of `QueryPlan.columns`, which later stages need. Rows
+    come in no particular order; a stage keeps the order of its input.
     """
 
     stream: Int32s
@@ -59,7 +64,7 @@ class SolutionBatch:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all columns; of terms that several columns share, once."""
+        """Bytes of all columns. Terms that several columns share count once."""
         columns: list[Any] = [self.stream, self.time, self.k, self.gpm, self.event]
         columns += [c.codes for c in self.values.values()]
         columns += [a for c in self.numbers.values() for a in (c.value, c.kind)]
@@ -105,13 +110,16 @@ class SolutionBatch:
         )
 
     def compact(self) -> SolutionBatch:
-        """The same rows without most of the terms that they do not use."""
+        """The same rows, without most of the unused terms."""
         return replace(self, values={v: c.compact() for v, c in self.values.items()})
 
     @staticmethod
     def schema(columns: SolutionColumns) -> pa.Schema:
-        """The Arrow schema of a batch: variable ?x has columns `v_x`, and `n_x` and `k_x` for its
-        value and kind as a number."""
+        """The Arrow schema of a batch.
+
+        Variable ?x has the column `v_x` for its terms, `n_x` and `k_x` for its value and kind as a
+        number.
+        """
         terms = pa.dictionary(pa.int32(), pa.large_string())
         return pa.schema(
             [

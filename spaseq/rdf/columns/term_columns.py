@@ -1,6 +1,7 @@
-"""Columns of solutions: terms with each distinct text stored once, names, and numbers.
+"""Columns of terms and of numbers.
 
-Nothing here makes a Python object per row; `texts` makes those of the rows that are asked for.
+A term column stores each distinct text once, in Arrow memory. It makes a Python object per row only
+for the rows that a caller asks for.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ UNBOUND = -1
 """The code of an unbound variable."""
 
 TextArray: TypeAlias = Any
-"""An Arrow array of large strings; pyarrow has no types."""
+"""An Arrow array of large strings (pyarrow ships no types)."""
 
 NO_TEXTS: TextArray = pa.LargeStringArray.from_buffers(0, pa.py_buffer(bytes(8)), pa.py_buffer(b""))
-# `pa.array` would import pandas, here and now
+# built from buffers, as `pa.array` would import pandas at once
 
 
 def text_array(texts: Sequence[str | None]) -> TextArray:
-    """Python strings, or None, as an Arrow array of large strings."""
+    """Strings, or None, as an Arrow array of large strings."""
     return pa.array(texts, pa.large_string())
 
 
@@ -46,8 +47,10 @@ def concat_texts(arrays: Sequence[TextArray]) -> TextArray:
 
 
 def distinct(numbers: Ints) -> Ints:
-    """[n] integers, each once and ascending: `np.unique`, which is many times slower, as it hashes
-    them first."""
+    """The distinct values of integers [n], ascending.
+
+    `np.unique` gives the same, but hashes the values first, which takes many times as long.
+    """
     ordered = numbers if (numbers[1:] >= numbers[:-1]).all() else np.sort(numbers)
     new = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
@@ -55,7 +58,7 @@ def distinct(numbers: Ints) -> Ints:
 
 
 def distinct_codes(codes: Int32s, limit: int) -> tuple[Indices, Indices]:
-    """(the distinct codes, ascending, and which of them each row has); -1 <= codes < limit."""
+    """(distinct codes, ascending; index of each row's code among them) of codes [n] below `limit`."""
     if len(codes) < limit // _SPARSE:
         used, which = np.unique(codes, return_inverse=True)
         return used.astype(np.intp), which
@@ -65,18 +68,18 @@ def distinct_codes(codes: Int32s, limit: int) -> tuple[Indices, Indices]:
     return np.flatnonzero(mark) - 1, place[codes + 1]
 
 
-_SPARSE = 16  # so many times fewer rows than codes are sorted rather than marked in a table
-_FEW = 8  # so many texts are sooner made one by one
+_SPARSE = 16  # sort the codes, rather than mark them in a table, if the table is this much larger
+_FEW = 8  # up to this number of texts, making them one by one is faster
 
 
 @dataclass(frozen=True, slots=True)
 class TermColumn:
-    """n terms or unbound places.
+    """n terms, some of which may be unbound.
 
-    `codes` int32 [n] are positions in `terms`, or UNBOUND. `terms` is an Arrow array of large
-    strings, N-Triples texts, all different, so that two codes of one column are equal iff their
-    terms are. Codes of two columns can be compared only if `terms` is the same object. There may be
-    terms that no code stands for.
+    `codes` int32 [n] are positions in `terms`, or UNBOUND. `terms` is an Arrow array of distinct
+    N-Triples texts (large strings), so two codes of one column are equal if and only if their terms
+    are. Codes of two columns are comparable only if `terms` is the same object. `terms` may contain
+    texts that no row uses.
     """
 
     codes: Int32s
@@ -87,17 +90,17 @@ class TermColumn:
 
     @classmethod
     def of(cls, texts: Sequence[str | None]) -> TermColumn:
-        """A column of given texts; None is unbound."""
+        """A column from texts; None is unbound."""
         return cls.from_arrow(text_array(texts))
 
     @classmethod
     def unbound(cls, size: int) -> TermColumn:
-        """A column without any term."""
+        """A column in which every row is unbound."""
         return cls(np.full(size, UNBOUND, np.int32), NO_TEXTS)
 
     @classmethod
     def concat(cls, columns: Sequence[TermColumn]) -> TermColumn:
-        """The columns one after the other."""
+        """The rows of all columns, in order."""
         first = columns[0]
         if len(columns) == 1:
             return first
@@ -118,7 +121,7 @@ class TermColumn:
         return TermColumn(self.codes[rows], self.terms)
 
     def compact(self) -> TermColumn:
-        """The same column without the terms that it does not use, if they are many."""
+        """The same column; if most of `terms` is unused, without the unused ones."""
         if len(self.terms) <= 2 * len(self.codes):
             return self
         terms = self.terms
@@ -128,7 +131,7 @@ class TermColumn:
     def of_codes(
         cls, codes: Int32s, limit: int, strings: Callable[[Int32s], TextArray]
     ) -> TermColumn:
-        """A column from codes [n] below `limit` of another table, whose texts `strings` makes."""
+        """A column from another table's codes [n] below `limit`; `strings` gives their texts."""
         used, places = distinct_codes(codes, limit)
         unbound = len(used) > 0 and used[0] < 0
         return cls(
@@ -136,7 +139,10 @@ class TermColumn:
         )
 
     def texts(self, rows: RowSelection = slice(None)) -> list[str | None]:
-        """The texts of some rows, None where unbound; of many rows, equal texts are one object."""
+        """The texts of some rows, None where unbound.
+
+        In a long result, equal texts are the same object.
+        """
         codes, terms = self.codes[rows], self.terms
         if len(codes) <= _FEW:
             return [None if code < 0 else terms[code].as_py() for code in codes.tolist()]
@@ -183,10 +189,10 @@ def _codes(indices: Any) -> Int32s:
 
 @dataclass(frozen=True, slots=True)
 class NumberColumn:
-    """n numbers: `value` float64 [n] and `kind` int8 [n], which says what the value stands for.
+    """float64 approximations of n terms: `value` float64 [n] and `kind` int8 [n].
 
-    `spaseq.rdf.terms.number_kinds` lists the kinds. UNKNOWN does not occur. `value` is NaN where
-    the kind is OTHER.
+    `spaseq.rdf.terms.number_kinds` defines the kinds. UNKNOWN does not occur here. `value` is NaN
+    where the kind is OTHER.
     """
 
     value: Float64s
@@ -197,7 +203,7 @@ class NumberColumn:
 
     @classmethod
     def concat(cls, columns: Sequence[NumberColumn]) -> NumberColumn:
-        """The columns one after the other."""
+        """The rows of all columns, in order."""
         if len(columns) == 1:
             return columns[0]
         return cls(

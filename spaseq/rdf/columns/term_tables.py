@@ -1,8 +1,8 @@
-"""The terms of a batch: codes to texts, texts to codes, codes to numbers.
+"""Term tables of batches: codes to texts, texts to codes, codes to numbers.
 
-A table of N-Quads' terms is made by the million, and few of its texts are ever looked at. So a
-table is asked for what is wanted, and never gone through: `LazyTerms` makes a string of a text when
-it is asked for it.
+The table of an N-Quads batch may have millions of terms, of which few are ever read. So callers ask
+for single terms and never iterate over a table. `spaseq.rdf.lines.buffer_terms` makes a string only
+when a caller asks for it.
 """
 
 from __future__ import annotations
@@ -21,37 +21,37 @@ from spaseq.rdf.terms.number_kinds import OTHER, UNKNOWN
 Numbers: TypeAlias = tuple[Float64s, Int8s]
 
 ABSENT = -2
-"""The code of a text that is not in a table; no row has it."""
+"""The code of a text that is not in a table; it occurs in no row."""
 
 
 class TermTable(Sequence[str]):
-    """Canonical N-Triples texts, each once; a text's code is its position."""
+    """Distinct canonical N-Triples texts. The code of a text is its position."""
 
     @abstractmethod
     def take(self, codes: Int32s) -> list[str]:
-        """The texts of codes [n], which are not negative."""
+        """The texts of nonnegative codes [n]."""
 
     def strings(self, codes: Int32s) -> TextArray:
-        """The texts of codes [n], which are not negative, as an Arrow array of large strings."""
+        """The texts of nonnegative codes [n] as an Arrow array of large strings."""
         return text_array(self.take(codes))
 
     @abstractmethod
     def find(self, texts: Sequence[str]) -> Int32s:
-        """The codes [n] of some texts, ABSENT for those that are not here."""
+        """The codes [n] of n texts, ABSENT for texts that are not in the table."""
 
     def code(self, text: str) -> int:
-        """The code of a text, ABSENT if it is not here."""
+        """The code of a text, ABSENT if it is not in the table."""
         return int(self.find([text])[0])
 
     def numbers(self, codes: Int32s) -> Numbers:
-        """(values, kinds) [n] of terms as float64; see `spaseq.rdf.terms.number_kinds`."""
+        """(values [n], kinds [n]) of codes [n] as float64; see `spaseq.rdf.terms.number_kinds`."""
         kinds = np.where(codes < 0, OTHER, UNKNOWN).astype(np.int8)
         return np.full(len(codes), np.nan), kinds
 
     @property
     @abstractmethod
     def has_blank(self) -> bool:
-        """False if there is certainly no blank node."""
+        """Whether the table may contain a blank node."""
 
     def __iter__(self) -> Iterator[str]:
         yield from self.take(np.arange(len(self), dtype=np.int32))
@@ -65,7 +65,7 @@ class TermTable(Sequence[str]):
 
 
 class ListedTerms(TermTable):
-    """A table of texts that are strings already."""
+    """A term table over a list of Python strings."""
 
     def __init__(self, texts: list[str]) -> None:
         self._texts = texts
@@ -106,13 +106,13 @@ class ListedTerms(TermTable):
 
 
 class ExtendedTerms(TermTable):
-    """A table that stays as it is, and further texts after it."""
+    """A term table that appends texts to another one, which stays unchanged."""
 
     def __init__(self, base: TermTable) -> None:
         self.base = base
         self._size = len(base)
         self._added: list[str] = []
-        self._known: dict[str, int] = {}  # codes of those that were added or looked up
+        self._known: dict[str, int] = {}  # codes of texts that were appended or looked up
 
     def __len__(self) -> int:
         return self._size + len(self._added)
@@ -164,7 +164,7 @@ class ExtendedTerms(TermTable):
         return codes
 
     def encode(self, texts: Sequence[str]) -> Int32s:
-        """The codes [n] of some texts, which are added if need be."""
+        """The codes [n] of n texts; unknown texts are appended."""
         codes = self.base.find(texts)
         known, added, size = self._known, self._added, self._size
         new = []
@@ -190,12 +190,12 @@ class ExtendedTerms(TermTable):
 
 
 def term_table(terms: Sequence[str]) -> TermTable:
-    """A table of these terms: themselves, if they are one."""
+    """The terms as a table: unchanged if they are one already."""
     return terms if isinstance(terms, TermTable) else ListedTerms(list(terms))
 
 
 def encoded(texts: Sequence[str]) -> tuple[Bytes, Any]:
-    """(UTF-8 bytes one after the other, int64 [n] where each ends)."""
+    """(concatenated UTF-8 bytes uint8, end of each text int64 [n]) of n texts."""
     parts = [text.encode() for text in texts]
     ends = np.cumsum([len(part) for part in parts], dtype=np.int64)
     return np.frombuffer(b"".join(parts), np.uint8), ends

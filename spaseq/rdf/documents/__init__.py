@@ -1,0 +1,1 @@
+"""TriG, Turtle, JSON-LD and RDF/XML to event batches, with pyoxigraph."""

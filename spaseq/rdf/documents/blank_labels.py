@@ -1,7 +1,7 @@
-"""Labels for blank nodes that were written without one.
+"""Deterministic labels for blank nodes that the input writes without a label.
 
-The parser makes up random labels for them. Here they become ordinals in order of first appearance
-within their event, so that equal input gives equal text.
+The parser gives such nodes random labels. This module numbers them in order of first appearance in
+their event, so that equal input gives equal text.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ import numpy as np
 from spaseq.compiled.arrays import Bools, Int32s, Int64s
 
 _MADE_UP = re.compile(r"_:[a-f][0-9a-f]{23,31}")
-"""oxrdf's labels: 128 random bits in hexadecimal. A written label that looks so is renamed too,
-which does no harm: labels mean nothing beyond their event."""
+"""Labels of oxrdf: 128 random bits in hexadecimal. A label of this form in the input is replaced,
+too. That does no harm, as a label has no meaning beyond its event."""
 
 
 def relabel(starts: Int64s, s: Int32s, o: Int32s, terms: list[str]) -> tuple[Int32s, Int32s]:
-    """Subjects and objects with made-up labels replaced; new labels are added to `terms`.
+    """Subjects and objects int32 [m] with random labels replaced; new labels are added to `terms`.
 
-    Event i has rows starts[i]:starts[i+1]. A new label differs from all written ones of its event.
+    Event i has the rows starts[i]:starts[i + 1]. A new label differs from all labels that the input
+    gives in the same event.
     """
     made_up = np.fromiter((_MADE_UP.fullmatch(t) is not None for t in terms), np.bool_, len(terms))
     rows = np.flatnonzero(made_up[s] | made_up[o])
@@ -41,7 +42,7 @@ def relabel(starts: Int64s, s: Int32s, o: Int32s, terms: list[str]) -> tuple[Int
 
 
 def _names(s: list[int], o: list[int], made_up: Bools, terms: list[str]) -> dict[int, str]:
-    """The new text of each made-up label, by code, in order of first appearance."""
+    """The new text of each random label of an event, by code, in order of first appearance."""
     in_order = dict.fromkeys(code for row in zip(s, o, strict=True) for code in row)
     known = len(made_up)
     fresh = [c for c in in_order if c < known and made_up[c]]

@@ -1,4 +1,4 @@
-"""TriG, Turtle, JSON-LD and RDF/XML: formats whose errors end the file they are in."""
+"""Reading TriG, Turtle, JSON-LD and RDF/XML with pyoxigraph. An error ends the file."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ DOCUMENT_FORMATS = {
 def document_blocks(
     data: IO[bytes], file: str, form: Format, on_bad: OnBad, base: str | None = None
 ) -> Iterator[QuadBlock]:
-    """The quads of a file in the order in which its parser meets them.
+    """The quads of a file as blocks, in parser order.
 
-    `base` is what relative IRIs are relative to until the document says otherwise.
-    A syntax error is reported, and what came before it is the last block, marked `cut`. Blank nodes
-    without a label have one that the parser made up (see `blanks`). Lines are not known.
+    `base` is the base IRI until the document sets its own. A syntax error is reported; the last
+    block then has the quads before it and is marked `cut`. Blank nodes without a label have a
+    random one (see `blank_labels`). Line numbers are unknown.
     """
     builder = BlockBuilder()
     cut = False

@@ -1,4 +1,4 @@
-"""An event batch under construction: quads of several blocks under one term table."""
+"""Event batches under construction: quads of several blocks with one term table."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from spaseq.rdf.events.instants import InstantCounter
 
 
 class EventBuffer:
-    """Takes blocks and events over their rows, gives batches.
+    """Collects quad blocks and the row ranges of events, and returns event batches.
 
-    `made_up_labels` says that the blocks' parser makes up labels of blank nodes.
+    `made_up_labels` says that the parser gives unlabelled blank nodes random labels.
     """
 
     def __init__(self, stream: str, counter: InstantCounter, made_up_labels: bool) -> None:
@@ -30,8 +30,8 @@ class EventBuffer:
         self._codes: dict[str, int] = {}
         self._terms: list[str] = []
         self._chunks: list[tuple[Int32s, Int32s, Int32s]] = []
-        self._base = 0  # number of the first row held
-        self.rows = 0  # number of the row after the last
+        self._base = 0  # number of the first row in the buffer
+        self.rows = 0  # number of the row after the last one
         self._clear()
 
     def _clear(self) -> None:
@@ -44,7 +44,7 @@ class EventBuffer:
         return len(self._time)
 
     def add(self, block: QuadBlock) -> QuadBlock:
-        """Append a block's rows; the block again, under the codes of this buffer."""
+        """Append a block's rows and return the block with this buffer's codes."""
         if self._terms:
             recode = self._recode(block.terms)
             own = replace(
@@ -64,7 +64,7 @@ class EventBuffer:
         return own
 
     def _recode(self, terms: Sequence[str]) -> Int32s:
-        """A buffer code for each block code; the entry at -1 is -1, for what is no term."""
+        """The buffer code of each block code. The last entry is -1: code -1 is no term."""
         codes, own = self._codes, self._terms
         recode = np.empty(len(terms) + 1, np.int32)
         recode[-1] = -1
@@ -77,13 +77,13 @@ class EventBuffer:
         return recode
 
     def code(self, text: str) -> int:
-        """The code of a term, `ABSENT` if no row held has it."""
+        """The code of a term, ABSENT if the buffer does not have it."""
         return self._codes.get(text, ABSENT)
 
     def close(self, time: int, graph: str | None, first: int, end: int) -> None:
-        """One more event: its time (ms), graph IRI, and rows, after those of the event before.
+        """Add the next event: its time (ms), graph IRI and rows first:end.
 
-        Rows are numbered from the start of the file.
+        Rows are numbered from the start of the file. Events have ascending rows.
         """
         self._time.append(time)
         self._graph.append(graph)
@@ -91,11 +91,11 @@ class EventBuffer:
         self._end.append(end)
 
     def rows_before(self, keep: int) -> int:
-        """How many rows held are before the row `keep`."""
+        """The number of rows in the buffer before the row `keep`."""
         return keep - self._base
 
     def take(self, keep: int, batch_events: int) -> Iterator[EventBatch]:
-        """All closed events in batches of at most `batch_events`; rows from `keep` on stay."""
+        """Return the events in batches of at most `batch_events`; keep the rows from `keep` on."""
         if not self._chunks:
             return
         s, p, o = (np.concatenate(column) for column in zip(*self._chunks, strict=True))
@@ -120,7 +120,7 @@ class EventBuffer:
         return EventBatch(self._stream, time, k, self._graph, start, s, p, o, ListedTerms(terms))
 
     def _restart(self, keep: int, s: Int32s, p: Int32s, o: Int32s) -> None:
-        """Forget the events and the rows before `keep`, and the terms that no row left has."""
+        """Remove the events, the rows before `keep`, and the terms that no kept row has."""
         left = slice(keep - self._base, None)
         old = self._terms
         used = distinct(np.concatenate((s[left], p[left], o[left])))
@@ -135,7 +135,7 @@ class EventBuffer:
 
 
 def _rows(first: Int64s, end: Int64s) -> tuple[Int64s, Int64s]:
-    """The rows of all events in order, and where each event starts among them."""
+    """The rows of all events in order, and the start of each event among them [n + 1]."""
     lengths = end - first
     start = np.zeros(len(first) + 1, np.int64)
     np.cumsum(lengths, out=start[1:])
@@ -143,7 +143,7 @@ def _rows(first: Int64s, end: Int64s) -> tuple[Int64s, Int64s]:
 
 
 def _without(drop: Int64s, rows: Int64s, start: Int64s) -> tuple[Int64s, Int64s]:
-    """Rows and starts without the rows at these ascending places."""
+    """Rows and starts, without the rows at the ascending positions `drop`."""
     if not len(drop):
         return rows, start
     return np.delete(rows, drop), start - np.searchsorted(drop, start)

@@ -1,4 +1,4 @@
-"""Events of document formats with named graphs."""
+"""Events of document formats with named graphs: TriG and JSON-LD."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from spaseq.rdf.terms.term import iri_text
 
 
 class Assembly(Protocol):
-    """Makes events out of the blocks of one file, in order, and puts them into a buffer."""
+    """Groups the blocks of one file into events and adds these to a buffer."""
 
     def add(self, block: QuadBlock) -> None:
-        """The next block."""
+        """Process the next block."""
 
     def finish(self, cut: bool) -> None:
-        """The end of the file; `cut` if the file goes on but cannot be read."""
+        """Process the end of the file; `cut` if the rest of it cannot be read."""
 
     @property
     def keep(self) -> int:
-        """The first row that an event still open has, or may have."""
+        """The first row that an open event needs or may need."""
 
 
 class GraphAssembly:
-    """Events of the formats with named graphs."""
+    """An assembly in which each named graph is an event."""
 
     def __init__(self, buffer: EventBuffer, file: str, time_predicate: str, on_bad: OnBad) -> None:
         self._buffer = buffer

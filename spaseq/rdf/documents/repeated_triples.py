@@ -1,4 +1,4 @@
-"""A graph is a set of triples: one that is written twice in an event counts once."""
+"""Repeated triples: a graph is a set, so a triple that an event states twice counts once."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _ODD = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], np.uint64)
 
 
 def repeated_rows(start: Int64s, s: Int32s, p: Int32s, o: Int32s) -> Int64s:
-    """The rows, ascending, whose triple an earlier row of the same event has.
+    """The rows, ascending, that repeat the triple of an earlier row of the same event.
 
-    Event i has rows start[i]:start[i+1]. Rows are hashed to find out whether there is any such row
-    at all, and compared only if two hashes are equal: triples are seldom repeated.
+    Event i has the rows start[i]:start[i + 1]. As repeated triples are rare, the rows are hashed
+    first, and compared only if two hashes are equal.
     """
     event = np.repeat(np.arange(len(start) - 1, dtype=np.int64), np.diff(start))
     key = event.view(np.uint64) * _ODD[0]

@@ -1,6 +1,6 @@
-"""Triples to events: every n consecutive ones (LANGUAGE section 1, formats without graphs).
+"""Events of document formats without graphs: every n consecutive triples (LANGUAGE section 1).
 
-A malformed line of N-Triples keeps its place, so that it spoils its own event only.
+A malformed row keeps its position, so that it damages only its own event.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from spaseq.rdf.terms.term import iri_text
 
 
 class TripleAssembly:
-    """Events of the formats without graphs; their time is inside them or, with `arrival`, now."""
+    """An assembly in which every n triples are an event.
+
+    The time is one of the triples or, with `arrival`, the time of arrival.
+    """
 
     def __init__(
         self,
@@ -36,7 +39,7 @@ class TripleAssembly:
         self._arrival = arrival
         self._on_bad = on_bad
         self._open: OpenEvent | None = None
-        self._readable = 0  # triples of the open event
+        self._readable = 0  # well-formed triples of the open event
 
     @property
     def keep(self) -> int:
@@ -64,7 +67,7 @@ class TripleAssembly:
     def _close(self, event: OpenEvent) -> None:
         self._open = None
         if not self._readable:
-            return  # each of its lines has been reported
+            return  # all its lines are malformed and reported
         time = event.time if self._arrival is None else self._arrival()
         if time is None:
             self._on_bad(event.complaint(self._file))

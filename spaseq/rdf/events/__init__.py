@@ -1,0 +1,1 @@
+"""Times, instants and reports of events, for all formats."""

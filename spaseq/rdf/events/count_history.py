@@ -1,4 +1,4 @@
-"""How many events each earlier time had, kept on disk."""
+"""Event counts by time, kept on disk."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ import numpy as np
 from spaseq.compiled.arrays import Int64s
 
 SPILL_ROWS = 65_536
-"""Rows of a run that are held in memory before they go to disk."""
+"""Rows of a run in memory before they go to disk."""
 
 
 class CountHistory:
-    """Counts by time, as sorted runs of (time, count) rows on disk.
+    """Event counts by time, as sorted runs of (time, count) rows on disk.
 
-    The first run takes what comes in order. What comes before its end opens further runs; two
-    neighbours are merged when the later has grown to half the earlier, so there are few of them.
+    The first run takes times in ascending order. Times before its end start further runs. Two
+    neighbouring runs are merged when the later has half as many rows as the earlier, so there are
+    few runs (as in a log-structured merge tree).
     """
 
     def __init__(self) -> None:
         self._runs: list[SortedRun] = [SortedRun()]
 
     def add(self, times: Int64s, counts: Int64s) -> None:
-        """More events at ascending distinct times."""
+        """Add counts at ascending distinct times."""
         for run in (self._runs[0], self._runs[-1]):
             if run.last is None or run.last < times[0]:
                 run.append(times, counts)
@@ -37,7 +38,7 @@ class CountHistory:
             self._runs.append(SortedRun.merged(earlier, later))
 
     def counts(self, times: Int64s) -> Int64s:
-        """How many events there were at each of the times, in any order."""
+        """The count at each time; the times are in any order."""
         total = np.zeros(len(times), np.int64)
         for run in self._runs:
             total += run.counts(times)
@@ -45,7 +46,7 @@ class CountHistory:
 
 
 class SortedRun:
-    """Counts by time, times ascending."""
+    """One run of (time, count) rows, times ascending."""
 
     def __init__(self) -> None:
         self._times = SpilledColumn()
@@ -54,14 +55,14 @@ class SortedRun:
         self.last: int | None = None
 
     def append(self, times: Int64s, counts: Int64s) -> None:
-        """Rows whose times are ascending and after `last`."""
+        """Append rows with ascending times after `last`."""
         self._times.append(times)
         self._counts.append(counts)
         self.rows += len(times)
         self.last = int(times[-1])
 
     def counts(self, times: Int64s) -> Int64s:
-        """The count of each time, 0 where it has no row."""
+        """The count of each time, 0 without a row."""
         found = np.zeros(len(times), np.int64)
         for own, counts in zip(self._times.parts(), self._counts.parts(), strict=True):
             at = np.minimum(np.searchsorted(own, times), len(own) - 1)
@@ -70,7 +71,7 @@ class SortedRun:
 
     @staticmethod
     def merged(*runs: SortedRun) -> SortedRun:
-        """One run of all rows, the counts of equal times added up."""
+        """One run of all rows; counts of equal times are added."""
         all_times = np.concatenate([part for run in runs for part in run._times.parts()])
         all_counts = np.concatenate([part for run in runs for part in run._counts.parts()])
         times, inverse = np.unique(all_times, return_inverse=True)
@@ -82,7 +83,7 @@ class SortedRun:
 
 
 class SpilledColumn:
-    """A growing column of int64: the newest rows in memory, the rest in a temporary file."""
+    """A growing int64 column: the newest rows in memory, the others in a temporary file."""
 
     def __init__(self) -> None:
         self._tail: list[Int64s] = []
@@ -91,7 +92,7 @@ class SpilledColumn:
         self._file_rows = 0
 
     def append(self, rows: Int64s) -> None:
-        """More rows at the end."""
+        """Append rows."""
         self._tail.append(rows)
         self._tail_rows += len(rows)
         if self._tail_rows >= SPILL_ROWS:
@@ -107,7 +108,7 @@ class SpilledColumn:
         self._tail, self._tail_rows = [], 0
 
     def parts(self) -> list[Int64s]:
-        """All rows as at most two arrays, the first mapped from disk."""
+        """All rows as at most two arrays; the first is memory-mapped."""
         if len(self._tail) > 1:
             self._tail = [np.concatenate(self._tail)]
         if self._file is None:

@@ -1,10 +1,9 @@
-"""Named graphs to events: which quads are one event, and which time is its own.
+"""Events from named graphs: which quads form an event, and which timestamp is its time.
 
-LANGUAGE section 1: an event is the quads of one named graph that stand together. Between two events
-the default graph is searched for `<graph> time-predicate time`, which belongs to the event right
-before or right after it whose graph it names. An event takes the first readable time it is offered
-- right before its quads, inside them, right after them - and a time in the default graph is used
-once.
+LANGUAGE section 1: an event is a run of consecutive quads of one named graph. A triple `<graph>
+time-predicate time` in the default graph is a timestamp. It belongs to the event right before or
+right after it whose graph it names. An event takes its first readable time: right before its quads,
+among them, or right after them. A timestamp in the default graph is used once.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from spaseq.rdf.terms.times import parse_time
 
 @dataclass(frozen=True, slots=True)
 class _Timestamp:
-    """A time in the default graph that no event has used."""
+    """A timestamp in the default graph that no event has used yet."""
 
     graph: str  # N-Triples text
     text: str
@@ -30,19 +29,18 @@ class _Timestamp:
 
 @dataclass(slots=True)
 class _Between:
-    """What stands in the default graph since the last named graph."""
+    """Triples of the default graph since the last named graph."""
 
     timestamps: list[_Timestamp] = field(default_factory=list)
-    stray: int = 0  # triples that are no timestamps
+    stray: int = 0  # triples that are not timestamps
     stray_line: int = UNKNOWN_LINE  # of the first of them
     stray_text: str = ""
 
 
 class GraphTimes:
-    """Which time is which graph's, for runs of rows in the order of their file.
+    """Assigns timestamps to events, given runs of rows in file order.
 
-    `emit` is called with each event that has a time, once nothing can belong to it any more; the
-    others are reported.
+    Calls `emit` with each complete event that has a time, and reports events without one.
     """
 
     def __init__(self, file: str, on_bad: OnBad, emit: Callable[[OpenEvent], None]) -> None:
@@ -53,7 +51,7 @@ class GraphTimes:
         self._between = _Between()
 
     def graph_run(self, graph: str, first: int, end: int, line: int) -> OpenEvent:
-        """Quads of one named graph: more of the open event, or a new one."""
+        """A run of quads of one named graph: it continues the open event or starts another."""
         event = self.open
         if event is not None and event.graph == graph and event.end == first:
             event.end = end
@@ -63,7 +61,10 @@ class GraphTimes:
         return event
 
     def default_run(self, own: QuadBlock, timed: Bools, first: int, end: int) -> None:
-        """Triples of the default graph: times for the event before or after, and strays."""
+        """Triples first:end of the default graph: timestamps and stray triples.
+
+        `timed` [m] says which rows of the block have the time predicate.
+        """
         between = self._between
         for row in range(first, end):
             if not timed[row]:
@@ -80,7 +81,7 @@ class GraphTimes:
                 between.timestamps.append(_Timestamp(graph, text, int(own.line[row])))
 
     def finish(self, cut: bool, rows: int) -> None:
-        """The end of the file after so many rows; `cut` if it goes on but cannot be read."""
+        """The end of the file after `rows` rows; `cut` if the rest of the file cannot be read."""
         if cut and self.open is not None and self.open.end == rows:
             self.open = None
         if cut:
@@ -88,7 +89,7 @@ class GraphTimes:
         self._close(None)
 
     def _close(self, following: OpenEvent | None) -> None:
-        """The open event has ended, and so has what stood between it and the following one."""
+        """End the open event and settle the default graph's triples before the following event."""
         before, between = self.open, self._between
         if before is not None:
             if before.time is None:
@@ -106,7 +107,7 @@ class GraphTimes:
     def _settle(
         self, timestamp: _Timestamp, before: OpenEvent | None, following: OpenEvent | None
     ) -> None:
-        """Give a timestamp that the event before had no use for to the following one."""
+        """Give an unused timestamp to the following event, or report it."""
         graph = timestamp.graph
         if following is not None and following.graph == graph and following.time is None:
             following.offer(timestamp.text)
@@ -119,20 +120,20 @@ class GraphTimes:
         self.report_time(bool(neighbours), timestamp.line, graph)
 
     def report_time(self, second: bool, line: int, graph: str) -> None:
-        """Report a time that is no event's, or an event's that has another."""
+        """Report a timestamp of no event, or (`second`) of an event with another time."""
         reason = "timestamp of a graph without triples right before or after it"
         if second:
             reason = "second timestamp of an event, which has the first"
         self._on_bad(BadInput(self._file, line or None, reason, graph))
 
     def report_strays(self, count: int, line: int, text: str) -> None:
-        """Report triples of the default graph; `line` and `text` are those of the first."""
+        """Report stray triples of the default graph; `line` and `text` belong to the first."""
         triples = "1 triple" if count == 1 else f"{count} triples"
         reason = f"{triples} of the default graph that belong to no event"
         self._on_bad(BadInput(self._file, line or None, reason, text))
 
 
 def triple_text(own: QuadBlock, row: int) -> str:
-    """A row as a report shows it."""
+    """A row's triple as text for a report."""
     s, p, o = (own.terms[column[row]] for column in (own.s, own.p, own.o))
     return f"{s} {p} {o} ."[:300]

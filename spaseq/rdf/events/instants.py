@@ -1,7 +1,8 @@
-"""The k of an instant: how many earlier events of the stream have the same time.
+"""Numbering of events with equal times: the k of an instant (time, k).
 
-As long as time does not decrease, the last time and its count say everything. For a time that comes
-back later, the counts of all earlier times are kept on disk, 16 bytes per distinct time.
+k is the number of earlier events of the stream with the same time. While times do not decrease, the
+last time and its count suffice. For out-of-order times the counts of all earlier times are kept on
+disk, 16 bytes per distinct time.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from spaseq.rdf.events.count_history import CountHistory
 
 
 class InstantCounter:
-    """Gives the events of one stream their k, exactly, in whatever order their times come.
+    """Gives the events of one stream their k, in any order of times.
 
-    With `ordered=True` the caller promises that times never decrease, and nothing is kept on disk;
-    a time that decreases is then a ValueError.
+    With `ordered=True` the caller promises that times never decrease. Then nothing is kept on disk,
+    and a decreasing time is a ValueError.
     """
 
     def __init__(self, ordered: bool = False) -> None:
@@ -28,7 +29,7 @@ class InstantCounter:
         self._history = CountHistory()  # counts of all times before the greatest
 
     def next(self, time: int) -> int:
-        """k of one more event, at `time` (ms)."""
+        """k of the next event, at `time` (ms)."""
         if time == self._last:
             self._count += 1
             return self._count - 1
@@ -40,10 +41,10 @@ class InstantCounter:
         return int(self.assign(np.array([time], np.int64))[0])
 
     def assign(self, times: Int64s) -> Int32s:
-        """k of n more events, in order of arrival; `times` is int64[n], the result int32[n]."""
+        """k int32 [n] of the next n events, whose times int64 [n] (ms) are in order of arrival."""
         if not len(times):
             return np.empty(0, np.int32)
-        if (times[1:] > times[:-1]).all():  # as they mostly come
+        if (times[1:] > times[:-1]).all():  # the usual case
             counted = self._seen(times)
             self._add(times, np.ones(len(times), np.int64))
             return counted.astype(np.int32)
@@ -54,9 +55,10 @@ class InstantCounter:
         return (before[inverse] + among).astype(np.int32)
 
     def skip(self, times: Int64s) -> tuple[Int64s, Int64s]:
-        """Pass over n more events: those of their times that came before, and how often they did.
+        """Count the next n events without numbering them.
 
-        `InstantCounter.after` of the two numbers these n events as this counter would have.
+        Returns (times that occurred earlier, their counts). A counter made from the two by
+        `InstantCounter.after` gives these n events the same k as this counter.
         """
         if not len(times):
             return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -68,14 +70,14 @@ class InstantCounter:
 
     @classmethod
     def after(cls, times: Int64s, counts: Int64s) -> InstantCounter:
-        """A counter that has had so many events at these ascending times."""
+        """A counter after `counts` [n] events at ascending `times` [n]."""
         counter = cls()
         if len(times):
             counter._add(times, counts.copy())
         return counter
 
     def _seen(self, distinct: Int64s) -> Int64s:
-        """How many events there were at each of these ascending times."""
+        """The counts so far at ascending distinct times."""
         before = np.zeros(len(distinct), np.int64)
         if self._last is None:
             return before
@@ -109,7 +111,10 @@ class InstantCounter:
 
 
 def rank(times: Int64s, inverse: Any, counts: Any) -> Int64s:
-    """How many earlier entries of `times` are equal to each entry."""
+    """For each entry of `times`, the number of earlier equal entries.
+
+    `inverse` and `counts` come from `np.unique(times)`.
+    """
     if len(counts) == len(times):
         return np.zeros(len(times), np.int64)
     order = np.argsort(inverse, kind="stable")

@@ -1,4 +1,4 @@
-"""An event until its last row and its time are known."""
+"""An event whose last row and time are not known yet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from spaseq.rdf.terms.times import parse_time
 
 @dataclass(slots=True)
 class OpenEvent:
-    """An event until its last row and its time are known."""
+    """An event under construction: rows first:end so far, and its time if known (ms)."""
 
     graph: str  # N-Triples text, empty where the format has none
     first: int
@@ -20,7 +20,7 @@ class OpenEvent:
     unreadable: str | None = None  # text of a time that cannot be read
 
     def offer(self, text: str) -> None:
-        """A time for this event, which counts if it is the first that can be read."""
+        """Give the event a time. The first readable one counts."""
         if self.time is None:
             self.time = parse_time(text)
             if self.time is None:
@@ -32,7 +32,7 @@ class OpenEvent:
         return self.graph[1:-1] if self.graph[:1] == "<" else None
 
     def complaint(self, file: str) -> BadInput:
-        """What is wrong with an event that has no time."""
+        """The report of an event without a time."""
         reason = "event without a timestamp"
         if self.unreadable is not None:
             reason = f"event without a readable timestamp: {self.unreadable[:200]}"
@@ -40,7 +40,7 @@ class OpenEvent:
 
 
 def left_over(file: str, line: int, left: int, size: int) -> BadInput:
-    """The report on `left` triples, the first in `line`, that are too few for an event."""
+    """The report of `left` triples, the first in `line`, that are fewer than `size`, an event."""
     triples = "1 triple is" if left == 1 else f"{left} triples are"
     reason = f"{triples} left at the end of the file; {size} make an event"
     return BadInput(file, line or None, reason)

@@ -1,0 +1,1 @@
+"""Events that a program holds in memory: graphs, triples and N-Triples text."""

@@ -1,8 +1,7 @@
-"""N-Triples text in its plainest form, taken apart at once: for events that come one by one.
+"""A fast reader for plain N-Triples text, for events that a program pushes one by one.
 
-Where it says nothing, a parser has to; what it says is what a parser would. Plain are one triple to
-a line, IRIs without percent signs and beyond ASCII, and literals without escapes that are canonical
-as they stand.
+One regular expression reads the text. Plain text has one triple per line, ASCII IRIs without
+percent signs, and literals that are canonical and need no escape. Other text needs a parser.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from spaseq.rdf.terms.vocabulary import LANG_STRING, RDF, XSD_STRING
 
 PlainTriple: TypeAlias = tuple[str, str, str]
 
-# Possessive throughout: nothing that has been read could be read otherwise.
+# All quantifiers are possessive: each text has one reading, so backtracking cannot help.
 _PATH = r"[A-Za-z0-9._~!$&'()*+,;=:@/-]*+"
 _PORT = r"(?::[0-9]{1,4}+)?+"
 _HTTP = rf"https?+://[A-Za-z0-9.-]++{_PORT}(?:/{_PATH})?+(?:\?{_PATH})?+(?:#{_PATH})?+"
@@ -32,7 +31,7 @@ _LINE = re.compile(
 
 
 def plain_triples(text: str) -> list[PlainTriple] | None:
-    """The triples of N-Triples text, in canonical form; None if it is not plain.
+    """The triples of N-Triples text in canonical form; None if the text is not plain.
 
     >>> plain_triples('<http://e/s> <http://e/p> "x"@en .')
     [('<http://e/s>', '<http://e/p>', '"x"@en')]

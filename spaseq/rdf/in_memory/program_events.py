@@ -1,4 +1,4 @@
-"""Events that come from a program rather than a file: graphs in several guises, to batches."""
+"""Events from a program: graphs of several libraries become event batches."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Triple: TypeAlias = tuple[str, str, str]
 GraphLike: TypeAlias = Union["rdflib.Graph", str, Iterable[object]]
 
 _RANDOM_LABEL = re.compile(r"_:(N[0-9a-f]{32}|[a-f][0-9a-f]{23,31})")
-"""Labels that rdflib and oxrdf make up."""
+"""Random labels of rdflib and oxrdf."""
 
 
 def batch_from_events(
@@ -35,9 +35,9 @@ def batch_from_events(
     events: Sequence[tuple[int, str | None, Sequence[Triple]]],
     counter: InstantCounter,
 ) -> EventBatch:
-    """A batch of (time in ms, graph IRI or None, triples) in order of arrival.
+    """A batch of events (time in ms, graph IRI or None, triples) in order of arrival.
 
-    `counter` is the stream's; it numbers the events of equal time.
+    `counter` numbers the stream's events of equal time.
     """
     time = np.array([event[0] for event in events], np.int64)
     names = [event[1] for event in events]
@@ -47,7 +47,7 @@ def batch_from_events(
 def batch_of_event(
     stream: str, time: int, k: int, name: str | None, triples: Sequence[Triple]
 ) -> EventBatch:
-    """A batch of one event, whose k is known."""
+    """A batch of one event with a given k."""
     times, ks = np.array([time], np.int64), np.array([k], np.int32)
     return _batch(stream, times, ks, [name], [triples])
 
@@ -59,7 +59,7 @@ def _batch(
     names: Sequence[str | None],
     triples: Sequence[Sequence[Triple]],
 ) -> EventBatch:
-    graphs = [dict.fromkeys(graph) for graph in triples]  # sets, in order
+    graphs = [dict.fromkeys(graph) for graph in triples]  # distinct triples, in order
     start = np.zeros(len(graphs) + 1, np.int64)
     np.cumsum([len(graph) for graph in graphs], out=start[1:])
     codes: dict[str, int] = {}
@@ -75,12 +75,15 @@ def _batch(
 
 
 def triples_of(graph: GraphLike) -> list[Triple]:
-    """The triples of an rdflib graph, of N-Triples text, or of an iterable of triples.
+    """The triples of an rdflib graph, an N-Triples text, or an iterable of triples.
 
-    A triple of an iterable is three terms, each as N-Triples text or of rdflib or pyoxigraph, or
-    one pyoxigraph Triple. The order is that of the input, for an rdflib graph that of the texts.
-    Labels that a library made up at random become canonical ones (RDFC-1.0), so that equal graphs
-    give equal answers. InputError for what is not RDF.
+    A triple in an iterable is a pyoxigraph Triple or three terms, each an N-Triples text, an
+    rdflib term or a pyoxigraph term. The result keeps the order of the input; an rdflib graph is
+    sorted by text. Random blank node labels become canonical labels (RDFC-1.0), so that equal
+    graphs give equal answers.
+
+    Raises:
+        InputError: the graph is not RDF.
     """
     if isinstance(graph, str) and (plain := plain_triples(graph)) is not None:
         return plain
@@ -114,7 +117,7 @@ def _triple(terms: Sequence[object]) -> Triple:
 
 
 def _text(term: object) -> str:
-    """The N-Triples text of a term of any library; what is text stays as it is."""
+    """The N-Triples text of a term of any library; a text stays unchanged."""
     if isinstance(term, (ox.NamedNode, ox.BlankNode, ox.Literal)):
         return from_pyoxigraph(term)
     if type(term).__module__.startswith("rdflib"):
@@ -129,7 +132,7 @@ def _texts(quad: ox.Quad) -> Triple:
 
 
 def _canonical(lines: str) -> list[Triple]:
-    """The triples with canonical labels of blank nodes, sorted."""
+    """The triples with canonical blank node labels, sorted."""
     dataset = ox.Dataset(ox.parse(lines, ox.RdfFormat.N_TRIPLES))
     dataset.canonicalize(ox.CanonicalizationAlgorithm.RDFC_1_0)
     return sorted(_texts(quad) for quad in dataset)

@@ -1,6 +1,7 @@
-"""Events of a program kept in a file of our own, so that any worker can read them as a stream.
+"""Spool files: events of a program in a file that workers read as a stream.
 
-The file is a run of pickled `EventBatch`es; it is written and read by one run and never travels.
+The file is a sequence of pickled `EventBatch` objects. One run writes and reads it; it is not an
+exchange format.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _EVENTS_PER_BATCH = 4096
 def write_spool(
     path: Path, stream: str, events: Iterable[tuple[int, str | None, list[Triple]]]
 ) -> None:
-    """Write (time in ms, graph IRI or None, triples) events, in order of arrival."""
+    """Write events (time in ms, graph IRI or None, triples) in order of arrival."""
     source, counter = iter(events), InstantCounter()
     with path.open("wb") as file:
         while some := list(islice(source, _EVENTS_PER_BATCH)):
@@ -29,7 +30,7 @@ def write_spool(
 
 
 def read_spool(path: str, stream: str) -> Iterator[EventBatch]:
-    """The batches of a file that `write_spool` wrote, as events of `stream`."""
+    """The batches of a spool file, as events of `stream`."""
     with open(path, "rb") as file:
         while True:
             try:

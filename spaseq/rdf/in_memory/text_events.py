@@ -1,4 +1,4 @@
-"""Events that come from a program as N-Triples text, many at a time: through the kernel."""
+"""Events that a program pushes as N-Triples text, many at a time, read by the kernel."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from spaseq.errors import InputError
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.lines.arenas import ArenaPool
-from spaseq.rdf.lines.chunks import copied
+from spaseq.rdf.lines.chunks import chunk_of
 from spaseq.rdf.lines.line_batches import LineBatches
 from spaseq.rdf.lines.statements import StatementReader
 from spaseq.rdf.terms.term import iri_text
 
 
 class TextEvents:
-    """Makes batches of one stream's events; compare `program_events.batch_from_events`.
+    """Builds batches of one stream's events; compare `program_events.batch_from_events`.
 
-    Triples are kept only if their predicate is one of `predicates` (IRIs; None: all).
+    It keeps only triples whose predicate is one of `predicates` (IRIs; None keeps all).
     """
 
     def __init__(
@@ -32,14 +32,15 @@ class TextEvents:
         self._batches = LineBatches(stream, counter, batch_events=2**31, skip_time=False)
 
     def batch(self, events: Sequence[tuple[int, str | None, str]]) -> EventBatch:
-        """A batch of (time in ms, graph IRI or None, N-Triples text), at least one.
+        """A batch of one or more events (time in ms, graph IRI or None, N-Triples text).
 
-        InputError for what is not N-Triples.
+        Raises:
+            InputError: a text is not N-Triples.
         """
         texts = [_encoded(event[2]) for event in events]
         starts = np.cumsum([0, *(len(text) + 1 for text in texts)])
         whole = np.frombuffer(b"\n".join([*texts, b""]), np.uint8)
-        statements = self._reader.read(copied(whole, self._reader.pool))
+        statements = self._reader.read(chunk_of(whole, self._reader.pool))
         for bad in statements.bad:
             raise InputError(f"not a graph: {bad.reason}: {bad.text}")
         rows = np.searchsorted(statements.at, starts)

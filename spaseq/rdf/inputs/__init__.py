@@ -1,0 +1,1 @@
+"""Input files, formats, stream options and reports of bad input."""

@@ -1,4 +1,4 @@
-"""Input that cannot be read: reports, and the reasons that parsers give."""
+"""Reports of input that cannot become an event, with the reasons that parsers give."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class BadInput:
-    """Something in the input that could not become an event."""
+    """A part of the input that could not become an event."""
 
     file: str
     line: int | None  # from 1; None where the format gives no line
     reason: str
-    text: str = ""  # the offending text, cut to a few hundred characters
+    text: str = ""  # the text in question, cut to a few hundred characters
 
 
 OnBad: TypeAlias = Callable[[BadInput], None]
 
 
 def warn(bad: BadInput) -> None:
-    """Bad input as a warning of the logger `spaseq`, where nobody else wants to hear of it."""
+    """Log bad input as a warning of the logger `spaseq`."""
     logging.getLogger("spaseq").warning("%s: %s %s", bad.file, bad.reason, bad.text)
 
 
@@ -34,7 +34,7 @@ TRIPLE_TERM = "triple terms (RDF 1.2) are not read"
 
 
 def syntax_reason(error: Exception) -> str:
-    """pyoxigraph's message without the line number of the text it was given."""
+    """The message of a pyoxigraph error, without the line number: the text was only a part."""
     message = str(error.args[0]) if error.args else str(error)
     place = _PLACE.match(message)
     if place is None:

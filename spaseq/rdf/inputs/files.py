@@ -1,4 +1,4 @@
-"""Where a stream's bytes are: options, formats by extension, and paths made into files."""
+"""Input files: paths, directories, globs and standard input as files with formats."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ STDIN = "-"
 
 
 READ_ERRORS = (OSError, EOFError, zlib.error)
-"""What reading a file that could be opened may raise: a failing disk, a damaged .gz."""
+"""Errors while reading a file that could be opened: a failing disk, a damaged .gz."""
 
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """One file (or `-`) and the format it is in."""
+    """One file, or `-` for standard input, with its format."""
 
     path: str
     format: Format
 
     def open(self) -> AbstractContextManager[IO[bytes]]:
-        """The unpacked bytes; InputError if the file cannot be opened."""
+        """A stream of the unpacked bytes; InputError if the file cannot be opened."""
         if self.path == STDIN:
-            return nullcontext(sys.stdin.buffer)  # not ours to close
+            return nullcontext(sys.stdin.buffer)  # the caller must not close it
         try:
             if self.path.endswith(".gz"):
                 return cast("IO[bytes]", gzip.open(self.path, "rb"))
@@ -44,11 +44,13 @@ class InputFile:
 
 
 def resolve_paths(options: StreamOptions) -> tuple[InputFile, ...]:
-    """The files of a stream in the order in which they are read.
+    """The files of a stream in reading order.
 
-    Files of a directory or glob come in order of name. InputError for a path that is not there, a
-    glob without a match, an unknown format, and a format without graphs if nothing says how many
-    triples are an event. A directory may be empty.
+    The files of a directory or glob come in order of name. A directory may be empty.
+
+    Raises:
+        InputError: a path does not exist; a glob matches nothing; a format is unknown; or a format
+            has no graphs and `triples_per_event` is not set.
     """
     forced = format_named(options.format) if options.format is not None else None
     try:
@@ -61,9 +63,10 @@ def resolve_paths(options: StreamOptions) -> tuple[InputFile, ...]:
 
 
 def files_at(path: str, forced: Format | None = None) -> Sequence[InputFile]:
-    """The files that a path stands for: one, those of a directory or glob, by name, or `-`.
+    """The files at a path: one file, the files of a directory or glob in order of name, or `-`.
 
-    InputError for a path that is not there, a glob without a match, and an unknown format.
+    Raises:
+        InputError: the path does not exist; the glob matches nothing; or a format is unknown.
     """
     if path == STDIN:
         return [InputFile(STDIN, forced or Format.NQUADS)]
@@ -81,7 +84,7 @@ def files_at(path: str, forced: Format | None = None) -> Sequence[InputFile]:
 
 
 def _directory(place: Path, forced: Format | None) -> list[InputFile]:
-    """The files of a directory; hidden ones and, if no format is forced, foreign ones left out."""
+    """The files of a directory, without hidden files and, if no format is forced, other formats."""
     names = sorted(p.name for p in place.iterdir() if p.is_file() and p.name[0] not in "._")
     found = [(name, forced or format_of(name)) for name in names]
     return [InputFile(str(place / name), f) for name, f in found if f is not None]
@@ -107,7 +110,7 @@ def _check_triples_per_event(file: InputFile, options: StreamOptions) -> None:
 
 
 def _near_path(place: Path) -> str:
-    """A hint at the nearest name in the deepest directory of the path that exists."""
+    """A hint at the nearest name in the deepest existing directory of the path."""
     missing = place
     while not missing.parent.is_dir() and missing.parent != missing:
         missing = missing.parent

@@ -10,7 +10,7 @@ from spaseq.errors import InputError
 
 
 class Format(Enum):
-    """The RDF formats that are read; the value is the name used in options."""
+    """RDF formats that spaseq reads; the value is the name in options."""
 
     NQUADS = "nquads"
     NTRIPLES = "ntriples"
@@ -18,11 +18,11 @@ class Format(Enum):
     TURTLE = "turtle"
     JSONLD = "jsonld"
     RDFXML = "rdfxml"
-    SPOOL = "spool"  # our own, see `rdf.spool`
+    SPOOL = "spool"  # internal, see `rdf.in_memory.spool`
 
     @property
     def has_graphs(self) -> bool:
-        """Whether the format has named graphs, so that a graph can be an event."""
+        """Whether the format has named graphs: then each graph can be an event."""
         return self in (Format.NQUADS, Format.TRIG, Format.JSONLD, Format.SPOOL)
 
 
@@ -42,13 +42,13 @@ EXTENSIONS: dict[str, Format] = {
 
 
 def format_of(path: str) -> Format | None:
-    """The format that a file's name tells, a `.gz` at its end not looked at."""
+    """The format by file extension, below a `.gz` if there is one; None if it is unknown."""
     name = path.removesuffix(".gz")
     return EXTENSIONS.get(Path(name).suffix.lower())
 
 
 def format_named(name: str) -> Format:
-    """The format with this name or extension; InputError with the nearest name if there is none."""
+    """The format with this name or extension; otherwise InputError with the nearest name."""
     known = {f.value: f for f in Format} | {e[1:]: f for e, f in EXTENSIONS.items()}
     if (found := known.get(name.lower().lstrip("."))) is not None:
         return found

@@ -12,15 +12,20 @@ from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
 
 @dataclass(frozen=True, slots=True)
 class StreamOptions:
-    """How one stream is read.
+    """How to read one stream.
 
-    `paths` are files, directories, globs, or `-` (N-Quads on standard input); a `.gz` ending is
-    unpacked. `time_predicate` is an IRI. `format` is a format's or an extension's name for files
-    whose name does not tell. `triples_per_event` is the n of the formats without graphs, whose
-    events take the time of their arrival if `arrival_time` says so. `batch_events` bounds the
-    events of one batch. `threads` tokenize N-Quads and N-Triples. If `predicates` (IRIs) are given,
-    those formats' triples with others are checked and counted, but not kept. `base` is the IRI that
-    relative IRIs of the other formats are relative to, where the document names none.
+    Attributes:
+        iri: the stream's IRI.
+        paths: files, directories, globs, or `-` for standard input. `.gz` files are unpacked.
+        time_predicate: IRI of the predicate whose object is an event's time.
+        triples_per_event: number of triples in an event, for formats without graphs.
+        arrival_time: in formats without graphs, the time of an event is its time of arrival.
+        format: name or extension of the format, where file names do not tell it.
+        batch_events: most events in one batch.
+        threads: threads that tokenize N-Quads and N-Triples.
+        predicates: IRIs of the only predicates to keep, for N-Quads and N-Triples. Other triples
+            are checked and counted, but not kept. None keeps all.
+        base: base IRI for relative IRIs in the document formats, unless a document sets its own.
     """
 
     iri: str
@@ -36,9 +41,9 @@ class StreamOptions:
 
     def __post_init__(self) -> None:
         if self.base is not None and not is_absolute_iri(self.base):
-            raise UsageError(f"the base {self.base} is no absolute IRI")
+            raise UsageError(f"the base {self.base} is not an absolute IRI")
 
 
 def reading_threads() -> int:
-    """How many threads read a stream unless it is said: two, where there are two cores."""
+    """Default number of reading threads per stream: two, or one on a single core."""
     return min(2, os.cpu_count() or 1)

@@ -1,0 +1,1 @@
+"""N-Quads and N-Triples to event batches, with the kernels."""

@@ -1,7 +1,7 @@
-"""Memory that a piece of a file is read into and tokenized in, used again and again.
+"""Reusable memory for reading and tokenizing chunks of a file.
 
-Fresh memory is slow: the system hands it out page by page, at the first touch. An arena goes back
-to its pool when nothing refers to the terms in it any more.
+Fresh memory is slow, as the system maps each page at its first use. An arena returns to its pool
+when nothing refers to its terms any more.
 """
 
 from __future__ import annotations
@@ -31,8 +31,11 @@ def _larger(column: Any) -> Any:
 
 @dataclass(slots=True, weakref_slot=True)
 class ReadArena:
-    """A buffer for `capacity` bytes of text, with as much again for canonical texts; and what
-    tokenizing fills: see `spaseq.rdf.kernels.tokenizer.tokenize`."""
+    """A text buffer and the output arrays of the tokenizer.
+
+    The buffer has room for `capacity` bytes of text and as many bytes of canonical texts. See
+    `spaseq.rdf.kernels.tokenizer.tokenize` for the arrays.
+    """
 
     capacity: int
     buffer: Bytes = field(init=False)
@@ -50,25 +53,25 @@ class ReadArena:
         self.slots = np.zeros(2 * _TERMS, np.uint64)
 
     def clear(self) -> None:
-        """Forget all terms."""
+        """Remove all terms."""
         self.slots.fill(0)
 
     def grow_rows(self) -> None:
-        """Room for twice as many rows."""
+        """Double the room for rows."""
         self.rows = QuadRows._make(_larger(column) for column in self.rows)
 
     def grow_deferred(self) -> None:
-        """Room for twice as many doubtful lines."""
+        """Double the room for deferred lines."""
         self.deferred = DeferredLines._make(_larger(column) for column in self.deferred)
 
     def grow_terms(self, count: int) -> None:
-        """Room for twice as many terms; there are `count`."""
+        """Double the room for terms, of which there are `count`."""
         self.spans = _larger(self.spans)
         self.slots = np.zeros(2 * len(self.spans), np.uint64)
         fill_slots(self.spans, count, self.slots)
 
     def reserve(self, used: int, needed: int) -> None:
-        """Room for `needed` bytes after the first `used` ones, and padding."""
+        """Make room for `needed` bytes after the first `used` bytes, and padding."""
         if used + needed + PAD > len(self.buffer):
             grown = np.empty(used + needed + max(used, needed) + PAD, np.uint8)
             grown[:used] = self.buffer[:used]
@@ -76,15 +79,15 @@ class ReadArena:
 
 
 class ArenaPool:
-    """Arenas that nobody uses now."""
+    """Idle arenas, at most `most` of them."""
 
     def __init__(self, most: int) -> None:
-        """`most` is how many idle arenas are kept."""
+        """An empty pool that keeps at most `most` idle arenas."""
         self._most = most
         self._idle: list[ReadArena] = []
 
     def take(self, capacity: int) -> ReadArena:
-        """An arena for at least so many bytes of text."""
+        """An arena for at least `capacity` bytes of text."""
         try:
             while (arena := self._idle.pop()).capacity < capacity:
                 pass
@@ -93,10 +96,10 @@ class ArenaPool:
         return arena
 
     def give_back(self, arena: ReadArena) -> None:
-        """Nobody uses the arena from now on."""
+        """Return an arena that is not in use any more."""
         if len(self._idle) < self._most:
             self._idle.append(arena)
 
     def lend(self, arena: ReadArena, user: object) -> None:
-        """The arena comes back when `user` is no more."""
+        """Return the arena when `user` is garbage-collected."""
         weakref.finalize(user, self.give_back, arena).atexit = False

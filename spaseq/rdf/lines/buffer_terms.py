@@ -1,4 +1,4 @@
-"""Terms that stay where the tokenizer found them: spans of a byte buffer."""
+"""Term tables over a byte buffer: terms are spans where the tokenizer read them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from spaseq.rdf.kernels.tables import find_texts
 from spaseq.rdf.lines.arenas import ReadArena
 
 _FEW = 16
-"""So many texts are sooner decoded one by one."""
+"""Up to this number of texts, decoding them one by one is faster."""
 
 
 class BufferTerms(TermTable):
-    """The terms of a piece of an N-Quads or N-Triples file."""
+    """The terms of a chunk of an N-Quads or N-Triples file."""
 
     def __init__(self, arena: ReadArena, count: int, seed: np.uint64, has_blank: bool) -> None:
-        """The first `count` terms of an arena, whose hashes were made with `seed`."""
+        """The first `count` terms of an arena, hashed with `seed`."""
         self._arena = arena
         self._count = count
         self._seed = seed
@@ -60,12 +60,12 @@ class BufferTerms(TermTable):
         return texts
 
     def strings(self, codes: Int32s, inner: int = 0) -> TextArray:
-        """The texts of codes [n], none negative; `inner` bytes are left out at both ends."""
+        """The texts of nonnegative codes [n], without `inner` bytes at either end."""
         ends, texts = gather(self._arena.buffer, self._arena.spans, codes, inner)
         return pa.LargeStringArray.from_buffers(len(codes), pa.py_buffer(ends), pa.py_buffer(texts))
 
     def iris(self, codes: Int32s) -> TextArray:
-        """The IRIs of codes [n], without brackets; null for what is no IRI."""
+        """The IRIs of codes [n] without brackets, null for terms that are not IRIs."""
         named = self._arena.buffer[self._arena.spans[codes, 0]] == ord("<")
         if named.all():
             return self.strings(codes, inner=1)
@@ -91,7 +91,7 @@ class BufferTerms(TermTable):
 
 @dataclass(frozen=True, slots=True)
 class BufferGraphNames(Sequence["str | None"]):
-    """The graph IRIs of n events: None where the graph is a blank node."""
+    """The graph IRIs of n events, None where the graph is a blank node."""
 
     terms: BufferTerms
     codes: Int32s
@@ -113,7 +113,7 @@ class BufferGraphNames(Sequence["str | None"]):
         return BufferGraphNames(self.terms, self.codes[events])
 
     def strings(self, events: Indices) -> TextArray:
-        """The names of some events, null where there is none."""
+        """The names of some events as an Arrow array, null where there is none."""
         return self.terms.iris(self.codes[events])
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -1,6 +1,6 @@
-"""A file as pieces of whole lines, none of which ends amid an event's quads.
+"""Splitting a file into chunks of whole lines, with each event's quads in one chunk.
 
-Pieces can then be tokenized each by itself, by several threads, and no event has terms of two.
+So threads can tokenize chunks independently, and no event has terms of two chunks.
 """
 
 from __future__ import annotations
@@ -22,23 +22,25 @@ from spaseq.rdf.lines.statements import LineChunk, StatementReader, Statements
 
 CHUNK_BYTES = 1 << 23
 MAX_CHUNK_BYTES = 1 << 29
-"""What one event may take at most: places in two such buffers fit into 32 bits."""
+"""Largest chunk, and so the largest event: offsets into two such buffers fit into 32 bits."""
 
 Cut: TypeAlias = Callable[[Bytes, int, int], int]
-"""(buffer, begin, end) of whole lines -> the last place within where one may cut, or `begin`."""
+"""(buffer, begin, end) of whole lines -> the last offset where a chunk may end, or `begin`."""
 
 _BOM = b"\xef\xbb\xbf"
 _LF = 10
-_STEP = 1 << 18  # bytes per call: what a damaged .gz yields before the damage is not lost
-_FILE_STEP = 1 << 20  # the same for what need not be unpacked; each call may wait for the GIL
+_STEP = 1 << 18  # bytes per read: small, to keep the bytes before damage in a .gz
+_FILE_STEP = 1 << 20  # bytes per read of an unpacked file: large, as each may wait for the GIL
 _WINDOWS = (1 << 13, 1 << 17)
 
 
 def line_chunks(data: IO[bytes], file: str, pool: ArenaPool, cut: Cut) -> Iterator[LineChunk]:
-    """All lines of a file. `file` is its name for reports.
+    """The chunks of a file; `file` is its name in reports.
 
-    If reading fails on the way, the last piece has what was read whole, and the fault. InputError
-    for an event that is too large.
+    If reading fails midway, the last chunk has the whole lines before the failure, and the fault.
+
+    Raises:
+        InputError: an event is too large.
     """
     left: Bytes = np.empty(0, np.uint8)
     size, begin = CHUNK_BYTES, 0
@@ -69,9 +71,9 @@ def line_chunks(data: IO[bytes], file: str, pool: ArenaPool, cut: Cut) -> Iterat
 def _fill(
     arena: ReadArena, left: Bytes, size: int, data: IO[bytes]
 ) -> tuple[int, Exception | None]:
-    """Put what is left of the piece before and `size` bytes in all into an arena's buffer.
+    """Fill an arena's buffer up to `size` bytes, first with `left` of the chunk before.
 
-    (How many there are, fewer only at the end of the file or at a fault; the fault.)
+    Returns (bytes in the buffer, fewer only at the end of the file or at a fault; the fault).
     """
     end = len(left)
     step = _FILE_STEP if isinstance(getattr(data, "raw", None), FileIO) else _STEP
@@ -89,14 +91,14 @@ def _fill(
 
 
 def after_sized_events(size: int) -> Cut:
-    """Cuts N-Triples after the last event of `size` statements that is whole."""
+    """Cut N-Triples after the last complete event of `size` statements."""
     return lambda buffer, begin, end: last_event_end(buffer, begin, end, size)
 
 
 def before_graphs(reader: StatementReader) -> Cut:
-    """Cuts N-Quads before the last graph that begins, or else after triples of the default graph.
+    """Cut N-Quads before the last named graph that begins, else after the default graph's triples.
 
-    The end of the piece is read to find out where that is, and more of it only if need be.
+    The cut tokenizes the end of the chunk to find the offset, and more of the chunk if necessary.
     """
     own = replace(reader, pool=ArenaPool(1))
 
@@ -105,10 +107,10 @@ def before_graphs(reader: StatementReader) -> Cut:
             start = last_line_end(buffer, begin, max(end - window, begin))
             if start == begin:
                 break
-            graph = _last_graph(own.read(copied(buffer[start:end], own.pool)))
+            graph = _last_graph(own.read(chunk_of(buffer[start:end], own.pool)))
             if graph:
                 return start + graph
-        statements = own.read(copied(buffer[begin:end], own.pool))
+        statements = own.read(chunk_of(buffer[begin:end], own.pool))
         graph = _last_graph(statements)
         may_go_on = len(statements) and statements.g[-1] >= 0
         return begin + graph if graph or may_go_on else end
@@ -116,8 +118,8 @@ def before_graphs(reader: StatementReader) -> Cut:
     return cut
 
 
-def copied(text: Bytes, pool: ArenaPool) -> LineChunk:
-    """Whole lines of text as a piece."""
+def chunk_of(text: Bytes, pool: ArenaPool) -> LineChunk:
+    """Whole lines of text as a chunk."""
     arena = pool.take(len(text))
     arena.buffer[: len(text)] = text
     arena.buffer[len(text) : len(text) + PAD] = _LF
@@ -125,7 +127,7 @@ def copied(text: Bytes, pool: ArenaPool) -> LineChunk:
 
 
 def _last_graph(statements: Statements) -> int:
-    """The place of the last line, but for the first, that begins a named graph; 0 if none does."""
+    """The offset of the last line that begins a named graph, other than line 0; 0 if none does."""
     g = statements.g
     begins = np.flatnonzero((g[1:] != g[:-1]) & (g[1:] >= 0)) + 1
     return int(statements.at[begins[-1]]) if len(begins) else 0

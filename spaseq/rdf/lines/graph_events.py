@@ -1,7 +1,7 @@
-"""Named graphs of N-Quads to events, a piece of a file at a time.
+"""Events from named graphs of N-Quads, one chunk of a file at a time.
 
-Within a piece a kernel finds the events. What lies across the edges of pieces - a time before the
-first graph or after the last - goes through `GraphTimes`, which knows what the piece before left.
+A kernel finds the events within a chunk. A timestamp before the first graph or after the last may
+belong to an event of a neighbouring chunk; `GraphTimes` assigns these.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from spaseq.rdf.terms.term import literal_text
 from spaseq.rdf.terms.vocabulary import XSD
 
 
-class _Run(NamedTuple):
-    """The rows of one event."""
+class _EventRows(NamedTuple):
+    """The rows first:end of one event."""
 
     statements: Statements
     first: int
@@ -44,22 +44,24 @@ class _Run(NamedTuple):
 
 
 class GraphEvents:
-    """The events of one N-Quads file, of which no piece ends amid the quads of a graph."""
+    """The events of one N-Quads file. Each run of quads of a graph lies in one chunk."""
 
     def __init__(self, batches: LineBatches, file: str, on_bad: OnBad) -> None:
         self._batches = batches
         self._file = file
         self._on_bad = on_bad
         self._times = GraphTimes(file, on_bad, self._emit)
-        self._rows = 0  # of the pieces so far
-        self._waiting: _Run | None = None  # the open event, unless a batch has it already
-        self._late: tuple[_Run, int] | None = None  # an event of an earlier piece, and its time
+        self._rows = 0  # of the chunks so far
+        self._waiting: _EventRows | None = None  # the open event, unless it is in a batch already
+        self._completed: tuple[_EventRows, int] | None = (
+            None  # a completed event of an earlier chunk, and its time
+        )
 
     def add(self, statements: Statements, line: int, is_cut: bool) -> Iterator[EventBatch]:
-        """The events of the next piece, whose first line has the number `line`.
+        """The events of the next chunk, whose first line has the number `line`.
 
-        `is_cut` says that the file cannot be read beyond the piece, so that an event that ends with
-        it may be incomplete.
+        `is_cut` says that the file cannot be read beyond the chunk. An event at its end may then be
+        incomplete.
         """
         rows = len(statements)
         named = statements.g >= 0
@@ -69,7 +71,7 @@ class GraphEvents:
             found = self._found(statements, line, start)
             last = self._last(statements, line, found)
             self._default_run(statements, line, last.end, rows)
-            yield from self._take_late()
+            yield from self._take_completed()
             event = self._times.open
             assert event is not None
             is_whole = event.time is not None and not (is_cut and last.end == rows)
@@ -78,9 +80,9 @@ class GraphEvents:
         self._rows += rows
 
     def finish(self, is_cut: bool) -> Iterator[EventBatch]:
-        """The end of the file."""
+        """The last events, at the end of the file."""
         self._times.finish(is_cut, self._rows)
-        yield from self._take_late()
+        yield from self._take_completed()
 
     def _found(self, statements: Statements, line: int, start: int) -> EventRanges:
         """The events from the row `start`, the first of a named graph, to the last named graph."""
@@ -106,7 +108,7 @@ class GraphEvents:
         return found
 
     def _begin(self, statements: Statements, line: int, row: int) -> OpenEvent:
-        """The event that begins with a row, after which none before it is open."""
+        """Open the event that begins with a row and end the one before."""
         event = self._event(statements, line, row)
         return self._times.graph_run(event.graph, event.first, event.end, event.line)
 
@@ -115,8 +117,8 @@ class GraphEvents:
         first = self._rows + row
         return OpenEvent(graph, first, first + 1, line + int(statements.line[row]))
 
-    def _last(self, statements: Statements, line: int, found: EventRanges) -> _Run:
-        """The rows of the last named graph; the times in them are offered to its event."""
+    def _last(self, statements: Statements, line: int, found: EventRanges) -> _EventRows:
+        """The rows of the last named graph; its event gets the times in them."""
         first, event = found.left, self._times.open
         assert event is not None
         others = statements.g[first:] != statements.g[first]
@@ -127,10 +129,10 @@ class GraphEvents:
         inside = np.flatnonzero(timed & (statements.s[run] == statements.g[run]))
         for code in statements.o[run][inside].tolist():
             event.offer(statements.terms[code])
-        return _Run(statements, first, end)
+        return _EventRows(statements, first, end)
 
     def _default_run(self, statements: Statements, line: int, first: int, end: int) -> None:
-        """Rows of the default graph before the first or after the last named graph."""
+        """Process rows of the default graph before the first or after the last named graph."""
         if first < end:
             block = _block(statements, line, first, end)
             self._times.default_run(block, block.p == TIME_PREDICATE, 0, end - first)
@@ -138,13 +140,13 @@ class GraphEvents:
     def _emit(self, event: OpenEvent) -> None:
         if self._waiting is not None:
             assert event.time is not None
-            self._late = self._waiting, event.time
+            self._completed = self._waiting, event.time
             self._waiting = None
 
-    def _take_late(self) -> Iterator[EventBatch]:
-        if self._late is not None:
-            (statements, first, end), time = self._late
-            self._late = None
+    def _take_completed(self) -> Iterator[EventBatch]:
+        if self._completed is not None:
+            (statements, first, end), time = self._completed
+            self._completed = None
             yield from self._batches.batches(
                 statements,
                 np.array([first], np.int64),
@@ -153,8 +155,10 @@ class GraphEvents:
                 BufferGraphNames(statements.terms, statements.g[first : first + 1].copy()),
             )
 
-    def _batch(self, found: EventRanges, last: _Run, time: int | None) -> Iterator[EventBatch]:
-        """The events found, and the last one if its time is known."""
+    def _batch(
+        self, found: EventRanges, last: _EventRows, time: int | None
+    ) -> Iterator[EventBatch]:
+        """Batches of the kernel's events, and of the last event if its time is known."""
         first, end, ms = found.first, found.end, found.ms
         if time is not None:
             first, end = np.append(first, last.first), np.append(end, last.end)
@@ -166,7 +170,7 @@ class GraphEvents:
     def _report(
         self, statements: Statements, line: int, kind: int, row: int, detail: int, given: OpenEvent
     ) -> None:
-        """Report what a kernel has found in a row."""
+        """Report a finding of the kernel."""
         where = line + int(statements.line[row])
         match kind:
             case _ if kind == UNTIMED:
@@ -182,14 +186,14 @@ class GraphEvents:
 
 
 def _text(statements: Statements, row: int, given: OpenEvent) -> str | None:
-    """The time in a row, that could not be read; that of an event if it was given with it."""
+    """The unreadable time in a row, or (row GIVEN) the one that the `given` event has."""
     if row == GIVEN:
         return given.unreadable
     return None if row == NO_ROW else statements.terms[int(statements.o[row])]
 
 
 def _block(statements: Statements, line: int, first: int, end: int) -> QuadBlock:
-    """Some rows; `line` is the number of the piece's first line."""
+    """Rows as a block; `line` is the number of the chunk's first line."""
     rows = slice(first, end)
     terms = ExtendedTerms(statements.terms)
     o = statements.o[rows].copy()

@@ -1,4 +1,4 @@
-"""Events over rows of statements to batches."""
+"""Event batches from statements and the row ranges of events."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from spaseq.rdf.terms.times import parse_time
 
 
 class LineBatches:
-    """Makes the batches of one stream, each event with its k, in the order in which it is called.
+    """Builds the batches of one stream and numbers its events in the order of the calls.
 
-    `skip_time` says that triples with the time predicate, code TIME_PREDICATE, are not asked for.
+    `skip_time` leaves out the triples with the time predicate (code TIME_PREDICATE).
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class LineBatches:
         time: Int64s,
         graph: Sequence[str | None],
     ) -> Iterator[EventBatch]:
-        """Batches of n events with rows first:end [n], times (ms) [n] and names [n]."""
+        """Batches of n events: rows first:end [n], times [n] (ms) and graph IRIs [n]."""
         if not len(first):
             return
         own = statements
@@ -49,7 +49,7 @@ class LineBatches:
 
 
 def times_of(statements: Statements) -> TimestampRows:
-    """The rows with the predicate of times, and the times that they give."""
+    """The rows with the time predicate, and their times."""
     rows = np.flatnonzero(statements.p == TIME_PREDICATE)
     ms = statements.time[rows]
     readable = ms != NO_TIME

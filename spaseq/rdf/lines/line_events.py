@@ -1,7 +1,6 @@
-"""N-Quads and N-Triples files to batches of events: the fast path.
+"""Event batches from N-Quads and N-Triples files: the fast path.
 
-A file is cut into pieces, which are tokenized - by several threads, if so wished - and turned into
-events in their order.
+A file is split into chunks. One or more threads tokenize them; events are built in file order.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ _POOL = ArenaPool(most=4)
 
 @dataclass(slots=True)
 class LineCounter:
-    """Counts the lines of a file: the number of the one that follows."""
+    """Counts the lines of a file; `following` is the number of the next line."""
 
     following: int = 1
 
 
-class _Events(Protocol):
-    """Makes events of the statements of one file."""
+class _EventBuilder(Protocol):
+    """Builds events from the statements of one file."""
 
     def add(self, statements: Statements, line: int, is_cut: bool) -> Iterator[EventBatch]: ...
     def finish(self, is_cut: bool) -> Iterator[EventBatch]: ...
@@ -55,7 +54,7 @@ def line_events(
 ) -> Iterator[EventBatch]:
     """The events of an N-Quads or N-Triples file, as `read_file` gives them.
 
-    `lines` is given where `data` begins amid the file, and counts on.
+    `lines` counts the lines; it is given if `data` begins within the file.
     """
     lines = lines or LineCounter()
     asked = options.predicates
@@ -66,7 +65,7 @@ def line_events(
     reader = StatementReader(graphs, _POOL, constants, True, asked is not None)
     skip_time = asked is not None and options.time_predicate not in asked
     batches = LineBatches(options.iri, counter, options.batch_events, skip_time)
-    events: _Events
+    events: _EventBuilder
     threads = max(options.threads, 1)
     if graphs:
         events, cut = GraphEvents(batches, file.path, on_bad), before_graphs(reader)
@@ -80,7 +79,7 @@ def line_events(
     read = line_statements(data, file.path, reader, cut, threads, on_bad, lines)
     for statements, line, is_cut in read:
         yield from events.add(statements, line, is_cut)
-        del statements  # so that its memory can be used again
+        del statements  # releases its arena
     yield from events.finish(is_cut)
 
 
@@ -93,35 +92,38 @@ def line_statements(
     on_bad: OnBad,
     lines: LineCounter | None = None,
 ) -> Iterator[tuple[Statements, int, bool]]:
-    """(the statements of a piece, the number of its first line, whether the file cannot be read
-    beyond it) for each piece of a file, whose malformed lines are reported before."""
+    """The statements of a file by chunk; malformed lines are reported first.
+
+    Yields (statements of a chunk, number of its first line, whether the file cannot be read beyond
+    it).
+    """
     lines = lines or LineCounter()
-    for piece, statements in _in_order(
+    for chunk, statements in _in_order(
         reader.read, line_chunks(data, file, reader.pool, cut), threads
     ):
         line = lines.following
         lines.following = line + statements.lines
-        if piece.fault is not None:
-            reason = f"the rest of the file cannot be read: {piece.fault}"
+        if chunk.fault is not None:
+            reason = f"the rest of the file cannot be read: {chunk.fault}"
             on_bad(BadInput(file, lines.following, reason))
         for bad in statements.bad:
             on_bad(BadInput(file, line + bad.line, bad.reason, bad.text))
-        yield statements, line, piece.fault is not None
+        yield statements, line, chunk.fault is not None
         del statements
 
 
 def _in_order(
     read: Callable[[LineChunk], Statements], given: Iterator[LineChunk], threads: int
 ) -> Iterator[tuple[LineChunk, Statements]]:
-    """Each piece with its statements, in order; so many threads read ahead."""
+    """Each chunk with its statements, in order; `threads` threads read ahead."""
     if threads == 1:
-        yield from ((piece, read(piece)) for piece in given)
+        yield from ((chunk, read(chunk)) for chunk in given)
         return
     turns = _Turns(given)
 
     def task(turn: int) -> tuple[LineChunk, Statements] | None:
-        piece = turns.take(turn)
-        return None if piece is None else (piece, read(piece))
+        chunk = turns.take(turn)
+        return None if chunk is None else (chunk, read(chunk))
 
     with ThreadPoolExecutor(threads, "spaseq-ingest") as pool:
         numbers = count()
@@ -130,17 +132,17 @@ def _in_order(
             while (found := ahead.popleft().result()) is not None:
                 ahead.append(pool.submit(task, next(numbers)))
                 yield found
-                del found  # so that its memory can be used again
+                del found  # releases its arena
         finally:
-            # The last one first: none may wait for the turn of one that has been cancelled.
+            # The last one first, so that no task waits for the turn of a cancelled one.
             for future in reversed(ahead):
                 future.cancel()
 
 
 class _Turns:
-    """Hands out pieces to threads, the n-th one to the thread that has the turn n.
+    """Hands out chunks to threads: chunk n to the thread with turn n.
 
-    They are read from the file by the thread that takes them, one at a time.
+    The thread reads its chunk from the file; only one thread reads at a time.
     """
 
     def __init__(self, given: Iterator[LineChunk]) -> None:
@@ -149,7 +151,7 @@ class _Turns:
         self._changed = Condition()
 
     def take(self, turn: int) -> LineChunk | None:
-        """The piece of a turn, once all turns before have been taken; None after the last."""
+        """The chunk of a turn, after all earlier turns; None after the last chunk."""
         with self._changed:
             self._changed.wait_for(lambda: self._turn == turn)
             try:

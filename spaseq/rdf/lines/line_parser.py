@@ -1,4 +1,4 @@
-"""One line of N-Quads or N-Triples, as pyoxigraph reads it."""
+"""Parsing one line of N-Quads or N-Triples with pyoxigraph."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from spaseq.rdf.inputs.bad_input import TRIPLE_TERM, syntax_reason
 def parse_nquads_line(
     line: bytes, graphs: bool = True
 ) -> Sequence[tuple[str, str, str, str | None]] | str:
-    """The quads of one line (none if it is blank or a comment), or the reason it is malformed."""
+    """The quads of one line (none if it is blank or a comment), or why it is malformed."""
     form = ox.RdfFormat.N_QUADS if graphs else ox.RdfFormat.N_TRIPLES
     try:
         quads = list(ox.parse(line, form))
@@ -24,7 +24,7 @@ def parse_nquads_line(
 
 
 def _encoding_reason(line: bytes) -> str | None:
-    """What is wrong with the encoding of a line, if something is."""
+    """The fault in a line's encoding; None if it is UTF-8."""
     try:
         line.decode()
     except UnicodeDecodeError as error:

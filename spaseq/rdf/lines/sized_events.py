@@ -1,4 +1,4 @@
-"""Every n statements of N-Triples to an event, a piece of a file at a time."""
+"""Events of n statements each from N-Triples, one chunk of a file at a time."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from spaseq.rdf.lines.statements import Statements
 
 
 class SizedEvents:
-    """The events of one N-Triples file, of which only the last piece may end amid an event.
+    """The events of one N-Triples file. Only its last chunk may end within an event.
 
-    A malformed line counts as one of the n; an event of malformed lines only is none.
+    A malformed line counts as one of the n statements. n malformed lines are not an event.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class SizedEvents:
         self._on_bad = on_bad
 
     def add(self, statements: Statements, line: int, is_cut: bool) -> Iterator[EventBatch]:
-        """The events of the next piece, whose first line has the number `line`."""
+        """The events of the next chunk, whose first line has the number `line`."""
         count = len(statements) // self._size
         first = np.arange(count, dtype=np.int64) * self._size
         read = (statements.s[: count * self._size] != MALFORMED).reshape(count, self._size)
@@ -54,11 +54,11 @@ class SizedEvents:
             self._on_bad(left_over(self._file, where, left, self._size))
 
     def finish(self, is_cut: bool) -> Iterator[EventBatch]:
-        """The end of the file."""
+        """Nothing: each chunk's events are complete."""
         return iter(())
 
     def _timed(self, statements: Statements, line: int, first: Int64s) -> tuple[Int64s, Int64s]:
-        """(first rows, times) of the events that have a time; the others are reported."""
+        """(first rows, times) of the events with a time; reports the other events."""
         size = self._size
         ms, timed, unreadable = sized_events(size, len(statements), times_of(statements))
         event = first // size

@@ -1,7 +1,7 @@
-"""A piece of N-Quads or N-Triples to columns: what the kernel reads, and the lines it leaves.
+"""Statements of a chunk of N-Quads or N-Triples, in columns.
 
-The kernel takes what is certainly well-formed. The other lines go to pyoxigraph one by one, which
-has the last word on what is well-formed and what it says.
+The kernel reads the lines that are certainly well-formed. pyoxigraph reads each of the other lines
+and decides whether it is well-formed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from spaseq.rdf.lines.buffer_terms import BufferTerms
 from spaseq.rdf.lines.line_parser import parse_nquads_line
 
 ALL_WANTED = 2**31
-"""More than any code."""
+"""`wanted` of the tokenizer when it keeps all triples: no code is as large."""
 _NO_CODE = -1
 
 
@@ -36,15 +36,15 @@ class LineChunk:
     arena: ReadArena
     begin: int
     end: int
-    fault: Exception | None = None  # why the file cannot be read beyond these lines
+    fault: Exception | None = None  # why the file cannot be read beyond this chunk
 
 
 _SHOWN = 300
-"""Bytes of a malformed line that are reported."""
+"""Bytes of a malformed line that a report shows."""
 
 
 class BadLine(NamedTuple):
-    """A malformed line: its number from 0, what is wrong with it, and the line itself."""
+    """A malformed line: its number from 0, the reason, and its text."""
 
     line: int
     reason: str
@@ -53,20 +53,21 @@ class BadLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Statements:
-    """The m statements of a piece; the columns are the arena's own, and good until it goes back.
+    """The m statements of a chunk, in columns [m].
 
-    A malformed line is a row of UNREAD codes in N-Triples, and no row in N-Quads.
+    The columns belong to the arena and are valid until it returns to its pool. A malformed line is
+    a row of UNREAD codes in N-Triples and no row in N-Quads.
     """
 
     s: Int32s  # [m] codes into terms
     p: Int32s
-    o: Int32s  # or SKIPPED, where nobody asked for the predicate, or TIMED
+    o: Int32s  # or SKIPPED if no query names the predicate, or TIMED
     g: Int32s  # or DEFAULT_GRAPH
-    at: Int32s  # place of the line in the buffer
-    line: Int32s  # number of the line in the piece, from 0
-    time: Int64s  # ms, or NO_TIME; of those rows that have the time predicate
+    at: Int32s  # offset of the line in the buffer
+    line: Int32s  # number of the line in the chunk, from 0
+    time: Int64s  # ms or NO_TIME, valid in rows with the time predicate
     terms: BufferTerms
-    lines: int  # how many lines the piece has
+    lines: int  # number of lines in the chunk
     bad: list[BadLine]
 
     def __len__(self) -> int:
@@ -75,11 +76,16 @@ class Statements:
 
 @dataclass(frozen=True, slots=True)
 class StatementReader:
-    """Reads pieces of one stream, in any order and from several threads.
+    """Reads chunks of one stream, in any order and in several threads.
 
-    `constants` are texts that get the first codes in every piece; with `has_time` the first of them
-    is the predicate of times. With `only_constants`, the objects of triples whose predicate is none
-    of them are checked but not kept. `graphs=False` is N-Triples.
+    Attributes:
+        graphs: N-Quads if true, N-Triples if false.
+        pool: arenas of the chunks.
+        constants: texts that get the first codes in each chunk.
+        has_time: the first constant is the time predicate.
+        only_constants: check, but do not keep, the objects of triples whose predicate is not one of
+            the constants.
+        seed: seed of the term hashes.
     """
 
     graphs: bool
@@ -89,13 +95,13 @@ class StatementReader:
     only_constants: bool = False
     seed: np.uint64 = field(default_factory=lambda: np.uint64(secrets.randbits(64)))
 
-    def read(self, piece: LineChunk) -> Statements:
-        """The statements of a piece, whose arena goes back to the pool with their terms."""
-        arena, state = piece.arena, self.state(piece)
+    def read(self, chunk: LineChunk) -> Statements:
+        """The statements of a chunk. Its arena returns to the pool after their terms."""
+        arena, state = chunk.arena, self.state(chunk)
         arena.clear()
         self.enter(self.constants, arena, state)
-        self._tokenize(piece, state)
-        bad = self._settle(arena, state)
+        self._tokenize(chunk, state)
+        bad = self._parse_deferred(arena, state)
         count = int(state[k.ROW])
         columns: list[Any] = [column[:count] for column in arena.rows]
         if self.graphs and state[k.DEFERRED]:
@@ -106,21 +112,21 @@ class StatementReader:
         self.pool.lend(arena, terms)
         return Statements(s, p, o, g, at, line, time, terms, int(state[k.LINE]), bad)
 
-    def state(self, piece: LineChunk) -> Int64s:
-        """The tokenizer's state before a piece."""
+    def state(self, chunk: LineChunk) -> Int64s:
+        """The tokenizer's state at the start of a chunk."""
         state = np.zeros(k.STATE, np.int64)
-        state[k.AT], state[k.HEAP] = piece.begin, piece.end + PAD
+        state[k.AT], state[k.HEAP] = chunk.begin, chunk.end + PAD
         return state
 
-    def _tokenize(self, piece: LineChunk, state: Int64s) -> None:
-        arena = piece.arena
-        arena.reserve(int(state[k.HEAP]), piece.end - piece.begin)  # canonical texts are no longer
+    def _tokenize(self, chunk: LineChunk, state: Int64s) -> None:
+        arena = chunk.arena
+        arena.reserve(int(state[k.HEAP]), chunk.end - chunk.begin)  # no canonical text is longer
         wanted = len(self.constants) if self.only_constants else ALL_WANTED
         time = TIME_PREDICATE if self.has_time else _NO_CODE
         predicted = k.PredictedPredicates.none()
         while True:
             status = k.tokenize(
-                arena.buffer, piece.end, self.graphs, wanted, time, self.seed, state,
+                arena.buffer, chunk.end, self.graphs, wanted, time, self.seed, state,
                 arena.rows, arena.spans, arena.slots, arena.deferred,
                 predicted,
             )  # fmt: skip
@@ -135,7 +141,7 @@ class StatementReader:
                     arena.grow_deferred()
 
     def enter(self, texts: Sequence[str], arena: ReadArena, state: Int64s) -> Int32s:
-        """Codes of canonical texts, which are entered if they are new."""
+        """The codes of canonical texts; new texts are added to the arena."""
         flat, ends = encoded(texts)
         heap, count = int(state[k.HEAP]), int(state[k.TERM])
         arena.reserve(heap, len(flat))
@@ -149,8 +155,8 @@ class StatementReader:
         state[k.TERM] = max(count, codes.max(initial=-1) + 1)
         return codes
 
-    def _settle(self, arena: ReadArena, state: Int64s) -> list[BadLine]:
-        """Read the doubtful lines: a row's codes, or what is wrong."""
+    def _parse_deferred(self, arena: ReadArena, state: Int64s) -> list[BadLine]:
+        """Parse the deferred lines: set their rows' codes, or report them as bad lines."""
         bad: list[BadLine] = []
         rows: list[int] = []
         texts: list[str] = []

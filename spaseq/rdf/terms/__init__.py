@@ -1,0 +1,1 @@
+"""Single RDF terms: canonical text, values, times and vocabulary."""

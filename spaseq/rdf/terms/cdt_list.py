@@ -1,7 +1,7 @@
-"""`cdt:List` literals: the lexical form of a list of terms, and back.
+"""`cdt:List` literals: writing and reading the lexical form of a list of terms.
 
 Items are N-Triples terms or `null`, as in `["a", <http://e/b>, null]` (SPARQL CDTs, section on
-lists). Only full N-Triples items are read, not the abbreviated numbers.
+lists). The reader accepts full N-Triples terms only, no abbreviated numbers.
 """
 
 from __future__ import annotations
@@ -17,12 +17,15 @@ _COMMA = re.compile(r"\s*,\s*")
 
 
 def list_lexical(items: Sequence[str | None]) -> str:
-    """The lexical form of a `cdt:List` of N-Triples texts; None is `null`."""
+    """The lexical form of a `cdt:List` of N-Triples texts; None stands for `null`."""
     return "[" + ", ".join("null" if item is None else item for item in items) + "]"
 
 
 def list_items(lexical: str) -> list[str | None]:
-    """The N-Triples texts in a `cdt:List`'s lexical form; ValueError if it is not one."""
+    """The N-Triples texts in the lexical form of a `cdt:List`, None for `null`.
+
+    ValueError if the form is not valid.
+    """
     body = lexical.strip()
     if body[:1] != "[" or body[-1:] != "]" or len(body) < 2:
         raise ValueError(f"{lexical!r} is not a list")

@@ -1,7 +1,7 @@
-"""What a float64 stands for, where numbers and dateTimes are compared as float64.
+"""Kinds of float64 values: what a float64 says about the number or dateTime that it approximates.
 
-A comparison in float64 is right for two numbers that are exact in it or short; for those that
-SPARQL promotes to double; and for rounded ones that come out different, as rounding keeps order.
+Comparing two float64 values gives the right answer in three cases: both numbers are EXACT or SHORT;
+SPARQL promotes one of them to double; or the two float64 values differ, as rounding keeps order.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Final
 
 UNKNOWN: Final = -1
-"""Nobody has looked."""
+"""Not determined yet."""
 OTHER: Final = 0
-"""Nothing: unbound, or neither number nor dateTime."""
+"""No value: unbound, or neither a number nor a dateTime."""
 EXACT: Final = 1
-"""An integer that float64 represents, or such a decimal whose digits make less than 2^53."""
+"""An integer or decimal that float64 represents exactly; the digits of a decimal are below 2^53."""
 ROUNDED: Final = 2
 """An integer or decimal that is neither EXACT nor SHORT."""
 DOUBLE: Final = 3
@@ -23,5 +23,6 @@ FLOAT: Final = 4
 DATE_TIME: Final = 5
 """An xsd:dateTime, in seconds since the epoch, rounded."""
 SHORT: Final = 6
-"""A decimal of at most 15 digits that float64 does not represent. No two of them have the same
-float64, and none has that of an EXACT number: its digits would be too few."""
+"""A decimal of at most 15 digits that float64 does not represent exactly. Two different SHORT
+decimals have different float64 values, and a SHORT decimal never shares its value with an EXACT
+number."""

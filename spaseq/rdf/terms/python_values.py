@@ -18,14 +18,14 @@ _DATE = re.compile(rf"([0-9]{{4}})-([0-9]{{2}})-([0-9]{{2}}){_ZONE}")
 _DATETIME = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]+))?" + _ZONE
 )
-_SPACE = "\t\n\r "  # what XML Schema's whiteSpace="collapse" takes off
+_SPACE = "\t\n\r "  # XML Schema's whiteSpace="collapse" removes these
 
 
 def python_value(lexical: str, datatype: str) -> Any:
-    """The Python value of a lexical form, or the form itself if it has none.
+    """The Python value of a lexical form, or the form itself if there is no such value.
 
-    Times with a zone are aware, without one naive; digits beyond the microsecond are cut off.
-    `xsd:date` becomes a date and its zone, if any, is dropped.
+    A dateTime with a zone becomes an aware datetime, one without a zone a naive one. Digits beyond
+    the microsecond are cut off. `xsd:date` becomes a date without its zone.
     """
     convert = _CONVERSIONS.get(datatype)
     if convert is None:

@@ -1,8 +1,8 @@
-"""RDF terms as canonical N-Triples text: making, taking apart, and converting them.
+"""RDF terms as canonical N-Triples text: building, splitting and converting them.
 
-Inside the engine a term *is* its text: equal texts, equal terms. Canonical means:
-no escape where none is needed, `xsd:string` left out, language tags in lower case - what
-`str()` of a pyoxigraph term gives. `Term` is that text with conversions, for users.
+Inside the engine a term *is* its text, so two terms are equal if their texts are. Canonical text
+escapes only what must be escaped, leaves `xsd:string` out, and has language tags in lower case.
+`str()` of a pyoxigraph term gives the same text. `Term` adds conversions for users.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Term(str):
 
     @property
     def kind(self) -> Kind:
-        """Which of the three kinds of RDF term this is."""
+        """`iri`, `bnode` or `literal`."""
         return kind_of(self)
 
     def n3(self) -> str:
@@ -57,9 +57,9 @@ class Term(str):
     def to_python(self) -> Any:
         """The nearest Python value.
 
-        int, Decimal, float, bool, datetime, date or str for literals (the lexical form where the
-        datatype is another one or the form is not valid for it); a list for `cdt:List`; the IRI
-        or the blank node's `_:label` as str.
+        A literal becomes int, Decimal, float, bool, datetime, date or str, and a `cdt:List` a list.
+        A literal of any other datatype, or with an invalid lexical form, becomes its lexical form.
+        An IRI becomes a str without brackets, a blank node its `_:label`.
         """
         match self.kind:
             case "literal":
@@ -75,8 +75,8 @@ class Term(str):
                 return self.n3()
 
     def to_rdflib(self) -> rdflib.term.Identifier:
-        """The same term as rdflib has it, its lexical form untouched."""
-        import rdflib.term as r  # 0.3 s that most runs need not pay
+        """The same term as an rdflib term. The lexical form does not change."""
+        import rdflib.term as r  # importing it takes 0.3 s, which most runs do not need
 
         match self.kind:
             case "iri":
@@ -91,7 +91,7 @@ class Term(str):
                 return r.Literal(lexical, datatype=typed, normalize=False)
 
     def to_sparql_json(self) -> dict[str, str]:
-        """The term as SPARQL 1.1 Query Results JSON writes it (section 3.2.2)."""
+        """The term as an object of SPARQL 1.1 Query Results JSON (section 3.2.2)."""
         match self.kind:
             case "iri":
                 return {"type": "uri", "value": self[1:-1]}
@@ -129,9 +129,9 @@ def kind_of(text: str) -> Kind:
 
 
 def is_rdf_term(text: str) -> bool:
-    """Whether the IRI in a term's text, if there is any, is a valid, absolute one, as RDF wants it.
+    """Whether RDF allows the IRI in a term's text: it must be valid and absolute.
 
-    A query can make others (`IRI("a b")`, for example), which no file can hold.
+    A query can build other IRIs, as `IRI("a b")` does. No file can hold them.
     """
     match kind_of(text):
         case "iri":
@@ -144,7 +144,7 @@ def is_rdf_term(text: str) -> bool:
 
 @lru_cache(maxsize=16_384)
 def is_absolute_iri(iri: str) -> bool:
-    """Whether a text is an IRI with a scheme, as RDF asks for."""
+    """Whether a text is a valid IRI with a scheme."""
     try:
         pyoxigraph.NamedNode(iri)
     except ValueError:
@@ -153,19 +153,19 @@ def is_absolute_iri(iri: str) -> bool:
 
 
 def iri_text(iri: str) -> str:
-    """`<iri>`; ValueError if it holds a character that no IRI can have."""
+    """`<iri>`; ValueError if it contains a character that no IRI can have."""
     if (wrong := _NOT_IN_IRI.search(iri)) is not None:
-        raise ValueError(f"{iri!r} is not an IRI: it holds {wrong.group()!r}")
+        raise ValueError(f"{iri!r} is not an IRI: it contains {wrong.group()!r}")
     return f"<{iri}>"
 
 
 def bnode_text(label: str) -> str:
-    """`_:label`; ValueError if N-Triples has no such label."""
+    """`_:label`; ValueError if N-Triples does not allow the label."""
     return str(pyoxigraph.BlankNode(label))
 
 
 def literal_text(lexical: str, datatype: str = XSD_STRING, language: str | None = None) -> str:
-    """The canonical text of a literal; with a language the datatype is not looked at.
+    """The canonical text of a literal. A language tag takes precedence over the datatype.
 
     ValueError for a malformed language tag or datatype IRI.
     """
@@ -223,15 +223,16 @@ def from_rdflib(term: rdflib.term.Identifier) -> str:
 
 
 def from_pyoxigraph(term: object) -> str:
-    """The canonical text of a pyoxigraph term, which is what `str` gives."""
+    """The canonical text of a pyoxigraph term."""
     return str(term)
 
 
 def scoped_blank(stream: str, time: int, k: int, label: str) -> str:
-    """The text under which an event's blank node appears in answers.
+    """The text of an event's blank node in answers.
 
-    `stream` is the stream's IRI, `(time, k)` the event's instant (ms), `label` the blank node's
-    label in the event. Equal input gives equal text; different nodes differ (64 bits of hash).
+    `stream` is the stream's IRI, `(time, k)` the event's instant (time in ms), and `label` the
+    blank node's label in the event. Equal arguments give equal text. The label holds 64 bits of a
+    hash, so different nodes get different labels.
     """
     key = "\0".join((stream, str(time), str(k), label))
     return "_:b" + blake2b(key.encode(), digest_size=8).hexdigest()

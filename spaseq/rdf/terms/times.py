@@ -1,7 +1,7 @@
-"""Times of events: literals to milliseconds since the epoch, and back to `xsd:dateTime`.
+"""Event times: from literals to milliseconds since the epoch, and back to `xsd:dateTime`.
 
-The calendar is XML Schema's proleptic Gregorian one, worked out in integers: it has years before 1
-and after 9999, which Python's datetime has not.
+The calendar is the proleptic Gregorian calendar of XML Schema, computed in integers. It covers
+years before 1 and after 9999, which Python's datetime does not.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from spaseq.rdf.terms.vocabulary import INTEGER_TYPES, XSD_DATE_TIME, XSD_DATE_T
 DAY_MS = 86_400_000
 
 LIMIT_MS = 2**62
-"""Times are less than this away from the epoch, so that adding a window never overflows int64."""
+"""Times lie closer to the epoch than this, so that adding a window never overflows int64."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DATETIME = re.compile(
@@ -32,10 +32,11 @@ _MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def parse_time(text: str) -> int | None:
-    """Milliseconds since the epoch of a literal's N-Triples text, or None if it is no time.
+    """Milliseconds since the epoch from a literal's N-Triples text, or None if it is not a time.
 
-    Times are `xsd:dateTime` and `xsd:dateTimeStamp` (without a zone UTC; digits below the
-    millisecond are cut off) and the integer types (milliseconds) - LANGUAGE section 1.
+    Times are `xsd:dateTime`, `xsd:dateTimeStamp` and the integer types, which count milliseconds
+    (LANGUAGE section 1). A dateTime without a zone is in UTC. Digits below the millisecond are cut
+    off.
 
     >>> parse_time('"1970-01-01T00:00:01.5Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>')
     1500
@@ -58,7 +59,7 @@ def parse_time(text: str) -> int | None:
 
 
 def parse_datetime(lexical: str, zone_required: bool = False) -> int | None:
-    """Milliseconds since the epoch of an `xsd:dateTime`'s lexical form, or None."""
+    """Milliseconds since the epoch from the lexical form of an `xsd:dateTime`, or None."""
     match = _DATETIME.fullmatch(lexical)
     if match is None:
         return None
@@ -73,7 +74,7 @@ def parse_datetime(lexical: str, zone_required: bool = False) -> int | None:
 
 @lru_cache(maxsize=4096)
 def _minute(text: str) -> int | None:
-    """The start of the minute `YYYY-MM-DDThh:mm:` in UTC; not of 24:00, which has one second."""
+    """The start of the minute `YYYY-MM-DDThh:mm:` in UTC; None for 24:00, which has one second."""
     return None if text[11:13] == "24" else parse_datetime(f"{text}00Z")
 
 
@@ -101,7 +102,7 @@ def _zone_ms(zone: str | None) -> int | None:
 
 @lru_cache(maxsize=4096)
 def _days_of(date: str) -> int | None:
-    """Days since the epoch of `[-]YYYY-MM-DD`; None if there is no such day."""
+    """Days from the epoch to `[-]YYYY-MM-DD`; None if there is no such day."""
     match = _DATE.fullmatch(date)
     if match is None:
         return None
@@ -119,7 +120,7 @@ def _length(year: int, month: int) -> int:
 
 
 def _days_from_civil(year: int, month: int, day: int) -> int:
-    """Days from 1970-01-01. Years are counted from March, so that a leap day ends its year."""
+    """Days from 1970-01-01. Years start in March here, so that a leap day ends its year."""
     if month < 3:
         year, month = year - 1, month + 12
     before = year * 365 + year // 4 - year // 100 + year // 400
@@ -138,13 +139,13 @@ def _civil_from_days(days: int) -> tuple[int, int, int]:
 
 
 def format_time(ms: int) -> str:
-    """The `xsd:dateTime` in UTC of a time in milliseconds; fractions only if there are any.
+    """The `xsd:dateTime` in UTC of a time in milliseconds, without a fraction of zero.
 
     >>> format_time(1406879400000)
     '2014-08-01T07:50:00Z'
     """
     seconds, fraction = divmod(ms, 1000)
-    # Events of one second share its text, and so do those of an answer.
+    # Events of one second share its text, and so do the events of an answer.
     return _second_text(seconds) + _FRACTIONS[fraction]
 
 
@@ -163,9 +164,9 @@ def _second_text(seconds: int) -> str:
 
 
 def time_ms(when: int | datetime) -> int:
-    """Milliseconds since the epoch of a time that is either that already or a datetime.
+    """Milliseconds since the epoch, from milliseconds or a datetime.
 
-    A datetime without a zone is UTC; its microseconds are cut off to milliseconds.
+    A datetime without a zone is in UTC. Microseconds are cut off to milliseconds.
     """
     if isinstance(when, datetime):
         aware = when if when.tzinfo is not None else when.replace(tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""IRIs of the RDF, XSD and PROV vocabularies that more than one room needs."""
+"""IRIs of the RDF, RDFS, OWL, XSD, CDT and PROV vocabularies that several modules use."""
 
 from __future__ import annotations
 
@@ -35,4 +35,4 @@ INTEGER_TYPES: Final = frozenset(
         "unsignedByte",
     )
 )
-"""`xsd:integer` and everything derived from it (XML Schema part 2, section 3.4)."""
+"""`xsd:integer` and the datatypes derived from it (XML Schema part 2, section 3.4)."""
