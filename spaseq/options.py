@@ -29,6 +29,11 @@ OntologyInput: TypeAlias = "KbInput | Sequence[KbInput]"
 MAX_BATCH_BYTES = 2**30
 RANGE_BYTES = 32 * 2**20
 
+RUNTIMES = ("spark", "local")
+
+REGIMES = ("rdfs",)
+"""The entailment regimes."""
+
 P = TypeVar("P")
 
 
@@ -161,15 +166,25 @@ class FollowOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class SparkOptions:
-    """The Spark session of a run.
+class RuntimeOptions:
+    """Where a run takes place.
 
-    `master` is the URL of a cluster; None starts a session on this machine. `verbose` shows Spark's
-    own messages.
+    `name` is "spark", or "local" for this process alone. `master` is the URL of a Spark cluster;
+    None starts a session on this machine. `verbose` shows Spark's own messages.
+
+    Raises:
+        UsageError: there is no such runtime, or the local one has a cluster.
     """
 
+    name: str = "spark"
     master: str | None = None
     verbose: bool = False
+
+    def __post_init__(self) -> None:
+        if self.name not in RUNTIMES:
+            raise UsageError(f"unknown runtime {self.name!r}: expected {' or '.join(RUNTIMES)}")
+        if self.name == "local" and self.master is not None:
+            raise UsageError("a cluster (--master) goes with the runtime spark")
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +195,7 @@ class RunOptions:
     knowledge: KnowledgeOptions = KnowledgeOptions()
     reading: ReadingOptions = ReadingOptions()
     stages: StageOptions = StageOptions()
-    spark: SparkOptions = SparkOptions()
+    runtime: RuntimeOptions = RuntimeOptions()
     follow: FollowOptions | None = None
 
     @classmethod

@@ -25,7 +25,8 @@ from typing import Any, TypeAlias, Unpack
 import pyarrow as pa
 
 from spaseq.algebra.answers import Answer
-from spaseq.api.queries import QueryInput, load_knowledge, plan_queries, watch_knowledge
+from spaseq.api.prepare import load_knowledge, plan_queries, watch_knowledge
+from spaseq.api.queries import QueryInput
 from spaseq.api.streams import stream_options
 from spaseq.errors import InputError, SpaseqError, UsageError
 from spaseq.options import AnswersKeywords, FileSourceSettings, KbInput, RunOptions
@@ -99,10 +100,10 @@ def answers(
     plans = plan_queries(query, chosen.planning)
     call = _Call(spark, streams, chosen, options.get("checkpoint"))
     call.check()
-    knowledge = load_knowledge(plans, kb, chosen.knowledge)
+    knowledge = load_knowledge(plans, kb or {}, chosen.knowledge)
     job = Job(plans, call.files(plans), knowledge, chosen.stages)
-    if chosen.knowledge.kb_refresh:
-        job.watch = watch_knowledge(kb, chosen.knowledge)
+    job.watch = watch_knowledge(kb or {}, chosen.knowledge)
+    if job.watch is not None:
         job.on_note = lambda text: _LOGGER.warning("%s", text)
         job.on_bad = lambda bad: _LOGGER.warning("%s", bad)
     arrivals = FileSourceSettings(
@@ -150,7 +151,7 @@ class _Call:
         if self.frame is not None:
             return ()
         return tuple(
-            stream_options(iri, _paths(given), self.options.reading, "spark")
+            stream_options(iri, _paths(given), self.options)
             for iri, given in bind_streams(plans, self.streams).items()
         )
 

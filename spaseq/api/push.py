@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from spaseq.algebra.answers import Answer
 from spaseq.api.match import Match, to_ms
-from spaseq.api.queries import load_knowledge
+from spaseq.api.prepare import load_knowledge
 from spaseq.compile import compile_query
 from spaseq.errors import UsageError
 from spaseq.gpm.single_event.event_stage import SingleEventStage
@@ -89,7 +89,7 @@ class Engine:
         schema = entailing_schema(planning.ontology, planning.entailment)
         plan = compile_query(query, name, schema=schema, disable=planning.disable, pushed=True)
         self._plan = plan
-        knowledge = load_knowledge([plan], kb, chosen.knowledge)
+        knowledge = load_knowledge([plan], kb or {}, chosen.knowledge)
         self._names = stream_names([self._plan])
         self._counters = {iri: InstantCounter(ordered=True) for iri in self._plan.streams}
         self._matcher = PatternStage(self._plan, knowledge, on_bad)

@@ -1,49 +1,34 @@
-"""From the queries of a call to plans, and from its knowledge bases to one that is loaded."""
+"""The queries of a call: read, parsed, checked and planned. Loads no data and no kernel."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+from spaseq.algebra.schema import Schema
 from spaseq.compile import Checked, check_query
 from spaseq.errors import Diagnostic, InputError, QueryError
-from spaseq.kb.cache import cache_at
-from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.kb.load import load_kb
-from spaseq.kb.ontology import entailing_schema
-from spaseq.kb.refresh import KbWatch
-from spaseq.options import KbInput, KnowledgeOptions, PlanningOptions
+from spaseq.options import PlanningOptions
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.runtime.job.binding import check_kbs
-from spaseq.runtime.job.chaining import reading_order
 
 QueryInput: TypeAlias = str | Path
 """The text of a query, or the path of a query file."""
 
 
-def plan_queries(
+def check_queries(
     query: QueryInput | Sequence[QueryInput], planning: PlanningOptions
-) -> tuple[QueryPlan, ...]:
-    """The plans of one query or several, each after those whose registered streams it reads.
+) -> Iterator[Checked]:
+    """Each query parsed, checked and, if it has no errors, planned.
 
     A query file gives its stem as the query's name; a text is called `query`, or `query1`,
     `query2` and so on among several.
 
     Raises:
-        QueryError: with all errors of all queries.
         InputError: a query file or an ontology cannot be read.
-        UsageError: the options of planning contradict each other, or queries read each other's
-            streams in a circle.
+        UsageError: the options of planning contradict each other.
     """
-    return reading_order(plans_of(list(check_queries(query, planning))))
-
-
-def check_queries(
-    query: QueryInput | Sequence[QueryInput], planning: PlanningOptions
-) -> Iterator[Checked]:
-    """Each query parsed, checked and, if it has no errors, planned."""
-    schema = entailing_schema(planning.ontology, planning.entailment)
+    schema = _schema(planning)
     queries = [query] if isinstance(query, str | Path) else list(query)
     for number, item in enumerate(queries, 1):
         if isinstance(item, Path):
@@ -51,6 +36,15 @@ def check_queries(
         else:
             text, name, file = item, "query" if len(queries) == 1 else f"query{number}", None
         yield check_query(text, name, file, schema=schema, disable=planning.disable)
+
+
+def _schema(planning: PlanningOptions) -> Schema | None:
+    none = planning.ontology is None or planning.ontology == ()
+    if none and planning.entailment is None:
+        return None
+    from spaseq.kb.ontology import entailing_schema  # reads RDF, which most queries do without
+
+    return entailing_schema(planning.ontology, planning.entailment)
 
 
 def plans_of(queries: Sequence[Checked]) -> tuple[QueryPlan, ...]:
@@ -77,23 +71,3 @@ def read_query(path: Path) -> str:
         raise InputError(f"cannot read the query {path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise InputError(f"the query {path} is not UTF-8: {error}") from None
-
-
-def load_knowledge(
-    plans: Sequence[QueryPlan], kb: Mapping[str, KbInput] | None, options: KnowledgeOptions
-) -> KnowledgeBase:
-    """The knowledge base of a call, which has every graph and endpoint that the plans name.
-
-    Raises:
-        InputError: a source does not load, or a graph that a query names is missing.
-        UsageError: the plans would ask an endpoint for a path that SPARQL cannot express.
-    """
-    cache = cache_at(options.kb_cache)
-    knowledge = load_kb(list((kb or {}).items()), options.services, cache)
-    check_kbs(plans, knowledge)
-    return knowledge
-
-
-def watch_knowledge(kb: Mapping[str, KbInput] | None, options: KnowledgeOptions) -> KbWatch:
-    """Watches the files of a knowledge base that `load_knowledge` has just loaded."""
-    return KbWatch(list((kb or {}).items()), options.services, cache_at(options.kb_cache))

@@ -7,26 +7,24 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, Unpack, get_args
+from typing import Literal, Unpack
 
 from spaseq.algebra.answers import Answer
 from spaseq.api.match import Match
-from spaseq.api.queries import QueryInput, load_knowledge, plan_queries
+from spaseq.api.prepare import load_knowledge, plan_queries
+from spaseq.api.queries import QueryInput
 from spaseq.api.streams import StreamInput, bounded_streams
-from spaseq.errors import UsageError
-from spaseq.options import KbInput, ReadingOptions, RunKeywords, RunOptions
+from spaseq.options import KbInput, RunKeywords, RunOptions, RuntimeOptions
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.job.binding import bind_streams
 from spaseq.runtime.job.job import Job, Stats
-
-Runtime = Literal["spark", "local"]
 
 
 def run(
     query: QueryInput | Sequence[QueryInput],
     streams: Mapping[str, StreamInput],
     kb: Mapping[str, KbInput] | None = None,
-    runtime: Runtime = "spark",
+    runtime: Literal["spark", "local"] = "spark",
     *,
     on_bad: Callable[[BadInput], None] | None = None,
     stats: Stats | None = None,
@@ -59,33 +57,29 @@ def run(
             streams in a circle, or an option is unknown or contradicts another.
     """
     chosen = RunOptions.of("run", RunKeywords, options)
+    chosen = replace(chosen, runtime=RuntimeOptions(runtime))
     plans = plan_queries(query, chosen.planning)
     bound = bind_streams(plans, streams)
-    job = Job(plans, (), load_knowledge(plans, kb, chosen.knowledge), chosen.stages)
+    job = Job(plans, (), load_knowledge(plans, kb or {}, chosen.knowledge), chosen.stages)
     job.on_bad = on_bad or job.on_bad
     job.stats = stats or job.stats
-    if runtime not in get_args(Runtime):
-        names = " or ".join(get_args(Runtime))
-        raise UsageError(f"unknown runtime {runtime!r}: expected {names}")
-    return _matches(job, bound, chosen.reading, runtime)
+    return _matches(job, bound, chosen)
 
 
-def _matches(
-    job: Job, streams: Mapping[str, StreamInput], reading: ReadingOptions, runtime: Runtime
-) -> Iterator[Match]:
+def _matches(job: Job, streams: Mapping[str, StreamInput], options: RunOptions) -> Iterator[Match]:
     with tempfile.TemporaryDirectory(prefix="spaseq-events-") as directory:
-        job = replace(job, streams=bounded_streams(streams, reading, runtime, Path(directory)))
-        with closing(answers_of(job, runtime)) as answers:
+        job = replace(job, streams=bounded_streams(streams, options, Path(directory)))
+        with closing(answers_of(job, options.runtime)) as answers:
             for number, answer in answers:
                 yield Match(job.plans[number].name, answer)
 
 
-def answers_of(job: Job, runtime: str) -> Generator[tuple[int, Answer]]:
+def answers_of(job: Job, runtime: RuntimeOptions) -> Generator[tuple[int, Answer]]:
     """(number of the query, answer) of a job whose streams end."""
-    if runtime == "local":
+    if runtime.name == "local":
         from spaseq.runtime import local
 
         return local.run(job)
     from spaseq.runtime.spark import bounded
 
-    return bounded.run(job)
+    return bounded.run(job, master=runtime.master, verbose=runtime.verbose)

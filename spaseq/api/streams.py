@@ -10,7 +10,7 @@ from typing import TypeAlias
 from spaseq.api.match import to_ms
 from spaseq.api.push import Event
 from spaseq.errors import UsageError
-from spaseq.options import ReadingOptions
+from spaseq.options import RunOptions
 from spaseq.rdf.in_memory.program_events import Triple, triples_of
 from spaseq.rdf.in_memory.spool import write_spool
 from spaseq.rdf.readers import StreamOptions, reading_threads, resolve_paths
@@ -20,9 +20,10 @@ StreamInput: TypeAlias = str | Path | Sequence[str | Path] | Iterable[Event]
 
 
 def stream_options(
-    iri: str, paths: Sequence[str], reading: ReadingOptions, runtime: str, form: str | None = None
+    iri: str, paths: Sequence[str], options: RunOptions, form: str | None = None
 ) -> StreamOptions:
     """How one stream is read; `form` is the format of paths whose names do not tell it."""
+    reading, local = options.reading, options.runtime.name == "local"
     return StreamOptions(
         iri,
         tuple(paths),
@@ -30,12 +31,12 @@ def stream_options(
         triples_per_event=reading.triples_per_event,
         base=reading.base,
         format=form,
-        threads=(reading.threads or reading_threads()) if runtime == "local" else 1,
+        threads=(reading.threads or reading_threads()) if local else 1,
     )
 
 
 def bounded_streams(
-    streams: Mapping[str, StreamInput], reading: ReadingOptions, runtime: str, directory: Path
+    streams: Mapping[str, StreamInput], options: RunOptions, directory: Path
 ) -> tuple[StreamOptions, ...]:
     """How streams that end are read; events of the program are written into `directory` first.
 
@@ -43,12 +44,12 @@ def bounded_streams(
         InputError: a path leads to no file.
         UsageError: a stream holds something other than events or paths.
     """
-    options = []
+    inputs = []
     for number, (iri, given) in enumerate(streams.items()):
         paths, form = _paths(given, iri, directory / f"{number}.spool")
-        options.append(stream_options(iri, paths, reading, runtime, form))
-        resolve_paths(options[-1])
-    return tuple(options)
+        inputs.append(stream_options(iri, paths, options, form))
+        resolve_paths(inputs[-1])
+    return tuple(inputs)
 
 
 def _paths(given: StreamInput, iri: str, spool: Path) -> tuple[tuple[str, ...], str | None]:

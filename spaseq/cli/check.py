@@ -7,19 +7,20 @@ from pathlib import Path
 
 import click
 
-from spaseq.cli.queries import FUNCTIONS, QUERY_FILES, check_file
+from spaseq.cli.option_groups import Chosen, OptionGroup, grouped_command
+from spaseq.cli.queries import FUNCTIONS, QUERY_FILES, QueryOptions, check_file
 
 
-@click.command()
+@grouped_command(OptionGroup("Options", (FUNCTIONS,)))
 @QUERY_FILES
-@FUNCTIONS
 @click.option("--json", "as_json", is_flag=True, help="One JSON array of findings on stdout.")
-def check(queries: tuple[Path, ...], as_json: bool) -> int:
+def check(queries: tuple[Path, ...], as_json: bool, chosen: Chosen) -> int:
     """Check query files without running them.
 
     Every error and warning is reported with its place, what was expected and the nearest valid
     name. Exit status 1 if there is an error.
     """
+    chosen[QueryOptions].load()
     findings = [d for path in queries for d in check_file(path).diagnostics]
     errors = sum(d.severity == "error" for d in findings)
     if as_json:

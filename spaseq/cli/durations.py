@@ -1,4 +1,4 @@
-"""Durations on the command line."""
+"""Durations on the command line: a number and a unit, as the language writes them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from spaseq.errors import UsageError
 from spaseq.runtime.job.durations import milliseconds
 
 
-class _Duration(click.ParamType[int]):
-    """A number and a unit, as the language writes them; its value is milliseconds."""
+class _Milliseconds(click.ParamType[int]):
+    """A duration; its value is milliseconds."""
 
     name = "duration"
 
@@ -24,4 +24,16 @@ class _Duration(click.ParamType[int]):
             self.fail(str(error), param, ctx)
 
 
-DURATION = _Duration()
+class _Seconds(click.ParamType[float]):
+    """A duration; its value is seconds."""
+
+    name = "duration"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        return value if isinstance(value, float) else DURATION.convert(value, param, ctx) / 1000
+
+
+DURATION = _Milliseconds()
+SECONDS = _Seconds()

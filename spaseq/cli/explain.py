@@ -6,15 +6,13 @@ from pathlib import Path
 
 import click
 
-from spaseq.cli.queries import FUNCTIONS, RULE_SWITCHES, check_file, entailing
-from spaseq.kb.ontology import entailing_schema
+from spaseq.cli.option_groups import Chosen, OptionGroup, grouped_command
+from spaseq.cli.queries import DISABLE, ENTAILMENT, FUNCTIONS, ONTOLOGY, QueryOptions, check_file
+from spaseq.options import PlanningOptions
 from spaseq.render.explain import explain_text
 
 
-@click.command()
-@FUNCTIONS
-@entailing
-@RULE_SWITCHES
+@grouped_command(OptionGroup("Options", (FUNCTIONS, ONTOLOGY, ENTAILMENT, DISABLE)))
 @click.argument("query", metavar="QUERY.rq", type=click.Path(path_type=Path))
 @click.option(
     "--rate",
@@ -22,13 +20,7 @@ from spaseq.render.explain import explain_text
     metavar="N",
     help="Solutions of its graph patterns per second, to say how much memory the query needs.",
 )
-def explain(
-    query: Path,
-    ontologies: tuple[str, ...],
-    entailment: str | None,
-    disable: tuple[str, ...],
-    rate: float | None,
-) -> None:
+def explain(query: Path, rate: float | None, chosen: Chosen) -> None:
     """Show a query's canonical text, AST, algebra, plan and automaton."""
-    schema = entailing_schema(ontologies, entailment)
-    click.echo(explain_text(check_file(query, schema, disable), rate), nl=False)
+    chosen[QueryOptions].load()
+    click.echo(explain_text(check_file(query, chosen[PlanningOptions]), rate), nl=False)

@@ -1,18 +1,18 @@
-"""Query files of the command line."""
+"""Query files of the command line, and the options that say how they are planned."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from spaseq.algebra.schema import Schema
-from spaseq.api.queries import read_query
-from spaseq.compile import Checked, check_query
-from spaseq.errors import Diagnostic, QueryError
+from spaseq.api.queries import check_queries, plans_of
+from spaseq.cli.option_groups import PartOption
+from spaseq.compile import Checked
 from spaseq.expr.extension import load_functions
-from spaseq.kb.ontology import REGIMES
+from spaseq.options import REGIMES, PlanningOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.rules import NAMES
 
@@ -20,40 +20,50 @@ QUERY_FILES = click.argument(
     "queries", nargs=-1, required=True, metavar="QUERY.rq...", type=click.Path(path_type=Path)
 )
 
-FUNCTIONS = click.option(
+
+@dataclass(frozen=True, slots=True)
+class QueryOptions:
+    """What is loaded before queries are read."""
+
+    functions: tuple[str, ...] = ()
+
+    def load(self) -> None:
+        """Load the modules of extension functions.
+
+        Raises:
+            InputError: a module does not load.
+        """
+        for place in self.functions:
+            load_functions(place)
+
+
+FUNCTIONS = PartOption(
+    QueryOptions,
     "--functions",
     multiple=True,
     metavar="MODULE|FILE.py",
-    expose_value=False,
-    callback=lambda _, __, places: _load(places),
     help="A Python module that registers extension functions with @spaseq.function(IRI). A file is "
     "sent to Spark's workers as it is; a module must be importable there. Repeatable.",
 )
 
+ONTOLOGY = PartOption(
+    PlanningOptions,
+    "--ontology",
+    multiple=True,
+    metavar="FILE",
+    help="An ontology to entail by (Turtle, RDF/XML, ...). Repeatable.",
+)
 
-def _load(places: tuple[str, ...]) -> None:
-    for place in places:
-        load_functions(place)
+ENTAILMENT = PartOption(
+    PlanningOptions,
+    "--entailment",
+    type=click.Choice(REGIMES),
+    help="Patterns match what events and knowledge entail with the ontology: subclasses, "
+    "subproperties, domains and ranges, equivalents, inverses.",
+)
 
-
-def entailing(command: Callable[..., None]) -> Callable[..., None]:
-    """The options --ontology and --entailment."""
-    command = click.option(
-        "--ontology",
-        "ontologies",
-        multiple=True,
-        metavar="FILE",
-        help="An ontology to entail by (Turtle, RDF/XML, ...). Repeatable.",
-    )(command)
-    return click.option(
-        "--entailment",
-        type=click.Choice(REGIMES),
-        help="Patterns match what events and knowledge entail with the ontology: subclasses, "
-        "subproperties, domains and ranges, equivalents, inverses.",
-    )(command)
-
-
-RULE_SWITCHES = click.option(
+DISABLE = PartOption(
+    PlanningOptions,
     "--disable",
     multiple=True,
     metavar="RULE",
@@ -62,28 +72,23 @@ RULE_SWITCHES = click.option(
 )
 
 
-def check_file(path: Path, schema: Schema | None = None, disable: Iterable[str] = ()) -> Checked:
-    """A query file, parsed and checked; `schema` is what its patterns are entailed by, `disable`
-    names rules to do without.
+def check_file(path: Path, planning: PlanningOptions = PlanningOptions()) -> Checked:
+    """A query file, parsed and checked.
 
     Raises:
         InputError: it cannot be read.
     """
-    return check_query(read_query(path), path.stem, str(path), schema=schema, disable=disable)
+    return next(check_queries(path, planning))
 
 
-def plan_files(
-    paths: tuple[Path, ...], schema: Schema | None = None, disable: Iterable[str] = ()
-) -> tuple[QueryPlan, ...]:
+def plan_files(paths: Sequence[Path], planning: PlanningOptions) -> tuple[QueryPlan, ...]:
     """The plans of query files; warnings go to stderr.
 
     Raises:
         QueryError: with all errors of all files.
     """
-    checked = [check_file(path, schema, disable) for path in paths]
-    errors: list[Diagnostic] = [d for c in checked for d in c.errors]
-    if errors:
-        raise QueryError(errors)
-    for diagnostic in (d for c in checked for d in c.warnings):
+    checked = list(check_queries(paths, planning))
+    plans = plans_of(checked)
+    for diagnostic in (d for each in checked for d in each.warnings):
         click.echo(diagnostic.render(), err=True)
-    return tuple(c.plan for c in checked if c.plan is not None)
+    return plans

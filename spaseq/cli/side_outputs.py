@@ -8,23 +8,22 @@ from typing import TextIO, cast
 
 import click
 
+from spaseq.cli.run_options import SideOptions
 from spaseq.errors import InputError
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.job.job import LateEvent
 from spaseq.sinks.side_lines import BadInputLines, LateEventLines
 
-_SHOWN = 5  # findings shown on stderr if they go to no file
+_SHOWN = 5  # shown on stderr, of those that no file takes
 
 
 class SideOutputs:
-    """Takes what cannot become part of an answer; under `strict` the first such event ends all."""
+    """Takes bad input and late events; with `strict` the first one ends the run."""
 
-    def __init__(
-        self, bad: str | None, late: str | None, strict: bool, append: bool = False
-    ) -> None:
+    def __init__(self, options: SideOptions, append: bool = False) -> None:
         self._mode = "a" if append else "w"
-        self._paths = (bad, late)
-        self._strict = strict
+        self._paths = (options.bad, options.late)
+        self._strict = options.strict
         self._files: list[TextIO | None] = [None, None]
         self._shown = 0
 
@@ -48,16 +47,16 @@ class SideOutputs:
         return {os.path.abspath(p): f for p, f in pairs if p is not None and f is not None}
 
     def on_bad(self, bad: BadInput) -> None:
-        """A piece of input that could not become an event."""
+        """Take a piece of input that cannot become an event."""
         place = bad.file if bad.line is None else f"{bad.file}:{bad.line}"
         file = self._files[0]
         write = None if file is None else lambda: BadInputLines(file).write(bad)
-        # Where there is no line to look at, the text says which event it is.
+        # Without a line number, the text says which event it is.
         which = f" ({bad.text})" if bad.line is None and bad.text else ""
         self._take(file, write, f"{place}: {bad.reason}{which}")
 
     def on_late(self, late: LateEvent) -> None:
-        """An event behind its stream's watermark."""
+        """Take an event behind its stream's watermark."""
         file = self._files[1]
         write = (
             None
@@ -69,7 +68,7 @@ class SideOutputs:
         self._take(file, write, f"late by {late.lateness_ms} ms: {late.event or late.stream}")
 
     def report(self) -> None:
-        """Say how many findings were left unsaid."""
+        """Say how many were not shown."""
         if self._shown > _SHOWN:
             rest = self._shown - _SHOWN
             click.echo(f"... and {rest:,} more; --bad FILE and --late FILE keep them", err=True)

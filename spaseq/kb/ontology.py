@@ -7,10 +7,7 @@ from os import PathLike
 from spaseq.algebra.schema import Schema
 from spaseq.errors import InputError, UsageError
 from spaseq.kb.quads import triples_in
-from spaseq.options import KbInput, OntologyInput
-
-REGIMES = ("rdfs",)
-"""What `entailment` may be."""
+from spaseq.options import REGIMES, KbInput, OntologyInput
 
 
 def entailing_schema(ontology: OntologyInput | None, entailment: str | None) -> Schema | None:

@@ -1,0 +1,102 @@
+"""The streams and knowledge bases of `spaseq run`: from the texts of options to sources."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from spaseq.api.streams import stream_options
+from spaseq.errors import UsageError
+from spaseq.kb.endpoint import is_url
+from spaseq.kb.quads import keeps_graphs
+from spaseq.options import RunOptions
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.rdf.readers import StreamOptions, resolve_paths
+from spaseq.runtime.job.binding import bind_streams, split_assignment, stream_names
+
+
+def stream_inputs(
+    plans: Sequence[QueryPlan],
+    texts: Sequence[str],
+    options: RunOptions,
+    stack: ExitStack,
+) -> tuple[StreamOptions, ...]:
+    """The streams that --stream options give; `stack` removes files that are made for them.
+
+    Raises:
+        UsageError: a text is no assignment, or a stream of the queries has no input.
+        InputError: a path of a bounded run leads to no file.
+    """
+    inputs = []
+    for iri, paths in bind_streams(plans, _stream_paths(plans, texts)).items():
+        if options.follow is not None and "-" in paths:
+            raise UsageError("--follow watches files; standard input has an end")
+        if options.runtime.name == "spark":
+            paths = [_spooled(stack) if path == "-" else path for path in paths]
+        inputs.append(stream_options(iri, paths, options))
+        if options.follow is None:  # followed files may still have to arrive
+            resolve_paths(inputs[-1])
+    return tuple(inputs)
+
+
+def _stream_paths(plans: Sequence[QueryPlan], texts: Sequence[str]) -> dict[str, list[str]]:
+    """The paths of each stream, by the name or IRI that was given."""
+    names = stream_names(plans)
+    paths: dict[str, list[str]] = {}
+    for text in texts:
+        pair = split_assignment(text, names)
+        if pair is None:
+            raise UsageError(f"--stream {text}: expected NAME=PATH")
+        name, path = pair
+        paths.setdefault(names.get(name, name), []).append(path)
+    if sum(path == "-" for given in paths.values() for path in given) > 1:
+        raise UsageError("only one stream can be read from standard input")
+    return paths
+
+
+def _spooled(stack: ExitStack) -> str:
+    """Standard input in a file, for workers that cannot read it themselves."""
+    handle, path = tempfile.mkstemp(prefix="spaseq-stdin-", suffix=".nq")
+    stack.callback(Path(path).unlink)
+    with os.fdopen(handle, "wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    return path
+
+
+def kb_source(text: str, plans: Sequence[QueryPlan]) -> tuple[str | None, str]:
+    """(graph IRI, path or URL) of a --kb option; the IRI is None for files that name their graphs.
+
+    Raises:
+        UsageError: the text does not say which graph it is, and the queries do not decide it.
+    """
+    iris = sorted({iri for plan in plans for iri in plan.kbs})
+    pair = _named_source(text, iris)
+    if pair is not None:
+        return pair
+    if not is_url(text) and keeps_graphs(text):
+        return None, text
+    if len(iris) == 1:
+        return iris[0], text
+    if not iris:
+        raise UsageError(f"--kb {text}: no query names a graph with FROM NAMED")
+    raise UsageError(
+        f"--kb {text}: say which graph it is, --kb IRI={text} (the queries name "
+        f"{', '.join(f'<{iri}>' for iri in iris)})"
+    )
+
+
+def _named_source(text: str, iris: Sequence[str]) -> tuple[str, str] | None:
+    """(graph IRI, path or URL) of a text that names its graph; None if it does not."""
+    pair = None if os.path.exists(text) else split_assignment(text, iris)
+    known = text.startswith("<") or any(text.startswith(f"{iri}=") for iri in iris)
+    if pair is None or known or not is_url(text):
+        return pair
+    # Both the graph's IRI and an endpoint's address may hold an `=`.
+    parts = re.fullmatch("(.+?)=(https?://.*)", text)
+    return None if parts is None else (parts[1], parts[2])

@@ -1,0 +1,418 @@
+"""The options of `spaseq run`, by group of its help; each is a field of a part.
+
+The parts of `spaseq.options` go to the runtimes. The parts that only the command line has stand
+here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from spaseq.cli.durations import DURATION, SECONDS
+from spaseq.cli.option_groups import Chosen, OptionGroup, PartOption
+from spaseq.cli.queries import DISABLE, ENTAILMENT, FUNCTIONS, ONTOLOGY
+from spaseq.errors import UsageError
+from spaseq.options import (
+    RUNTIMES,
+    FileSourceSettings,
+    FollowOptions,
+    KnowledgeOptions,
+    PlanningOptions,
+    ReadingOptions,
+    RunOptions,
+    RuntimeOptions,
+    ServiceOptions,
+    StageOptions,
+    StateLimits,
+)
+from spaseq.sinks import SINKS
+
+
+@dataclass(frozen=True, slots=True)
+class InputTexts:
+    """What --stream and --kb say."""
+
+    streams: tuple[str, ...] = ()
+    kbs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OutputOptions:
+    """Where answers and counts go."""
+
+    out: str = "-"
+    form: str = "jsonl"
+    stats: str | None = None
+    metrics_port: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SideOptions:
+    """Where bad input and late events go."""
+
+    bad: str | None = None
+    late: str | None = None
+    strict: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FollowFlags:
+    """What makes a run a followed one."""
+
+    follow: bool = False
+    checkpoint: str | None = None
+    buckets: int | None = None
+
+
+def _count(part: type, *names: str, **attributes: Any) -> PartOption:
+    """An option whose value is a number of things."""
+    return PartOption(part, *names, type=click.IntRange(1), metavar="N", **attributes)
+
+
+def _formats() -> str:
+    """What each format is for; formats of the same kind together."""
+    kinds: dict[str, list[str]] = {}
+    for form, sink in SINKS.items():
+        kinds.setdefault(sink.about, []).append(form)
+    return "; ".join(f"{', '.join(forms)}: {about}" for about, forms in kinds.items()) + "."
+
+
+INPUT = OptionGroup(
+    "Input",
+    (
+        PartOption(
+            InputTexts,
+            "--stream",
+            "streams",
+            multiple=True,
+            metavar="NAME=PATH",
+            help="A stream's input: file, directory, glob, or - for N-Quads on stdin; .gz is "
+            "unpacked. NAME is the query's name for it, its IRI, or <IRI>. Repeatable, also for "
+            "several paths of one stream.",
+        ),
+        PartOption(
+            ReadingOptions,
+            "--time-predicate",
+            show_default=True,
+            metavar="IRI",
+            help="The predicate whose object is an event's time.",
+        ),
+        _count(
+            ReadingOptions,
+            "--triples-per-event",
+            help="For N-Triples and Turtle, which have no graphs: N triples are one event.",
+        ),
+        PartOption(
+            ReadingOptions,
+            "--base",
+            metavar="IRI",
+            help="The IRI that relative IRIs in Turtle, TriG, RDF/XML and JSON-LD streams are "
+            "relative to.",
+        ),
+        _count(
+            ReadingOptions,
+            "--threads",
+            help="Threads that read N-Quads and N-Triples in the local runtime; by default two, or "
+            "one where there is one core.",
+        ),
+    ),
+)
+
+KNOWLEDGE = OptionGroup(
+    "Knowledge",
+    (
+        PartOption(
+            InputTexts,
+            "--kb",
+            "kbs",
+            multiple=True,
+            metavar="[IRI=]PATH|URL",
+            help="Background knowledge: a file loaded as the graph IRI, or the address of a SPARQL "
+            "endpoint that holds it; a quad format without IRI keeps its graph names; with one "
+            "FROM NAMED in the queries IRI may be left out.",
+        ),
+        PartOption(
+            KnowledgeOptions,
+            "--kb-cache",
+            metavar="DIR",
+            help="Where compiled knowledge bases are kept for the next run, or 'none'.  [default: "
+            "the user's cache, for files of 1 MiB and more]",
+        ),
+        PartOption(
+            KnowledgeOptions,
+            "--kb-refresh",
+            is_flag=True,
+            help="With --follow: load changed files of the knowledge base between batches; if they "
+            "do not load, the last ones stay in use.",
+        ),
+        ONTOLOGY,
+        ENTAILMENT,
+    ),
+)
+
+ENDPOINTS = OptionGroup(
+    "Endpoints",
+    (
+        PartOption(
+            ServiceOptions,
+            "--kb-required",
+            field="required",
+            is_flag=True,
+            help="Stop if an endpoint does not answer; otherwise its part of a pattern has no "
+            "solution for the events in question, which go to --bad.",
+        ),
+        PartOption(
+            ServiceOptions,
+            "--service-timeout",
+            field="timeout_s",
+            type=SECONDS,
+            default="10 SECONDS",
+            show_default=True,
+            help="How long an endpoint may take for one request.",
+        ),
+        PartOption(
+            ServiceOptions,
+            "--service-retries",
+            field="retries",
+            type=click.IntRange(0),
+            show_default=True,
+            metavar="N",
+            help="How often a request that failed is sent again, after 0.5 s, 1 s, 2 s ...",
+        ),
+        _count(
+            ServiceOptions,
+            "--service-batch",
+            field="batch",
+            show_default=True,
+            help="How many solutions one request asks for at most.",
+        ),
+        PartOption(
+            ServiceOptions,
+            "--service-cache",
+            field="cache",
+            type=click.IntRange(0),
+            show_default=True,
+            metavar="N",
+            help="For how many solutions a process keeps what endpoints answered.",
+        ),
+        PartOption(
+            ServiceOptions,
+            "--service-ttl",
+            field="ttl_s",
+            type=SECONDS,
+            default="5 MINUTES",
+            show_default=True,
+            help="How long a process keeps an answer.",
+        ),
+    ),
+)
+
+OUTPUT = OptionGroup(
+    "Output",
+    (
+        PartOption(
+            OutputOptions, "--out", show_default=True, metavar="FILE|-", help="Where answers go."
+        ),
+        PartOption(
+            OutputOptions,
+            "--format",
+            "form",
+            type=click.Choice(tuple(SINKS)),
+            show_default=True,
+            help=_formats(),
+        ),
+        PartOption(
+            SideOptions,
+            "--bad",
+            metavar="FILE",
+            help="Bad input, as JSON lines (file, line, reason).",
+        ),
+        PartOption(
+            SideOptions,
+            "--late",
+            metavar="FILE",
+            help="With --follow: events behind their stream's watermark, as JSON lines. A bounded "
+            "run sorts everything and has none.",
+        ),
+        PartOption(
+            SideOptions,
+            "--strict",
+            is_flag=True,
+            help="Stop with status 3 at the first bad or late event.",
+        ),
+        PartOption(
+            OutputOptions, "--stats", metavar="FILE", help="Counts and seconds per stage, as JSON."
+        ),
+        PartOption(
+            OutputOptions,
+            "--metrics-port",
+            type=click.IntRange(0, 65535),
+            metavar="PORT",
+            help="Serve counts as Prometheus text at http://127.0.0.1:PORT/metrics while the run "
+            "lasts.",
+        ),
+    ),
+)
+
+FOLLOW = OptionGroup(
+    "Streams that go on",
+    (
+        PartOption(
+            FollowFlags,
+            "--follow",
+            is_flag=True,
+            help="Go on with files that keep arriving in the streams' directories, until "
+            "interrupted (Spark).",
+        ),
+        PartOption(
+            FollowFlags,
+            "--checkpoint",
+            metavar="DIR",
+            help="Where --follow keeps its state; a later run with the same directory resumes.",
+        ),
+        PartOption(
+            FileSourceSettings,
+            "--watermark",
+            field="delay_ms",
+            type=DURATION,
+            default="0 SECONDS",
+            show_default=True,
+            help="How late an event may be with --follow, for example '5 SECONDS'.",
+        ),
+        PartOption(
+            FileSourceSettings,
+            "--idle",
+            field="idle_ms",
+            type=DURATION,
+            help="With --follow: a stream without new input for so long no longer holds the others "
+            "back; what it brings later counts as late behind them. Off by default.",
+        ),
+        PartOption(
+            FileSourceSettings,
+            "--growing",
+            is_flag=True,
+            help="With --follow: files may be appended to. The last event of a file is read when "
+            "something follows it, or after 10 seconds without a change.",
+        ),
+        _count(
+            FileSourceSettings,
+            "--max-bytes-per-batch",
+            field="max_bytes",
+            show_default=True,
+            help="With --follow: about how many bytes of each stream a batch reads at most. It "
+            "reads fewer where that keeps it below some seconds.",
+        ),
+        _count(
+            FollowFlags,
+            "--buckets",
+            help="With --follow: into how many parts, at most, a query with a key is split "
+            "[default: 8]. A checkpoint fixes it.",
+        ),
+    ),
+)
+
+LIMITS = OptionGroup(
+    "Limits",
+    (
+        _count(
+            StageOptions,
+            "--limit-per-event",
+            help="At most N answers of one query that end at the same instant (and lie in the same "
+            "partition); the summary and --stats say how many others there are.",
+        ),
+        _count(
+            StateLimits,
+            "--max-state-rows",
+            field="rows",
+            show_default=True,
+            help="With --follow: the partial matches that one of a query's buckets may keep "
+            "waiting.",
+        ),
+        _count(
+            StateLimits,
+            "--max-state-bytes",
+            field="bytes",
+            show_default=True,
+            help="With --follow: the bytes of state that one of a query's buckets may have.",
+        ),
+    ),
+)
+
+RUNTIME = OptionGroup(
+    "Runtime",
+    (
+        PartOption(
+            RuntimeOptions,
+            "--runtime",
+            field="name",
+            type=click.Choice(RUNTIMES),
+            show_default=True,
+            help="spark: PySpark, no Java needed; local: in this process.",
+        ),
+        PartOption(
+            RuntimeOptions,
+            "--master",
+            metavar="URL",
+            help="The Spark cluster to run on, such as spark://host:7077; this package travels "
+            "with the run. A local session if not given.",
+        ),
+        FUNCTIONS,
+        DISABLE,
+        PartOption(
+            RuntimeOptions,
+            "-v",
+            "--verbose",
+            is_flag=True,
+            help="Show Spark's own log and warnings.",
+        ),
+    ),
+)
+
+RUN_OPTIONS = (INPUT, KNOWLEDGE, ENDPOINTS, OUTPUT, FOLLOW, LIMITS, RUNTIME)
+
+
+def run_options(chosen: Chosen) -> RunOptions:
+    """The options that go to the runtimes.
+
+    Raises:
+        UsageError: options that do not go together.
+    """
+    runtime, knowledge = chosen[RuntimeOptions].name, chosen[KnowledgeOptions]
+    if runtime == "spark" and chosen[ReadingOptions].threads is not None:
+        raise UsageError("--threads goes with --runtime local; on Spark tasks read side by side")
+    follow = _follow_options(chosen, runtime)
+    if knowledge.kb_refresh and follow is None:
+        raise UsageError("--kb-refresh goes with --follow")
+    return RunOptions(
+        planning=chosen[PlanningOptions],
+        knowledge=replace(knowledge, services=chosen[ServiceOptions]),
+        reading=chosen[ReadingOptions],
+        stages=chosen[StageOptions],
+        runtime=chosen[RuntimeOptions],
+        follow=follow,
+    )
+
+
+def _follow_options(chosen: Chosen, runtime: str) -> FollowOptions | None:
+    """How the run follows its streams; None if it does not."""
+    flags, arrivals = chosen[FollowFlags], chosen[FileSourceSettings]
+    if not flags.follow:
+        for given, option in (
+            (flags.checkpoint, "--checkpoint"),
+            (arrivals.idle_ms, "--idle"),
+            (arrivals.growing, "--growing"),
+        ):
+            if given:
+                raise UsageError(f"{option} goes with --follow")
+        return None
+    if runtime == "local":
+        raise UsageError("--follow runs on Spark; leave --runtime local out")
+    if not flags.checkpoint:
+        raise UsageError("--follow needs --checkpoint DIR, where it keeps its state")
+    return FollowOptions(
+        Path(flags.checkpoint), arrivals, limits=chosen[StateLimits], buckets=flags.buckets
+    )
