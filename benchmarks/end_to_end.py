@@ -111,7 +111,7 @@ def by_following(file: Path, query: Path) -> Outcome:
     from spaseq.runtime.spark.following.follow import run
 
     plan = compile_query(query.read_text(), query.stem)
-    streams = (StreamOptions(plan.streams[0], (str(file.parent),)),)
+    streams = (StreamOptions(plan.inputs.streams[0], (str(file.parent),)),)
     job = Job((plan,), streams, KnowledgeBase.empty())
     with TemporaryDirectory() as directory:
         out = Path(directory, "answers.jsonl")

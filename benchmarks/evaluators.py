@@ -29,7 +29,7 @@ from spaseq.automaton.evaluators import PartitionEvaluator, RowsByGpm, partition
 from spaseq.automaton.run.machine import GpmColumns, Machine
 from spaseq.automaton.run.runs import Row
 from spaseq.automaton.sets.python.shared_evaluator import SharedEvaluator
-from spaseq.compile import compile_query
+from spaseq.compile import CompileOptions, compile_query
 
 GPMS = "".join(f" DEFINE GPM {n} ON S {{ ?{n.lower()} :is :{n} }}" for n in "ABCD")
 LIMIT = 10
@@ -82,18 +82,18 @@ class Input:
             f"PREFIX : <http://e.example/> SELECT * WITHIN {window} SECONDS "
             f"FROM STREAM S <http://e.example/s> WHERE {{ SEQ({scenario.sequence}) {GPMS} }}"
         )
-        self._plan = compile_query(text, evaluator=evaluator)
-        self._numbers = {g.name: i for i, g in enumerate(self._plan.gpms)}
+        self._plan = compile_query(text, options=CompileOptions(evaluator=evaluator))
+        self._numbers = {g.name: i for i, g in enumerate(self._plan.patterns.gpms)}
 
     def partition(self) -> PartitionEvaluator:
         """An empty partition of the query."""
         plan = self._plan
         machine = Machine(
-            plan.program,
-            plan.window,
-            [GpmColumns(g.variables) for g in plan.gpms],
-            [g.name for g in plan.gpms],
-            evaluator=plan.evaluator,
+            plan.sequence.program,
+            plan.sequence.window,
+            [GpmColumns(g.variables) for g in plan.patterns.gpms],
+            [g.name for g in plan.patterns.gpms],
+            evaluator=plan.sequence.evaluator.name,
             limit=LIMIT,
         )
         return partitions(machine)()
@@ -109,7 +109,8 @@ class Input:
     def _step(self, second: int, name: str) -> tuple[Instant, RowsByGpm, int]:
         time_ms = 1000 * second
         gpm = self._numbers[name]
-        values = (f"<http://e.example/{second}>",) if self._plan.gpms[gpm].variables else ()
+        variables = self._plan.patterns.gpms[gpm].variables
+        values = (f"<http://e.example/{second}>",) if variables else ()
         row: Row = (0, time_ms, 0, None, values)
         return (time_ms, 0), {gpm: [row]}, 1
 

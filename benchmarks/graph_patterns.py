@@ -100,7 +100,7 @@ def graphs(given: Sequence[EventBatch]) -> Iterator[str]:
 
 
 def by_spaseq(pattern: str, given: Sequence[EventBatch]) -> Callable[[], int]:
-    evaluator = GpmEvaluator(plan_of(pattern).gpms[0].pattern, load_kb([]))
+    evaluator = GpmEvaluator(plan_of(pattern).patterns.gpms[0].pattern, load_kb([]))
     return lambda: sum(len(evaluator.evaluate(batch).event) for batch in given)
 
 
@@ -157,7 +157,8 @@ def check(found: Sequence[Line], given: Sequence[EventBatch]) -> None:
     """Stop if the ways disagree on the events that all have seen."""
     for line in found:
         if line.way in ("pyoxigraph", "rdflib"):
-            evaluator = GpmEvaluator(plan_of(SHAPES[line.shape]).gpms[0].pattern, load_kb([]))
+            [gpm] = plan_of(SHAPES[line.shape]).patterns.gpms
+            evaluator = GpmEvaluator(gpm.pattern, load_kb([]))
             left, ours = line.events, 0
             for batch in given:
                 part = batch.part(0, min(left, len(batch)))

@@ -103,7 +103,7 @@ def nodes(scenario: Scenario, events: int) -> Nodes:
         scenario.sequence,
         scenario.window,
         scenario.keys,
-        given.plan.evaluator,
+        given.plan.sequence.evaluator.name,
         live,
         size / max(live, 1),
         len(store),

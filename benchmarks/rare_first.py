@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from spaseq.automaton.run.work_counts import WorkCounts
-from spaseq.compile import compile_query
+from spaseq.compile import CompileOptions, compile_query
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn, text_array
@@ -98,7 +98,7 @@ def batches(plan: QueryPlan, scenario: Scenario, events: int, seed: int) -> list
     """The solutions of a stream with one event per millisecond."""
     random = np.random.default_rng(seed)
     names = [gpm.split()[2] for gpm in scenario.gpms]
-    numbers = [[g.name for g in plan.gpms].index(name) for name in names]
+    numbers = [[g.name for g in plan.patterns.gpms].index(name) for name in names]
     share = events // len(scenario.parts)
     gpm = np.concatenate(
         [random.choice(numbers, share, p=np.divide(w, sum(w))) for w in scenario.parts]
@@ -111,7 +111,7 @@ def batches(plan: QueryPlan, scenario: Scenario, events: int, seed: int) -> list
     texts = {"k": keys, **{f"v{n.lower()}": values for n in names}}
     iris = np.array([f"<http://e.example/e/{i}>" for i in range(total)], dtype=object)
     terms, figures = {}, {}
-    for variable in plan.variables:
+    for variable in plan.patterns.columns.variables:
         bound = [n for n, g in zip(numbers, names, strict=True) if variable in _variables(plan, g)]
         options = texts.get(variable)
         drawn, column = None, iris
@@ -119,7 +119,7 @@ def batches(plan: QueryPlan, scenario: Scenario, events: int, seed: int) -> list
             drawn = random.integers(len(options), size=total)
             column = options[drawn]
         terms[variable] = TermColumn.of(np.where(np.isin(gpm, bound), column, None))
-        if variable in plan.numbers and drawn is not None:
+        if variable in plan.patterns.columns.numbers and drawn is not None:
             is_bound = np.isin(gpm, bound)
             kinds = np.where(is_bound, EXACT, OTHER).astype(np.int8)
             figures[variable] = NumberColumn(np.where(is_bound, drawn, np.nan), kinds)
@@ -136,7 +136,7 @@ def batches(plan: QueryPlan, scenario: Scenario, events: int, seed: int) -> list
 
 
 def _variables(plan: QueryPlan, gpm: str) -> tuple[str, ...]:
-    return next(g.variables for g in plan.gpms if g.name == gpm)
+    return next(g.variables for g in plan.patterns.gpms if g.name == gpm)
 
 
 def run(plan: QueryPlan, stream: Sequence[SolutionBatch]) -> tuple[list[Any], WorkCounts, float]:
@@ -154,11 +154,11 @@ def run(plan: QueryPlan, stream: Sequence[SolutionBatch]) -> tuple[list[Any], Wo
 def measure(scenario: Scenario, events: int, seed: int) -> tuple[Result, Result]:
     """Both evaluators on one scenario."""
     text = f"{HEAD} WHERE {{ SEQ({scenario.sequence}) {' '.join(scenario.gpms)} }}"
-    chosen = compile_query(text).evaluator
+    chosen = compile_query(text).sequence.evaluator.name
     results: list[Result] = []
     answers = []
     for evaluator in ("registers", "lazy"):
-        plan = compile_query(text, evaluator=evaluator)
+        plan = compile_query(text, options=CompileOptions(evaluator=evaluator))
         stream = batches(plan, scenario, events, seed)
         found, _, seconds = run(plan, stream)
         tracemalloc.start()

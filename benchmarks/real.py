@@ -62,8 +62,9 @@ class Case:
     @classmethod
     def of(cls, query: Path, data: Path) -> Case:
         plan = compile_query(query.read_text(), query.stem)
-        streams = {iri: data / _folder(iri) / f"{iri.rsplit('/')[-1]}.nq" for iri in plan.streams}
-        return cls(query, streams, {iri: data / _folder(iri) / "kb.ttl" for iri in plan.kbs})
+        read = plan.inputs
+        streams = {iri: data / _folder(iri) / f"{iri.rsplit('/')[-1]}.nq" for iri in read.streams}
+        return cls(query, streams, {iri: data / _folder(iri) / "kb.ttl" for iri in read.kbs})
 
     def arguments(self) -> list[str]:
         """For `spaseq run`."""

@@ -28,7 +28,7 @@ from tempfile import TemporaryDirectory
 from endpoint import serving
 
 import spaseq
-from spaseq.compile import compile_query
+from spaseq.compile import CompileOptions, compile_query
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.endpoint import shared_cache
 from spaseq.kb.load import load_kb
@@ -120,8 +120,8 @@ def work(case: Case, stream: str, disable: tuple[str, ...]) -> Callable[[], int]
     if not case.patterns_only:
         run = partial(spaseq.run, case.query, {"S1": stream}, runtime="local", threads=1)
         return lambda: sum(1 for _ in run(disable=disable))
-    plan = compile_query(case.query, disable=disable)
-    options = StreamOptions(plan.streams[0], (stream,))
+    plan = compile_query(case.query, options=CompileOptions(disable=disable))
+    options = StreamOptions(plan.inputs.streams[0], (stream,))
     batches = list(read_stream(options, lambda bad: sys.exit(bad.reason)))
     matcher = PatternStage(plan, load_kb([]))
     return lambda: sum(len(matcher.match(batch)) for batch in batches)

@@ -32,7 +32,7 @@ from spaseq.automaton.registers.compiled.run_tables import run_tables
 from spaseq.automaton.run.machine import GpmColumns
 from spaseq.automaton.sets.compiled.chain_state import ChainState
 from spaseq.automaton.sets.compiled.compact_state import CompactState
-from spaseq.compile import compile_query
+from spaseq.compile import CompileOptions, compile_query
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn, text_array
@@ -132,7 +132,7 @@ class Input:
             f"WITHIN {scenario.window} MILLISECONDS "
             f"{'PARTITION BY (?k)' if key else ''} FROM STREAM S <http://e.example/s> "
             f"WHERE {{ SEQ({scenario.sequence}) {' '.join(gpms)} }}",
-            evaluator=evaluator,
+            options=CompileOptions(evaluator=evaluator),
         )
 
     def batches(self, count: int) -> Iterator[SolutionBatch]:
@@ -147,7 +147,8 @@ class Input:
             key = TermColumn(dice.integers(0, len(keys), n).astype(np.int32), keys)
             value = NumberColumn(dice.random(n) * 1000, np.full(n, DOUBLE, np.int8))
             zeros = np.zeros(n, np.int32)
-            terms = {v: key if v == "k" else TermColumn(gpm, labels) for v in self.plan.variables}
+            variables = self.plan.patterns.columns.variables
+            terms = {v: key if v == "k" else TermColumn(gpm, labels) for v in variables}
             yield SolutionBatch(
                 zeros,
                 np.arange(first, first + n),
@@ -155,7 +156,7 @@ class Input:
                 gpm,
                 text_array([None] * n),
                 terms,
-                dict.fromkeys(self.plan.numbers, value),
+                dict.fromkeys(self.plan.patterns.columns.numbers, value),
             )
 
 
@@ -171,21 +172,22 @@ def stage_rate(given: Input, batches: list[SolutionBatch]) -> float:
 
 def kernel_rate(given: Input, batches: list[SolutionBatch]) -> tuple[float, float]:
     """Millions of events per second of the kernel alone, and bytes per node."""
-    if given.plan.evaluator == "compiled-registers":
+    if given.plan.sequence.evaluator.name == "compiled-registers":
         return runs_rate(given.plan, batches)
     return sets_rate(given.plan, batches)
 
 
 def _columns(plan: QueryPlan) -> list[GpmColumns]:
-    return [GpmColumns(g.variables, g.conditions, g.certain) for g in plan.gpms]
+    return [GpmColumns(g.variables, g.conditions, g.certain) for g in plan.patterns.gpms]
 
 
 def runs_rate(plan: QueryPlan, batches: list[SolutionBatch]) -> tuple[float, float]:
     """`kernel_rate` of the register kernel."""
-    columns = _columns(plan)
-    tables = run_tables(plan.program, columns, plan.partition, plan.window)
+    columns, sequence = _columns(plan), plan.sequence
+    partition, window = sequence.partition, sequence.window
+    tables = run_tables(sequence.program, columns, partition, window)
     runs = RunState(tables)
-    frame = BatchFrame(columns, plan.partition, tables.key, plan.window, tables.strict)
+    frame = BatchFrame(columns, partition, tables.key, window, tables.strict)
     spent, events = 0.0, 0
     for batch in batches:
         solutions, rows = frame.rows(batch)
@@ -204,10 +206,11 @@ def runs_rate(plan: QueryPlan, batches: list[SolutionBatch]) -> tuple[float, flo
 def sets_rate(plan: QueryPlan, batches: list[SolutionBatch]) -> tuple[float, float]:
     """`kernel_rate` of the chain and the compact kernel, once the window is full and the ring as
     large as it need be: of the second half."""
-    kind = ChainState if plan.evaluator == "compiled-chain" else CompactState
-    state: ChainState | CompactState = kind(plan.program, len(plan.gpms), False)
-    key = (*plan.partition, *plan.evaluator_key)
-    frame = BatchFrame(_columns(plan), plan.partition, key, plan.window, state.strict)
+    kind = ChainState if plan.sequence.evaluator.name == "compiled-chain" else CompactState
+    state: ChainState | CompactState = kind(plan.sequence.program, len(plan.patterns.gpms), False)
+    partition, window = plan.sequence.partition, plan.sequence.window
+    key = (*partition, *plan.sequence.evaluator.key)
+    frame = BatchFrame(_columns(plan), partition, key, window, state.strict)
     spent, events = 0.0, 0
     for i, batch in enumerate(batches):
         _, rows = frame.rows(batch)
@@ -231,7 +234,7 @@ def measure(scenario: Scenario, events: int, rounds: int) -> Line:
     kernels = [kernel_rate(given, batches) for _ in range(rounds + 1)][1:]
     some = batches[: ENDING // BATCH] if scenario.ends else batches
     stages = [stage_rate(given, some) for _ in range(rounds)]
-    reference = Input(scenario, given.plan.evaluator.removeprefix("compiled-"))
+    reference = Input(scenario, given.plan.sequence.evaluator.name.removeprefix("compiled-"))
     few = list(reference.batches(PYTHON["registers" if given.correlated else "sets"]))
     python = statistics.median(stage_rate(reference, few) for _ in range(3))
     return Line(
@@ -239,7 +242,7 @@ def measure(scenario: Scenario, events: int, rounds: int) -> Line:
         scenario.sequence,
         scenario.window,
         scenario.keys,
-        given.plan.evaluator,
+        given.plan.sequence.evaluator.name,
         statistics.median(rate for rate, _ in kernels),
         statistics.median(stages),
         python,
@@ -251,13 +254,13 @@ def selection(scenario: Scenario, given: Input, rounds: int) -> Line:
     """A selection strategy: the whole stage only, as the matches are most of the work."""
     batches, few = list(given.batches(SELECTED)), list(given.batches(SELECTED_PYTHON))
     stage_rate(given, few)
-    reference = Input(scenario, given.plan.evaluator.removeprefix("compiled-"))
+    reference = Input(scenario, given.plan.sequence.evaluator.name.removeprefix("compiled-"))
     return Line(
         scenario.name,
         scenario.sequence,
         scenario.window,
         scenario.keys,
-        given.plan.evaluator,
+        given.plan.sequence.evaluator.name,
         None,
         statistics.median(stage_rate(given, batches) for _ in range(rounds)),
         stage_rate(reference, few),

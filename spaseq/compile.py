@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from spaseq.algebra.schema import Schema
 from spaseq.errors import Diagnostic, QueryError, Source
 from spaseq.lang import ast
 from spaseq.lang.lint import lint
 from spaseq.lang.parser import parse_source
 from spaseq.lang.resolve import resolve
-from spaseq.plan.planner import (
+from spaseq.plan.checks import (
     check_entailment,
     check_expressions,
     check_partition,
     check_services,
-    plan_query,
 )
+from spaseq.plan.planner import plan_query
+from spaseq.plan.planning_options import AS_USUAL, CompileOptions
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.plan.rules import disabled_rules
+from spaseq.plan.rules import known_rules
+
+__all__ = ["Checked", "CompileOptions", "check_query", "compile_query"]
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What is known of a query text; `plan` is None if there are errors."""
+    """A query text with its findings; `plan` is None if there are errors."""
 
     source: Source
     query: ast.Query | None
@@ -40,27 +41,17 @@ class Checked:
         return tuple(d for d in self.diagnostics if d.severity == "warning")
 
 
-def check_query(
-    text: str,
-    name: str = "query",
-    file: str | None = None,
-    evaluator: str | None = None,
-    schema: Schema | None = None,
-    disable: Iterable[str] = (),
-    pushed: bool = False,
-) -> Checked:
+def check_query(text: str, name: str = "query", options: CompileOptions = AS_USUAL) -> Checked:
     """Parse, resolve and plan a query, collecting all errors and warnings.
 
-    `name` is what its answers are called unless the query registers a stream; `file` is the place
-    that diagnostics name; `evaluator` forces one, for tests; `schema` is what its patterns are
-    entailed by; `disable` names rules of the planner (`spaseq.plan.rules`) to do without; `pushed`
-    says that events come one by one.
+    `name` is what its answers are called unless the query registers a stream.
 
     Raises:
-        UsageError: the forced evaluator cannot run the query, or there is no such rule.
+        UsageError: the evaluator that `options` asks for cannot run the query, or there is no rule
+            of a name that is to be disabled.
     """
-    disabled = disabled_rules(disable)
-    source = Source(text, file or "<query>")
+    known_rules(options.disable)
+    source = Source(text, options.file or "<query>")
     parsed = parse_source(source)
     found = list(parsed.diagnostics)
     query = parsed.query
@@ -71,33 +62,24 @@ def check_query(
         checks = (resolved.diagnostics, check_services(resolved), check_expressions(resolved))
         found += [d for check in checks for d in check if d.span not in said]
         if not any(d.severity == "error" for d in found):
-            found += check_partition(resolved, schema)
-        if schema is not None:
-            found += check_entailment(resolved, schema)
+            found += check_partition(resolved, options.schema)
+        if options.schema is not None:
+            found += check_entailment(resolved, options.schema)
         if not any(d.severity == "error" for d in found):
             found += lint(resolved)
-            plan = plan_query(resolved, name, evaluator, schema, disabled, pushed)
+            plan = plan_query(resolved, name, options)
     found.sort(key=lambda d: (d.span.start, d.severity))
     return Checked(source, query, plan, tuple(found))
 
 
-def compile_query(
-    text: str,
-    name: str = "query",
-    file: str | None = None,
-    evaluator: str | None = None,
-    schema: Schema | None = None,
-    disable: Iterable[str] = (),
-    pushed: bool = False,
-) -> QueryPlan:
-    """The plan of a query.
+def compile_query(text: str, name: str = "query", options: CompileOptions = AS_USUAL) -> QueryPlan:
+    """The plan of a query; the arguments are those of `check_query`.
 
     Raises:
         QueryError: with every error of the query.
-        UsageError: `evaluator`, which tests force, cannot run the query, or there is no rule of
-            a name in `disable`.
+        UsageError: as for `check_query`.
     """
-    checked = check_query(text, name, file, evaluator, schema, disable, pushed)
+    checked = check_query(text, name, options)
     if checked.plan is None:
         raise QueryError(checked.errors)
     return checked.plan

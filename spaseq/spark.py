@@ -111,7 +111,9 @@ def answers(
     )
     output = call.bounded(job) if call.checkpoint is None else call.streaming(job, arrivals)
     sides = options.get("sides", False)
-    decode = _Decode(tuple(plan.name for plan in plans), options.get("strict", False), sides)
+    decode = _Decode(
+        tuple(plan.identity.name for plan in plans), options.get("strict", False), sides
+    )
     ddl = f"{ANSWER_DDL}, {SIDES_DDL}" if sides else ANSWER_DDL
     return output.mapInArrow(lambda batches: decode.run(batches), ddl)
 

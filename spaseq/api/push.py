@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from spaseq.algebra.answers import Answer
 from spaseq.api.match import Match, to_ms
 from spaseq.api.prepare import load_knowledge
-from spaseq.compile import compile_query
+from spaseq.compile import CompileOptions, compile_query
 from spaseq.errors import UsageError
 from spaseq.gpm.single_event.event_stage import SingleEventStage
 from spaseq.kb.ontology import entailing_schema
@@ -87,17 +87,21 @@ class Engine:
         chosen = RunOptions.of("Engine", EngineKeywords, options)
         planning = chosen.planning
         schema = entailing_schema(planning.ontology, planning.entailment)
-        plan = compile_query(query, name, schema=schema, disable=planning.disable, pushed=True)
+        plan = compile_query(
+            query,
+            name,
+            CompileOptions(schema=schema, disable=planning.disable, pushed=True),
+        )
         self._plan = plan
         knowledge = load_knowledge([plan], kb or {}, chosen.knowledge)
         self._names = stream_names([self._plan])
-        self._counters = {iri: InstantCounter(ordered=True) for iri in self._plan.streams}
+        self._counters = {iri: InstantCounter(ordered=True) for iri in self._plan.inputs.streams}
         self._matcher = PatternStage(self._plan, knowledge, on_bad)
         self._events = SingleEventStage(self._plan, self._matcher)
         self._texts: dict[str, TextEvents] = {}
         self._stage = SequenceStage(self._plan, chosen.stages, knowledge, on_bad)
         # Events of one stream have an instant each: an event can be worked off when it comes.
-        self._alone = len(self._plan.streams) == 1
+        self._alone = len(self._plan.inputs.streams) == 1
         self._held: list[Answer] = []  # those that end at the time of the latest event
         self._now: int | None = None  # time of the latest event
         self._done = self._floor = -(
@@ -166,7 +170,7 @@ class Engine:
         """End all streams; the remaining answers. Nothing can be pushed afterwards."""
         self._check_open()
         self._closed = True
-        return [Match(self._plan.name, a) for a in self._held + self._stage.close()]
+        return [Match(self._plan.identity.name, a) for a in self._held + self._stage.close()]
 
     def _matches(self, watermark: int, ahead: bool = False) -> list[Match]:
         """What is certain by a watermark; with `ahead`, all that has come is worked off."""
@@ -178,7 +182,7 @@ class Engine:
         certain = len(answers)
         while certain and answers[certain - 1].end[0] > watermark:  # they are in order
             certain -= 1
-        self._held, name = answers[certain:], self._plan.name
+        self._held, name = answers[certain:], self._plan.identity.name
         return [Match(name, a) for a in answers[:certain]]
 
     def _iri(self, stream: str) -> str:

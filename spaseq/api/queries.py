@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from spaseq.algebra.schema import Schema
-from spaseq.compile import Checked, check_query
+from spaseq.compile import Checked, CompileOptions, check_query
 from spaseq.errors import Diagnostic, InputError, QueryError
 from spaseq.options import PlanningOptions
 from spaseq.plan.query_plan import QueryPlan
@@ -35,7 +35,8 @@ def check_queries(
             text, name, file = read_query(item), item.stem, str(item)
         else:
             text, name, file = item, "query" if len(queries) == 1 else f"query{number}", None
-        yield check_query(text, name, file, schema=schema, disable=planning.disable)
+        options = CompileOptions(file=file, schema=schema, disable=planning.disable)
+        yield check_query(text, name, options)
 
 
 def _schema(planning: PlanningOptions) -> Schema | None:

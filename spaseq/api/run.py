@@ -71,7 +71,7 @@ def _matches(job: Job, streams: Mapping[str, StreamInput], options: RunOptions) 
         job = replace(job, streams=bounded_streams(streams, options, Path(directory)))
         with closing(answers_of(job, options.runtime)) as answers:
             for number, answer in answers:
-                yield Match(job.plans[number].name, answer)
+                yield Match(job.plans[number].identity.name, answer)
 
 
 def answers_of(job: Job, runtime: RuntimeOptions) -> Generator[tuple[int, Answer]]:

@@ -19,11 +19,12 @@ def check_format(form: str, plans: Sequence[QueryPlan]) -> None:
     if sink.one_query and len(plans) > 1:
         raise UsageError(f"--format {form} holds the answers of one query; use jsonl for several")
     for plan in plans:
-        makes = "solutions" if plan.template is None else "graphs"
+        title = plan.identity.title
+        makes = "solutions" if plan.answers.template is None else "graphs"
         if sink.holds not in (makes, "all"):
-            kind = "SELECT" if plan.template is None else "CONSTRUCT"
+            kind = "SELECT" if plan.answers.template is None else "CONSTRUCT"
             raise UsageError(
-                f"--format {form} holds {sink.holds}, and the answers of {plan.title} are {makes} "
+                f"--format {form} holds {sink.holds}, and the answers of {title} are {makes} "
                 f"({kind}): use {', '.join(_suited(makes, len(plans)))}"
             )
 

@@ -99,14 +99,14 @@ def _answer(job: Job, options: RunOptions, output: OutputOptions, sides: SideOut
             sides=sides.files(),
         )
         return
-    variables = [p.name for p in job.plans[0].projection]
+    variables = [p.name for p in job.plans[0].answers.projection]
     with (
         closing(answers_of(job, options.runtime)) as answers,
         _opened(output.out) as out,
         open_sink(output.form, out, variables) as sink,
     ):
         for query, answer in answers:
-            sink.write(job.plans[query].name, answer)
+            sink.write(job.plans[query].identity.name, answer)
 
 
 def _opened(path: str) -> TextIO:

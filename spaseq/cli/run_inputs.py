@@ -75,7 +75,7 @@ def kb_source(text: str, plans: Sequence[QueryPlan]) -> tuple[str | None, str]:
     Raises:
         UsageError: the text does not say which graph it is, and the queries do not decide it.
     """
-    iris = sorted({iri for plan in plans for iri in plan.kbs})
+    iris = sorted({iri for plan in plans for iri in plan.inputs.kbs})
     pair = _named_source(text, iris)
     if pair is not None:
         return pair

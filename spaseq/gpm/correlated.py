@@ -63,22 +63,23 @@ class CorrelatedEvaluator:
 
     def use(self, knowledge: KnowledgeBase) -> None:
         """From now on evaluate with this knowledge base."""
-        self._knowledge = knowledge.only(self._plan.kbs)
+        self._knowledge = knowledge.only(self._plan.inputs.kbs)
         self.solve.cache_clear()
 
     def _solve(
         self, gpm: int, event: str, values: tuple[tuple[str, str], ...]
     ) -> tuple[tuple[str | None, ...], ...]:
         """Each solution's terms, by the GPM's variables; that of EVENT stays empty."""
-        plan = self._plan.gpms[gpm]
-        pattern = substituted(plan.pattern, dict(values))
-        evaluator = GpmEvaluator(pattern, self._knowledge, self._plan.expressions)
+        plan, own = self._plan, self._plan.patterns.gpms[gpm]
+        pattern = substituted(own.pattern, dict(values))
+        evaluation = plan.patterns.evaluation
+        evaluator = GpmEvaluator(pattern, self._knowledge, plan.expressions, evaluation)
         batch = batch_from_events("", [(0, None, _triples(event))], InstantCounter())
         found = evaluator.evaluate(batch)
         for failed in evaluator.services.take_failures():
-            at = f"an event of {plan.name} with {_n3(_triples(event))}"
+            at = f"an event of {own.name} with {_n3(_triples(event))}"
             self._on_bad(BadInput(failed.url, None, f"no answer: {failed.reason}", at))
-        columns = [_texts(found, v) for v in plan.variables]
+        columns = [_texts(found, v) for v in own.variables]
         return tuple(dict.fromkeys(zip(*columns, strict=True)))
 
 

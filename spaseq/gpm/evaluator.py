@@ -16,7 +16,7 @@ from spaseq.gpm.patterns.operators import PatternOperators
 from spaseq.gpm.patterns.services import Services
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.plan.rules import Rule
+from spaseq.plan.query_plan import FASTEST, PatternEvaluation
 from spaseq.rdf.columns.event_batch import EventBatch
 
 
@@ -38,8 +38,7 @@ class GpmEvaluator:
     """One graph pattern, ready for many batches.
 
     What depends on the knowledge base alone is evaluated once, and then only joined. `options` are
-    what expressions take from the query; EXISTS is evaluated here. `disabled` are rules of the
-    planner to do without.
+    what expressions take from the query; EXISTS is evaluated here. `evaluation` says how.
     """
 
     def __init__(
@@ -47,11 +46,11 @@ class GpmEvaluator:
         pattern: n.Pattern,
         knowledge: KnowledgeBase,
         options: Options | None = None,
-        disabled: frozenset[Rule] = frozenset(),
+        evaluation: PatternEvaluation = FASTEST,
     ) -> None:
         self._pattern = pattern
         self._variables = sorted(visible(possible(pattern)))
-        self._operators = PatternOperators(knowledge, options or Options(), disabled)
+        self._operators = PatternOperators(knowledge, options or Options(), evaluation)
 
     @property
     def services(self) -> Services:

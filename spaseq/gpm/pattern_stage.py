@@ -31,22 +31,22 @@ class PatternStage:
 
     def __init__(self, plan: QueryPlan, knowledge: KnowledgeBase, on_bad: OnBad = warn) -> None:
         self._plan, self._on_bad = plan, on_bad
-        self._streams = {iri: i for i, iri in enumerate(plan.streams)}
-        options, knowledge = plan.expressions, knowledge.only(plan.kbs)
+        self._streams = {iri: i for i, iri in enumerate(plan.inputs.streams)}
+        options, knowledge = plan.expressions, knowledge.only(plan.inputs.kbs)
         self._evaluators = [
             GpmEvaluator(
                 g.correlation.core if g.correlation else g.pattern,
                 knowledge,
                 options,
-                plan.disabled,
+                plan.patterns.evaluation,
             )
-            for g in plan.gpms
+            for g in plan.patterns.gpms
         ]
         self._memberships = [
             None
             if g.membership is None
-            else GpmEvaluator(g.membership, knowledge, options, plan.disabled)
-            for g in plan.gpms
+            else GpmEvaluator(g.membership, knowledge, options, plan.patterns.evaluation)
+            for g in plan.patterns.gpms
         ]
 
     def evaluator(self, gpm: int) -> GpmEvaluator:
@@ -60,10 +60,10 @@ class PatternStage:
         """
         stream = self._streams.get(batch.stream)
         if stream is None or not len(batch):
-            return SolutionBatch.empty(self._plan.columns)
+            return SolutionBatch.empty(self._plan.patterns.columns)
         index = VerticalPartition(batch)
         rows = _Rows(self._plan, stream, index)
-        for number, gpm in enumerate(self._plan.gpms):
+        for number, gpm in enumerate(self._plan.patterns.gpms):
             if stream in gpm.streams:
                 found = self._evaluators[number].evaluate(index)
                 if gpm.correlation is not None:
@@ -72,10 +72,10 @@ class PatternStage:
                 found = _distinct(found)
                 if gpm.correlation is not None:
                     found = with_events(found, index)
-                if not set(self._plan.partition) <= gpm.certain:
+                if not set(self._plan.sequence.partition) <= gpm.certain:
                     found = self._spread(found, index, stream)
                 rows.add(number, _without(found, gpm.private))
-        if self._plan.needs_instants:
+        if self._plan.sequence.needs_instants:
             self._add_bare(rows, index, stream)
         self._report(batch)
         return rows.batch()
@@ -92,7 +92,7 @@ class PatternStage:
                     self._on_bad(BadInput(failed.url, None, f"no answer: {failed.reason}", at))
 
     def _add_bare(self, rows: _Rows, index: VerticalPartition, stream: int) -> None:
-        partition = self._plan.partition
+        partition = self._plan.sequence.partition
         if not partition:
             rows.add(BARE, EventSolutions(rows.unseen(), {}, index.batch.terms))
             return
@@ -101,8 +101,8 @@ class PatternStage:
 
     def _keys(self, index: VerticalPartition, stream: int) -> Iterator[EventSolutions]:
         """The partitions of the batch's events: what GPMs without FILTERs bind the variables to."""
-        partition = self._plan.partition
-        for gpm, membership in zip(self._plan.gpms, self._memberships, strict=True):
+        partition = self._plan.sequence.partition
+        for gpm, membership in zip(self._plan.patterns.gpms, self._memberships, strict=True):
             if stream in gpm.streams and membership is not None and set(partition) <= gpm.certain:
                 found = membership.evaluate(index)
                 keys = {v: found.columns[v] for v in partition}
@@ -113,7 +113,7 @@ class PatternStage:
     ) -> EventSolutions:
         """Solutions of a negated GPM that leaves partition variables open, once for each of their
         event's partitions that they fit."""
-        partition = self._plan.partition
+        partition = self._plan.sequence.partition
         keys: dict[int, set[tuple[str, ...]]] = {}
         for bindings in self._keys(index, stream):
             columns = [[bindings.terms[c] for c in bindings.columns[v]] for v in partition]
@@ -159,7 +159,7 @@ class _Rows:
 
     def batch(self) -> SolutionBatch:
         """The rows, in the order of events."""
-        columns, events = self._plan.columns, self._events
+        columns, events = self._plan.patterns.columns, self._events
         if not self._parts:
             return SolutionBatch.empty(columns)
         event = np.concatenate([b.event for _, b in self._parts])

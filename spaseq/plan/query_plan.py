@@ -1,4 +1,4 @@
-"""The physical plan of one query: static, picklable, shared by both stages and both runtimes."""
+"""The physical plan of one query: static and picklable; both stages and both runtimes share it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from typing import Literal, TypeAlias
 from spaseq.algebra.construct import Template
 from spaseq.algebra.correlation import Correlation
 from spaseq.algebra.nodes import Pattern
-from spaseq.algebra.schema import Schema
 from spaseq.automaton.program.nfa import Program
 from spaseq.automaton.program.window import Window
 from spaseq.expr.compile import Options
-from spaseq.expr.extension import Function
 from spaseq.lang import ast
-from spaseq.plan.rules import Rule
-from spaseq.rdf.columns.solution_batch import SolutionColumns
+from spaseq.lang.scope import Scope
+from spaseq.lang.sequence import Chain
+from spaseq.rdf.columns.solution_columns import SolutionColumns
 
 EvaluatorName: TypeAlias = Literal[
     "registers",
@@ -26,6 +25,38 @@ EvaluatorName: TypeAlias = Literal[
     "compiled-chain",
 ]
 
+Strategy: TypeAlias = Literal["ALL", "NEXT", "LAST", "MAX", "STRICT"]
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The names of a query.
+
+    `title` is the file's stem, which messages use; `register` the IRI of REGISTER STREAM. `name`,
+    which answers carry, is `register` if there is one, and `title` otherwise. The fingerprint is a
+    hash of the canonical text and of the state format: only state with an equal one is restored.
+    """
+
+    name: str
+    title: str
+    register: str | None
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The streams, graphs and endpoints that a query reads.
+
+    `predicates` has for each stream the predicate IRIs, sorted, of the triples that the readers
+    keep; None keeps all triples.
+    """
+
+    streams: tuple[str, ...]  # IRIs; SolutionBatch.stream counts these
+    stream_names: tuple[str, ...]  # as the query calls them
+    kbs: tuple[str, ...]  # graph IRIs of the knowledge base
+    services: tuple[str, ...]  # IRIs of the endpoints that stand after SERVICE
+    predicates: tuple[tuple[str, ...] | None, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class GpmPlan:
@@ -34,8 +65,9 @@ class GpmPlan:
     `pattern` holds the FILTERs that concern one event only; `conditions` those that look back at
     earlier steps, which become conditions on the automaton's edges. `membership` is the pattern
     with every FILTER left out, which decides an event's partitions (None: not needed). Stage 1
-    evaluates the core of a correlated GPM, and the automaton its pattern. The values of `private`
-    variables are handed on only where they tell solutions of one event apart.
+    evaluates the core of a correlated GPM, and the automaton its pattern. Stage 1 hands on the
+    values of `private` variables only where they tell solutions of one event apart. `awaited` is
+    the GPM in a form that asks its endpoints only if a partial match awaits the event.
     """
 
     name: str
@@ -48,6 +80,74 @@ class GpmPlan:
     negated: bool = False  # used in negated steps only
     correlation: Correlation | None = None  # evaluated where the sequence takes the event
     private: frozenset[str] = frozenset()  # variables that nothing outside the pattern looks at
+    awaited: GpmPlan | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PatternEvaluation:
+    """How stage 1 evaluates graph patterns; all ways give the same solutions.
+
+    With `rare_first` the triple pattern with the fewest matches comes first; with `shared` equal
+    triple patterns of several GPMs are evaluated once; with `lazy` OPTIONAL, paths, EXISTS and
+    other operands are evaluated only on events whose triple patterns match.
+    """
+
+    rare_first: bool = False
+    shared: bool = False
+    lazy: bool = False
+
+
+FASTEST = PatternEvaluation(rare_first=True, shared=True, lazy=True)
+
+
+@dataclass(frozen=True, slots=True)
+class PatternPlan:
+    """Stage 1: the GPMs, which SolutionBatch.gpm counts, and the columns that it hands on."""
+
+    gpms: tuple[GpmPlan, ...]
+    columns: SolutionColumns
+    evaluation: PatternEvaluation = PatternEvaluation()
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluatorChoice:
+    """The evaluator of a sequence.
+
+    An evaluator of sets splits a partition by the variables of `key`. `asked` says that the caller
+    chose, not the planner. `order` is for tests: the lazy evaluator takes the steps in this order,
+    not the rarest first.
+    """
+
+    name: EvaluatorName
+    reason: str
+    key: tuple[str, ...] = ()
+    asked: bool = False
+    order: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StageKey:
+    """The variables by whose values stage 2 may be split; None: it is one partition."""
+
+    variables: tuple[str, ...] | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SequencePlan:
+    """Stage 2: the sequence as written and as an automaton, and the automaton's evaluator.
+
+    With `needs_instants` stage 2 also gets the events without solutions.
+    """
+
+    chain: Chain
+    scope: Scope
+    program: Program
+    window: Window
+    partition: tuple[str, ...]  # variables of PARTITION BY
+    key: StageKey
+    needs_instants: bool
+    evaluator: EvaluatorChoice
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,49 +167,30 @@ class AfterMatch:
 
 
 @dataclass(frozen=True, slots=True)
-class QueryPlan:
-    """Everything that is known of a query before it runs."""
+class AnswerPlan:
+    """From matches to answers. A query with a CONSTRUCT template has no projection."""
 
-    name: str  # of its answers: the REGISTER STREAM IRI, or the file's stem
-    streams: tuple[str, ...]  # IRIs; SolutionBatch.stream counts these
-    stream_names: tuple[str, ...]  # as the query calls them
-    kbs: tuple[str, ...]  # graph IRIs the query names
-    gpms: tuple[GpmPlan, ...]  # SolutionBatch.gpm counts these
-    variables: tuple[str, ...]  # columns of SolutionBatch, sorted
-    numbers: tuple[str, ...]  # those that conditions between steps read, sorted
-    partition: tuple[str, ...]
-    key: tuple[str, ...] | None  # stage 2 may be split by these; None: one partition
-    key_reason: str  # why that key, or why none
-    needs_instants: bool  # stage 2 also needs the events without solutions
-    program: Program
-    window: Window
     projection: tuple[ProjectedVariable, ...]
     distinct: bool
-    strategy: Literal["ALL", "NEXT", "LAST", "MAX", "STRICT"]
+    strategy: Strategy
     after_match: AfterMatch
     having: ast.Expr | None
-    base: str | None  # base IRI of the query
-    now_ms: int  # what NOW() is, everywhere in the run
-    fingerprint: str  # hash of the query's canonical text and of the state format
-    title: str = ""  # what messages call the query: the file's stem
-    register: str | None = None  # IRI of REGISTER STREAM
-    template: Template | None = None  # of CONSTRUCT; the projection is empty then
-    evaluator: EvaluatorName = "registers"
-    evaluator_reason: str = ""
-    evaluator_key: tuple[str, ...] = ()  # evaluators of sets split a partition by these
-    functions: tuple[Function, ...] = ()  # extension functions that the query calls
-    services: tuple[str, ...] = ()  # IRIs of the endpoints that the query names after SERVICE
-    schema: Schema | None = None  # patterns have been rewritten with it, but for those of EXISTS
-    disabled: frozenset[Rule] = frozenset()  # rules that are switched off
-    evaluator_order: tuple[int, ...] | None = None  # lazy takes the steps so, not the rarest first
+    template: Template | None
 
-    @property
-    def columns(self) -> SolutionColumns:
-        """The columns that stage 1 hands on."""
-        return SolutionColumns(self.variables, self.numbers)
 
-    @property
-    def expressions(self) -> Options:
-        """What the query's expressions take from the query around them."""
-        groups = frozenset(self.program.owner)
-        return Options(None, self.base, self.now_ms, groups, self.functions, self.schema)
+@dataclass(frozen=True, slots=True)
+class QueryPlan:
+    """A query, ready to run.
+
+    `expressions` is the context of the query's expressions: the base IRI, the time of NOW(), the
+    group variables, the extension functions and the schema of entailment. `disabled` names the
+    rules that were left out.
+    """
+
+    identity: Identity
+    inputs: Inputs
+    patterns: PatternPlan
+    sequence: SequencePlan
+    answers: AnswerPlan
+    expressions: Options
+    disabled: tuple[str, ...] = ()

@@ -24,7 +24,7 @@ _SKIPS = {
 
 def automaton_text(plan: QueryPlan) -> str:
     """States with their edges, brackets and negated steps below."""
-    return "\n".join(_program(plan, plan.program))
+    return "\n".join(_program(plan, plan.sequence.program))
 
 
 def _program(plan: QueryPlan, program: Program) -> Iterator[str]:
@@ -52,8 +52,8 @@ def _automaton(plan: QueryPlan, automaton: Automaton, lead: str) -> Iterator[str
 def _edge(plan: QueryPlan, edge: Edge) -> str:
     label = edge.label
     if isinstance(label, TakeLabel):
-        gpm = plan.gpms[label.gpm]
-        streams = ", ".join(plan.stream_names[s] for s in gpm.streams)
+        gpm = plan.patterns.gpms[label.gpm]
+        streams = ", ".join(plan.inputs.stream_names[s] for s in gpm.streams)
         what = f"TAKE {label.name} on {streams}"
         if label.key:
             what += " joined on " + ", ".join(f"?{v}" for v in label.key)

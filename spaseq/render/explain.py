@@ -10,7 +10,7 @@ from spaseq.errors import QueryError
 from spaseq.lang.format import format_query
 from spaseq.plan.predicates import stream_predicates
 from spaseq.plan.query_plan import GpmPlan, QueryPlan
-from spaseq.plan.rules import RULES
+from spaseq.plan.rules import RULES, effect_of, name_of
 from spaseq.render.automaton import automaton_text
 from spaseq.render.memory import memory_text
 from spaseq.render.tree import tree
@@ -47,7 +47,7 @@ def explain_text(checked: Checked, rate: float | None = None) -> str:
 
 
 def _algebra(plan: QueryPlan) -> Iterator[str]:
-    for gpm in plan.gpms:
+    for gpm in plan.patterns.gpms:
         yield f"GPM {gpm.name}"
         yield tree(gpm.pattern)
         for condition in gpm.conditions:
@@ -55,40 +55,46 @@ def _algebra(plan: QueryPlan) -> Iterator[str]:
 
 
 def _plan(plan: QueryPlan, rate: float | None) -> Iterator[str]:
-    registered = ", a stream that other queries of the run can read" if plan.register else ""
-    yield f"answers    {plan.name}{registered}"
-    for name, iri in zip(plan.stream_names, plan.streams, strict=True):
+    registered = (
+        ", a stream that other queries of the run can read" if plan.identity.register else ""
+    )
+    yield f"answers    {plan.identity.name}{registered}"
+    for name, iri in zip(plan.inputs.stream_names, plan.inputs.streams, strict=True):
         yield f"stream     {name} <{iri}>"
         read = stream_predicates([plan], iri)
         shown = (
             "all predicates" if read is None else " ".join(f"<{p}>" for p in read) or "no triples"
         )
         yield f"  reads    {shown}"
-    for kb in plan.kbs:
+    for kb in plan.inputs.kbs:
         yield f"knowledge  <{kb}>"
-    if plan.schema is not None:
-        count = len(plan.schema.axioms)
+    if plan.expressions.schema is not None:
+        count = len(plan.expressions.schema.axioms)
         yield f"entailment rdfs, by {count} axioms: patterns are rewritten, events are not"
-    yield f"window     {tree(plan.window)}"
+    yield f"window     {tree(plan.sequence.window)}"
     for rule in RULES:
-        state = " (disabled)" if rule in plan.disabled else ""
-        yield f"rule       {rule.name}{state}: {rule.effect}"
+        state = " (disabled)" if name_of(rule) in plan.disabled else ""
+        yield f"rule       {name_of(rule)}{state}: {effect_of(rule)}"
     yield "stage 1    ingest and graph patterns, in parallel, per event"
-    for gpm in plan.gpms:
+    for gpm in plan.patterns.gpms:
         yield f"  {_gpm(plan, gpm)}"
-    key = ", ".join(f"?{v}" for v in plan.key) if plan.key else "one partition"
-    yield f"stage 2    sequence, by {key} ({plan.key_reason})"
-    yield f"  evaluator {plan.evaluator}: {plan.evaluator_reason}"
-    if plan.needs_instants:
+    key = (
+        ", ".join(f"?{v}" for v in plan.sequence.key.variables)
+        if plan.sequence.key.variables
+        else "one partition"
+    )
+    yield f"stage 2    sequence, by {key} ({plan.sequence.key.reason})"
+    yield f"  evaluator {plan.sequence.evaluator.name}: {plan.sequence.evaluator.reason}"
+    if plan.sequence.needs_instants:
         yield "  fed with solutions and the instants of all other events"
     else:
         yield "  fed with solutions only"
     yield f"  memory   {memory_text(plan, rate)}"
-    if plan.template is not None:
+    if plan.answers.template is not None:
         yield "construct  one graph event for each match"
-        yield from (f"  {' '.join(map(_term, t.terms))}" for t in plan.template.triples)
+        yield from (f"  {' '.join(map(_term, t.terms))}" for t in plan.answers.template.triples)
     else:
-        shown = ", ".join(f"?{p.name}" for p in plan.projection)
+        shown = ", ".join(f"?{p.name}" for p in plan.answers.projection)
         yield f"project    {shown or 'nothing'}"
 
 
@@ -99,7 +105,7 @@ def _term(term: PatternTerm) -> str:
 
 
 def _gpm(plan: QueryPlan, gpm: GpmPlan) -> str:
-    streams = ", ".join(plan.stream_names[s] for s in gpm.streams)
+    streams = ", ".join(plan.inputs.stream_names[s] for s in gpm.streams)
     binds = _names(v for v in gpm.variables if not is_reserved(v))
     on = _names(v for v in gpm.variables if v not in gpm.private and not is_reserved(v))
     line = f"{gpm.name} on {streams} binds {binds or 'nothing'}; hands on {on or 'no values'}"

@@ -15,12 +15,12 @@ def memory_text(plan: QueryPlan, rate: float | None = None) -> str:
 
     `rate` is how many solutions come per second; without it the text is a formula.
     """
-    where = "" if plan.key is None else ", over all keys"
-    if isinstance(plan.window, Counted):
-        kept = f"the solutions of {plan.window.events:,} events"
-        each = " of each partition" if plan.partition else ""
+    where = "" if plan.sequence.key.variables is None else ", over all keys"
+    if isinstance(plan.sequence.window, Counted):
+        kept = f"the solutions of {plan.sequence.window.events:,} events"
+        each = " of each partition" if plan.sequence.partition else ""
         return f"{kept}{each}, about {BYTES:,} bytes each{where}"
-    seconds = plan.window.horizon / 1000
+    seconds = plan.sequence.window.horizon / 1000
     if rate is None:
         return (
             f"r x {seconds:,g} s x about {BYTES:,} bytes{where}; r is how many solutions of "
@@ -34,4 +34,4 @@ def memory_text(plan: QueryPlan, rate: float | None = None) -> str:
 
 
 def _names(plan: QueryPlan) -> str:
-    return ", ".join(gpm.name for gpm in plan.gpms)
+    return ", ".join(gpm.name for gpm in plan.patterns.gpms)

@@ -40,8 +40,8 @@ class _Input:
     """What one query has been given: the solutions of its graph patterns, to be sorted."""
 
     def __init__(self, plan: QueryPlan, knowledge: KnowledgeBase, on_bad: OnBad) -> None:
-        self.streams = plan.streams
-        self.sorter = RowSorter(plan.columns)
+        self.streams = plan.inputs.streams
+        self.sorter = RowSorter(plan.patterns.columns)
         self._matcher = PatternStage(plan, knowledge, on_bad)
 
     def take(self, events: EventBatch) -> None:
@@ -73,8 +73,8 @@ def _read_stream(job: Job, options: StreamOptions, inputs: list[_Input]) -> None
 
 def _sequence(job: Job, number: int, inputs: list[_Input]) -> Iterator[tuple[int, Answer]]:
     plan = job.plans[number]
-    stream = None if plan.register is None else RegisteredStream(plan.register)
-    readers = [each for each in inputs if plan.register in each.streams]
+    stream = None if plan.identity.register is None else RegisteredStream(plan.identity.register)
+    readers = [each for each in inputs if plan.identity.register in each.streams]
     for answers in _answers(job, plan, inputs[number].sorter):
         job.stats.matches += len(answers)
         if stream is not None and readers and answers:

@@ -43,16 +43,20 @@ class Projection:
     """How the matches of one query become answers."""
 
     def __init__(self, plan: QueryPlan) -> None:
-        self._name = plan.name
-        self._variables = sorted({v for g in plan.gpms for v in g.variables})
+        self._name = plan.identity.name
+        self._variables = sorted({v for g in plan.patterns.gpms for v in g.variables})
         self._having = (
-            compile_filter(plan.having, plan.expressions) if plan.having is not None else None
+            compile_filter(plan.answers.having, plan.expressions)
+            if plan.answers.having is not None
+            else None
         )
-        self._projected = [p.name for p in plan.projection]
-        self._only_variables = plan.having is None and all(p.expr is None for p in plan.projection)
+        self._projected = [p.name for p in plan.answers.projection]
+        self._only_variables = plan.answers.having is None and all(
+            p.expr is None for p in plan.answers.projection
+        )
         self._terms = [
             (p.name, None if p.expr is None else compile_term(p.expr, plan.expressions))
-            for p in plan.projection
+            for p in plan.answers.projection
         ]
         self._layouts: dict[tuple[int | str, ...], _Layout] = {}
 

@@ -31,7 +31,7 @@ from spaseq.gpm.correlated import CorrelatedEvaluator
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import StageOptions
-from spaseq.plan.evaluator_choice import limits, selects
+from spaseq.plan.evaluators import limits, selects
 from spaseq.plan.query_plan import GpmPlan, QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.bad_input import OnBad, warn
@@ -76,25 +76,27 @@ class SequenceStage:
         limit = options.limit_per_event
         self._limit = None if early else limit
         self._withheld = 0
-        columns = [_columns(g) for g in plan.gpms]
+        columns = [_columns(g) for g in plan.patterns.gpms]
         known = KnowledgeBase.empty() if knowledge is None else knowledge
         self._correlated = CorrelatedEvaluator(plan, known, on_bad)
-        names = [g.name for g in plan.gpms]
+        names = [g.name for g in plan.patterns.gpms]
         self._machine = Machine(
-            plan.program,
-            plan.window,
+            plan.sequence.program,
+            plan.sequence.window,
             columns,
             names,
-            plan.strategy == "STRICT",
+            plan.answers.strategy == "STRICT",
             plan.expressions,
-            evaluator=plan.evaluator,
-            partition=plan.partition,
-            key=plan.evaluator_key,
-            order=plan.evaluator_order,
-            strategy=plan.strategy if selects(plan) else "ALL",
-            streams=plan.streams,
+            evaluator=plan.sequence.evaluator.name,
+            partition=plan.sequence.partition,
+            key=plan.sequence.evaluator.key,
+            order=plan.sequence.evaluator.order,
+            strategy=plan.answers.strategy if selects(plan) else "ALL",
+            streams=plan.inputs.streams,
             limit=limit if early else None,
-            limit_key=tuple(v for v in plan.key or () if v not in plan.partition),
+            limit_key=tuple(
+                v for v in plan.sequence.key.variables or () if v not in plan.sequence.partition
+            ),
             solve=self._correlated.solve,
         )
         self._sequencer = sequencer(self._machine)
@@ -102,11 +104,11 @@ class SequenceStage:
         self._events: list[EventRows] = []  # those that came one by one
         self._filters: dict[PartitionKey, AfterMatchFilter] = {}
         self._as_found = (  # all of them, each by itself
-            (plan.strategy == "ALL" or selects(plan))
-            and plan.after_match.kind == "NO SKIP"
-            and not plan.distinct
+            (plan.answers.strategy == "ALL" or selects(plan))
+            and plan.answers.after_match.kind == "NO SKIP"
+            and not plan.answers.distinct
             and self._limit is None
-            and plan.template is None
+            and plan.answers.template is None
         )
         self._projection = Projection(plan)
 
@@ -141,7 +143,9 @@ class SequenceStage:
 
     def _columns_of(self, events: list[EventRows]) -> SolutionBatch:
         taken = [row for event in events for row in event.rows()]
-        return batch_of(taken, [g.variables for g in self._plan.gpms], self._plan.columns)
+        return batch_of(
+            taken, [g.variables for g in self._plan.patterns.gpms], self._plan.patterns.columns
+        )
 
     def _due(self, until: int) -> SolutionBatch:
         due: list[SolutionBatch] = []
@@ -156,7 +160,7 @@ class SequenceStage:
                 due.append(batch.take(np.flatnonzero(mask)))
                 later.append(batch.take(np.flatnonzero(~mask)))
         self._buffer = later
-        return SolutionBatch.concat(due, self._plan.columns)
+        return SolutionBatch.concat(due, self._plan.patterns.columns)
 
     def close(self) -> list[Answer]:
         """The remaining answers; all streams have ended."""
@@ -192,22 +196,24 @@ class SequenceStage:
         if not items:
             return []
         items = [items[i] for i in order_of([answer for _, answer in items])]
-        if plan.strategy != "ALL" and not selects(plan):
+        if plan.answers.strategy != "ALL" and not selects(plan):
             items = self._selected(items)
-        if plan.after_match.kind != "NO SKIP":
+        if plan.answers.after_match.kind != "NO SKIP":
             items = [i for i in items if self._filter(self._partition_of(i[0])).keeps(*i)]
-        if plan.distinct:
+        if plan.answers.distinct:
             items = _distinct(items)
         if self._limit is not None:
             items = self._limited(items, self._limit)
         answers = [answer for _, answer in items]
-        if plan.template is not None:
-            events = (constructed(plan.template, plan.name, answer) for answer in answers)
+        if plan.answers.template is not None:
+            events = (
+                constructed(plan.answers.template, plan.identity.name, answer) for answer in answers
+            )
             return [event for event in events if event is not None]
         return answers
 
     def _partition_of(self, match: SequenceMatch) -> PartitionKey:
-        return partition_of(match.solutions[0], self._plan.partition)
+        return partition_of(match.solutions[0], self._plan.sequence.partition)
 
     def _selected(self, items: list[_Item]) -> list[_Item]:
         def group_of(place: int) -> tuple[Instant, PartitionKey]:
@@ -219,7 +225,7 @@ class SequenceStage:
         for (_, key), group in groupby(places, key=group_of):
             kept += select(
                 list(group),
-                self._plan.strategy,
+                self._plan.answers.strategy,
                 lambda place: _positions(items[place][1]),
                 partial(self._sequencer.consecutive, key),
             )
@@ -232,7 +238,7 @@ class SequenceStage:
         for item in items:
             match, answer = item
             singles = dict(answer.singles)
-            key = tuple([singles.get(v) for v in self._plan.key or ()])
+            key = tuple([singles.get(v) for v in self._plan.sequence.key.variables or ()])
             group = answer.end, self._partition_of(match), key
             given[group] += 1
             if given[group] <= limit:
@@ -243,10 +249,10 @@ class SequenceStage:
     def _filter(self, key: PartitionKey) -> AfterMatchFilter:
         found = self._filters.get(key)
         if found is None:
-            skip = self._plan.after_match
+            skip = self._plan.answers.after_match
             names = list(self._machine.names)
             gpm = names.index(skip.gpm) if skip.gpm is not None else None
-            found = AfterMatchFilter(skip.kind, self._plan.window.horizon, gpm)
+            found = AfterMatchFilter(skip.kind, self._plan.sequence.window.horizon, gpm)
             self._filters[key] = found
         return found
 
@@ -261,7 +267,7 @@ class SequenceStage:
             self._events.clear()
         buffer = [rows.compact() for rows in self._buffer]
         state = (self._sequencer.snapshot(), buffer, self._filters, self._withheld)
-        pickler.dump((STATE_VERSION, self._plan.fingerprint, state))
+        pickler.dump((STATE_VERSION, self._plan.identity.fingerprint, state))
         return out.getvalue()
 
     def restore(self, snapshot: bytes) -> None:
@@ -276,8 +282,8 @@ class SequenceStage:
             raise RunError(
                 f"state format {version} cannot be read; this version reads {STATE_VERSION}"
             )
-        if fingerprint != self._plan.fingerprint:
-            raise RunError(f"the state is of another query than {self._plan.name}")
+        if fingerprint != self._plan.identity.fingerprint:
+            raise RunError(f"the state is of another query than {self._plan.identity.name}")
         sequencer, self._buffer, self._filters, self._withheld = state
         self._sequencer.restore(sequencer)
 

@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from spaseq.algebra.answers import Answer
-from spaseq.compile import compile_query
+from spaseq.compile import CompileOptions, compile_query
 from spaseq.errors import UsageError
 from spaseq.expr.doubles import double_of
 from spaseq.options import StageOptions
@@ -65,7 +65,7 @@ def letters(text: str, names: str = "ABC") -> tuple[dict[str, str], list[Event]]
 
 def batch(plan: QueryPlan, events: Sequence[Event]) -> SolutionBatch:
     """The rows that stage 1 would make of some events."""
-    names = {g.name: (i, g.variables) for i, g in enumerate(plan.gpms)}
+    names = {g.name: (i, g.variables) for i, g in enumerate(plan.patterns.gpms)}
     rows: list[tuple[int, int, int, int, str, Values]] = []
     for event in events:
         before, graph = len(rows), f"http://example/g{event.time}/{event.k}/{event.stream}"
@@ -75,13 +75,13 @@ def batch(plan: QueryPlan, events: Sequence[Event]) -> SolutionBatch:
                 for values in solutions:
                     place = event.stream, event.time, event.k
                     rows.append((*place, gpm, graph, values))
-        if len(rows) == before and plan.needs_instants and not plan.partition:
+        if len(rows) == before and plan.sequence.needs_instants and not plan.sequence.partition:
             rows.append((event.stream, event.time, event.k, BARE, graph, {}))
     values, numbers = {}, {}
-    for variable in plan.variables:
+    for variable in plan.patterns.columns.variables:
         column = np.empty(len(rows), dtype=object)
         for i, row in enumerate(rows):
-            bound = row[3] != BARE and variable in plan.gpms[row[3]].variables
+            bound = row[3] != BARE and variable in plan.patterns.gpms[row[3]].variables
             column[i] = row[5].get(variable) if bound else None
         values[variable] = TermColumn.of(column)
         found = [double_of(t) if t else (np.nan, OTHER) for t in column]
@@ -94,7 +94,7 @@ def batch(plan: QueryPlan, events: Sequence[Event]) -> SolutionBatch:
         np.array([r[3] for r in rows], np.int32),
         text_array([row[4] for row in rows]),
         values,
-        {v: numbers[v] for v in plan.numbers},
+        {v: numbers[v] for v in plan.patterns.columns.numbers},
     )
 
 
@@ -133,7 +133,7 @@ def plans(text: str) -> dict[str, QueryPlan]:
     plans = {}
     for name in get_args(EvaluatorName):
         try:
-            plans[name] = compile_query(text, evaluator=name)
+            plans[name] = compile_query(text, options=CompileOptions(evaluator=name))
         except UsageError:
             continue
     return plans

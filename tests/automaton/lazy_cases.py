@@ -35,7 +35,7 @@ MOST_ORDERS = 24
 
 def orders(plan: QueryPlan) -> list[Order]:
     """Every order of the steps, if they are no more than four."""
-    most = max(len(pattern.slots) for pattern in patterns_of(plan.program))
+    most = max(len(pattern.slots) for pattern in patterns_of(plan.sequence.program))
     return [None, *list(permutations(range(most)))[:MOST_ORDERS]]
 
 
@@ -59,6 +59,12 @@ def run_changing(
     return list(_answers(changing, plan, batches, times[:: 1 + len(times) // 16]))
 
 
+def with_order(plan: QueryPlan, order: Order) -> QueryPlan:
+    """The plan, whose lazy evaluator takes the steps in this order."""
+    choice = replace(plan.sequence.evaluator, order=order)
+    return replace(plan, sequence=replace(plan.sequence, evaluator=choice))
+
+
 def _answers(
     changing: Sequence[Order],
     plan: QueryPlan,
@@ -66,12 +72,12 @@ def _answers(
     times: Sequence[int],
 ) -> Iterator[Answer]:
     following = cycle(changing)
-    stage = SequenceStage(replace(plan, evaluator_order=next(following)))
+    stage = SequenceStage(with_order(plan, next(following)))
     for batch in batches:
         stage.push(batch)
     for time in times:
         yield from stage.advance(time)
         snapshot = stage.snapshot()
-        stage = SequenceStage(replace(plan, evaluator_order=next(following)))
+        stage = SequenceStage(with_order(plan, next(following)))
         stage.restore(snapshot)
     yield from stage.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from spaseq.compile import compile_query
+from spaseq.compile import CompileOptions, compile_query
 from spaseq.options import StageOptions
 from spaseq.stages.sequence import SequenceStage
 from tests.automaton.cases import Event, batch, letters, plans, query, run, words
@@ -139,7 +139,7 @@ def test_what_is_held_does_not_grow_with_the_stream(sequence: str, evaluator: st
     """Nodes that are kept, after 2,000 and after 10,000 events of a window of 50."""
     gpms, _ = letters("", "ABCD")
     text = query(sequence, _used(gpms, sequence), "50 EVENTS")
-    plan = compile_query(text, evaluator=evaluator)
+    plan = compile_query(text, options=CompileOptions(evaluator=evaluator))
     _, events = letters("a b b d " * 2500, "ABCD")
     stage = SequenceStage(plan, StageOptions(limit_per_event=1))
     sizes = []
@@ -153,13 +153,13 @@ def test_what_is_held_does_not_grow_with_the_stream(sequence: str, evaluator: st
 def test_a_snapshot_of_one_evaluator_does_not_fit_another() -> None:
     gpms, _ = letters(STREAM)
     found = plans(query("A: B: C", gpms))
-    assert len({plan.fingerprint for plan in found.values()}) == len(found)
+    assert len({plan.identity.fingerprint for plan in found.values()}) == len(found)
 
 
 def _many(count: int, strategy: str = "") -> tuple[object, list[Event]]:
     gpms, events = letters("a " + "b " * count + "c")
     plan = compile_query(query("A: B+: C", gpms, select=f"{strategy} *"))
-    assert plan.evaluator in ("compact", "compiled-compact")
+    assert plan.sequence.evaluator.name in ("compact", "compiled-compact")
     return plan, events
 
 

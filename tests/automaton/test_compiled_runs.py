@@ -14,7 +14,7 @@ from spaseq.automaton.registers.compiled import run_state
 from spaseq.automaton.registers.compiled.exactness import decides
 from spaseq.automaton.registers.compiled.run_sequencer import RunSequencer
 from spaseq.automaton.registers.kernels import run_arrays
-from spaseq.compile import compile_query
+from spaseq.compile import CompileOptions, compile_query
 from spaseq.expr.doubles import double_of
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.terms.vocabulary import XSD
@@ -65,8 +65,8 @@ SEQUENCES = [
 def plans(text: str) -> tuple[QueryPlan, QueryPlan]:
     """The query compiled, and in Python."""
     return (
-        compile_query(text, evaluator="compiled-registers"),
-        compile_query(text, evaluator="registers"),
+        compile_query(text, options=CompileOptions(evaluator="compiled-registers")),
+        compile_query(text, options=CompileOptions(evaluator="registers")),
     )
 
 
@@ -325,7 +325,7 @@ def test_memory_does_not_grow_with_the_keys_ever_seen() -> None:
 def test_what_is_not_compiled(sequence: str, gpms: dict[str, str], reason: str) -> None:
     text = query(sequence, {**used(sequence), **gpms})
     with pytest.raises(Exception, match=reason):
-        compile_query(text, evaluator="compiled-registers")
+        compile_query(text, options=CompileOptions(evaluator="compiled-registers"))
 
 
 @pytest.mark.parametrize("sequence", ["A; N", "A: N", "A; B; L"])

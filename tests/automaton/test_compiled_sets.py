@@ -13,7 +13,7 @@ from spaseq.algebra.answers import Answer
 from spaseq.automaton.sets.compiled import set_nodes
 from spaseq.automaton.sets.compiled.compact_state import CompactState
 from spaseq.automaton.sets.compiled.set_sequencer import SetSequencer
-from spaseq.compile import compile_query
+from spaseq.compile import CompileOptions, compile_query
 from spaseq.errors import RunError
 from spaseq.options import StageOptions
 from spaseq.plan.query_plan import QueryPlan
@@ -71,9 +71,10 @@ def cut(events: list[Event], sizes: Sequence[int]) -> list[list[Event]]:
 def test_long_streams(evaluator: str, sequence: str, keys: int) -> None:
     gpms = {name: pattern for name, pattern in KEYED.items() if name in sequence}
     text = query(sequence, gpms, f"{9 * keys} SECONDS", partition="PARTITION BY (?k)")
-    compiled = compile_query(text, evaluator=evaluator)
+    compiled = compile_query(text, options=CompileOptions(evaluator=evaluator))
     expected = run(
-        compile_query(text, evaluator="compact"), events := stream("ABCD", 2500, keys, 1)
+        compile_query(text, options=CompileOptions(evaluator="compact")),
+        events := stream("ABCD", 2500, keys, 1),
     )
     assert len(expected[0]) > 100
     pieces = cut(events, [900, *[13] * 60, 120])
@@ -98,11 +99,11 @@ def test_more_matches_than_are_read_at_a_time(
     gpms = {name: pattern for name, pattern in KEYED.items() if name in sequence}
     text = query(sequence, gpms, "14 SECONDS", select, "PARTITION BY (?k)")
     events = stream("ABCD", 300, 1, 2)
-    python = compile_query(text, evaluator="compact")
+    python = compile_query(text, options=CompileOptions(evaluator="compact"))
     everything = run(python, events)[0]
     ends = Counter(answer.end for answer in everything)
     expected = sum(min(count, limit or count) for count in ends.values())
-    compiled = compile_query(text, evaluator=evaluator)
+    compiled = compile_query(text, options=CompileOptions(evaluator=evaluator))
     stage = SequenceStage(compiled, StageOptions(limit))
     answers = in_pieces(stage, compiled, cut(events, [150]))
     assert (len(answers), stage.suppressed) == (expected, len(everything) - expected)
@@ -115,7 +116,7 @@ def test_more_answers_than_memory_holds(monkeypatch: pytest.MonkeyPatch, evaluat
     text = query("A: B+: C", dict.fromkeys("ABC", "[] :is []"))
     gpms, events = letters("a " + "b " * 70 + "c")  # 2 ** 70 - 1 answers
     assert gpms.keys() == set("ABC")
-    plan = compile_query(text, evaluator=evaluator)
+    plan = compile_query(text, options=CompileOptions(evaluator=evaluator))
     with pytest.raises(RunError, match=r"more answers at once .*--limit-per-event"):
         in_pieces(SequenceStage(plan), plan, [events])
     stage = SequenceStage(plan, StageOptions(limit_per_event=10))
@@ -140,18 +141,25 @@ def test_a_partition_by_several_variables() -> None:
         events.append(
             Event(1000 * i, 0, 0, {name: [{**values, "j": random.choice(["<x>", "<y>"])}]})
         )
-    expected = run(compile_query(text, evaluator="compact"), events)[0]
+    expected = run(compile_query(text, options=CompileOptions(evaluator="compact")), events)[0]
     assert len(expected) > 30
-    assert run(compile_query(text, evaluator="compiled-compact"), events)[0] == expected
+    assert (
+        run(compile_query(text, options=CompileOptions(evaluator="compiled-compact")), events)[0]
+        == expected
+    )
 
 
 def test_more_states_than_bits_in_a_word() -> None:
     text = query(": ".join("AB" * 70), dict.fromkeys("AB", "[] :is []"), "1000 SECONDS")
-    compiled = compile_query(text, evaluator="compiled-compact")
+    compiled = compile_query(text, options=CompileOptions(evaluator="compiled-compact"))
     _, events = letters(" ".join("ab"[i % 2] for i in range(143)))
     stage = SequenceStage(compiled)
     answers = in_pieces(stage, compiled, cut(events, [50]))
-    assert len(answers) == len(run(compile_query(text, evaluator="compact"), events)[0]) > 10
+    assert (
+        len(answers)
+        == len(run(compile_query(text, options=CompileOptions(evaluator="compact")), events)[0])
+        > 10
+    )
     sequencer = stage._sequencer
     assert isinstance(sequencer, SetSequencer) and isinstance(sequencer._state, CompactState)
     assert sequencer._state._active.shape[1] == 3

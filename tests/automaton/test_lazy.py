@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from spaseq.compile import compile_query
+from spaseq.compile import CompileOptions, compile_query
 from spaseq.errors import QueryError, UsageError
 from spaseq.lang.parser import parse
 from spaseq.plan.query_plan import QueryPlan
@@ -34,7 +34,7 @@ SEED = os.environ.get("SPASEQ_LAZY_SEED", "1")
 def agrees(example: Case) -> bool:
     """Check one query in every order; whether it was evaluated, and had answers."""
     try:
-        plan = compile_query(example.query, evaluator="lazy")
+        plan = compile_query(example.query, options=CompileOptions(evaluator="lazy"))
         expected = [
             comparable(a) for a in evaluate(parse(example.query), example.streams, example.kb)
         ]
@@ -137,7 +137,10 @@ def test_rates_that_flip_on_a_longer_stream(sequence: str, within: str, partitio
     used = {name: pattern for name, pattern in GPMS.items() if name in sequence}
     text = query(sequence, used, within, partition=partition)
     events = long_stream(SEQUENCES.index(sequence), sorted(used))
-    eager, plan = (compile_query(text, evaluator=name) for name in ("registers", "lazy"))
+    eager, plan = (
+        compile_query(text, options=CompileOptions(evaluator=name))
+        for name in ("registers", "lazy")
+    )
     expected = run_in(None, eager, [batch(eager, events)])
     assert expected
     rows = [batch(plan, events)]
@@ -151,7 +154,7 @@ def test_rates_that_flip_on_a_longer_stream(sequence: str, within: str, partitio
 
 def lazy(sequence: str, within: str = "10 SECONDS") -> QueryPlan:
     used = {n: f"?x{n} :is ?{n.lower()}" for n in "ABN" if n in sequence}
-    return compile_query(query(sequence, used, within), evaluator="lazy")
+    return compile_query(query(sequence, used, within), options=CompileOptions(evaluator="lazy"))
 
 
 def ids(plan: QueryPlan, events: list[Event]) -> list[str]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from random import Random
 
 from rdflib import Literal, URIRef
 
 from spaseq.automaton.run.work_counts import WorkCounts
-from spaseq.compile import compile_query
+from spaseq.compile import CompileOptions, compile_query
 from spaseq.stages.sequence import SequenceStage
 from tests.automaton.cases import STREAMS, Event, batch, query
-from tests.automaton.lazy_cases import Order, solutions
+from tests.automaton.lazy_cases import Order, solutions, with_order
 from tests.oracle.draw_events import term
 
 NUMBER = '"{}"^^<http://www.w3.org/2001/XMLSchema#integer>'
@@ -53,8 +52,8 @@ def work(
     within: str = "1 HOURS",
 ) -> tuple[WorkCounts, int]:
     """What an evaluator looks at, and how many answers there are."""
-    plan = compile_query(query(sequence, gpms, within), evaluator=evaluator)
-    stage = SequenceStage(replace(plan, evaluator_order=order))
+    plan = compile_query(query(sequence, gpms, within), options=CompileOptions(evaluator=evaluator))
+    stage = SequenceStage(with_order(plan, order))
     stage.push(batch(plan, events))
     found = stage.close()
     return stage.work, len(found)
@@ -144,9 +143,9 @@ def test_a_forced_order_is_kept_to() -> None:
 def test_filters_on_one_event_come_before_what_is_stored() -> None:
     """Of 100 Bs, 9 are above 90; the part of the FILTER that looks at A is left for later."""
     gpms = {"A": gpm("A"), "B": gpm("B", "?vb > 90 && ?vb < ?va"), "C": gpm("C")}
-    plan = compile_query(query("A : B : C", gpms), evaluator="lazy")
-    assert plan.gpms[1].name == "B"
-    assert len(plan.gpms[1].conditions) == 1
+    plan = compile_query(query("A : B : C", gpms), options=CompileOptions(evaluator="lazy"))
+    assert plan.patterns.gpms[1].name == "B"
+    assert len(plan.patterns.gpms[1].conditions) == 1
     value = URIRef("http://example/value")
     events = [(1000 * i, None, [(term(f"e{i}"), value, Literal(i))]) for i in range(100)]
     rows = solutions(plan, {STREAMS[0]: events})
@@ -154,7 +153,7 @@ def test_filters_on_one_event_come_before_what_is_stored() -> None:
 
 
 def stored(sequence: str, gpms: dict[str, str], events: Sequence[Event]) -> int:
-    plan = compile_query(query(sequence, gpms), evaluator="lazy")
+    plan = compile_query(query(sequence, gpms), options=CompileOptions(evaluator="lazy"))
     stage = SequenceStage(plan)
     stage.push(batch(plan, events))
     stage.advance(events[-1].time)
@@ -178,7 +177,7 @@ def test_what_is_kept_is_bounded_by_what_is_stored() -> None:
         "C": gpm("C", "?vc != ?va && ?vc != ?vb"),
         "D": gpm("D", "?vd > ?va + ?vb + ?vc + 200"),
     }
-    plan = compile_query(query("A : B : C : D", gpms), evaluator="lazy")
+    plan = compile_query(query("A : B : C : D", gpms), options=CompileOptions(evaluator="lazy"))
     stage = SequenceStage(plan)
     stream = [*drawn({"A": 1, "B": 1, "C": 1}, 120), *drawn({"D": 1}, 4, 500)]
     most = 0

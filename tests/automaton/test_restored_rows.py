@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spaseq.automaton.run.event_rows import EventRows
-from spaseq.compile import compile_query
+from spaseq.compile import CompileOptions, compile_query
 from spaseq.stages.sequence import SequenceStage
 
 _HEAD = (
@@ -26,7 +26,7 @@ def _push(stage: SequenceStage, gpm: int, subject: str, time: int) -> list[str]:
 
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
 def test_a_match_has_the_solutions_of_the_snapshot(query: str) -> None:
-    plan = compile_query(query, "q", pushed=True)
+    plan = compile_query(query, "q", options=CompileOptions(pushed=True))
     one, other = SequenceStage(plan), SequenceStage(plan)
     assert _push(one, 0, "mine", 1) == _push(other, 0, "another", 1) == []
     other.restore(one.snapshot())

@@ -42,10 +42,10 @@ def test_many_chains(spark: Any, tmp_path: Path) -> None:
     found = []
     for turn in range(TURNS):
         deliver_in_turns(examples, files, turn, TURNS, random)
-        found += [(plans[n].name, a) for n, a in follow(job, options, spark=spark)]
+        found += [(plans[n].identity.name, a) for n, a in follow(job, options, spark=spark)]
     for plan in plans:
-        expected = [a for name, a in whole if name == plan.name]
-        assert [a for name, a in found if name == plan.name] == expected
+        expected = [a for name, a in whole if name == plan.identity.name]
+        assert [a for name, a in found if name == plan.identity.name] == expected
     assert len({name for name, _ in whole}) > 6
 
 

@@ -15,7 +15,7 @@ from spaseq.gpm.graphs.event_bgp import EventBgp, rarest_first
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.kernels.bgp_interpreter import FEW, MANY
 from spaseq.lang import ast
-from spaseq.plan.rules import RULES, Rule
+from spaseq.plan.query_plan import FASTEST, PatternEvaluation
 from tests.gpm.graphs import Triple, batch_of
 
 Binding = dict[str, str]
@@ -75,15 +75,15 @@ def in_order(bindings: Sequence[Binding]) -> list[list[tuple[str, str]]]:
     return sorted(sorted(b.items()) for b in bindings)
 
 
-@given(events(), PATTERNS, st.sampled_from([frozenset(), frozenset(RULES)]))
+@given(events(), PATTERNS, st.sampled_from([FASTEST, PatternEvaluation()]))
 @settings(deadline=None)
 def test_solutions_are_those_of_the_definition(
-    given: list[list[Triple]], patterns: list[TriplePattern], disabled: frozenset[Rule]
+    given: list[list[Triple]], patterns: list[TriplePattern], evaluation: PatternEvaluation
 ) -> None:
     most = sum(len(e) for e in given) ** max(1, len(patterns) - 1)
     if most > 10**6:
         patterns = patterns[:2]
-    found = found_by(EventBgp(patterns, disabled), given)
+    found = found_by(EventBgp(patterns, evaluation), given)
     for ours, triples in zip(found, given, strict=True):
         assert in_order(ours) == in_order(by_definition(patterns, triples))
 

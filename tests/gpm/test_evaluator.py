@@ -11,7 +11,7 @@ from spaseq.algebra.groups import translate_group
 from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.gpm.graphs import paths
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
-from spaseq.plan.rules import RULES
+from spaseq.plan.query_plan import FASTEST, PatternEvaluation
 from tests.gpm.graphs import batch_of, group_of, knowledge_of, solutions
 
 P, Q, R = (f"<http://e/{name}>" for name in "pqr")
@@ -291,8 +291,8 @@ def test_operands_are_evaluated_on_the_events_that_match_so_far(monkeypatch) -> 
     pattern = translate_group(group_of('{ ?x :is "hot" . ?x :next+ ?y }'))
     cold = [("<e:1>", "<http://e/next>", "<e:2>")]
     hot = [("<e:1>", "<http://e/is>", '"hot"'), *cold]
-    for disabled, seen in ((frozenset(), 1), (frozenset(RULES), 4)):
-        found = GpmEvaluator(pattern, knowledge_of({}), disabled=disabled).evaluate(
+    for evaluation, seen in ((FASTEST, 1), (PatternEvaluation(), 4)):
+        found = GpmEvaluator(pattern, knowledge_of({}), evaluation=evaluation).evaluate(
             batch_of([cold, cold, hot, cold])
         )
         assert found.event.tolist() == [2]

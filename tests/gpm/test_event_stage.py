@@ -52,7 +52,9 @@ def rows(plan: QueryPlan, batch: EventRows | SolutionBatch | None) -> list[Any]:
     if batch is None:
         return []
     if isinstance(batch, EventRows):
-        batch = batch_of(batch.rows(), [g.variables for g in plan.gpms], plan.columns)
+        batch = batch_of(
+            batch.rows(), [g.variables for g in plan.patterns.gpms], plan.patterns.columns
+        )
     columns: list[Any] = [batch.stream, batch.time, batch.k, batch.gpm]
     found = [c.tolist() for c in columns] + [batch.event.to_pylist()]
     found += [batch.texts(v) for v in sorted(batch.values)]
@@ -106,5 +108,5 @@ def test_single_events_have_the_rows_of_batches(head, sequence, a, b, events, kb
 )
 def test_what_is_done_without_columns(pattern: str, whole: bool) -> None:
     plan = compile_query(query(HEADS[0], "A", pattern, "{ ?x :p ?y }"))
-    parts = conjunction(plan.gpms[0].pattern)
+    parts = conjunction(plan.patterns.gpms[0].pattern)
     assert EventPattern(parts, plan.expressions).is_whole == whole

@@ -10,7 +10,7 @@ import rdflib
 
 import spaseq
 from spaseq.algebra.schema import Schema
-from spaseq.compile import check_query
+from spaseq.compile import CompileOptions, check_query
 from spaseq.errors import InputError, UsageError
 from spaseq.kb.ontology import entailing_schema
 from spaseq.render.explain import explain_text
@@ -174,16 +174,19 @@ def test_a_transitive_property_above_or_below_rdf_type_is_refused(axioms: str):
 def test_a_property_that_types_entail_is_not_repeated_in_a_path():
     axioms = f"{ONTOLOGY} <{rdflib.RDF.type}> rdfs:subPropertyOf :about ."
     schema = entailing_schema(rdflib.Graph().parse(data=axioms, format="turtle"), "rdfs")
-    [error] = check_query(query("?x :about* ?y"), schema=schema).errors
+    [error] = check_query(query("?x :about* ?y"), options=CompileOptions(schema=schema)).errors
     assert "<http://e/about>, which rdf:type entails, cannot be repeated" in error.message
-    assert check_query(query("?x :about/:partOf+ ?y"), schema=schema).errors == ()
+    assert (
+        check_query(query("?x :about/:partOf+ ?y"), options=CompileOptions(schema=schema)).errors
+        == ()
+    )
 
 
 @pytest.mark.parametrize("path", ["(a|:p)+", "(:p/!:q)*", "(^a)?"])
 def test_steps_that_need_more_than_a_property_are_refused_in_repetitions(path):
     schema = entailing_schema(rdflib.Graph().parse(data=ONTOLOGY, format="turtle"), "rdfs")
     text = query(f"?x {path} ?y")
-    [error] = check_query(text, schema=schema).errors
+    [error] = check_query(text, options=CompileOptions(schema=schema)).errors
     assert error.code == "entailed-path"
     assert text[error.span.start : error.span.end] in f"?x {path} ?y"
     assert check_query(text).errors == ()
@@ -191,7 +194,7 @@ def test_steps_that_need_more_than_a_property_are_refused_in_repetitions(path):
 
 def test_explain_shows_the_rewritten_pattern():
     schema = entailing_schema(rdflib.Graph().parse(data=ONTOLOGY, format="turtle"), "rdfs")
-    text = explain_text(check_query(query("?x a :Sensor"), schema=schema))
+    text = explain_text(check_query(query("?x a :Sensor"), options=CompileOptions(schema=schema)))
     assert "entailment rdfs, by 10 axioms" in text
     assert "http://e/Camera" in text
     assert "http://e/seenBy" in text

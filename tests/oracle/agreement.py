@@ -157,7 +157,7 @@ class _Comparison:
         self, plan: QueryPlan, pieces: list[Piece], arrival: Arrival
     ) -> Disagreement | None:
         """Some answers, in order: as many per end and partition as the limit allows."""
-        if plan.template is not None:
+        if plan.answers.template is not None:
             return None  # answers without triples count, and cannot be told
         found = self._run(plan, pieces, arrival)
         assert arrival.limit is not None
@@ -183,4 +183,6 @@ class _Comparison:
 def _group(plan: QueryPlan, answer: Any) -> Hashable:
     """The end and the partition (PARTITION BY's, or the inferred key's) of an answer."""
     singles = dict(answer.singles)
-    return tuple(answer.end), tuple(singles.get(v) for v in (*plan.partition, *(plan.key or ())))
+    return tuple(answer.end), tuple(
+        singles.get(v) for v in (*plan.sequence.partition, *(plan.sequence.key.variables or ()))
+    )

@@ -19,9 +19,9 @@ from spaseq.kb.load import load_kb
 from spaseq.lang import ast
 from spaseq.lang.resolve import resolve
 from spaseq.options import StageOptions
-from spaseq.plan.evaluator_choice import EvaluatorName
 from spaseq.plan.planner import plan_query
-from spaseq.plan.query_plan import QueryPlan
+from spaseq.plan.planning_options import CompileOptions
+from spaseq.plan.query_plan import EvaluatorName, QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
@@ -41,12 +41,12 @@ def parsed(query: str) -> tuple[ast.Query, dict[str, QueryPlan]]:
     checked = check_query(query)
     if checked.query is None or checked.plan is None:
         raise QueryError(checked.errors)
-    plans: dict[str, QueryPlan] = {checked.plan.evaluator: checked.plan}
+    plans: dict[str, QueryPlan] = {checked.plan.sequence.evaluator.name: checked.plan}
     resolved = resolve(checked.query, checked.source)  # what `check_query` has seen to already
     for name in EVALUATORS:
         if name not in plans:
             try:
-                plans[name] = plan_query(resolved, "query", name)
+                plans[name] = plan_query(resolved, "query", CompileOptions(evaluator=name))
             except UsageError:
                 continue
     return checked.query, plans

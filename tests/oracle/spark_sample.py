@@ -59,7 +59,8 @@ def sample(size: int, seed: str) -> list[Example]:
                 continue
             silent += 1
         plan = Random(f"{seed}/{number}").choice(list(plans.values()))
-        found.append(Example(drawn, expected, replace(plan, name=str(number))))
+        plan = replace(plan, identity=replace(plan.identity, name=str(number)))
+        found.append(Example(drawn, expected, plan))
     raise AssertionError
 
 
@@ -153,5 +154,7 @@ def disagreements(examples: Sequence[Example], answers: Sequence[tuple[int, Answ
         found = [answer for query, answer in answers if query == number]
         if comparables(found) != comparables(example.expected):
             page = disagreement(example.case, example.expected, found)
-            pages.append(f"case {example.plan.name} by {example.plan.evaluator}{page}")
+            pages.append(
+                f"case {example.plan.identity.name} by {example.plan.sequence.evaluator.name}{page}"
+            )
     return pages

@@ -116,8 +116,10 @@ def test_what_can_be_joined_afterwards_is() -> None:
     alone = "?s ex:v ?v { SELECT (COUNT(*) AS ?n) { ?t ex:w ?a } }"
     plain = [alone, "?x ex:w ?v", "?x ex:v ?v MINUS { ?x ex:w ?w }", "?s ex:v ?v FILTER(?v > ?a)"]
     for pattern in plain:
-        assert all(g.correlation is None for g in compile_query(query("A ; B", pattern)).gpms)
+        assert all(
+            g.correlation is None for g in compile_query(query("A ; B", pattern)).patterns.gpms
+        )
     joined = {"BIND of a bound variable", "VALUES with UNDEF"}
     for pattern in (p for name, p in PATTERNS.items() if name not in joined):
         plan = compile_query(query("A ; B", pattern))
-        assert [g.name for g in plan.gpms if g.correlation is not None] == ["B"]
+        assert [g.name for g in plan.patterns.gpms if g.correlation is not None] == ["B"]

@@ -36,11 +36,11 @@ def query(form: str, sequence: str = "A; B", rest: str = "") -> str:
     ],
 )
 def test_what_nothing_asks_for_is_private(text: str, private: list[set[str]]) -> None:
-    assert [gpm.private for gpm in compile_query(text).gpms] == private
+    assert [gpm.private for gpm in compile_query(text).patterns.gpms] == private
 
 
 def test_conditions_between_steps_have_their_variables_as_numbers() -> None:
-    assert compile_query(query("SELECT ?k")).numbers == ("h", "l")
+    assert compile_query(query("SELECT ?k")).patterns.columns.numbers == ("h", "l")
 
 
 def test_explain_shows_what_is_handed_on() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spaseq.compile import check_query, compile_query
+from spaseq.compile import CompileOptions, check_query, compile_query
 from spaseq.errors import UsageError
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.render.explain import explain
@@ -29,7 +29,7 @@ def plan(sequence: str, gpms: dict[str, str] = OWN, head: str = "", rest: str = 
 
 @pytest.mark.parametrize("sequence", ["A", "A; B; C", "A: B, C; D", "A; B!; C", "(A; (B, C)); D"])
 def test_chain(sequence: str) -> None:
-    assert plan(sequence).evaluator == "compiled-chain"
+    assert plan(sequence).sequence.evaluator.name == "compiled-chain"
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_chain(sequence: str) -> None:
     ],
 )
 def test_compact(sequence: str) -> None:
-    assert plan(sequence).evaluator == "compiled-compact"
+    assert plan(sequence).sequence.evaluator.name == "compiled-compact"
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,8 @@ def test_compact(sequence: str) -> None:
 )
 def test_neither(sequence: str, reason: str) -> None:
     found = plan(sequence)
-    assert found.evaluator not in SETS
-    assert found.evaluator_reason.startswith(reason)
+    assert found.sequence.evaluator.name not in SETS
+    assert found.sequence.evaluator.reason.startswith(reason)
 
 
 @pytest.mark.parametrize(
@@ -103,29 +103,33 @@ def test_neither(sequence: str, reason: str) -> None:
 )
 def test_variables_that_bar_sharing(sequence: str, gpms: dict[str, str], reason: str) -> None:
     found = plan(sequence, gpms)
-    assert found.evaluator not in SETS
-    assert found.evaluator_reason.startswith(reason)
+    assert found.sequence.evaluator.name not in SETS
+    assert found.sequence.evaluator.reason.startswith(reason)
 
 
 def test_alternatives_may_bind_the_same_variable() -> None:
     gpms = {"A": "?a :is ?x", "B": "?b :is ?y", "C": "?c :is ?y"}
-    assert plan("A; (B | C)", gpms).evaluator == "compiled-compact"
-    assert plan("A; (B | C)+", gpms).evaluator == "compiled-compact"
-    assert plan("A; B; C", gpms).evaluator not in SETS
+    assert plan("A; (B | C)", gpms).sequence.evaluator.name == "compiled-compact"
+    assert plan("A; (B | C)+", gpms).sequence.evaluator.name == "compiled-compact"
+    assert plan("A; B; C", gpms).sequence.evaluator.name not in SETS
 
 
 def test_a_key_of_every_gpm_splits_the_partition() -> None:
     """Also where stage 2 may not be split by it."""
-    assert plan("A; B; C", KEYED).evaluator_key == ("k",)
+    assert plan("A; B; C", KEYED).sequence.evaluator.key == ("k",)
     strict = plan("A, B; C", KEYED)
-    assert (strict.evaluator, strict.evaluator_key, strict.key) == ("compiled-chain", ("k",), None)
-    assert plan("A; B!; C", KEYED).evaluator == "compiled-chain"
-    assert plan("A; B", KEYED, rest="PARTITION BY (?k)").evaluator_key == ()
+    assert (
+        strict.sequence.evaluator.name,
+        strict.sequence.evaluator.key,
+        strict.sequence.key.variables,
+    ) == ("compiled-chain", ("k",), None)
+    assert plan("A; B!; C", KEYED).sequence.evaluator.name == "compiled-chain"
+    assert plan("A; B", KEYED, rest="PARTITION BY (?k)").sequence.evaluator.key == ()
 
 
 def test_max_is_for_the_compact_evaluator() -> None:
-    assert plan("A: B", head="MAX").evaluator == "compact"
-    assert plan("A: B", head="NEXT").evaluator == "compiled-chain"
+    assert plan("A: B", head="MAX").sequence.evaluator.name == "compact"
+    assert plan("A: B", head="NEXT").sequence.evaluator.name == "compiled-chain"
 
 
 @pytest.mark.parametrize(
@@ -144,14 +148,14 @@ def test_a_forced_evaluator_that_cannot_run_the_query(
     sequence: str, evaluator: str, message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        compile_query(text(sequence), evaluator=evaluator)
+        compile_query(text(sequence), options=CompileOptions(evaluator=evaluator))
 
 
 def test_a_forced_evaluator() -> None:
     for evaluator in ("registers", *SETS):
-        checked = check_query(text("A; B"), evaluator=evaluator)
+        checked = check_query(text("A; B"), options=CompileOptions(evaluator=evaluator))
         assert checked.plan is not None
-        assert checked.plan.evaluator == evaluator
+        assert checked.plan.sequence.evaluator.name == evaluator
 
 
 def test_explain_says_which_and_why() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from spaseq.algebra.groups import translate_group
 from spaseq.algebra.predicates import predicates_read
-from spaseq.compile import compile_query
+from spaseq.compile import CompileOptions, compile_query
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.predicates import stream_predicates
 from spaseq.rdf.readers import StreamOptions
@@ -110,8 +110,8 @@ def test_answers_and_reports_are_the_same(tmp_path, query: str) -> None:
     path.write_text(STREAM)
 
     def run(*disabled: str) -> tuple[list[object], int, int, list[object]]:
-        plan = compile_query(query, disable=disabled)
-        streams = tuple(StreamOptions(iri, (str(path),)) for iri in plan.streams)
+        plan = compile_query(query, options=CompileOptions(disable=disabled))
+        streams = tuple(StreamOptions(iri, (str(path),)) for iri in plan.inputs.streams)
         bad: list[object] = []
         job = Job((plan,), streams, KnowledgeBase.empty(), on_bad=bad.append)
         answers = list(local.run(job))
@@ -119,5 +119,5 @@ def test_answers_and_reports_are_the_same(tmp_path, query: str) -> None:
 
     with_all = run("pushed-predicates")
     assert with_all[0]
-    assert len(with_all[3]) == 7 * len(compile_query(query).streams)
+    assert len(with_all[3]) == 7 * len(compile_query(query).inputs.streams)
     assert run() == with_all

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import spaseq
 from spaseq.algebra.answers import Answer
 from spaseq.cli.explain import explain
-from spaseq.compile import compile_query
+from spaseq.compile import CompileOptions, compile_query
 from spaseq.errors import QueryError, UsageError
 from spaseq.kb.load import load_kb
 from spaseq.plan.predicates import stream_predicates
@@ -47,7 +47,7 @@ def test_the_tables_with_any_rule_disabled(row: Row, tmp_path: Path) -> None:
 
 def run(example: Case, disable: tuple[str, ...]) -> list[Answer]:
     """The engine's answers to an example."""
-    plan = compile_query(example.query, disable=disable)
+    plan = compile_query(example.query, options=CompileOptions(disable=disable))
     arrival = Arrival(knowledge=load_kb(list(example.kb.items())))
     times = sorted(time for events in example.streams.values() for time, _, _ in events)
     return arrival.answers(plan, solved(plan, example.streams, example.kb, None), times)
@@ -92,22 +92,33 @@ def test_evaluators_are_chosen_by_rules(
     steps: str, condition: str, disable: Sequence[str], evaluator: str
 ) -> None:
     text = SEQUENCE.format(steps=steps, condition=condition)
-    assert compile_query(text, disable=disable).evaluator == evaluator
+    assert (
+        compile_query(text, options=CompileOptions(disable=disable)).sequence.evaluator.name
+        == evaluator
+    )
 
 
 def test_other_rules_change_what_they_say() -> None:
     text = SEQUENCE.format(steps="A; B", condition="")
     plan = compile_query(text)
     assert stream_predicates([plan], "http://e/s") is not None
-    without = compile_query(text, disable=["pushed-predicates"])
+    without = compile_query(text, options=CompileOptions(disable=["pushed-predicates"]))
     assert stream_predicates([plan, without], "http://e/s") is None
-    assert any(gpm.private for gpm in plan.gpms)
-    assert not any(g.private for g in compile_query(text, disable=["pruned-columns"]).gpms)
+    assert any(gpm.private for gpm in plan.patterns.gpms)
+    assert not any(
+        g.private
+        for g in compile_query(
+            text, options=CompileOptions(disable=["pruned-columns"])
+        ).patterns.gpms
+    )
 
 
 def test_a_rule_that_there_is_not() -> None:
     with pytest.raises(UsageError, match=r"did you mean shared-runs.*rare-triples-first"):
-        compile_query(SEQUENCE.format(steps="A; B", condition=""), disable=["shared-run"])
+        compile_query(
+            SEQUENCE.format(steps="A; B", condition=""),
+            options=CompileOptions(disable=["shared-run"]),
+        )
 
 
 def test_explain_shows_the_rules(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def query(
 
 
 def titles(plans: Sequence[QueryPlan]) -> str:
-    return " ".join(plan.title for plan in plans)
+    return " ".join(plan.identity.title for plan in plans)
 
 
 def test_what_is_read_comes_first() -> None:

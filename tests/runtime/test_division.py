@@ -71,8 +71,8 @@ def solutions(plan: QueryPlan, times: Sequence[int]) -> SolutionBatch:
         zeros,
         zeros,
         pa.array([f"e{t}" for t in times], pa.large_string()),
-        {v: TermColumn.from_arrow(keys) for v in plan.columns.variables},
-        {v: NumberColumn(np.zeros(n), np.zeros(n, np.int8)) for v in plan.columns.numbers},
+        {v: TermColumn.from_arrow(keys) for v in plan.patterns.columns.variables},
+        {v: NumberColumn(np.zeros(n), np.zeros(n, np.int8)) for v in plan.patterns.columns.numbers},
     )
 
 
@@ -85,7 +85,7 @@ def test_packs_of_a_disordered_stream_are_those_of_sorted_runs(
     batches = [[7, 1, 30], [2, 29, 8], [3, 4], [40, 50], [41, 60]]
     made = [row for times in batches for row in packer.add(solutions(query, times))]
     made.append(packer.rest())
-    columns = query.columns
+    columns = query.patterns.columns
     found = [
         (bucket, first, unpack(payload, columns).time.tolist())
         for rows in made

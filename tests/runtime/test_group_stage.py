@@ -28,7 +28,7 @@ def test_groups() -> None:
     plans = reading_order(
         [query("last", "BR"), query("b", "A", "B"), query("alone", "R"), query("c", "R", "C")]
     )
-    assert [p.title for p in plans] == ["b", "last", "alone", "c"]
+    assert [p.identity.title for p in plans] == ["b", "last", "alone", "c"]
     assert groups(plans) == [
         QueryGroup((0, 1), ("http://e/A", "http://e/R")),
         QueryGroup((2,), ("http://e/R",)),
@@ -52,7 +52,7 @@ def test_chains_give_the_answers_of_a_bounded_run() -> None:
         ]
         found = advanced(plans, example, Random(number))
         for plan, answers in zip(plans, found, strict=True):
-            name = plan.register or "query2"
+            name = plan.identity.register or "query2"
             assert answers == [a for q, a in expected if q == name], (maker, reader)
         read += bool(found[1])
     assert read > 20
@@ -80,7 +80,7 @@ def advanced(plans: Sequence[QueryPlan], example: Case, random: Random) -> list[
             if rows:
                 batch = batch_from_events(iri, rows, counters[iri])
                 for number, matcher in enumerate(matchers):
-                    if iri in plans[number].streams:
+                    if iri in plans[number].inputs.streams:
                         stage.push(number, matcher.match(batch))
             marks[iri] = (events[0][0] if events else LONG_AFTER) - 1
         for number, answers in stage.advance(marks):

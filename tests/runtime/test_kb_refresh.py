@@ -122,7 +122,7 @@ def test_a_pattern_that_waits_for_earlier_bindings_reads_the_new_one(
 ) -> None:
     """Each A is evaluated in stage 2, once for every B before it."""
     run = Followed(spark, tmp_path, CORRELATED)
-    assert run.job.plans[0].gpms[1].correlation is not None
+    assert run.job.plans[0].patterns.gpms[1].correlation is not None
     run.start_machine()
     assert run.next_names(1) == {'"Ann"'}
     run.name("Barbara")

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spaseq.algebra.answers import Answer
-from spaseq.compile import compile_query
+from spaseq.compile import CompileOptions, compile_query
 from spaseq.errors import RunError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import load_kb
@@ -94,7 +94,8 @@ def entries(
         some_rows = [solutions.take(half) for half in halves if len(half)]
         time = some[-1][0] + later_ms - 1 if some else 0
         yield Entry(
-            (time,) * len(plan.streams), tuple((0, pack(rows, plan.columns)) for rows in some_rows)
+            (time,) * len(plan.inputs.streams),
+            tuple((0, pack(rows, plan.patterns.columns)) for rows in some_rows),
         )
 
 
@@ -254,7 +255,7 @@ def test_a_log_is_worked_off_again_with_the_knowledge_base_it_was_made_with(
         return StoredKnowledge(str(tmp_path / f"kb-{name}"), f"kb-{name}")
 
     plan = compile_query(CORRELATED, "correlated")
-    assert any(gpm.correlation for gpm in plan.gpms)
+    assert any(gpm.correlation for gpm in plan.patterns.gpms)
     first, second = stored("one"), stored("two")
     matcher = PatternStage(plan, first.open())
     meta, chunks = FakeValue(), FakeMap()
@@ -340,7 +341,7 @@ EVALUATORS = (*SEQUENCES, "compiled-chain", "compiled-compact", "compiled-regist
 @pytest.mark.parametrize("name", EVALUATORS)
 def test_a_run_goes_on_from_the_snapshot_of_an_older_version(path: Path, name: str) -> None:
     sequence = SEQUENCES[name.removeprefix("compiled-")]
-    plan = compile_query(HEAD + sequence, name, evaluator=name)
+    plan = compile_query(HEAD + sequence, name, options=CompileOptions(evaluator=name))
     stored = json.loads(path.read_text())[name]
     assert {kind for kind, *_ in stored["chunks"]} == {0}
     check_going_on(plan, stored)

@@ -12,7 +12,8 @@ import numpy as np
 from spaseq.automaton.run.event_rows import GpmRow, batch_of
 from spaseq.automaton.run.machine import GpmColumns
 from spaseq.compiled.arrays import Indices, Int64s
-from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionColumns
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.solution_columns import SolutionColumns
 
 _SMALL = 1024
 """Chunks with fewer rows in total are joined."""

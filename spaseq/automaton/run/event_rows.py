@@ -15,7 +15,8 @@ import numpy as np
 
 from spaseq.automaton.run.runs import Row, Values
 from spaseq.expr.doubles import double_of
-from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionColumns
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn, text_array
 from spaseq.rdf.terms.number_kinds import OTHER
 

@@ -16,7 +16,7 @@ from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.kernels import bgp_interpreter as kernels
 from spaseq.gpm.kernels.bgp_interpreter import AGAIN, BOUND, CONSTANT, FREE, O, P, S
 from spaseq.gpm.solutions.solutions import Solutions
-from spaseq.plan.rules import RARE_TRIPLES_FIRST, SHARED_PATTERNS, Rule
+from spaseq.plan.query_plan import FASTEST, PatternEvaluation
 from spaseq.rdf.columns.event_batch import EventBatch
 
 SAMPLE = 2048
@@ -33,16 +33,16 @@ class EventBgp:
     """One basic graph pattern, ready for many batches."""
 
     def __init__(
-        self, triples: Sequence[TriplePattern], disabled: frozenset[Rule] = frozenset()
+        self, triples: Sequence[TriplePattern], evaluation: PatternEvaluation = FASTEST
     ) -> None:
-        """At least one triple pattern; `disabled` are rules of the planner to do without."""
+        """At least one triple pattern; `evaluation` says how they are evaluated."""
         self._triples = tuple(triples)
         terms = [term for triple in self._triples for term in triple.terms]
         self._constants = list(dict.fromkeys(t for t in terms if isinstance(t, str)))
         self.variables = tuple(dict.fromkeys(t.name for t in terms if not isinstance(t, str)))
         self._numbers = {v: i for i, v in enumerate(self.variables)}
-        self._rare_first = RARE_TRIPLES_FIRST not in disabled and len(self._triples) > 1
-        self._key = self.shape if SHARED_PATTERNS not in disabled else self
+        self._rare_first = evaluation.rare_first and len(self._triples) > 1
+        self._key = self.shape if evaluation.shared else self
         self._weights = np.zeros(len(self._triples))
         self._rest, self._left = 1, 0  # batches from one count to the next, and until the next
         self._take_order(tuple(range(len(self._triples))))

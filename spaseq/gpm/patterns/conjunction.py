@@ -15,7 +15,7 @@ from spaseq.gpm.solutions.joins import join
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses, expression_variables
-from spaseq.plan.rules import Rule
+from spaseq.plan.query_plan import FASTEST, PatternEvaluation
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Conjunction:
     conditions: tuple[FilterConjunct, ...]
 
 
-def conjunction(pattern: n.Pattern, disabled: frozenset[Rule] = frozenset()) -> Conjunction:
+def conjunction(pattern: n.Pattern, evaluation: PatternEvaluation = FASTEST) -> Conjunction:
     """The pattern as a conjunction; a pattern that is none becomes its only operand."""
     expr: ast.Expr | None = None
     if isinstance(pattern, n.Filter):
@@ -50,7 +50,7 @@ def conjunction(pattern: n.Pattern, disabled: frozenset[Rule] = frozenset()) -> 
     triples, operands, floated = _parts(inner)
     sure = certain(inner)
     own = [_condition(e, sure) for e in conjuncts([expr])] if expr is not None else []
-    bgp = EventBgp(triples, disabled) if triples else None
+    bgp = EventBgp(triples, evaluation) if triples else None
     return Conjunction(tuple(triples), bgp, tuple(operands), (*floated, *own))
 
 

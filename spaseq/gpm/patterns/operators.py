@@ -28,7 +28,7 @@ from spaseq.gpm.solutions.solutions import Solutions, none, unit
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses
-from spaseq.plan.rules import LAZY_OPERANDS, Rule
+from spaseq.plan.query_plan import PatternEvaluation
 from spaseq.rdf.columns.term_columns import distinct
 
 
@@ -42,12 +42,12 @@ class PatternOperators:
         self,
         knowledge: KnowledgeBase,
         options: Options,
-        disabled: frozenset[Rule],
+        evaluation: PatternEvaluation,
         services: Services | None = None,
     ) -> None:
         self._knowledge = knowledge
         self._options = options
-        self._disabled = disabled
+        self._evaluation = evaluation
         self._lexicon = KbLexicon(knowledge.terms)
         self._constants: dict[int, tuple[n.Pattern, Solutions | None]] = {}
         self._conjunctions: dict[int, tuple[n.Pattern, Conjunction]] = {}
@@ -163,7 +163,7 @@ class PatternOperators:
         """The events that have solutions, and their graphs; None if a part is not worth it."""
         source = active.source
         if (
-            LAZY_OPERANDS in self._disabled
+            not self._evaluation.lazy
             or found.event is None
             or not isinstance(source, VerticalPartition)
             or is_constant(pattern)
@@ -255,7 +255,10 @@ class PatternOperators:
         """The pattern as a conjunction."""
         known = self._conjunctions.get(id(pattern))
         if known is None:
-            known = self._conjunctions[id(pattern)] = pattern, conjunction(pattern, self._disabled)
+            known = self._conjunctions[id(pattern)] = (
+                pattern,
+                conjunction(pattern, self._evaluation),
+            )
         return known[1]
 
     def _test(self, expr: ast.Expr, found: Solutions, active: ActiveGraph) -> Bools:
@@ -283,7 +286,7 @@ class PatternOperators:
     def _passing(self, pattern: n.Pattern, active: ActiveGraph) -> Solutions:
         """The solutions of a pattern that does not come back."""
         apart = PatternOperators(
-            self._knowledge, self._options, self._disabled, self.services.apart()
+            self._knowledge, self._options, self._evaluation, self.services.apart()
         )
         return apart.solutions(pattern, active)
 

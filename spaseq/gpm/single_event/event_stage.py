@@ -43,15 +43,15 @@ class SingleEventStage:
 
     def __init__(self, plan: QueryPlan, matcher: PatternStage) -> None:
         self._plan, self._matcher = plan, matcher
-        self._streams = {iri: i for i, iri in enumerate(plan.streams)}
-        self._gpms: list[list[_EventGpm]] = [[] for _ in plan.streams]
-        for number, gpm in enumerate(plan.gpms):
+        self._streams = {iri: i for i, iri in enumerate(plan.inputs.streams)}
+        self._gpms: list[list[_EventGpm]] = [[] for _ in plan.inputs.streams]
+        for number, gpm in enumerate(plan.patterns.gpms):
             own = _event_gpm(number, gpm, plan.expressions, matcher.evaluator(number))
             for stream in gpm.streams:
                 self._gpms[stream].append(own)
-        partition = set(plan.partition)
-        spread = any(not partition <= g.certain for g in plan.gpms)
-        self._by_partition = spread or bool(plan.needs_instants and partition)
+        partition = set(plan.sequence.partition)
+        spread = any(not partition <= g.certain for g in plan.patterns.gpms)
+        self._by_partition = spread or bool(plan.sequence.needs_instants and partition)
 
     def match(
         self, iri: str, time: int, k: int, name: str | None, triples: Sequence[Triple]
@@ -65,7 +65,7 @@ class SingleEventStage:
         if rows is None:
             found = self._matcher.match(batch_of_event(iri, time, k, name, triples))
             return found if len(found) else None
-        if not rows and self._plan.needs_instants:
+        if not rows and self._plan.sequence.needs_instants:
             return EventRows(stream, time, k, name, [(BARE, ())])
         return (
             EventRows(stream, time, k, name, self._values(rows, iri, time, k, triples))
@@ -99,7 +99,7 @@ class SingleEventStage:
         outside."""
         found = []
         for gpm, solution in rows:
-            values = [solution.get(v) for v in self._plan.gpms[gpm].variables]
+            values = [solution.get(v) for v in self._plan.patterns.gpms[gpm].variables]
             for i, text in enumerate(values):
                 if text is not None and text[0] == "_" and any(text in t for t in triples):
                     values[i] = scoped_blank(iri, time, k, text[2:])

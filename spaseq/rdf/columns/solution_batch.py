@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from spaseq.compiled.arrays import Int32s, Int64s
+from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.term_columns import (
     NO_TEXTS,
     NumberColumn,
@@ -23,14 +24,6 @@ from spaseq.rdf.columns.term_columns import (
 
 BARE = -1
 """`gpm` of a bare event: a row that holds only the instant of an event without a solution."""
-
-
-@dataclass(frozen=True, slots=True)
-class SolutionColumns:
-    """The columns of a query's solutions: variables with terms, and variables with numbers."""
-
-    variables: tuple[str, ...] = ()
-    numbers: tuple[str, ...] = ()  # variables that conditions between steps compare
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +40,8 @@ class SolutionBatch:
         numbers: by variable, the same terms as float64, for variables that conditions between
             steps compare.
 
-    `values` and `numbers` have the variables of `QueryPlan.columns`, which later stages need. Rows
-    come in no particular order; a stage keeps the order of its input.
+    `values` and `numbers` have the variables of `PatternPlan.columns`, which later stages need.
+    Rows come in no particular order; a stage keeps the order of its input.
     """
 
     stream: Int32s

@@ -76,7 +76,7 @@ def bind_streams(plans: Sequence[QueryPlan], given: Mapping[str, V]) -> dict[str
 def _streams(plans: Iterable[QueryPlan]) -> Iterator[tuple[str, str]]:
     """(name, IRI) of each stream of each query."""
     for plan in plans:
-        yield from zip(plan.stream_names, plan.streams, strict=True)
+        yield from zip(plan.inputs.stream_names, plan.inputs.streams, strict=True)
 
 
 def _no_input_wanted(plans: Sequence[QueryPlan], names: Collection[str], name: str) -> str:
@@ -84,10 +84,8 @@ def _no_input_wanted(plans: Sequence[QueryPlan], names: Collection[str], name: s
     made = registered(plans)
     iri = next((iri for n, iri in _streams(plans) if n == name and iri in made), name)
     if iri in made:
-        return (
-            f"the stream {name} takes no input: query {plans[made[iri]].title} of this run "
-            f"registers <{iri}>"
-        )
+        title = plans[made[iri]].identity.title
+        return f"the stream {name} takes no input: query {title} of this run registers <{iri}>"
     return f"no query reads a stream called {name}; {_known('streams', names, name)}"
 
 
@@ -101,14 +99,14 @@ def check_kbs(plans: Sequence[QueryPlan], knowledge: KnowledgeBase) -> None:
     """
     graphs = {*knowledge.graphs, *knowledge.endpoints}
     for plan in plans:
-        for iri in plan.kbs:
+        for iri in plan.inputs.kbs:
             if iri not in graphs:
                 loaded = ", ".join(f"<{g}>" for g in sorted(graphs)) or "none"
                 raise InputError(
                     f"the knowledge base has no graph <{iri}>, which the query names "
                     f"(loaded: {loaded}): give --kb '{iri}=PATH'"
                 )
-        for iri in plan.services:
+        for iri in plan.inputs.services:
             if iri not in knowledge.endpoints and not is_url(iri):
                 raise InputError(
                     f"SERVICE <{iri}> is no HTTP address: give --kb '{iri}=https://...'"
@@ -118,14 +116,14 @@ def check_kbs(plans: Sequence[QueryPlan], knowledge: KnowledgeBase) -> None:
 
 def _check_paths(plan: QueryPlan, knowledge: KnowledgeBase) -> None:
     """Under entailment an endpoint is asked no path that SPARQL has no text for."""
-    if plan.schema is None or not knowledge.endpoints:
+    if plan.expressions.schema is None or not knowledge.endpoints:
         return
-    for gpm in plan.gpms:
-        for part in remote_parts(gpm.pattern, knowledge.endpoints, plan.schema):
-            for repeated, backwards in unsayable_paths(part, plan.schema):
+    for gpm in plan.patterns.gpms:
+        for part in remote_parts(gpm.pattern, knowledge.endpoints, plan.expressions.schema):
+            for repeated, backwards in unsayable_paths(part, plan.expressions.schema):
                 raise UsageError(
-                    f"{gpm.name} of query {plan.title}: an endpoint cannot be asked for a path "
-                    f"that repeats <{repeated}> and goes back along <{backwards}>, which is "
+                    f"{gpm.name} of query {plan.identity.title}: an endpoint cannot be asked for a "
+                    f"path that repeats <{repeated}> and goes back along <{backwards}>, which is "
                     f"entailed from no literal. Declare <{backwards}> an owl:ObjectProperty in "
                     "the ontology, or use SERVICE, which is sent as it is written"
                 )

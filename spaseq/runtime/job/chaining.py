@@ -41,13 +41,13 @@ def registered(plans: Sequence[QueryPlan]) -> dict[str, int]:
     """
     found: dict[str, int] = {}
     for number, plan in enumerate(plans):
-        if plan.register is None:
+        if plan.identity.register is None:
             continue
-        other = found.setdefault(plan.register, number)
+        other = found.setdefault(plan.identity.register, number)
         if other != number:
             raise UsageError(
-                f"two queries register the stream <{plan.register}>: "
-                f"{plans[other].title} and {plan.title}"
+                f"two queries register the stream <{plan.identity.register}>: "
+                f"{plans[other].identity.title} and {plan.identity.title}"
             )
     return found
 
@@ -60,14 +60,14 @@ def sources(plans: Sequence[QueryPlan]) -> list[frozenset[int]]:
     """
     known = registered(plans)
     for plan in plans:
-        for iri in plan.streams:
-            if iri in known and plans[known[iri]].template is None:
+        for iri in plan.inputs.streams:
+            if iri in known and plans[known[iri]].answers.template is None:
                 raise UsageError(
-                    f"query {plan.title} reads the stream <{iri}> of query "
-                    f"{plans[known[iri]].title}, whose answers are no events: "
+                    f"query {plan.identity.title} reads the stream <{iri}> of query "
+                    f"{plans[known[iri]].identity.title}, whose answers are no events: "
                     "use CONSTRUCT there instead of SELECT"
                 )
-    return [frozenset(known[iri] for iri in plan.streams if iri in known) for plan in plans]
+    return [frozenset(known[iri] for iri in plan.inputs.streams if iri in known) for plan in plans]
 
 
 def reading_order(plans: Sequence[QueryPlan]) -> tuple[QueryPlan, ...]:
@@ -93,9 +93,10 @@ def _circle(plans: Sequence[QueryPlan], reads: list[frozenset[int]], waiting: li
     path = [waiting[0]]
     while (following := min(reads[path[-1]].intersection(waiting))) not in path:
         path.append(following)
+    titles = [plan.identity.title for plan in plans]
     circle = [*path[path.index(following) :], following]
     steps = (
-        f"{plans[reader].title} reads <{plans[source].register}> of {plans[source].title}"
+        f"{titles[reader]} reads <{plans[source].identity.register}> of {titles[source]}"
         for reader, source in pairwise(circle)
     )
     return f"queries read each other's streams in a circle: {', '.join(steps)}"

@@ -32,11 +32,13 @@ class QueryGroup:
 
     def key(self, plans: Sequence[QueryPlan]) -> tuple[str, ...] | None:
         """What the group's work may be split by: a query's own key, if it is alone."""
-        return plans[self.numbers[0]].key if len(self.numbers) == 1 else None
+        if len(self.numbers) > 1:
+            return None
+        return plans[self.numbers[0]].sequence.key.variables
 
     def title(self, plans: Sequence[QueryPlan]) -> str:
         """What messages call the group."""
-        return ", ".join(plans[n].name for n in self.numbers)
+        return ", ".join(plans[n].identity.name for n in self.numbers)
 
 
 def groups(plans: Sequence[QueryPlan]) -> list[QueryGroup]:
@@ -48,8 +50,8 @@ def groups(plans: Sequence[QueryPlan]) -> list[QueryGroup]:
     found = []
     for first in sorted(set(home)):
         numbers = tuple(n for n, h in enumerate(home) if h == first)
-        made = {plans[n].register for n in numbers}
-        read = dict.fromkeys(iri for n in numbers for iri in plans[n].streams)
+        made = {plans[n].identity.register for n in numbers}
+        read = dict.fromkeys(iri for n in numbers for iri in plans[n].inputs.streams)
         found.append(QueryGroup(numbers, tuple(iri for iri in read if iri not in made)))
     return found
 
@@ -81,12 +83,12 @@ class GroupStage:
         }
         readers: dict[str, list[int]] = {}
         for number, plan in self.plans.items():
-            for iri in plan.streams:
+            for iri in plan.inputs.streams:
                 readers.setdefault(iri, []).append(number)
         self._readers = {
-            n: readers[plan.register]
+            n: readers[plan.identity.register]
             for n, plan in self.plans.items()
-            if plan.register is not None and plan.register in readers
+            if plan.identity.register is not None and plan.identity.register in readers
         }
         fed = {reader for numbers in self._readers.values() for reader in numbers}
         self._fed, self._on_bad = tuple(fed), on_bad
@@ -98,8 +100,10 @@ class GroupStage:
     @property
     def reads_knowledge(self) -> bool:
         """Whether a graph of the knowledge base is read here, not in stage 1 alone."""
-        correlated = (n for n, plan in self.plans.items() if any(g.correlation for g in plan.gpms))
-        return any(self.plans[n].kbs for n in (*correlated, *self._fed))
+        correlated = (
+            n for n, plan in self.plans.items() if any(g.correlation for g in plan.patterns.gpms)
+        )
+        return any(self.plans[n].inputs.kbs for n in (*correlated, *self._fed))
 
     def use(self, knowledge: KnowledgeBase) -> None:
         """From now on evaluate with this knowledge base; what has been found so far stays."""
@@ -117,13 +121,13 @@ class GroupStage:
         marks = dict(marks)
         found = []
         for number, plan in self.plans.items():
-            watermark = min(marks[iri] for iri in plan.streams)
+            watermark = min(marks[iri] for iri in plan.inputs.streams)
             answers = self._stages[number].advance(watermark)
             found.append((number, answers))
-            if plan.register is not None:
-                marks[plan.register] = watermark
+            if plan.identity.register is not None:
+                marks[plan.identity.register] = watermark
             if answers and number in self._readers:
-                self._feed(number, plan.register or "", answers)
+                self._feed(number, plan.identity.register or "", answers)
         return found
 
     def _feed(self, number: int, iri: str, answers: Sequence[Answer]) -> None:

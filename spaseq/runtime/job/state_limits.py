@@ -36,7 +36,7 @@ def check_state(
     limit = limits.rows if rows > limits.rows else limits.bytes
     last = recent()
     raise RunError(
-        f"query {plan.name} has {excess} in one bucket ({bucket}), more than the limit of "
+        f"query {plan.identity.name} has {excess} in one bucket ({bucket}), more than the limit of "
         f"{limit:,}: {_key(plan, last)}{_step(plan, last)}. Shorten WITHIN, add a condition"
         " that ties the steps together, or raise the limit (--max-state-rows, "
         "--max-state-bytes)"
@@ -45,16 +45,18 @@ def check_state(
 
 def _key(plan: QueryPlan, recent: SolutionBatch) -> str:
     """The key that most of the solutions have."""
-    if not plan.key:
-        return f"it has no key ({plan.key_reason}), so all is in one bucket"
+    if not plan.sequence.key.variables:
+        return f"it has no key ({plan.sequence.key.reason}), so all is in one bucket"
     if not len(recent):
-        return f"its key is {', '.join(f'?{v}' for v in plan.key)}"
-    texts = [recent.texts(v) for v in plan.key]
+        return f"its key is {', '.join(f'?{v}' for v in plan.sequence.key.variables)}"
+    texts = [recent.texts(v) for v in plan.sequence.key.variables]
     counts: dict[tuple[str | None, ...], int] = {}
     for key in zip(*texts, strict=True):
         counts[key] = counts.get(key, 0) + 1
     most = max(counts, key=lambda key: counts[key])
-    named = ", ".join(f"?{v} = {text}" for v, text in zip(plan.key, most, strict=True))
+    named = ", ".join(
+        f"?{v} = {text}" for v, text in zip(plan.sequence.key.variables, most, strict=True)
+    )
     return f"most of what came last is of the key {named}"
 
 
@@ -64,4 +66,4 @@ def _step(plan: QueryPlan, recent: SolutionBatch) -> str:
     if not len(gpms):
         return ""
     numbers, counts = np.unique(gpms, return_counts=True)
-    return f", and of the step {plan.gpms[int(numbers[counts.argmax()])].name}"
+    return f", and of the step {plan.patterns.gpms[int(numbers[counts.argmax()])].name}"

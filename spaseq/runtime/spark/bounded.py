@@ -104,7 +104,7 @@ def bounded_solve(
     """Stage 1 of a job; `workplace` is a directory that lasts as long as it may run."""
     ship_functions()
     cores = partitions or spark.sparkContext.defaultParallelism
-    groups = sum(1 if plan.key is None else cores for plan in job.plans)
+    groups = sum(1 if plan.sequence.key.variables is None else cores for plan in job.plans)
     progress = workplace / "progress"
     progress.mkdir(exist_ok=True)
     return BoundedSolve(

@@ -82,7 +82,7 @@ def _description(job: Job, watermark_ms: int) -> dict[str, Any]:
     """What has to be the same for the state to be of use."""
     return {
         "version": FORMAT_VERSION,
-        "queries": {p.name: p.fingerprint for p in job.plans},
+        "queries": {p.identity.name: p.identity.fingerprint for p in job.plans},
         "knowledge": job.knowledge.hash if job.watch is None else "may change",
         "streams": {
             s.iri: {

@@ -135,13 +135,13 @@ def run(
         for side in () if resumed else (sides or {}).values():
             side.truncate(0)
         files = {**(sides or {}), **({} if out == "-" else {os.path.abspath(out): file})}
-        sink = open_sink(form, file, [p.name for p in job.plans[0].projection])
+        sink = open_sink(form, file, [p.name for p in job.plans[0].answers.projection])
         if out == "-" or not os.stat(out).st_size:
             sink.open()
         output = OutputPositions(options.checkpoint, files)
         stop = stack.enter_context(_until_interrupted())
         for query, answer in follow(job, options, output=output, spark=spark, stop=stop):
-            sink.write(job.plans[query].name, answer)
+            sink.write(job.plans[query].identity.name, answer)
 
 
 def _opened(path: str, resumed: bool) -> TextIO:

@@ -55,11 +55,11 @@ class Packer:
 
     def rest(self) -> pa.RecordBatch:
         """Rows of all that is held."""
-        run = SolutionBatch.concat(self._held, self._plan.columns)
+        run = SolutionBatch.concat(self._held, self._plan.patterns.columns)
         self._held, self._rows = [], 0
         if (run.time[1:] < run.time[:-1]).any():
             run = run.take(np.argsort(run.time, kind="stable"))
-        bucket = buckets(run, self._plan.key, self._count)
+        bucket = buckets(run, self._plan.sequence.key.variables, self._count)
         given: dict[str, list[Any]] = {"bucket": [], "part": [], "time": [], "payload": []}
         for b in np.unique(bucket).tolist():
             mine = np.flatnonzero(bucket == b)
@@ -68,5 +68,5 @@ class Packer:
                 given["bucket"].append(b)
                 given["part"].append((b + self._query) % self._parts)
                 given["time"].append(int(piece.time[0]))
-                given["payload"].append(pack(piece, self._plan.columns))
+                given["payload"].append(pack(piece, self._plan.patterns.columns))
         return rows(PACKS, len(given["time"]), query=self._query, work=self._work, **given)

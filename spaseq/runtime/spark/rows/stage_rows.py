@@ -23,7 +23,8 @@ import pyarrow as pa
 from spaseq.algebra.answers import Answer, TraceItem
 from spaseq.compiled.arrays import Int32s, UInt64s
 from spaseq.errors import SpaseqError
-from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionColumns
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.term_columns import TermColumn
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.job.job import LateEvent, Stats

@@ -101,7 +101,7 @@ class Entry:
     def apply(self, stage: GroupStage) -> list[tuple[int, list[Answer]]]:
         """Work it off: the answers by query."""
         for query, pack in self.packs:
-            stage.push(query, unpack(pack, stage.plans[query].columns))
+            stage.push(query, unpack(pack, stage.plans[query].patterns.columns))
         return stage.advance(dict(zip(stage.group.streams, self.times, strict=True)))
 
     def data(self) -> bytes:
@@ -119,7 +119,7 @@ class Entry:
 
     def solutions(self, query: int, stage: GroupStage) -> SolutionBatch:
         """All solutions of a query that came."""
-        columns = stage.plans[query].columns
+        columns = stage.plans[query].patterns.columns
         own = [unpack(pack, columns) for reader, pack in self.packs if reader == query]
         return SolutionBatch.concat(own, columns)
 
@@ -309,7 +309,7 @@ class Buckets:
         stats.bad, stats.suppressed = len(bad), stage.suppressed - suppressed
         stats.repeated = repeats.take()
         for query, runs in stage.live_runs().items():
-            stats.live_runs[self.plans[query].name] = runs
+            stats.live_runs[self.plans[query].identity.name] = runs
         stats.state_bytes[state.group.title(self.plans)] = meta.size
         stats.add("sequence", time.perf_counter() - start)
         yield side.batch([*bad, stats]).to_pandas()[OUTPUT.names]

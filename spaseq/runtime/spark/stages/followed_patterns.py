@@ -112,7 +112,7 @@ class FollowSolve:
 
     def _packed(self, query: int, held: list[SolutionBatch]) -> Iterator[pa.RecordBatch]:
         """All that is held, which is emptied."""
-        solutions = SolutionBatch.concat(held, self.plans[query].columns)
+        solutions = SolutionBatch.concat(held, self.plans[query].patterns.columns)
         held.clear()
         if len(solutions):
             yield from packed(self.plans, query, solutions, self.buckets)
@@ -133,7 +133,7 @@ def packed(
     bucket = buckets(solutions, group.key(plans), count)
     for b in np.unique(bucket).tolist():
         mine = solutions.take(np.flatnonzero(bucket == b))
-        payload = pack(mine, plan.columns)
+        payload = pack(mine, plan.patterns.columns)
         whose = {"query": group.numbers[0], "bucket": b, "reader": query}
         yield rows(PACKED, 1, **whose, stream=-1, time=0, payload=payload)
 

@@ -81,7 +81,7 @@ class Solver:
         on_bad: OnBad,
     ) -> None:
         kb = knowledge.open()
-        readers = [(i, plan) for i, plan in enumerate(plans) if iri in plan.streams]
+        readers = [(i, plan) for i, plan in enumerate(plans) if iri in plan.inputs.streams]
         self._matchers = [(i, PatternStage(plan, kb, on_bad)) for i, plan in readers]
         self._stats = stats
 

@@ -44,7 +44,7 @@ class RegisteredSolve:
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """For `mapInArrow`: all answers of the query, in order, to rows of `PACKS`."""
-        iri = self.solve.plans[self.query].register
+        iri = self.solve.plans[self.query].identity.register
         assert iri is not None
         side, stats = SideRows(PACKS, SOURCE + self.query), Stats()
         bad, repeats = list[BadInput](), RetryCount()

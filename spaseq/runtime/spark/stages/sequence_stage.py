@@ -100,7 +100,7 @@ class SequenceTask:
         if group.rows >= ADVANCE_ROWS:
             answers = group.stage.advance(first - 1)  # no pack that follows begins before this one
             group.rows = 0
-        solutions = self._numbered(work, unpack(payload, self.plans[query].columns))
+        solutions = self._numbered(work, unpack(payload, self.plans[query].patterns.columns))
         group.stage.push(solutions)
         group.rows += len(solutions)
         yield from self._out(query, answers, began)

@@ -1,0 +1,103 @@
+"""Findings about a resolved query that only its algebra or its expressions show."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from spaseq.algebra.schema import Schema
+from spaseq.errors import NOWHERE, Diagnostic
+from spaseq.expr.compile import Options, problems
+from spaseq.expr.extension import registered
+from spaseq.lang import ast
+from spaseq.lang.resolve import Resolved
+from spaseq.lang.rewriting import without_services
+from spaseq.lang.variables import filters_of, walk
+from spaseq.plan.gpm_plans import gpm_algebra
+from spaseq.rdf.terms.term import iri_text
+from spaseq.rdf.terms.vocabulary import RDF
+
+
+def check_services(resolved: Resolved) -> list[Diagnostic]:
+    """SERVICE over variables that nothing can have bound to an endpoint."""
+    patterns = [g.pattern for g in resolved.query.gpms]
+    mentioned = Counter(n.name for p in patterns for n in walk(p) if isinstance(n, ast.Var))
+    found = []
+    for service in (n for p in patterns for n in walk(p) if isinstance(n, ast.ServiceGraphPattern)):
+        match service.name:
+            case ast.Var(name) as var:
+                own = sum(isinstance(n, ast.Var) and n.name == name for n in walk(service))
+                if own == mentioned[name]:
+                    message = f"SERVICE ?{name}: nothing binds ?{name} to an endpoint"
+                    source = resolved.source
+                    found.append(Diagnostic("error", "unbound-service", message, var.span, source))
+    return found
+
+
+def check_entailment(resolved: Resolved, schema: Schema) -> list[Diagnostic]:
+    """What cannot be evaluated under entailment: paths whose steps no property is enough for."""
+    found = []
+    for gpm in resolved.query.gpms:
+        for repeat in (n for n in walk(gpm.pattern) if isinstance(n, ast.PathRepeat)):
+            for step in walk(repeat):
+                negated = isinstance(step, ast.PathNegated)
+                if negated or (isinstance(step, ast.Iri) and _holds_types(step, schema)):
+                    what = "a negated property set" if negated else _type_name(step)
+                    message = f"{what} cannot be repeated in a path under entailment"
+                    span = step.span if step.span != NOWHERE else repeat.span
+                    found.append(
+                        Diagnostic("error", "entailed-path", message, span, resolved.source)
+                    )
+    return found
+
+
+def _holds_types(step: ast.Iri, schema: Schema) -> bool:
+    return step.value == RDF + "type" or schema.holds_types(iri_text(step.value))
+
+
+def _type_name(step: ast.Node) -> str:
+    match step:
+        case ast.Iri(value) if value != RDF + "type":
+            return f"<{value}>, which rdf:type entails,"
+    return "rdf:type"
+
+
+def check_expressions(resolved: Resolved) -> list[Diagnostic]:
+    """Functions and casts that do not exist, or have other arguments."""
+    query = resolved.query
+    # EXISTS has its own refusal where it is not supported.
+    groups = frozenset(resolved.scope.owner)
+    options = Options(lambda _, __: False, groups=groups, functions=registered())
+    patterns = [without_services(g.pattern) for g in query.gpms]
+    exprs = [e for pattern in patterns for e in filters_of(pattern)]
+    if isinstance(query.form, ast.Select):
+        exprs += [i.expr for i in query.form.items or () if i.expr is not None]
+    if query.having is not None:
+        exprs.append(query.having)
+    calls = (n for p in patterns for n in walk(p) if isinstance(n, ast.FunctionCall))
+    # What a call outside of FILTERs is given may be an aggregate, which is not looked at here.
+    exprs += [replace(c, args=tuple(ast.Var("x", span=a.span) for a in c.args)) for c in calls]
+    found = [
+        Diagnostic("error", "expression", str(p), p.node.span, resolved.source, (), p.suggestion)
+        for expr in exprs
+        for p in problems(expr, options)
+    ]
+    return list(dict.fromkeys(found))
+
+
+def check_partition(resolved: Resolved, schema: Schema | None = None) -> list[Diagnostic]:
+    """PARTITION BY variables that some solution of a GPM may leave unbound."""
+    found = []
+    positive = {o.gpm for o in resolved.scope.occurrences if o.negation is None}
+    algebra = gpm_algebra(resolved, schema)
+    for gpm in resolved.query.gpms:
+        if gpm.name not in positive:
+            continue
+        certain = algebra[gpm.name].certain
+        for var in resolved.query.partition:
+            if var.name in resolved.binds[gpm.name] and var.name not in certain:
+                message = f"PARTITION BY ?{var.name}: GPM {gpm.name} does not always bind it"
+                found.append(
+                    Diagnostic("error", "unbound-partition", message, var.span, resolved.source)
+                )
+    return found

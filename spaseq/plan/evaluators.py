@@ -1,0 +1,134 @@
+"""What each evaluator of sequences can run, and what it does besides."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import get_args
+
+from spaseq.automaton.batch.not_compilable import NotCompilable
+from spaseq.automaton.program.partial_order import NotReorderable, patterns_of
+from spaseq.automaton.registers.compilable import tested_program
+from spaseq.automaton.run.machine import GpmColumns
+from spaseq.automaton.sets.compilable import check_sets
+from spaseq.errors import UsageError
+from spaseq.plan.query_plan import EvaluatorChoice, EvaluatorName, QueryPlan
+from spaseq.plan.sharing import (
+    obstacle_of_correlation,
+    obstacle_to_chain,
+    obstacle_to_sharing,
+    sharing_key,
+)
+
+SET_EVALUATORS = ("compact", "compiled-compact", "compiled-chain")
+"""The evaluators whose partial matches are sets that share parts."""
+
+
+def with_evaluator(plan: QueryPlan, choice: EvaluatorChoice) -> QueryPlan:
+    """The plan with another evaluator."""
+    return replace(plan, sequence=replace(plan.sequence, evaluator=choice))
+
+
+def asked_evaluator(plan: QueryPlan, name: str) -> EvaluatorChoice:
+    """The evaluator that a caller asks for by name; `check_evaluator` says whether it fits.
+
+    Raises:
+        UsageError: there is no such evaluator.
+    """
+    for known in get_args(EvaluatorName):
+        if name == known:
+            key = sharing_key(plan) if name in SET_EVALUATORS else ()
+            return EvaluatorChoice(known, "asked for", key, asked=True)
+    raise UsageError(f"no evaluator {name!r}: {', '.join(get_args(EvaluatorName))}")
+
+
+def check_evaluator(plan: QueryPlan) -> None:
+    """Check that the evaluator that a caller asked for can run the plan.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    choice = plan.sequence.evaluator
+    against = obstacle_to(choice.name, plan) if choice.asked else None
+    if against is not None:
+        raise UsageError(f"the {choice.name} evaluator cannot run this query: {against}")
+
+
+def obstacle_to(evaluator: EvaluatorName, plan: QueryPlan) -> str | None:
+    """Why an evaluator cannot run the sequence of a plan; None if it can."""
+    match evaluator:
+        case "registers":
+            return None
+        case "compiled-registers":
+            return obstacle_to_compiled_registers(plan)
+        case "lazy":
+            return obstacle_to_reordering(plan)
+        case "compact":
+            return obstacle_to_sharing(plan)
+        case "compiled-compact":
+            return obstacle_to_sharing(plan) or obstacle_to_compiled_sets(plan)
+        case "compiled-chain":
+            chain = obstacle_to_sharing(plan) or obstacle_to_chain(plan)
+            return chain or obstacle_to_compiled_sets(plan)
+
+
+def obstacle_to_reordering(plan: QueryPlan) -> str | None:
+    """Why the steps of a sequence cannot be matched in any order; None if they can."""
+    try:
+        patterns_of(plan.sequence.program)
+    except NotReorderable as reason:
+        return str(reason)
+    return obstacle_of_correlation(plan)
+
+
+def obstacle_to_compiled_sets(plan: QueryPlan) -> str | None:
+    """Why no kernel can run a sequence whose matches can share parts; None if one can."""
+    sequence = plan.sequence
+    try:
+        gpms = len(plan.patterns.gpms)
+        check_sets(gpms, sequence.partition, sequence.window, plan.answers.strategy)
+    except NotCompilable as reason:
+        return str(reason)
+    return None
+
+
+def obstacle_to_compiled_registers(plan: QueryPlan) -> str | None:
+    """Why the register kernel cannot run a sequence; None if it can."""
+    if plan.answers.strategy == "STRICT":
+        return "SELECT STRICT asks for all instants of the window"
+    correlation = obstacle_of_correlation(plan)
+    if correlation is not None:
+        return correlation
+    sequence = plan.sequence
+    columns = [GpmColumns(g.variables, g.conditions, g.certain) for g in plan.patterns.gpms]
+    try:
+        tested_program(sequence.program, columns, sequence.partition, sequence.window)
+    except NotCompilable as reason:
+        return str(reason)
+    return None
+
+
+def selects(plan: QueryPlan) -> bool:
+    """Whether the plan's evaluator applies the selection strategy itself.
+
+    It does where that is the same as selecting among all answers of one end: HAVING comes first,
+    unless the strategy is STRICT, which looks at each match alone; and MAX compares the matches of
+    one key only.
+    """
+    answers, evaluator = plan.answers, plan.sequence.evaluator
+    if evaluator.name not in SET_EVALUATORS or answers.strategy == "ALL":
+        return False
+    if answers.strategy == "MAX" and evaluator.key:
+        return False
+    return answers.having is None or answers.strategy == "STRICT"
+
+
+def limits(plan: QueryPlan) -> bool:
+    """Whether the plan's evaluator can apply a limit on answers, as each match is one answer."""
+    answers = plan.answers
+    return (
+        plan.sequence.evaluator.name in SET_EVALUATORS
+        and (answers.strategy == "ALL" or selects(plan))
+        and answers.having is None
+        and not answers.distinct
+        and answers.after_match.kind == "NO SKIP"
+    )

@@ -1,0 +1,77 @@
+"""The GPMs of a query as algebra, and as parts of a plan."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from spaseq.algebra.correlation import EVENT
+from spaseq.algebra.schema import Schema
+from spaseq.algebra.translate import GpmAlgebra, split_gpm
+from spaseq.lang import ast
+from spaseq.lang.resolve import Resolved
+from spaseq.lang.sequence import occurrences
+from spaseq.lang.visibility import seen_before
+from spaseq.plan.query_plan import GpmPlan
+
+
+def gpm_algebra(
+    resolved: Resolved, schema: Schema | None = None, awaited: bool = False
+) -> dict[str, GpmAlgebra]:
+    """The algebra of each GPM that the sequence uses, by name, in the order of the text.
+
+    `awaited` is that of `split_gpm`.
+    """
+    seen = seen_before(resolved.chain, resolved.scope, resolved.binds)
+    used = {o.gpm for o in occurrences(resolved.chain)}
+    return {
+        gpm.name: split_gpm(gpm, frozenset(seen.get(gpm.name, ())), schema, awaited)
+        for gpm in resolved.query.gpms
+        if gpm.name in used
+    }
+
+
+def gpm_plans(resolved: Resolved, schema: Schema | None) -> tuple[GpmPlan, ...]:
+    """The GPMs that the sequence uses, in the order of the text."""
+    algebra = gpm_algebra(resolved, schema)
+    gpms = {gpm.name: gpm for gpm in resolved.query.gpms}
+    return tuple(_gpm_plan(resolved, gpms[name], own) for name, own in algebra.items())
+
+
+def with_awaited(
+    resolved: Resolved, schema: Schema | None, plans: tuple[GpmPlan, ...]
+) -> tuple[GpmPlan, ...]:
+    """The GPMs, each with its `awaited` form if it has one.
+
+    There is none for a GPM that asks no endpoint, that comes first in the sequence, or whose
+    endpoints bind a variable of PARTITION BY.
+    """
+    algebra = gpm_algebra(resolved, schema, awaited=True)
+    partition = {v.name for v in resolved.query.partition}
+    gpms = {gpm.name: gpm for gpm in resolved.query.gpms}
+    found = []
+    for plan in plans:
+        awaited = algebra[plan.name]
+        waits = plan.correlation is None and awaited.correlation is not None
+        if waits and partition & plan.certain <= awaited.certain:
+            plan = replace(plan, awaited=_gpm_plan(resolved, gpms[plan.name], awaited))
+        found.append(plan)
+    return tuple(found)
+
+
+def _gpm_plan(resolved: Resolved, gpm: ast.Gpm, algebra: GpmAlgebra) -> GpmPlan:
+    streams = [s.name for s in resolved.query.streams]
+    positive = {o.gpm for o in resolved.scope.occurrences if o.negation is None}
+    variables = sorted(algebra.possible)
+    if algebra.correlation is not None:
+        variables.append(EVENT)
+    return GpmPlan(
+        gpm.name,
+        tuple(sorted({streams.index(r.name) for r in gpm.streams})),
+        algebra.pattern,
+        tuple(variables),
+        algebra.certain,
+        algebra.deferred,
+        algebra.membership,
+        gpm.name not in positive,
+        algebra.correlation,
+    )

@@ -1,0 +1,27 @@
+"""The choices of a caller that a plan depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from spaseq.algebra.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class CompileOptions:
+    """How a query is compiled.
+
+    `file` is the place that findings name. Tests use `evaluator` to force one. `schema` is what the
+    patterns are entailed by. `disable` names rules of the planner (`spaseq.plan.rules`) to leave
+    out. `pushed` says that events come one by one.
+    """
+
+    file: str | None = None
+    evaluator: str | None = None
+    schema: Schema | None = None
+    disable: Iterable[str] = ()
+    pushed: bool = False
+
+
+AS_USUAL = CompileOptions()

@@ -1,0 +1,81 @@
+"""The rules by which a plan is made fast, each a function from plan to plan.
+
+Answers are the same without any of them. A rule is called by the name of its function, with
+hyphens; the first line of its docstring is what `explain` says about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import TypeAlias
+
+from spaseq.errors import UsageError
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.plan.rules.awaited_requests import awaited_requests
+from spaseq.plan.rules.compiled_runs import compiled_runs
+from spaseq.plan.rules.lazy_operands import lazy_operands
+from spaseq.plan.rules.pruned_columns import pruned_columns
+from spaseq.plan.rules.pushed_predicates import pushed_predicates
+from spaseq.plan.rules.rare_steps_first import rare_steps_first
+from spaseq.plan.rules.rare_triples_first import rare_triples_first
+from spaseq.plan.rules.shared_patterns import shared_patterns
+from spaseq.plan.rules.shared_runs import shared_runs
+
+Rule: TypeAlias = Callable[[QueryPlan], QueryPlan]
+
+RULES: tuple[Rule, ...] = (
+    awaited_requests,
+    pushed_predicates,
+    rare_triples_first,
+    shared_patterns,
+    lazy_operands,
+    shared_runs,
+    rare_steps_first,
+    compiled_runs,
+    pruned_columns,
+)
+"""In the order in which they are applied.
+
+`awaited_requests` changes GPMs, which the other rules look at. `pruned_columns` looks at the key of
+the evaluator that the three rules before it choose.
+"""
+
+
+def name_of(rule: Rule) -> str:
+    """The name of a rule, as `--disable` takes it."""
+    return rule.__name__.replace("_", "-")
+
+
+def effect_of(rule: Rule) -> str:
+    """What a rule does, in one sentence."""
+    return (rule.__doc__ or "").partition("\n")[0]
+
+
+NAMES = tuple(map(name_of, RULES))
+
+
+def known_rules(names: Iterable[str]) -> frozenset[str]:
+    """The names, if there are rules of all these names.
+
+    Raises:
+        UsageError: there is no rule of some name.
+
+    >>> sorted(known_rules(["pruned-columns"]))
+    ['pruned-columns']
+    """
+    found = frozenset(names)
+    for name in sorted(found.difference(NAMES)):
+        near = get_close_matches(name, NAMES, 1)
+        meant = f", did you mean {near[0]}?" if near else "."
+        raise UsageError(f"no rule {name!r}{meant} Rules: {', '.join(NAMES)}")
+    return found
+
+
+def apply_rules(plan: QueryPlan, disabled: Collection[str] = ()) -> QueryPlan:
+    """The plan after all rules but the disabled ones."""
+    for rule in RULES:
+        if name_of(rule) not in disabled:
+            plan = rule(plan)
+    return replace(plan, disabled=tuple(name for name in NAMES if name in disabled))

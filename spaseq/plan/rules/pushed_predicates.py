@@ -1,0 +1,48 @@
+"""The rule pushed-predicates."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from spaseq.algebra.predicates import (
+    Predicates,
+    predicates_of_expression,
+    predicates_read,
+    together,
+)
+from spaseq.algebra.schema import Schema
+from spaseq.plan.query_plan import GpmPlan, QueryPlan
+
+
+def pushed_predicates(plan: QueryPlan) -> QueryPlan:
+    """Readers keep only the triples of an event that the query can look at.
+
+    >>> from spaseq.compile import CompileOptions, compile_query
+    >>> query = '''SELECT * WITHIN 1 HOURS FROM STREAM S <http://e/s> SEQ(A) {
+    ...     DEFINE GPM A ON S { ?x <http://e/is> ?y } }'''
+    >>> plan = compile_query(query, options=CompileOptions(disable=["pushed-predicates"]))
+    >>> plan.inputs.predicates
+    (None,)
+    >>> pushed_predicates(plan).inputs.predicates
+    (('http://e/is',),)
+    """
+    streams = range(len(plan.inputs.streams))
+    predicates = tuple(_read(plan, stream) for stream in streams)
+    return replace(plan, inputs=replace(plan.inputs, predicates=predicates))
+
+
+def _read(plan: QueryPlan, stream: int) -> tuple[str, ...] | None:
+    """The predicate IRIs, sorted, that the GPMs on a stream read; None if they may read all."""
+    gpms = (gpm for gpm in plan.patterns.gpms if stream in gpm.streams)
+    read = together(_of_gpm(gpm, plan.expressions.schema) for gpm in gpms)
+    return None if read is None else tuple(sorted(text[1:-1] for text in read))
+
+
+def _of_gpm(gpm: GpmPlan, schema: Schema | None) -> Predicates:
+    patterns = [gpm.pattern] if gpm.membership is None else [gpm.pattern, gpm.membership]
+    return together(
+        [
+            *(predicates_read(p, schema) for p in patterns),
+            *(predicates_of_expression(e, schema) for e in gpm.conditions),
+        ]
+    )

@@ -1,0 +1,34 @@
+"""The rule shared-runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from spaseq.plan.evaluators import with_evaluator
+from spaseq.plan.query_plan import EvaluatorChoice, QueryPlan
+from spaseq.plan.sharing import obstacle_to_chain, obstacle_to_sharing, sharing_key
+
+
+def shared_runs(plan: QueryPlan) -> QueryPlan:
+    """Partial matches share their parts if no step looks at the event of another.
+
+    >>> from spaseq.compile import CompileOptions, compile_query
+    >>> query = '''SELECT * WITHIN 1 HOURS FROM STREAM S <http://e/s> SEQ(A; B+) {
+    ...     DEFINE GPM A ON S { ?x <http://e/is> ?y }
+    ...     DEFINE GPM B ON S { ?z <http://e/at> ?w } }'''
+    >>> plan = compile_query(query, options=CompileOptions(disable=["shared-runs"]))
+    >>> plan.sequence.evaluator.name
+    'compiled-registers'
+    >>> evaluator = shared_runs(plan).sequence.evaluator
+    >>> evaluator.name, evaluator.reason
+    ('compact', "no step looks at another's event; it repeats a step")
+    """
+    choice = plan.sequence.evaluator
+    if choice.asked:
+        return plan
+    obstacle = obstacle_to_sharing(plan)
+    if obstacle is not None:
+        return with_evaluator(plan, replace(choice, reason=obstacle))
+    independent, more = "no step looks at another's event", obstacle_to_chain(plan)
+    reason = f"GPMs in a row; {independent}" if more is None else f"{independent}; {more}"
+    return with_evaluator(plan, EvaluatorChoice("compact", reason, sharing_key(plan)))

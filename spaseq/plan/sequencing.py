@@ -1,0 +1,117 @@
+"""From the GPMs of a plan to its columns, its automaton and its key."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from spaseq.algebra.substitution import mentions
+from spaseq.automaton.program.compiler import compile_program
+from spaseq.automaton.program.nfa import Program
+from spaseq.automaton.program.window import Counted, Sliding, Tumbling, Window
+from spaseq.lang import ast
+from spaseq.lang.resolve import Resolved
+from spaseq.lang.scope import Scope
+from spaseq.lang.sequence import Chain
+from spaseq.plan.query_plan import (
+    AnswerPlan,
+    EvaluatorChoice,
+    GpmPlan,
+    PatternPlan,
+    QueryPlan,
+    SequencePlan,
+    StageKey,
+)
+from spaseq.rdf.columns.solution_columns import SolutionColumns
+from spaseq.rdf.terms.term import literal_text
+from spaseq.rdf.terms.times import parse_time
+from spaseq.rdf.terms.vocabulary import XSD_DATE_TIME
+
+_REGISTERS = EvaluatorChoice("registers", "shared-runs is disabled")
+"""The evaluator of a plan as written. The rule shared-runs replaces it, or at least the reason."""
+
+
+def pattern_plan(gpms: tuple[GpmPlan, ...]) -> PatternPlan:
+    """Stage 1: the columns are all variables of the GPMs.
+
+    Variables that conditions between steps read are there as numbers, too.
+    """
+    variables = tuple(sorted({v for g in gpms for v in g.variables}))
+    read = {v for g in gpms for c in g.conditions for v in mentions(c)}
+    return PatternPlan(gpms, SolutionColumns(variables, tuple(v for v in variables if v in read)))
+
+
+def with_memberships(gpms: tuple[GpmPlan, ...], sequence: SequencePlan) -> tuple[GpmPlan, ...]:
+    """The GPMs without their membership, unless stage 1 has to know the partitions of all events.
+
+    It does if stage 2 needs the instants of all events, or if a GPM, which must be a negated one,
+    does not bind every variable of PARTITION BY.
+    """
+    partition = set(sequence.partition)
+    spread = any(not partition <= gpm.certain for gpm in gpms)
+    if partition and (spread or sequence.needs_instants):
+        return gpms
+    return tuple(replace(gpm, membership=None) for gpm in gpms)
+
+
+def sequence_plan(
+    resolved: Resolved, gpms: tuple[GpmPlan, ...], answers: AnswerPlan
+) -> SequencePlan:
+    """Stage 2, run by registers, which run every sequence."""
+    chain, scope = resolved.chain, resolved.scope
+    partition = tuple(v.name for v in resolved.query.partition)
+    program, window = _program(chain, scope, gpms), _window(resolved.query)
+    counted, strict = isinstance(window, Counted), answers.strategy == "STRICT"
+    needs_instants = program.strict or counted or strict
+    key = _key(gpms, scope, partition, needs_instants, answers)
+    return SequencePlan(chain, scope, program, window, partition, key, needs_instants, _REGISTERS)
+
+
+def with_gpms(plan: QueryPlan, gpms: tuple[GpmPlan, ...]) -> QueryPlan:
+    """The plan with other GPMs, and all that follows from them."""
+    sequence = plan.sequence
+    key = _key(gpms, sequence.scope, sequence.partition, sequence.needs_instants, plan.answers)
+    return replace(
+        plan,
+        patterns=replace(pattern_plan(gpms), evaluation=plan.patterns.evaluation),
+        sequence=replace(sequence, program=_program(sequence.chain, sequence.scope, gpms), key=key),
+    )
+
+
+def _window(query: ast.Query) -> Window:
+    window = query.window
+    assert window is not None
+    if isinstance(window, ast.CountWindow):
+        return Counted(window.events)
+    if not window.tumbling:
+        return Sliding(window.length.ms)
+    origin = 0
+    if window.origin is not None:
+        start = parse_time(literal_text(window.origin, XSD_DATE_TIME, None))
+        assert start is not None
+        origin = start
+    return Tumbling(window.length.ms, origin)
+
+
+def _program(chain: Chain, scope: Scope, gpms: tuple[GpmPlan, ...]) -> Program:
+    certain = {g.name: g.certain for g in gpms}
+    return compile_program(chain, scope, [g.name for g in gpms], certain)
+
+
+def _key(
+    gpms: tuple[GpmPlan, ...],
+    scope: Scope,
+    partition: tuple[str, ...],
+    needs_instants: bool,
+    answers: AnswerPlan,
+) -> StageKey:
+    if partition:
+        return StageKey(partition, "PARTITION BY")
+    if needs_instants:
+        return StageKey(None, "strict contiguity, WITHIN n EVENTS or STRICT look across keys")
+    if answers.strategy != "ALL" or answers.after_match.kind != "NO SKIP":
+        return StageKey(None, "selection and AFTER MATCH look across keys")
+    shared = frozenset.intersection(*(g.certain for g in gpms)) - set(scope.owner)
+    if not shared:
+        return StageKey(None, "no variable is certainly bound by every GPM")
+    best = min(shared)
+    return StageKey((best,), f"every GPM binds ?{best} in every solution")
