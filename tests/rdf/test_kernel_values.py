@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from spaseq.expr.doubles import double_of
 from spaseq.rdf.kernels import PAD
-from spaseq.rdf.kernels.literal_values import NO_TIME
+from spaseq.rdf.kernels.date_times import NO_TIME
 from spaseq.rdf.lines.arenas import ArenaPool, ReadArena
 from spaseq.rdf.lines.buffer_terms import BufferTerms
 from spaseq.rdf.lines.statements import LineChunk, StatementReader

@@ -58,7 +58,7 @@ class EventBatch:
         return len(self.s) + self.skipped
 
     def part(self, first: int, end: int) -> EventBatch:
-        """Events first:end with the same term table; `skipped` counts in the part that begins at 0."""
+        """Events first:end with the same term table; `skipped` counts in the first part."""
         if end - first == len(self):
             return self
         rows = slice(int(self.start[first]), int(self.start[end]))

@@ -58,7 +58,7 @@ def distinct(numbers: Ints) -> Ints:
 
 
 def distinct_codes(codes: Int32s, limit: int) -> tuple[Indices, Indices]:
-    """(distinct codes, ascending; index of each row's code among them) of codes [n] below `limit`."""
+    """(distinct codes ascending, index of each code among them) of codes [n] below `limit`."""
     if len(codes) < limit // _SPARSE:
         used, which = np.unique(codes, return_inverse=True)
         return used.astype(np.intp), which

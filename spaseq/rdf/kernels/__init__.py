@@ -1,9 +1,9 @@
-"""Compiled code that reads N-Quads and N-Triples at the rate at which memory can be read.
+"""Kernels that read N-Quads and N-Triples.
 
-Texts are spans of one byte buffer. Whoever gives the buffer sees to it that at least `PAD` bytes
-can be read, and hold line feeds, beyond any place that is given as an end: loads are 32 bytes wide
-and searches stop at control characters, so neither needs to look for the end itself.
+Texts are spans of one byte buffer. The caller pads the buffer: at least `PAD` line feeds follow
+each offset that it passes as an end. Loads are 32 bytes wide and searches stop at control
+characters, so neither checks for the end.
 """
 
 PAD = 64
-"""Bytes, all line feeds, that follow the last byte of a text."""
+"""Number of line feeds after the last byte of a text."""

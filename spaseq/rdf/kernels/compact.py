@@ -1,4 +1,4 @@
-"""Few codes out of many, numbered anew."""
+"""Renumbering of the few codes that occur out of many."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from spaseq.compiled.decorators import kernel
 
 @kernel
 def compacted(codes: Int32s, limit: int) -> tuple[Int32s, Int32s]:
-    """(the codes that occur, in order of first appearance; the place of each of [n] among them).
+    """(distinct codes in order of first appearance, index of each of codes [n] among them [n]).
 
-    Codes are below `limit`; a negative one has the place -1.
+    Codes are below `limit`. The index of a negative code is -1.
     """
     place = np.full(limit, -1, np.int32)
     used, places = np.empty(len(codes), np.int32), np.empty(len(codes), np.int32)

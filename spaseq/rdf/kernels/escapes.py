@@ -1,4 +1,4 @@
-r"""Escapes of N-Triples: reading `\uXXXX`, `\UXXXXXXXX` and `\n`, and writing texts canonically."""
+r"""Escapes of N-Triples (`\uXXXX`, `\UXXXXXXXX`, `\n`): reading, and writing canonical text."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ def _table(pairs: dict[str, str]) -> Int16s:
 
 _NAMES = {"\b": "b", "\t": "t", "\n": "n", "\f": "f", "\r": "r", '"': '"', "\\": "\\"}
 _NAME_OF = _table(_NAMES)
-"""By code point: the letter that escapes it in a canonical literal, -1 if there is none."""
+"""By code point: its escape letter in a canonical literal, -1 if there is none."""
 _NAMED = _table({name: char for char, name in _NAMES.items()} | {"'": "'"})
-"""By letter after a backslash: the code point that it stands for, -1 if it stands for none."""
+"""By letter after a backslash: the escaped code point, -1 if the escape is not valid."""
 _HEX = b"0123456789ABCDEF"
 _DIGITS = np.frombuffer(_HEX, np.uint8).copy()
 
 
 @inlined_device_function
 def hex_value(digit: int) -> int:
-    """The value of a hexadecimal digit, -1 if it is none."""
+    """The value of a hexadecimal digit, -1 for any other byte."""
     if 48 <= digit <= 57:
         return digit - 48
     letter = digit | 0x20
@@ -40,9 +40,9 @@ def hex_value(digit: int) -> int:
 
 @device_function
 def escaped(buffer: Bytes, at: int) -> tuple[int, int]:
-    """(code point, place after it) of the escape whose backslash is at a place; -1 if it is none.
+    """(code point, offset after it) of the escape with its backslash at `at`; -1 if not valid.
 
-    IRIs have the numeric escapes only; the caller sees to that.
+    IRIs allow numeric escapes only; the caller checks that.
     """
     letter = byte(buffer, at + 1)
     if letter != LOWER_U and letter != UPPER_U:
@@ -62,7 +62,7 @@ def escaped(buffer: Bytes, at: int) -> tuple[int, int]:
 
 @inlined_device_function
 def _is_escaped(code: int) -> bool:
-    """Whether a canonical literal has this code point as an escape."""
+    """Whether a canonical literal escapes this code point."""
     if code < 0x80:
         return code < 0x20 or code == DEL or code == 0x22 or code == BACKSLASH
     return code == 0xFFFE or code == 0xFFFF
@@ -83,9 +83,10 @@ def _put_escaped(buffer: Bytes, at: int, code: int) -> int:
 
 @device_function
 def put_unescaped(buffer: Bytes, at: int, end: int, target: int, in_literal: bool) -> int:
-    """Copy a text with its escapes resolved, in a literal written anew where they must stay.
+    """Copy the valid text `at:end` to `target` without escapes; return the offset after the copy.
 
-    The text must be known to be valid. It never becomes longer. The place after the copy.
+    In a literal, characters that need an escape get the canonical one. The copy is never longer
+    than the text.
     """
     while at < end:
         value = byte(buffer, at)
@@ -104,7 +105,7 @@ def put_unescaped(buffer: Bytes, at: int, end: int, target: int, in_literal: boo
 
 @device_function
 def wide_end(buffer: Bytes, at: int, end: int) -> int:
-    """The end of a run of characters beyond ASCII, all as canonical literals have them, or -1."""
+    """The end of a run of non-ASCII characters that are canonical in a literal, or -1."""
     while at < end and byte(buffer, at) >= 0x80:
         code = character(buffer, at)
         if code < 0 or _is_escaped(code):

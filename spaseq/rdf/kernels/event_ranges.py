@@ -12,27 +12,25 @@ import numpy as np
 
 from spaseq.compiled.arrays import Bools, Int32s, Int64s
 from spaseq.compiled.decorators import device_function, inlined_device_function, kernel
-from spaseq.rdf.kernels.tokenizer import SKIPPED, UNREAD
+from spaseq.rdf.kernels.token_arrays import SKIPPED, UNREAD
 from spaseq.rdf.kernels.vectors import signed
 
-# Kinds of a finding.
-UNTIMED = (
-    0  # an event without a readable time: `row` is its first, `detail` that of an unreadable one
-)
-STRAY = 1  # `detail` triples of the default graph that are no times, from `row` on
-ORPHAN = 2  # the time in `row` is that of no neighbouring graph
-SECOND = 3  # the time in `row` is that of a neighbour, which has another
+# Kinds of findings. UNTIMED: the event from `row` on has no readable time; `detail` is the row of
+# an unreadable one. STRAY: from `row` on there are `detail` triples of the default graph other than
+# timestamps. ORPHAN: the timestamp in `row` belongs to no neighbouring graph. SECOND: it belongs to
+# a neighbouring graph that has another time.
+UNTIMED, STRAY, ORPHAN, SECOND = 0, 1, 2, 3
 
 TIME_PREDICATE = 0
-"""The code of the predicate of times."""
+"""The code of the time predicate."""
 
 NO_ROW = -1
 GIVEN = -2
-"""`detail` of an untimed first event whose unreadable time was given."""
+"""`detail` of an untimed first event whose unreadable time came from an earlier chunk."""
 
 
 class TimestampRows(NamedTuple):
-    """The rows with the predicate of times, ascending [t], each one's time, and if it has one."""
+    """The t rows with the time predicate, ascending; their times (ms); which are readable."""
 
     row: Int64s
     ms: Int64s
@@ -40,8 +38,11 @@ class TimestampRows(NamedTuple):
 
 
 class EventRanges(NamedTuple):
-    """n events: their rows and times; f findings, in order; and where the first event begins that
-    is left, with the time it has been offered."""
+    """n complete events, f findings in order, and the last event, which is still open.
+
+    Event i has the rows first[i]:end[i] and the time ms[i]. The open event begins at row `left`;
+    `has_time`, `time` and `unreadable` are its time so far.
+    """
 
     first: Int64s  # [n]
     end: Int64s  # [n]
@@ -52,7 +53,7 @@ class EventRanges(NamedTuple):
     left: int
     has_time: bool
     time: int
-    unreadable: int  # row of a time that could not be read, NO_ROW or GIVEN
+    unreadable: int  # row of an unreadable time, NO_ROW or GIVEN
 
 
 @kernel
@@ -65,10 +66,10 @@ def named_events(
     time: int,
     unreadable: int,
 ) -> EventRanges:
-    """The events from the row `start`, the first of a named graph, to the last named graph.
+    """The events from row `start`, where a named graph begins, to the last named graph.
 
-    That last one is left, because what belongs to it may come later. `has_time`, `time` and
-    `unreadable` are what the first event has been offered so far.
+    `g` and `s` int32 [m] are graph and subject codes. The last event stays open, as its time may
+    follow later. `has_time`, `time` and `unreadable` are the time of the first event so far.
     """
     rows = len(g)
     most = 1
@@ -78,7 +79,7 @@ def named_events(
     most = 2 * most + len(times.row)
     kind = np.empty(most, np.int32)
     where, detail = np.empty(most, np.int64), np.empty(most, np.int64)
-    waiting = np.empty(len(times.row), np.int64)  # times of the default graph nobody has used
+    waiting = np.empty(len(times.row), np.int64)  # unused timestamps of the default graph
     events, findings = 0, 0
     t = np.searchsorted(times.row, start)
     begun, offered, is_offered, unread = start, time, has_time, unreadable
@@ -164,8 +165,11 @@ def named_events(
 
 @kernel
 def sized_events(size: int, rows: int, times: TimestampRows) -> tuple[Int64s, Bools, Int64s]:
-    """Times of the events of `size` rows each: (ms [n], whether there is one [n], the last row that
-    could not be read [n] or NO_ROW). An event takes the first time that can be read."""
+    """Times of n events of `size` rows each. An event takes its first readable time.
+
+    Returns (times [n] in ms, whether there is a time [n], row of the last unreadable time or
+    NO_ROW [n]).
+    """
     count = rows // size
     ms, timed = np.zeros(count, np.int64), np.zeros(count, np.bool_)
     unreadable = np.full(count, NO_ROW, np.int64)
@@ -180,7 +184,7 @@ def sized_events(size: int, rows: int, times: TimestampRows) -> tuple[Int64s, Bo
 
 
 _FEW = 32
-"""Rows of an event among which a repeated triple is found by comparing each with each."""
+"""In events of at most this number of rows, repeated triples are found by pairwise comparison."""
 
 
 @inlined_device_function
@@ -191,7 +195,7 @@ def _key(s: int, p: int, o: int) -> int:
 
 @device_function
 def _is_in(s: Int32s, p: Int32s, o: Int32s, begin: int, end: int) -> bool:
-    """Whether the row `end` has the triple of one from `begin` up to it."""
+    """Whether row `end` repeats the triple of a row in begin:end."""
     for i in range(begin, end):
         if o[i] == o[end] and p[i] == p[end] and s[i] == s[end]:
             return True
@@ -200,7 +204,7 @@ def _is_in(s: Int32s, p: Int32s, o: Int32s, begin: int, end: int) -> bool:
 
 @inlined_device_function
 def _capacity(size: int) -> int:
-    """How many slots a hash table of some rows has."""
+    """The number of slots of a hash table for `size` rows."""
     capacity = 2 * _FEW
     while capacity < 2 * size:
         capacity *= 2
@@ -209,7 +213,7 @@ def _capacity(size: int) -> int:
 
 @device_function
 def _enters(s: Int32s, p: Int32s, o: Int32s, row: int, slots: Int64s, mask: int) -> bool:
-    """Whether a row's triple is not among those entered; it is then."""
+    """Add a row's triple to the hash table; return False if it is there already."""
     slot = _key(s[row], p[row], o[row]) & mask
     while slots[slot] >= 0:
         other = slots[slot]
@@ -224,10 +228,11 @@ def _enters(s: Int32s, p: Int32s, o: Int32s, row: int, slots: Int64s, mask: int)
 def event_rows(
     first: Int64s, end: Int64s, s: Int32s, p: Int32s, o: Int32s, skip_time: bool
 ) -> tuple[Int64s, Int32s, Int32s, Int32s, int]:
-    """(start, s, p, o, skipped): the rows of n events one after the other, each triple once.
+    """(start, s, p, o, skipped): the distinct triples of n events, event after event.
 
-    `start` [n + 1] is where each event begins. Rows that could not be read are left out, and so are
-    skipped ones (with `skip_time` those of the predicate of times, too), which are counted.
+    Event i has the rows first[i]:end[i] of the columns `s`, `p`, `o` int32 [m], and the triples
+    start[i]:start[i + 1] of the result. UNREAD rows are left out. SKIPPED rows are left out and
+    counted; with `skip_time` also the rows with the time predicate.
     """
     most, largest = 0, 0
     for i in range(len(first)):
@@ -246,7 +251,7 @@ def event_rows(
         mask = _capacity(size) - 1
         if size > _FEW:
             slots[: mask + 1] = -1
-        begin, seen = kept, 0  # bits of the triples' hashes
+        begin, seen = kept, 0  # a Bloom filter of 64 bits
         for row in range(first[i], end[i]):
             if s[row] == UNREAD:
                 continue

@@ -1,4 +1,4 @@
-"""Texts from all over a buffer, laid out one after the other."""
+"""Copying scattered texts of a buffer into one contiguous array."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from spaseq.rdf.kernels.vectors import WIDTH, copied, signed
 
 @kernel
 def gather(buffer: Bytes, spans: Int32s, codes: Int32s, inner: int) -> tuple[Int64s, Bytes]:
-    """(offsets [n + 1], bytes) of texts by code, without `inner` bytes at either end.
+    """(offsets [n + 1], bytes) of the texts of codes [n], without `inner` bytes at either end.
 
-    The buffer goes on for at least 31 bytes after each text.
+    At least 31 bytes of the buffer must follow each text.
     """
     offsets = np.empty(len(codes) + 1, np.int64)
     total = 0

@@ -1,4 +1,4 @@
-"""Which IRIs are certainly valid (RFC 3987, absolute), decided without a full parser."""
+"""A quick check of IRIs: which are certainly valid and absolute (RFC 3987)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from spaseq.compiled.arrays import Bytes, Int64s
 from spaseq.compiled.decorators import device_function, inlined_device_function
 from spaseq.rdf.kernels.escapes import BACKSLASH, LOWER_U, UPPER_U, escaped, hex_value
 from spaseq.rdf.kernels.utf8 import character, encoded_size
-from spaseq.rdf.kernels.vectors import WIDTH, byte, iri_ends, iri_stops, lowest, same
+from spaseq.rdf.kernels.vectors import byte, first_iri_end, first_iri_stop, same
 
 UNDECIDED, CANONICAL, REWRITABLE = 0, 1, 2
-"""What is known of a new text: nothing; it is a canonical term; it is one after rewriting."""
+"""Verdicts on the text of a term: a parser must decide; it is canonical; rewriting makes it so."""
 
 _GT, _SLASH, _HASH, _PERCENT = ord(">"), ord("/"), ord("#"), ord("%")
 _COLON, _QUESTION = ord(":"), ord("?")
@@ -34,19 +34,14 @@ _CLASSES = _classes()
 
 @inlined_device_function
 def iri_end(buffer: Bytes, at: int) -> int:
-    """The place after the `>` that ends the IRI whose `<` is at a place, -1 if nothing ends it."""
-    at += 1
-    bits = iri_ends(buffer, at)
-    while bits == 0:
-        at += WIDTH
-        bits = iri_ends(buffer, at)
-    end = at + lowest(bits)
+    """The offset after the `>` of the IRI whose `<` is at `at`, -1 if it does not end well."""
+    end = first_iri_end(buffer, at + 1)
     return end + 1 if byte(buffer, end) == _GT else -1
 
 
 @device_function
 def _head_end(buffer: Bytes, at: int) -> int:
-    """The place after scheme, colon and authority; -1 if they are not certainly valid."""
+    """The offset after scheme, colon and authority; -1 if they are not certainly valid."""
     if not _CLASSES[byte(buffer, at)] & _LETTER:
         return -1
     while _CLASSES[byte(buffer, at)] & _SCHEME:
@@ -71,7 +66,7 @@ def _head_end(buffer: Bytes, at: int) -> int:
 
 @inlined_device_function
 def _is_ucschar(code: int) -> bool:
-    """Whether an IRI may have this character beyond ASCII in any part of it (RFC 3987, 2.2)."""
+    """Whether every part of an IRI may contain this non-ASCII character (RFC 3987, 2.2)."""
     if code < 0x10000:
         return 0xA0 <= code <= 0xD7FF or 0xF900 <= code <= 0xFDCF or 0xFDF0 <= code <= 0xFFEF
     return code & 0xFFFF <= 0xFFFD and not 0xE0000 <= code < 0xE1000 and code < 0xF0000
@@ -83,11 +78,7 @@ def _tail_is_valid(buffer: Bytes, at: int, end: int) -> int:
     in_fragment = False
     verdict = CANONICAL
     while True:
-        bits = iri_stops(buffer, at)
-        if bits == 0:
-            at += WIDTH
-            continue
-        at += lowest(bits)
+        at = first_iri_stop(buffer, at)
         if at >= end:
             return verdict if at == end else UNDECIDED
         stop = byte(buffer, at)
@@ -106,7 +97,7 @@ def _tail_is_valid(buffer: Bytes, at: int, end: int) -> int:
         elif stop == BACKSLASH:
             letter = byte(buffer, at + 1)
             code, at = escaped(buffer, at)
-            # one that stands for an ASCII character may be anything, so it is left to others
+            # An escaped ASCII character may have a meaning in the IRI, so a parser decides.
             if (letter != LOWER_U and letter != UPPER_U) or code < 0x80 or not _is_ucschar(code):
                 return UNDECIDED
             verdict = REWRITABLE
@@ -116,10 +107,10 @@ def _tail_is_valid(buffer: Bytes, at: int, end: int) -> int:
 
 @device_function
 def check_iri(buffer: Bytes, at: int, end: int, known: Int64s) -> int:
-    """CANONICAL, REWRITABLE or UNDECIDED for `<...>` at `at:end`.
+    """Verdict on the IRI `<...>` at `at:end`.
 
-    `known` [2] is (place, size) of a beginning up to the path that has been found valid, or has
-    size 0; most IRIs of a stream begin alike.
+    `known` [2] is (offset, size) of a valid beginning, from `<` to the first `/` of the path, or
+    has size 0. Most IRIs of a stream begin alike, so a known beginning is not checked again.
     """
     if known[1] > 0 and same(buffer, at, buffer, known[0], known[1]):
         return _tail_is_valid(buffer, at + known[1], end - 1)

@@ -1,23 +1,23 @@
-"""Lines of N-Quads and N-Triples: where they end, and which hold a statement."""
+"""Lines of N-Quads and N-Triples: where they end, and which contain a statement."""
 
 from __future__ import annotations
 
 from spaseq.compiled.arrays import Bytes
 from spaseq.compiled.decorators import inlined_device_function, lean_kernel
-from spaseq.rdf.kernels.vectors import WIDTH, byte, line_ends, lowest
+from spaseq.rdf.kernels.vectors import byte, first_line_end
 
 _TAB, LF, CR, _SPACE, HASH_SIGN = 9, 10, 13, 32, 35
 
 
 @inlined_device_function
 def is_space(value: int) -> bool:
-    """Whether a byte is white space that ends no line."""
+    """Whether a byte is a space or tab."""
     return value == _SPACE or value == _TAB
 
 
 @inlined_device_function
 def after_space(buffer: Bytes, at: int) -> int:
-    """The first place from a place on that is no space or tab."""
+    """The first offset from `at` on that is not a space or tab."""
     while is_space(byte(buffer, at)):
         at += 1
     return at
@@ -25,17 +25,13 @@ def after_space(buffer: Bytes, at: int) -> int:
 
 @inlined_device_function
 def line_end(buffer: Bytes, at: int) -> int:
-    """The place of the first line feed or carriage return from a place on."""
-    bits = line_ends(buffer, at)
-    while bits == 0:
-        at += WIDTH
-        bits = line_ends(buffer, at)
-    return at + lowest(bits)
+    """The offset of the first line feed or carriage return from `at` on."""
+    return first_line_end(buffer, at)
 
 
 @inlined_device_function
 def next_line(buffer: Bytes, end: int) -> int:
-    """The place after a line end, which may be LF, CR LF or CR."""
+    """The offset after the line end at `end`, which is LF, CR LF or CR."""
     if byte(buffer, end) == CR and byte(buffer, end + 1) == LF:
         return end + 2
     return end + 1
@@ -43,9 +39,9 @@ def next_line(buffer: Bytes, end: int) -> int:
 
 @lean_kernel
 def last_line_end(buffer: Bytes, at: int, end: int) -> int:
-    """The place after the last line that certainly ends before `end`; `at` if there is none.
+    """The offset after the last line that certainly ends before `end`; `at` if there is none.
 
-    A carriage return as the last byte may be half of a line end.
+    A carriage return as the last byte may be half of a CR LF.
     """
     place = end
     while place > at:
@@ -58,9 +54,10 @@ def last_line_end(buffer: Bytes, at: int, end: int) -> int:
 
 @lean_kernel
 def last_event_end(buffer: Bytes, at: int, end: int, size: int) -> int:
-    """The place after the last line of `at:end` before which there are n times `size` statements.
+    """The offset after the last complete event of `size` statements in the whole lines of `at:end`.
 
-    Lines end before `end`. A statement is what is neither blank nor a comment.
+    Lines other than blank lines and comments are statements. Blank lines and comments after the
+    event belong to it. `at` if no event is complete.
     """
     complete, count = at, 0
     while at < end:

@@ -1,8 +1,8 @@
-"""Values of numeric and dateTime literals, where they can be had fast and exactly.
+"""Values of numeric and dateTime literals, where a fast exact conversion exists.
 
-A decimal number is a mantissa and a power of ten. As float64, both are exact if the mantissa is
-below 2^53 and the exponent within 22, and then one division or multiplication rounds correctly
-(Clinger, How to read floating point numbers accurately, PLDI 1990). All else is left UNKNOWN.
+A decimal number is a mantissa and a power of ten. Both are exact in float64 if the mantissa is
+below 2^53 and the exponent at most 22; then one multiplication or division rounds correctly
+(Clinger, How to read floating point numbers accurately, PLDI 1990). All other numbers stay UNKNOWN.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import numpy as np
 
 from spaseq.compiled.arrays import Bytes, Float64s, Int8s, Int32s
 from spaseq.compiled.decorators import device_function, inlined_device_function, kernel
+from spaseq.rdf.kernels.date_times import NO_TIME, date_time_ms, digit_at
 from spaseq.rdf.kernels.literals import QUOTE, constant, lexical_end
 from spaseq.rdf.kernels.tables import OFFSET, SIZE
 from spaseq.rdf.kernels.vectors import byte, same, signed, word
@@ -26,7 +27,7 @@ from spaseq.rdf.terms.number_kinds import (
 )
 from spaseq.rdf.terms.vocabulary import XSD
 
-# Datatypes that are known here; other ones of XML Schema; none of XML Schema.
+# Datatypes: not of XML Schema, the supported ones, and others of XML Schema.
 _NONE, _INTEGER, _INT, _DECIMAL, _DOUBLE, _FLOAT, _DATE_TIME, _STAMP, _XSD = range(9)
 
 _PREFIX, _PREFIX_SIZE = constant(f'"^^<{XSD}')
@@ -34,7 +35,7 @@ _STAMP_TEXT, _STAMP_SIZE = constant("dateTimeStamp>")
 
 
 def _name(text: str) -> np.uint64:
-    """The first 8 bytes of a datatype's name and the `>` after it."""
+    """The first 8 bytes of a datatype's local name and the `>` after it, as an integer."""
     return np.uint64(int.from_bytes(f"{text}>".encode()[:8].ljust(8, b"\0"), "little"))
 
 
@@ -43,7 +44,7 @@ _N_INTEGER, _N_LONG, _N_INT, _N_DECIMAL, _N_DOUBLE, _N_FLOAT = _NAMES
 _N_DATE_TIME = _name("dateTime")
 _U = np.uint64
 
-_SPARSE = 16  # so many times fewer codes than terms are read one by one
+_SPARSE = 16  # remember the values of codes unless there are this much fewer codes than terms
 _MANTISSA = 2**53
 _MAX_EXPONENT = 22
 _SHORT = 10**15
@@ -53,15 +54,13 @@ _FLOAT_MANTISSA, _FLOAT_EXPONENT = 2**24, 10
 _INT_LIMIT = 2**31
 _MOST_DIGITS = 18
 
-_PLUS, _MINUS, _DOT, _COLON, _T, _Z, _E = (ord(c) for c in "+-.:TZe")
-NO_TIME = -(2**63)
-"""No time, or none that is certain."""
+_PLUS, _MINUS, _DOT, _E = (ord(c) for c in "+-.e")
 
 
 @device_function
 def _datatype(buffer: Bytes, close: int, end: int) -> int:
-    """Which datatype the literal has whose last quote is at `close`."""
-    size = end - close - _PREFIX_SIZE  # of the name with the bracket
+    """The datatype of the literal that ends at `end` with its closing quote at `close`."""
+    size = end - close - _PREFIX_SIZE  # of the name and `>`
     if size < 1 or not same(buffer, close, _PREFIX, 0, _PREFIX_SIZE):
         return _NONE
     at = close + _PREFIX_SIZE
@@ -85,31 +84,18 @@ def _datatype(buffer: Bytes, close: int, end: int) -> int:
     return _XSD
 
 
-@inlined_device_function
-def _digit(buffer: Bytes, at: int) -> int:
-    """The digit at a place; not within 0 .. 9 if there is none."""
-    return byte(buffer, at) - 48
-
-
-@inlined_device_function
-def _pair(buffer: Bytes, at: int) -> int:
-    """The number that two digits make, -1 if they are no digits."""
-    tens, ones = _digit(buffer, at), _digit(buffer, at + 1)
-    if not (0 <= tens <= 9 and 0 <= ones <= 9):
-        return -1
-    return tens * 10 + ones
-
-
 @device_function
 def _decimal(buffer: Bytes, at: int, close: int) -> tuple[bool, int, int]:
-    """(negative, mantissa, exponent) of the number at `at:close`; the mantissa is -1 if it is none
-    or not below 2^53."""
+    """(negative, mantissa, exponent) of the number at `at:close`.
+
+    The mantissa is -1 if the text is not a number or the mantissa is not below 2^53.
+    """
     negative = byte(buffer, at) == _MINUS
     if negative or byte(buffer, at) == _PLUS:
         at += 1
     mantissa, exponent, digits, point = 0, 0, 0, 0
     while at < close:
-        digit = _digit(buffer, at)
+        digit = digit_at(buffer, at)
         if 0 <= digit <= 9:
             mantissa = mantissa * 10 + digit
             digits += 1
@@ -131,7 +117,7 @@ def _decimal(buffer: Bytes, at: int, close: int) -> tuple[bool, int, int]:
 
 @device_function
 def _exponent(buffer: Bytes, at: int, close: int) -> tuple[int, int]:
-    """(the exponent written as `e-7`, the place after it, -1 if it is none)."""
+    """(exponent in the form `e-7`, offset after it), or (0, -1) if there is none."""
     if byte(buffer, at) | 0x20 != _E:
         return 0, -1
     at += 1
@@ -139,8 +125,8 @@ def _exponent(buffer: Bytes, at: int, close: int) -> tuple[int, int]:
     if negative or byte(buffer, at) == _PLUS:
         at += 1
     first, value = at, 0
-    while at < close and 0 <= _digit(buffer, at) <= 9:
-        value = value * 10 + _digit(buffer, at)
+    while at < close and 0 <= digit_at(buffer, at) <= 9:
+        value = value * 10 + digit_at(buffer, at)
         at += 1
     if at == first or at - first > 4:
         return 0, -1
@@ -152,7 +138,7 @@ def _has_only_digits(buffer: Bytes, at: int, close: int) -> bool:
     if byte(buffer, at) == _MINUS or byte(buffer, at) == _PLUS:
         at += 1
     while at < close:
-        if not 0 <= _digit(buffer, at) <= 9:
+        if not 0 <= digit_at(buffer, at) <= 9:
             return False
         at += 1
     return True
@@ -176,7 +162,7 @@ def _scaled(mantissa: int, exponent: int) -> float:
 
 @device_function
 def _number(buffer: Bytes, at: int, close: int, datatype: int) -> tuple[float, int]:
-    """(value, kind) of the lexical form `at:close` of a numeric datatype."""
+    """(float64 value, kind) of the lexical form `at:close` of a numeric datatype."""
     negative, mantissa, exponent = _decimal(buffer, at, close)
     if mantissa < 0 or not -_MAX_EXPONENT <= exponent <= _MAX_EXPONENT:
         return np.nan, UNKNOWN
@@ -205,95 +191,14 @@ def _number(buffer: Bytes, at: int, close: int, datatype: int) -> tuple[float, i
 
 
 @device_function
-def _days(year: int, month: int, day: int) -> int:
-    """Days from 1970-01-01; years are counted from March, so that a leap day ends its year."""
-    if month < 3:
-        year -= 1
-        month += 12
-    before = year * 365 + year // 4 - year // 100 + year // 400
-    return before + (153 * (month - 3) + 2) // 5 + day - 1 - 719_468
-
-
-@inlined_device_function
-def _month_length(year: int, month: int) -> int:
-    if month == 2:
-        return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
-    return 30 if month == 4 or month == 6 or month == 9 or month == 11 else 31
-
-
-@device_function
-def _zone_ms(buffer: Bytes, at: int, close: int) -> int:
-    """The offset from UTC that `at:close` gives, NO_TIME if it is none; at least one byte."""
-    sign = byte(buffer, at)
-    if sign == _Z:
-        return 0 if at + 1 == close else NO_TIME
-    hours, minutes = _pair(buffer, at + 1), _pair(buffer, at + 4)
-    formed = (
-        close - at == 6 and (sign == _PLUS or sign == _MINUS) and byte(buffer, at + 3) == _COLON
-    )
-    if not formed or hours < 0 or not 0 <= minutes <= 59 or hours * 60 + minutes > 14 * 60:
-        return NO_TIME
-    offset = (hours * 60 + minutes) * 60_000
-    return -offset if sign == _MINUS else offset
-
-
-@device_function
-def _moment(buffer: Bytes, at: int, close: int) -> tuple[int, int, bool]:
-    """(ms since the epoch, digits of the fraction, whether a zone is given) of `at:close`.
-
-    The time is NO_TIME for what is no xsd:dateTime, for years before 1 and after 9999, and 24:00.
-    """
-    none = NO_TIME, 0, False
-    century, rest = _pair(buffer, at), _pair(buffer, at + 2)
-    year, month, day = century * 100 + rest, _pair(buffer, at + 5), _pair(buffer, at + 8)
-    hour, minute, second = (
-        _pair(buffer, at + 11),
-        _pair(buffer, at + 14),
-        _pair(buffer, at + 17),
-    )
-    if close - at < 19 or century < 0 or rest < 0 or year == 0:
-        return none
-    marks = (
-        byte(buffer, at + 4) == _MINUS
-        and byte(buffer, at + 7) == _MINUS
-        and byte(buffer, at + 10) == _T
-        and byte(buffer, at + 13) == _COLON
-        and byte(buffer, at + 16) == _COLON
-    )
-    if not marks or not 1 <= month <= 12 or not 1 <= day <= _month_length(year, month):
-        return none
-    if not (0 <= hour < 24 and 0 <= minute < 60 and 0 <= second < 60):
-        return none
-    at += 19
-    past = ((hour * 60 + minute) * 60 + second) * 1000
-    digits, unit = 0, 100
-    if at < close and byte(buffer, at) == _DOT:
-        at += 1
-        while at < close and 0 <= _digit(buffer, at) <= 9:
-            past += _digit(buffer, at) * unit
-            unit //= 10
-            digits += 1
-            at += 1
-        if digits == 0:
-            return none
-    offset = 0
-    zoned = at < close
-    if zoned:
-        offset = _zone_ms(buffer, at, close)
-        if offset == NO_TIME:
-            return none
-    return _days(year, month, day) * 86_400_000 + past - offset, digits, zoned
-
-
-@device_function
 def _number_of(buffer: Bytes, at: int, end: int) -> tuple[float, int]:
-    """(value, kind) of the term at `at:end`."""
+    """(float64 value, kind) of the term at `at:end`; dateTimes are in seconds since the epoch."""
     if byte(buffer, at) != QUOTE:
         return np.nan, OTHER
     close = lexical_end(buffer, at)
     datatype = _datatype(buffer, close, end)
     if datatype == _DATE_TIME or datatype == _STAMP:
-        ms, digits, zoned = _moment(buffer, at + 1, close)
+        ms, digits, zoned = date_time_ms(buffer, at + 1, close)
         if ms == NO_TIME or digits > 3 or (datatype == _STAMP and not zoned):
             return np.nan, UNKNOWN
         return ms / 1000.0, DATE_TIME
@@ -306,14 +211,15 @@ def _number_of(buffer: Bytes, at: int, end: int) -> tuple[float, int]:
 
 @kernel
 def numbers(buffer: Bytes, spans: Int32s, count: int, codes: Int32s) -> tuple[Float64s, Int8s]:
-    """(values, kinds) [n] of terms; see `spaseq.rdf.terms.number_kinds`. A negative code is OTHER.
+    """(values [n], kinds [n]) of codes [n]; see `spaseq.rdf.terms.number_kinds`.
 
-    Codes are below `count`. Of many codes, each distinct one is read once.
+    Codes are below `count`, the number of terms; a negative code is OTHER. If there are many codes,
+    each distinct one is converted once.
     """
     values = np.full(len(codes), np.nan)
     kinds = np.zeros(len(codes), np.int8)
     many = len(codes) * _SPARSE > count
-    first = np.zeros(count if many else 0, np.int32)  # where a code came first, from 1 on
+    first = np.zeros(count if many else 0, np.int32)  # by code: 1 + its first index in `codes`
     for i in range(len(codes)):
         code = codes[i]
         if code < 0:
@@ -330,15 +236,15 @@ def numbers(buffer: Bytes, spans: Int32s, count: int, codes: Int32s) -> tuple[Fl
 
 @device_function
 def time_of(buffer: Bytes, at: int, end: int) -> int:
-    """Milliseconds since the epoch of the literal at `at:end` as the time of an event, or NO_TIME.
+    """Milliseconds since the epoch of the literal at `at:end` as an event time, or NO_TIME.
 
-    NO_TIME only says that it is not one of the common forms; LANGUAGE section 1 has others.
+    NO_TIME says only that it is not in a common form; LANGUAGE section 1 allows further forms.
     """
     close = lexical_end(buffer, at)
     datatype = _datatype(buffer, close, end)
     at += 1
     if datatype == _DATE_TIME or datatype == _STAMP:
-        ms, _, zoned = _moment(buffer, at, close)
+        ms, _, zoned = date_time_ms(buffer, at, close)
         return ms if zoned or datatype == _DATE_TIME else NO_TIME
     if datatype == _INTEGER and _has_only_digits(buffer, at, close):
         negative, mantissa, _ = _decimal(buffer, at, close)

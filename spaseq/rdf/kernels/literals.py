@@ -1,4 +1,4 @@
-"""Literals: where they end, whether they are valid and canonical, and making them canonical."""
+"""Literals: their end, a quick check whether they are canonical, and rewriting them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from spaseq.rdf.kernels.escapes import (
 )
 from spaseq.rdf.kernels.iris import CANONICAL, REWRITABLE, UNDECIDED, check_iri, iri_end
 from spaseq.rdf.kernels.lines import is_space
-from spaseq.rdf.kernels.vectors import WIDTH, byte, lowest, plain_ends, quote_ends, same, wide
+from spaseq.rdf.kernels.vectors import WIDTH, byte, first_plain_end, first_quote_end, same
 from spaseq.rdf.terms.vocabulary import RDF, XSD_STRING
 
 QUOTE, _AT, _CARET, _LT, _DASH = ord('"'), ord("@"), ord("^"), ord("<"), ord("-")
@@ -24,7 +24,7 @@ _APOSTROPHE = ord("'")
 
 
 def constant(text: str) -> tuple[Bytes, int]:
-    """A text to compare with, with room for wide loads after it, and its size."""
+    """(UTF-8 bytes with padding for wide loads, size in bytes) of a text to compare with."""
     encoded = text.encode()
     return np.frombuffer(encoded + b"\n" * WIDTH, np.uint8).copy(), len(encoded)
 
@@ -35,14 +35,10 @@ _RDF, _RDF_SIZE = constant(f"<{RDF}")
 
 @inlined_device_function
 def lexical_end(buffer: Bytes, at: int) -> int:
-    """The place of the quote that closes a literal whose first quote is at a place, or -1."""
+    """The offset of the closing quote of the literal whose first quote is at `at`, or -1."""
     at += 1
     while True:
-        bits = quote_ends(buffer, at)
-        if bits == 0:
-            at += WIDTH
-            continue
-        at += lowest(bits)
+        at = first_quote_end(buffer, at)
         stop = byte(buffer, at)
         if stop == QUOTE:
             return at
@@ -52,20 +48,15 @@ def lexical_end(buffer: Bytes, at: int) -> int:
 
 
 @inlined_device_function
-def plain_literal_end(buffer: Bytes, at: int, place: int, size: int) -> int:
-    """The place after a literal without escapes, in ASCII, or -1 if it is not one.
+def plain_literal_end(buffer: Bytes, at: int, suffix: int, size: int) -> int:
+    """The offset after an ASCII literal without escapes, or -1 if it is not one.
 
-    From its closing quote on it is the `size` bytes at a place, which a valid literal had, and
-    white space follows.
+    From its closing quote on it must equal the `size` bytes at `suffix`, which come from a valid
+    literal, and white space must follow.
     """
-    at += 1
-    bits = plain_ends(buffer, at)
-    while bits == 0:
-        at += WIDTH
-        bits = plain_ends(buffer, at)
-    at += lowest(bits)
+    at = first_plain_end(buffer, at + 1)
     end = at + size
-    if byte(buffer, at) != QUOTE or not same(buffer, at, buffer, place, size):
+    if byte(buffer, at) != QUOTE or not same(buffer, at, buffer, suffix, size):
         return -1
     return end if is_space(byte(buffer, end)) else -1
 
@@ -78,7 +69,7 @@ def _is_tag_character(value: int) -> bool:
 
 @inlined_device_function
 def literal_end(buffer: Bytes, at: int) -> int:
-    """The place after a literal with its language tag or datatype, -1 if it does not end well."""
+    """The offset after a literal with language tag or datatype, -1 if it does not end well."""
     at = lexical_end(buffer, at)
     if at < 0:
         return -1
@@ -97,15 +88,11 @@ def literal_end(buffer: Bytes, at: int) -> int:
 
 @device_function
 def _check_lexical(buffer: Bytes, at: int, close: int) -> int:
-    """CANONICAL, REWRITABLE or UNDECIDED for what is between the quotes at `at` and `close`."""
+    """Verdict on the lexical form between the quotes at `at` and `close`."""
     verdict = CANONICAL
     at += 1
     while at < close:
-        bits = quote_ends(buffer, at) | wide(buffer, at)
-        if bits == 0:
-            at += WIDTH
-            continue
-        at += lowest(bits)
+        at = first_plain_end(buffer, at)
         if at >= close:
             break
         stop = byte(buffer, at)
@@ -121,14 +108,14 @@ def _check_lexical(buffer: Bytes, at: int, close: int) -> int:
             at = wide_end(buffer, at, close)
             if at < 0:
                 return UNDECIDED
-        else:  # a control character, which a canonical literal has as an escape, longer than it
+        else:  # a control character: its canonical escape would be longer than the text
             return UNDECIDED
     return verdict
 
 
 @inlined_device_function
 def _letters(buffer: Bytes, at: int) -> int:
-    """How many ASCII letters are at a place."""
+    """The number of ASCII letters from `at` on."""
     count = 0
     while 97 <= byte(buffer, at + count) | 0x20 <= 122:
         count += 1
@@ -168,17 +155,17 @@ def _has_upper(buffer: Bytes, at: int, end: int) -> bool:
 
 @device_function
 def _check_datatype(buffer: Bytes, at: int, end: int, known: Int64s) -> int:
-    """The same for a datatype IRI; `known` [4] has a valid beginning and a CANONICAL datatype."""
+    """Verdict on a datatype IRI; `known` [4] is as for `check_literal`."""
     size = end - at
     if known[3] == size and same(buffer, at, buffer, known[2], size):
         return CANONICAL
     if size == _STRING_SIZE and same(buffer, at, _STRING, 0, size):
         return REWRITABLE
     if size >= _RDF_SIZE and same(buffer, at, _RDF, 0, _RDF_SIZE):
-        return UNDECIDED  # rdf:langString is not allowed without a tag
+        return UNDECIDED  # rdf:langString needs a language tag
     verdict = check_iri(buffer, at, end, known)
     if verdict == REWRITABLE:
-        return UNDECIDED  # it may stand for any of the above
+        return UNDECIDED  # the rewritten IRI may be one of the above
     if verdict == CANONICAL:
         known[2] = at
         known[3] = size
@@ -189,7 +176,7 @@ def _check_datatype(buffer: Bytes, at: int, end: int, known: Int64s) -> int:
 def check_literal(buffer: Bytes, at: int, end: int, known: Int64s) -> int:
     """Verdict on the literal at `at:end`, whose end `literal_end` found.
 
-    `known` [4] is (place, size) as for `check_iri`, then the same of a datatype found CANONICAL.
+    `known` [4] is (offset, size) as for `check_iri`, then (offset, size) of a CANONICAL datatype.
     """
     close = lexical_end(buffer, at)
     lexical = _check_lexical(buffer, at, close)
@@ -208,7 +195,7 @@ def check_literal(buffer: Bytes, at: int, end: int, known: Int64s) -> int:
 
 @device_function
 def put_canonical(buffer: Bytes, at: int, end: int, target: int) -> int:
-    """Write the canonical text of an IRI or literal that is REWRITABLE; the place after it."""
+    """Write the canonical text of a REWRITABLE term at `target`; return the offset after it."""
     if byte(buffer, at) == _LT:
         return put_unescaped(buffer, at, end, target, False)
     close = lexical_end(buffer, at)

@@ -1,8 +1,8 @@
-"""A table of texts, each once, its code being the order of its first appearance.
+"""A hash table of distinct texts, whose codes are in order of first appearance.
 
-Three arrays make it. The texts lie in a byte buffer, wherever they were found. `spans`
-int32 [cap, 3] has (place, size, hash) of each text; `slots` uint64 [2^i], at most half full, is an
-open-addressing hash table of `hash << 32 | code + 1`, 0 where it is empty.
+The table has three arrays. The texts lie anywhere in a byte buffer. `spans` int32 [cap, 3] has
+(offset, size, hash) of each text. `slots` uint64 [2^i], at most half full, is an open-addressing
+hash table with linear probing: `hash << 32 | code + 1`, or 0 for an empty slot.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _HALF, _LOW, _ONE, _EMPTY, _BYTE = _U(32), _U(0xFFFFFFFF), _U(1), _U(0), _U(8)
 
 @inlined_device_function
 def text_hash(buffer: Bytes, at: int, size: int, seed: np.uint64) -> np.uint64:
-    """A hash of 32 bits, as uint64, of a text of at least one byte.
+    """A 32-bit hash, as uint64, of a text of at least one byte.
 
-    Multiplication of 64-bit halves to 128 bits, folded (the principle of wyhash). The seed keeps
-    others from making texts that collide.
+    It folds 128-bit products of 64-bit words, as wyhash does. The random seed prevents input that
+    is made to collide.
     """
     mixed = seed ^ _U(size) * _K1
     while size > 16:
@@ -44,7 +44,7 @@ def text_hash(buffer: Bytes, at: int, size: int, seed: np.uint64) -> np.uint64:
 def find(
     text: Bytes, at: int, size: int, hashed: np.uint64, buffer: Bytes, spans: Int32s, slots: UInt64s
 ) -> int:
-    """The code of a text, or ~slot, which is negative, for the slot where it has to go."""
+    """The code of a text, or ~slot (negative) of the empty slot for it."""
     mask = _U(len(slots) - 1)
     slot = hashed & mask
     while True:
@@ -62,7 +62,7 @@ def find(
 def put(
     code: int, at: int, size: int, hashed: np.uint64, slot: int, spans: Int32s, slots: UInt64s
 ) -> None:
-    """Enter a new text under the next code, in the slot that `find` gave as ~slot."""
+    """Add a text as `code`, in the slot that `find` returned as ~slot."""
     spans[code, OFFSET] = at
     spans[code, SIZE] = size
     spans[code, HASH] = np.int32(hashed)
@@ -71,7 +71,7 @@ def put(
 
 @lean_kernel
 def fill_slots(spans: Int32s, count: int, slots: UInt64s) -> None:
-    """Enter the first `count` texts into empty slots."""
+    """Enter the first `count` texts into slots that are all empty."""
     mask = _U(len(slots) - 1)
     for code in range(count):
         hashed = _U(np.uint32(spans[code, HASH]))
@@ -85,9 +85,9 @@ def fill_slots(spans: Int32s, count: int, slots: UInt64s) -> None:
 def add_texts(
     ends: Int64s, at: int, count: int, seed: np.uint64, buffer: Bytes, spans: Int32s, slots: UInt64s
 ) -> Int32s:
-    """Codes [n] of n texts that lie one after the other in the buffer, from `at` up to `ends` [n].
+    """The codes [n] of n consecutive texts in the buffer, from `at`, ending at `ends` [n].
 
-    Those that are new are entered after the `count` that there are.
+    New texts get codes from `count` on, the number of texts so far.
     """
     codes = np.empty(len(ends), np.int32)
     for i in range(len(ends)):
@@ -113,7 +113,7 @@ def find_texts(
     slots: UInt64s,
     absent: int,
 ) -> Int32s:
-    """Codes [n] of n texts that lie one after the other in a padded buffer of their own."""
+    """The codes [n] of n consecutive texts in their own padded buffer, ending at `ends` [n]."""
     codes = np.empty(len(ends), np.int32)
     at = 0
     for i in range(len(ends)):

@@ -1,4 +1,4 @@
-"""UTF-8: one character at a time, for the texts that are not ASCII."""
+"""UTF-8, one character at a time, for non-ASCII text (RFC 3629)."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from spaseq.rdf.kernels.vectors import byte
 
 @inlined_device_function
 def is_continuation(value: int) -> bool:
-    """Whether a byte goes on with a character that an earlier one began."""
+    """Whether a byte is a continuation byte."""
     return value & 0xC0 == 0x80
 
 
 @device_function
 def character(buffer: Bytes, at: int) -> int:
-    """The code point of the character of two or more bytes at a place, -1 if there is none.
+    """The code point of the multi-byte character at `at`, -1 if it is not valid.
 
-    Overlong forms, surrogates and what is beyond U+10FFFF are no characters (RFC 3629).
+    Overlong forms, surrogates and values beyond U+10FFFF are not valid (RFC 3629).
     """
     first = byte(buffer, at)
     second, third, fourth = byte(buffer, at + 1), byte(buffer, at + 2), byte(buffer, at + 3)
@@ -39,7 +39,7 @@ def character(buffer: Bytes, at: int) -> int:
 
 @inlined_device_function
 def encoded_size(code: int) -> int:
-    """How many bytes a code point takes."""
+    """The number of bytes of a code point in UTF-8."""
     if code < 0x80:
         return 1
     if code < 0x800:
@@ -49,7 +49,7 @@ def encoded_size(code: int) -> int:
 
 @device_function
 def put_character(buffer: Bytes, at: int, code: int) -> int:
-    """Write a code point; the place after it."""
+    """Write a code point at `at`; return the offset after it."""
     size = encoded_size(code)
     if size == 1:
         buffer[at] = code

@@ -1,7 +1,8 @@
-"""Machine-level loads and searches: 8 and 32 bytes at a time, from anywhere in a buffer.
+"""Machine-level loads and searches: 8 or 32 bytes at a time, at any offset of a buffer.
 
-A search compares 32 bytes with a few constants and packs the outcomes into the bits of an integer,
-lowest bit first; LLVM makes two or three instructions of it on AVX2, a few more on SSE2 and NEON.
+A search compares 32 bytes with a few constants and packs the results into the bits of an integer,
+lowest bit first. LLVM compiles it to two or three instructions on AVX2, a few more on SSE2 and
+NEON.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from spaseq.compiled.arrays import Bytes
 from spaseq.compiled.decorators import inlined_device_function
 
 WIDTH = 32
-"""Bytes that a search looks at in one step."""
+"""Bytes that a search compares in one step."""
 
 _BYTE, _WORD, _MASK = ir.IntType(8), ir.IntType(64), ir.IntType(WIDTH)
 _VECTOR = ir.VectorType(_BYTE, WIDTH)
@@ -27,7 +28,7 @@ Search: TypeAlias = "Callable[[Bytes, int], int]"
 
 
 class _Vector:
-    """32 bytes of a buffer while code for a search is generated."""
+    """32 bytes of a buffer, while the code of a search is generated."""
 
     def __init__(self, builder: Any, value: Any) -> None:
         self._builder = builder
@@ -40,11 +41,11 @@ class _Vector:
         return self._builder.icmp_unsigned("==", self._value, self._all(byte))
 
     def most(self, byte: int) -> Any:
-        """Which bytes are `byte` or less."""
+        """Which bytes are at most `byte`."""
         return self._builder.icmp_unsigned("<=", self._value, self._all(byte))
 
     def least(self, byte: int) -> Any:
-        """Which bytes are `byte` or more."""
+        """Which bytes are at least `byte`."""
         return self._builder.icmp_unsigned(">=", self._value, self._all(byte))
 
     def between(self, first: int, last: int) -> Any:
@@ -74,7 +75,7 @@ def _packed(builder: Any, outcomes: Any) -> Any:
 
 
 def _search(outcome: Callable[[_Vector], Any]) -> Search:
-    """(buffer, at) -> bit i is set if byte at + i is one that the search looks for."""
+    """An intrinsic (buffer, at) -> bits; bit i is set if the search matches byte at + i."""
 
     def typed(_: Any, buffer: Any, at: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -88,7 +89,7 @@ def _search(outcome: Callable[[_Vector], Any]) -> Search:
 
 
 iri_ends = _search(lambda v: v.any_of(v.equal(ord(">")), v.most(0x20)))
-"""`>`, and what no IRI holds in N-Triples: space and the control characters."""
+"""`>`, and the bytes that N-Triples forbids in IRIs: space and control characters."""
 
 iri_stops = _search(
     lambda v: v.any_of(
@@ -99,18 +100,15 @@ iri_stops = _search(
         *(v.equal(ord(c)) for c in '"#%<>`'),
     )
 )
-"""All that is not allowed everywhere in an IRI, with `#` and `%`, which are under conditions."""
+"""Bytes that are not allowed everywhere in an IRI. `#` and `%` are allowed under conditions."""
 
 quote_ends = _search(lambda v: v.any_of(v.equal(ord('"')), v.equal(ord("\\")), v.most(0x1F)))
-"""The end of a literal's lexical form, an escape, and the control characters."""
+"""The closing quote of a literal, backslash, and control characters."""
 
 plain_ends = _search(
     lambda v: v.any_of(v.equal(ord('"')), v.equal(ord("\\")), v.most(0x1F), v.least(0x7F))
 )
-"""The same, and what `wide` finds."""
-
-wide = _search(lambda v: v.least(0x7F))
-"""Bytes of characters beyond ASCII, and DEL."""
+"""The same, bytes of non-ASCII characters, and DEL."""
 
 line_ends = _search(lambda v: v.any_of(v.equal(10), v.equal(13)))
 """Line feeds and carriage returns."""
@@ -171,22 +169,43 @@ def _folded_product_code(_: Any, a: Any, b: Any) -> Any:
 
 
 word = cast("Callable[[Bytes, int], np.uint64]", intrinsic(_word_code))
-"""(buffer, at) -> the 8 bytes from there on, the first one lowest."""
+"""(buffer, at) -> the 8 bytes from `at` on as an integer, lowest byte first."""
 byte = cast("Callable[[Bytes, int], int]", intrinsic(_byte_code))
-"""(buffer, at) -> one byte, as int64; numba's own indexing would also count from the end."""
+"""(buffer, at) -> the byte at `at` as int64, without numba's check for negative indices."""
 lowest = cast("Callable[[int], int]", intrinsic(_lowest_code))
-"""(bits) -> the number of the lowest bit that is set; there must be one."""
+"""(bits) -> the index of the lowest set bit; at least one must be set."""
 folded_product = cast(
     "Callable[[np.uint64, np.uint64], np.uint64]", intrinsic(_folded_product_code)
 )
-"""The two halves of a 128-bit product, xored."""
+"""(a, b) -> the exclusive or of the two halves of their 128-bit product."""
 _differences = cast("Callable[[Bytes, int, Bytes, int], int]", intrinsic(_differences_code))
-"""(a, at, b, at) -> bit i is set if the bytes at + i differ."""
+"""(a, at_a, b, at_b) -> bits; bit i is set if the bytes at_a + i and at_b + i differ."""
 _copy = cast("Callable[[Bytes, int, Bytes, int], None]", intrinsic(_copy_code))
-"""(source, at, target, at): 32 bytes."""
+"""(source, at, target, to): copies 32 bytes."""
 
 signed = cast("Callable[[Any], int]", np.int64)
 """An integer of any width as int64."""
+
+
+def _first(search: Search) -> Search:
+    """(buffer, at) -> the first offset from `at` on that a search matches; there must be one."""
+
+    @inlined_device_function
+    def first(buffer: Bytes, at: int) -> int:
+        bits = search(buffer, at)
+        while bits == 0:
+            at += WIDTH
+            bits = search(buffer, at)
+        return at + lowest(bits)
+
+    return first
+
+
+first_iri_end = _first(iri_ends)
+first_iri_stop = _first(iri_stops)
+first_quote_end = _first(quote_ends)
+first_plain_end = _first(plain_ends)
+first_line_end = _first(line_ends)
 
 
 @inlined_device_function
@@ -203,7 +222,7 @@ def same(a: Bytes, at_a: int, b: Bytes, at_b: int, size: int) -> bool:
 
 @inlined_device_function
 def copied(source: Bytes, at: int, target: Bytes, to: int, size: int) -> None:
-    """Copy `size` bytes; up to 31 bytes after them are copied, too, so both must have as many."""
+    """Copy `size` bytes, and up to 31 bytes after them: both buffers must be that much longer."""
     end = at + size
     while at < end:
         _copy(source, at, target, to)

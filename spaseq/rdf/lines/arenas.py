@@ -15,7 +15,7 @@ import numpy as np
 from spaseq.compiled.arrays import Bytes, Int32s, UInt64s
 from spaseq.rdf.kernels import PAD
 from spaseq.rdf.kernels.tables import fill_slots
-from spaseq.rdf.kernels.tokenizer import DeferredLines, QuadRows
+from spaseq.rdf.kernels.token_arrays import DeferredLines, QuadRows
 
 _ROWS = 1 << 12
 _TERMS = 1 << 12
@@ -34,7 +34,7 @@ class ReadArena:
     """A text buffer and the output arrays of the tokenizer.
 
     The buffer has room for `capacity` bytes of text and as many bytes of canonical texts. See
-    `spaseq.rdf.kernels.tokenizer.tokenize` for the arrays.
+    `spaseq.rdf.kernels.token_arrays` for the arrays.
     """
 
     capacity: int

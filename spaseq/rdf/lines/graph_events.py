@@ -27,7 +27,7 @@ from spaseq.rdf.kernels.event_ranges import (
     EventRanges,
     named_events,
 )
-from spaseq.rdf.kernels.tokenizer import TIMED
+from spaseq.rdf.kernels.token_arrays import TIMED
 from spaseq.rdf.lines.buffer_terms import BufferGraphNames
 from spaseq.rdf.lines.line_batches import LineBatches, times_of
 from spaseq.rdf.lines.statements import Statements

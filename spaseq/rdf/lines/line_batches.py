@@ -9,8 +9,8 @@ import numpy as np
 from spaseq.compiled.arrays import Int64s
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.kernels.date_times import NO_TIME
 from spaseq.rdf.kernels.event_ranges import TIME_PREDICATE, TimestampRows, event_rows
-from spaseq.rdf.kernels.literal_values import NO_TIME
 from spaseq.rdf.lines.statements import Statements
 from spaseq.rdf.terms.times import parse_time
 

@@ -16,10 +16,11 @@ import numpy as np
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.rdf.columns.term_tables import encoded
 from spaseq.rdf.kernels import PAD
-from spaseq.rdf.kernels import tokenizer as k
+from spaseq.rdf.kernels import token_arrays as k
+from spaseq.rdf.kernels.date_times import NO_TIME
 from spaseq.rdf.kernels.event_ranges import TIME_PREDICATE
-from spaseq.rdf.kernels.literal_values import NO_TIME
 from spaseq.rdf.kernels.tables import add_texts
+from spaseq.rdf.kernels.tokenizer import tokenize
 from spaseq.rdf.lines.arenas import ArenaPool, ReadArena
 from spaseq.rdf.lines.buffer_terms import BufferTerms
 from spaseq.rdf.lines.line_parser import parse_nquads_line
@@ -125,7 +126,7 @@ class StatementReader:
         time = TIME_PREDICATE if self.has_time else _NO_CODE
         predicted = k.PredictedPredicates.none()
         while True:
-            status = k.tokenize(
+            status = tokenize(
                 arena.buffer, chunk.end, self.graphs, wanted, time, self.seed, state,
                 arena.rows, arena.spans, arena.slots, arena.deferred,
                 predicted,
