@@ -1,4 +1,4 @@
-"""Which brackets of a text belong together, however broken it is."""
+"""Pairs of matching brackets, also in text with syntax errors."""
 
 from __future__ import annotations
 
@@ -10,34 +10,39 @@ CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
 def pairs(lexemes: Sequence[Lexeme]) -> Iterator[tuple[int, int]]:
-    """Indexes of matching brackets. A bracket that lacks its partner is in no pair: a closing
-    one skips the open ones of other kinds that stand in its way."""
-    waiting: list[int] = []
+    """Indexes of matching brackets, as pairs (opening, closing).
+
+    A bracket without a partner is in no pair. A closing bracket skips open brackets of other kinds.
+    """
+    unmatched: list[int] = []
     for index, lexeme in enumerate(lexemes):
         if lexeme.is_punct(*CLOSING):
-            waiting.append(index)
+            unmatched.append(index)
         elif lexeme.is_punct(*CLOSING.values()):
-            partners = [i for i in waiting if CLOSING[lexemes[i].text] == lexeme.text]
+            partners = [i for i in unmatched if CLOSING[lexemes[i].text] == lexeme.text]
             if partners:
-                del waiting[waiting.index(partners[-1]) :]
+                del unmatched[unmatched.index(partners[-1]) :]
                 yield partners[-1], index
 
 
 def nesting(lexemes: Sequence[Lexeme]) -> list[int]:
-    """How many pairs of brackets stand around each lexeme."""
+    """The depth of each lexeme: the number of pairs of brackets around it."""
     change = [0] * (len(lexemes) + 1)
     for opening, closing in pairs(lexemes):
         change[opening + 1] += 1
         change[closing] -= 1
     depths, depth = [], 0
-    for step in change[: len(lexemes)]:
-        depth += step
+    for difference in change[: len(lexemes)]:
+        depth += difference
         depths.append(depth)
     return depths
 
 
 def closing_brace(lexemes: Sequence[Lexeme], opening: int, limit: int) -> int | None:
-    """The brace that closes the one at `opening`, before `limit`; other brackets do not count."""
+    """The index of the brace that closes the one at `opening`; None if that is not below `limit`.
+
+    Other kinds of brackets do not count.
+    """
     depth = 0
     for index in range(opening, limit):
         depth += lexemes[index].is_punct("{") - lexemes[index].is_punct("}")
@@ -47,11 +52,11 @@ def closing_brace(lexemes: Sequence[Lexeme], opening: int, limit: int) -> int | 
 
 
 def unclosed(lexemes: Sequence[Lexeme]) -> Lexeme | None:
-    """The last bracket that is never closed."""
+    """The last bracket that is never closed; None if all are."""
     closed = {opening for opening, _ in pairs(lexemes)}
-    open_ones = (
+    unclosed_lexemes = (
         lexeme
         for index, lexeme in enumerate(lexemes)
         if lexeme.is_punct(*CLOSING) and index not in closed
     )
-    return max(open_ones, key=lambda lexeme: lexeme.span.start, default=None)
+    return max(unclosed_lexemes, key=lambda lexeme: lexeme.span.start, default=None)

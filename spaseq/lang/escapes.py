@@ -1,18 +1,19 @@
 """Codepoint escapes `\\uXXXX` and `\\UXXXXXXXX` (SPARQL 1.1 section 19.2).
 
-They may stand anywhere in a query and are replaced before anything else happens, so what is parsed
-is shorter than the source; `Unescaped.span` leads back.
+An escape may stand anywhere in a query. Escapes are replaced before anything else happens, so the
+text that is parsed is shorter than the source. `Unescaped.span` translates spans back.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from spaseq.errors import Span
 from spaseq.lang import ast
+from spaseq.lang.variables import child_fields
 
 T = TypeVar("T")
 
@@ -22,10 +23,10 @@ _LAST_CODEPOINT = 0x10FFFF
 
 @dataclass(frozen=True, slots=True)
 class Unescaped:
-    """A text without codepoint escapes, and how its offsets differ from the source's.
+    """A text without codepoint escapes, with the way back to the offsets of its source.
 
-    From `starts[i]` on (an offset in `text`), offsets in the source are `shifts[i]` greater.
-    `invalid` are the places, in the source, of escapes that stand for no character.
+    From offset `starts[i]` of `text` on, offsets in the source are greater by `shifts[i]`.
+    `invalid` holds the spans, in the source, of escapes that stand for no character.
     """
 
     text: str
@@ -46,35 +47,34 @@ class Unescaped:
 
 
 def unescape(source: str) -> Unescaped:
-    """Replaces the codepoint escapes of a query; an escaped backslash escapes nothing after it."""
+    """Replace the codepoint escapes of a query; after `\\\\`, `u0041` is plain text."""
     pieces: list[str] = []
     starts, shifts, invalid = [], [], []
-    done = length = 0
-    for found in _ESCAPE.finditer(source):
-        if found[3] is not None:
+    copied = length = 0
+    for escape in _ESCAPE.finditer(source):
+        if escape[3] is not None:
             continue
-        code = int(found[1] or found[2], 16)
+        code = int(escape[1] or escape[2], 16)
         valid = code <= _LAST_CODEPOINT and not 0xD800 <= code <= 0xDFFF
         if not valid:
-            invalid.append(Span(*found.span()))
-        pieces += [source[done : found.start()], chr(code) if valid else "\ufffd"]
+            invalid.append(Span(*escape.span()))
+        pieces += [source[copied : escape.start()], chr(code) if valid else "\ufffd"]
         length += len(pieces[-2]) + 1
-        done = found.end()
+        copied = escape.end()
         starts.append(length)
-        shifts.append(done - length)
-    text = "".join([*pieces, source[done:]])
+        shifts.append(copied - length)
+    text = "".join([*pieces, source[copied:]])
     return Unescaped(text, tuple(starts), tuple(shifts), tuple(invalid))
 
 
 def restore_spans(value: T, text: Unescaped) -> T:
-    """A node, or a tuple of nodes, with all spans leading to the source."""
+    """A node, or a tuple of nodes, with all spans translated to the source."""
     if not text.starts:
         return value
-    part: Any = value
-    if isinstance(part, tuple):
-        return tuple(restore_spans(item, text) for item in part)  # type: ignore[return-value]
-    if not isinstance(part, ast.Node):
+    tree: Any = value
+    if isinstance(tree, tuple):
+        return tuple(restore_spans(item, text) for item in tree)  # type: ignore[return-value]
+    if not isinstance(tree, ast.Node):
         return value
-    named = {item.name: getattr(part, item.name) for item in fields(part) if item.name != "span"}
-    moved = {name: restore_spans(field, text) for name, field in named.items()}
-    return replace(part, span=text.span(part.span), **moved)  # type: ignore[return-value]
+    children = {name: restore_spans(getattr(tree, name), text) for name in child_fields(tree)}
+    return replace(tree, span=text.span(tree.span), **children)  # type: ignore[return-value]

@@ -1,4 +1,4 @@
-"""Collects what is found wrong with one query while it is parsed."""
+"""The diagnostics of one query, collected while it is parsed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from spaseq.lang.escapes import Unescaped
 
 @dataclass
 class Findings:
-    """Diagnostics of one query; spans come in as offsets into the text without escapes."""
+    """Diagnostics of one query; methods take spans in the text without codepoint escapes."""
 
     source: Source
     text: Unescaped
@@ -25,6 +25,7 @@ class Findings:
         expected: tuple[str, ...] = (),
         suggestion: str | None = None,
     ) -> None:
+        """Add an error."""
         self.add(
             Diagnostic(
                 "error", code, message, self.text.span(span), self.source, expected, suggestion
@@ -32,21 +33,22 @@ class Findings:
         )
 
     def warning(self, message: str, span: Span, *, code: str) -> None:
+        """Add a warning."""
         self.add(Diagnostic("warning", code, message, self.text.span(span), self.source))
 
     def error_in_source(self, message: str, span: Span) -> None:
-        """An error whose span leads to the source already."""
+        """Add an error whose span is one of the source already."""
         self.add(Diagnostic("error", "syntax", message, span, self.source))
 
     def place(self, offset: int) -> tuple[int, int]:
-        """Line and column in the source of an offset into the text without escapes."""
+        """Line and column in the source of an offset in the text without escapes."""
         return self.source.place(self.text.offset(offset))
 
     def add(self, diagnostic: Diagnostic) -> None:
-        """Keeps a diagnostic, unless it is there already."""
+        """Add a diagnostic, unless an equal one is there."""
         if diagnostic not in self.diagnostics:
             self.diagnostics.append(diagnostic)
 
     def in_order(self) -> tuple[Diagnostic, ...]:
-        """All diagnostics by place."""
-        return tuple(sorted(self.diagnostics, key=lambda found: (found.span.start, found.span.end)))
+        """All diagnostics in the order of the text."""
+        return tuple(sorted(self.diagnostics, key=lambda each: (each.span.start, each.span.end)))

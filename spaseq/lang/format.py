@@ -1,7 +1,7 @@
-"""The canonical text of a query: one clause per line, prefixes where they apply.
+"""The canonical text of a query: one clause per line, IRIs with prefixes where possible.
 
-It parses to an equal tree, and formatting it again changes nothing. Comments, which are no part of
-the tree, are lost, and so are the author's own labels of blank nodes.
+The canonical text parses to an equal tree, and formatting it again changes nothing. It has neither
+the comments of the query nor its labels of blank nodes.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ def _duration(duration: ast.TimeSpan) -> str:
 
 
 def _skip(skip: ast.Skip) -> str:
-    words = skip.kind if skip.kind in ("NO SKIP", "CONSUME") else f"SKIP {skip.kind}"
-    return words if skip.gpm is None else f"{words} {skip.gpm.name}"
+    form = skip.kind if skip.kind in ("NO SKIP", "CONSUME") else f"SKIP {skip.kind}"
+    return form if skip.gpm is None else f"{form} {skip.gpm.name}"
 
 
 def _body(query: ast.Query, terms: TermText) -> str:

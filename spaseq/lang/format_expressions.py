@@ -1,4 +1,4 @@
-"""Canonical text of expressions, with no more brackets than needed."""
+"""Canonical text of expressions, with as few brackets as possible."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from spaseq.lang import ast
-from spaseq.lang.format_terms import TermText, string
+from spaseq.lang.format_terms import TermText, flag, string
 
-# How tightly an expression binds: an operand that binds less than its place asks for gets brackets.
+# Precedences, loosest first. An operand that binds more loosely than its place gets brackets.
 OR, AND, RELATION, SUM, PRODUCT, UNARY, PRIMARY = range(7)
 
 
 @dataclass(frozen=True, slots=True)
 class ExpressionText:
-    """Writes expressions; `group` writes the pattern of an EXISTS."""
+    """Writes expressions; `group` writes the pattern of EXISTS."""
 
     terms: TermText
     group: Callable[[ast.GroupGraphPattern], str]
 
     def text(self, expr: ast.Expr, place: int = OR) -> str:
-        """An expression in a place that takes those binding at least as tightly as `place`."""
+        """An expression, in brackets if it binds more loosely than `place`."""
         text, binds = self._text(expr)
         return text if binds >= place else f"({text})"
 
     def constraint(self, expr: ast.Expr) -> str:
-        """An expression as FILTER takes it: EXISTS by itself, all others between brackets."""
+        """An expression after FILTER: in brackets, unless it is EXISTS."""
         text = self.text(expr)
         return f" {text}" if isinstance(expr, ast.Exists) else f"({text})"
 
     def _text(self, expr: ast.Expr) -> tuple[str, int]:
-        """The text without outer brackets, and how tightly it binds."""
+        """The text without outer brackets, and its precedence."""
         match expr:
             case ast.Or(operands):
                 return " || ".join(self.text(operand, AND) for operand in operands), OR
@@ -39,8 +39,8 @@ class ExpressionText:
             case ast.Compare(op, left, right):
                 return f"{self.text(left, SUM)} {op} {self.text(right, SUM)}", RELATION
             case ast.In(operand, options, negated):
-                word = "NOT IN" if negated else "IN"
-                return f"{self.text(operand, SUM)} {word} ({self._list(options)})", RELATION
+                operator = f"{flag('NOT', negated)}IN"
+                return f"{self.text(operand, SUM)} {operator} ({self._list(options)})", RELATION
             case ast.Arithmetic(op, left, right):
                 binds = SUM if op in "+-" else PRODUCT
                 return f"{self.text(left, binds)} {op} {self.text(right, binds + 1)}", binds
@@ -58,10 +58,10 @@ class ExpressionText:
             case ast.Call(function, args):
                 return f"{function}({self._list(args)})"
             case ast.FunctionCall(function, args, distinct):
-                word = "DISTINCT " if distinct else ""
-                return f"{self.terms.iri(function.value)}({word}{self._list(args)})"
+                modifier = flag("DISTINCT", distinct)
+                return f"{self.terms.iri(function.value)}({modifier}{self._list(args)})"
             case ast.Exists(pattern, negated):
-                return f"{'NOT ' if negated else ''}EXISTS {self.group(pattern)}"
+                return f"{flag('NOT', negated)}EXISTS {self.group(pattern)}"
             case ast.Aggregate():
                 return self._aggregate(expr)
             case ast.Prev(var):
@@ -72,12 +72,12 @@ class ExpressionText:
 
     def _sign(self, op: str, operand: ast.Expr) -> str:
         text = self.text(operand, PRIMARY)
-        is_number = text[0].isdigit() or text[0] == "."  # whose sign it must not become
+        is_number = text[0].isdigit() or text[0] == "."  # `-1` would be one number
         return f"{op}({text})" if is_number else f"{op}{text}"
 
     def _aggregate(self, aggregate: ast.Aggregate) -> str:
         operand = "*" if aggregate.operand is None else self.text(aggregate.operand)
-        distinct = "DISTINCT " if aggregate.distinct else ""
+        distinct = flag("DISTINCT", aggregate.distinct)
         separator = ""
         if aggregate.separator is not None:
             separator = f"; SEPARATOR={string(aggregate.separator)}"

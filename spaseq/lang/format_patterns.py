@@ -8,25 +8,26 @@ from dataclasses import dataclass
 
 from spaseq.lang import ast
 from spaseq.lang.format_expressions import ExpressionText
-from spaseq.lang.format_terms import TermText
+from spaseq.lang.format_terms import TermText, flag
 from spaseq.lang.format_triples import TriplesText
 
 
-def block(parts: Iterable[str]) -> str:
-    """Parts, each of one or more lines, between braces and indented."""
-    inside = "".join(f"\n{part}" for part in parts)
+def block(items: Iterable[str]) -> str:
+    """Items, each of one or more lines, indented between braces."""
+    inside = "".join(f"\n{item}" for item in items)
     return "{" + inside.replace("\n", "\n  ") + "\n}" if inside else "{ }"
 
 
 @dataclass(frozen=True, slots=True)
 class PatternText:
-    """Writes the patterns of one GPM; `uses` counts its blank nodes."""
+    """Writes the patterns of one GPM; `uses` counts the uses of its blank nodes."""
 
     terms: TermText
     uses: Counter[str]
 
     @property
     def expressions(self) -> ExpressionText:
+        """The writer of this GPM's expressions."""
         return ExpressionText(self.terms, self.group)
 
     def group(self, group: ast.GroupGraphPattern) -> str:
@@ -68,8 +69,8 @@ class PatternText:
             case ast.GraphGraphPattern(name, pattern):
                 return f"GRAPH {self.terms.term(name)} {self.group(pattern)}"
             case ast.ServiceGraphPattern(name, pattern, silent):
-                word = "SILENT " if silent else ""
-                return f"SERVICE {word}{self.terms.term(name)} {self.group(pattern)}"
+                modifier = flag("SILENT", silent)
+                return f"SERVICE {modifier}{self.terms.term(name)} {self.group(pattern)}"
             case ast.Bind(expr, var):
                 return f"BIND({self.expressions.text(expr)} AS {self.terms.term(var)})"
             case ast.Values():
@@ -87,7 +88,8 @@ class PatternText:
         return "UNDEF" if cell is None else self.terms.term(cell)
 
     def _sub_select(self, query: ast.SubSelect) -> Iterator[str]:
-        yield f"SELECT {self._modifier(query)}{self._items(query.items)}"
+        modifier = flag("DISTINCT", query.distinct) + flag("REDUCED", query.reduced)
+        yield f"SELECT {modifier}{self._items(query.items)}"
         yield f"WHERE {self.group(query.pattern)}"
         if query.group_by:
             yield f"GROUP BY {' '.join(self.select_item(item) for item in query.group_by)}"
@@ -101,11 +103,6 @@ class PatternText:
             yield f"OFFSET {query.offset}"
         if query.values is not None:
             yield self._values(query.values)
-
-    def _modifier(self, query: ast.SubSelect) -> str:
-        if query.distinct:
-            return "DISTINCT "
-        return "REDUCED " if query.reduced else ""
 
     def _items(self, items: tuple[ast.SelectItem, ...] | None) -> str:
         return "*" if items is None else " ".join(self.select_item(item) for item in items)

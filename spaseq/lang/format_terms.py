@@ -16,9 +16,9 @@ _BARE = {
     XSD + "boolean": re.compile("true|false"),
 }
 _ESCAPES = {character: "\\" + letter for letter, character in lexical.CHARACTERS.items()}
-_ESCAPES["'"] = "'"  # strings stand between double quotes
+_ESCAPES["'"] = "'"  # between double quotes it needs no escape
 
-# How tightly a path binds: an operand that binds less than its place asks for gets brackets.
+# Precedences, loosest first. An operand that binds more loosely than its place gets brackets.
 _ALTERNATIVE, _SEQUENCE, _INVERSE, _REPEAT, _PRIMARY = range(5)
 
 
@@ -29,7 +29,7 @@ class TermText:
     prologue: ast.Prologue
 
     def iri(self, iri: str) -> str:
-        """A prefixed name by the longest namespace that leaves a valid one, or `<iri>`."""
+        """A prefixed name with the longest namespace that gives a valid one, else `<iri>`."""
         by_length = sorted(self.prologue.prefixes, key=lambda prefix: -len(prefix.iri))
         for prefix in by_length:
             local = iri[len(prefix.iri) :]
@@ -38,6 +38,7 @@ class TermText:
         return f"<{iri}>"
 
     def term(self, term: ast.Term) -> str:
+        """A variable or RDF term."""
         match term:
             case ast.Var(name):
                 return f"?{name}"
@@ -49,6 +50,7 @@ class TermText:
                 return self.literal(term)
 
     def literal(self, literal: ast.Literal) -> str:
+        """A literal; numbers and booleans stand without quotes where SPARQL allows it."""
         bare = _BARE.get(literal.datatype or "")
         if bare is not None and bare.fullmatch(literal.lexical):
             return literal.lexical
@@ -62,7 +64,7 @@ class TermText:
         return self.term(verb) if isinstance(verb, ast.Var) else self.path(verb)
 
     def path(self, path: ast.Path, place: int = _ALTERNATIVE) -> str:
-        """A property path in a place that takes paths binding at least as tightly as `place`."""
+        """A property path, in brackets if it binds more loosely than `place`."""
         match path:
             case ast.Iri(value):
                 return "a" if value == RDF + "type" else self.iri(value)
@@ -83,6 +85,11 @@ class TermText:
                 members = [self.path(iri) for iri in forward]
                 members += [f"^{self.path(iri)}" for iri in inverse]
                 return f"!{_bracketed('|'.join(members), len(members) != 1)}"
+
+
+def flag(keyword: str, written: bool) -> str:
+    """A keyword with a space after it, or nothing."""
+    return f"{keyword} " if written else ""
 
 
 def string(text: str) -> str:

@@ -1,7 +1,7 @@
-"""Canonical text of a block of triples: `;` and `,`, and `[ ]` and `( )` where they fit.
+"""Canonical text of a block of triples, with `;`, `,`, `[ ]` and `( )` where possible.
 
-A blank node is written as a bracket only if all its triples stand where the parser would put those
-of the bracket, so the text parses to the same triples in the same order.
+A blank node is written as a bracket only if the parser would put the bracket's triples in the same
+places. So the text parses to the same triples in the same order.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from spaseq.lang.unresolved import RDF
 from spaseq.lang.variables import walk
 
 _FIRST, _REST, _NIL = (ast.Iri(RDF + name) for name in ("first", "rest", "nil"))
-_IN_CELL = 3  # uses of a list's cell: as an object, and as the subject of first and of rest
+_CELL_USES = 3  # the cell of a list is an object, the subject of rdf:first, and that of rdf:rest
 
 
 def uses_of_blank_nodes(nodes: Sequence[ast.Node]) -> Counter[str]:
-    """How often each blank node occurs in some trees."""
-    parts = (part for node in nodes for part in walk(node))
-    return Counter(part.label for part in parts if isinstance(part, ast.BlankNode))
+    """How often each blank node occurs in the trees, by label."""
+    below = (inner for node in nodes for inner in walk(node))
+    return Counter(node.label for node in below if isinstance(node, ast.BlankNode))
 
 
 @dataclass(frozen=True, slots=True)
 class TriplesText:
     """Writes the triples of one block.
 
-    `uses` counts the blank nodes of the whole pattern. The methods take the index of the first
-    triple that belongs to what they write, and also give the index after the last.
+    `uses` counts the uses of blank nodes in the whole pattern. A method takes the index of the
+    first triple that it writes, and also returns the index after the last.
     """
 
     triples: Sequence[ast.Triple]
@@ -49,18 +49,18 @@ class TriplesText:
         subject = self.triples[index].subject
         text, after, own = self._subject(index, subject)
         properties, end = self._properties(after, subject)
-        if own + self._own(after, end, subject) != self._count(subject):  # it occurs elsewhere too
+        if own + self._own(after, end, subject) != self._count(subject):  # it also occurs elsewhere
             text = "()" if subject == _NIL else self.terms.term(subject)
             properties, end = self._properties(index, subject)
         return " ".join([text, " ;\n  ".join(properties)]).rstrip(), end
 
     def _subject(self, index: int, subject: ast.Term) -> tuple[str, int, int]:
-        """A subject as a bracket, the index after it, and how many uses of it are in there."""
+        """A subject as a bracket, the index after it, and the number of its uses in the bracket."""
         collection = self._collection(index, subject)
-        return (*collection, _IN_CELL - 1) if collection else ("[]", index, 0)
+        return (*collection, _CELL_USES - 1) if collection else ("[]", index, 0)
 
     def _properties(self, index: int, subject: ast.Term) -> tuple[list[str], int]:
-        """`verb object, object` for each run of triples with this subject and one verb."""
+        """`verb object, object` for each run of triples with this subject and the same verb."""
         properties: list[str] = []
         verb: ast.Var | ast.Path | None = None
         while index < len(self.triples) and self.triples[index].subject == subject:
@@ -74,11 +74,11 @@ class TriplesText:
         return properties, index
 
     def _object(self, index: int, term: ast.Term) -> tuple[str, int]:
-        """An object; `index` is that of the triple after the one that it is the object of."""
+        """The object of the triple before `index`."""
         uses = self._count(term)
         if uses == 1 or term == _NIL:
             return "()" if term == _NIL else "[]", index
-        collection = self._collection(index, term) if uses == _IN_CELL else None
+        collection = self._collection(index, term) if uses == _CELL_USES else None
         if collection is not None:
             return collection
         properties, end = self._properties(index, term)
@@ -87,7 +87,7 @@ class TriplesText:
         return self.terms.term(term), index
 
     def _collection(self, index: int, cell: ast.Term) -> tuple[str, int] | None:
-        """`( ... )`, if the triples from `index` on are those of a list that begins with `cell`."""
+        """`( ... )`, if the triples from `index` on describe a list whose first cell is `cell`."""
         items: list[str] = []
         while self._is(index, cell, _FIRST):
             text, index = self._object(index + 1, self.triples[index].object)
@@ -97,7 +97,7 @@ class TriplesText:
             cell, index = self.triples[index].object, index + 1
             if cell == _NIL:
                 return f"({' '.join(items)})", index
-            if self._count(cell) != _IN_CELL:
+            if self._count(cell) != _CELL_USES:
                 return None
         return None
 
@@ -108,9 +108,9 @@ class TriplesText:
         return triple.subject == subject and triple.predicate == predicate
 
     def _own(self, start: int, end: int, subject: ast.Term) -> int:
-        """How many triples of a stretch have this subject."""
+        """The number of triples in [start, end) that have this subject."""
         return sum(triple.subject == subject for triple in self.triples[start:end])
 
     def _count(self, term: ast.Term) -> int:
-        """The uses of a blank node; 0 for any other term."""
+        """The number of uses of a blank node; 0 for any other term."""
         return self.uses[term.label] if isinstance(term, ast.BlankNode) else 0

@@ -1,4 +1,4 @@
-"""The functions that an expression may call by name (SPARQL 1.1 section 17.4 and SPAseq's own)."""
+"""The functions that expressions call by name: SPARQL 1.1 section 17.4 and SPAseq's own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 _ANY = (0, None)
 
-# Upper-case name -> fewest and most arguments (None: no limit).
+# Upper-case name -> least and greatest number of arguments (None: no limit).
 BUILT_INS: Mapping[str, tuple[int, int | None]] = {
     **dict.fromkeys(("NOW", "RAND", "UUID", "STRUUID"), (0, 0)),
     **dict.fromkeys(("STR", "LANG", "DATATYPE", "BOUND", "IRI", "URI"), (1, 1)),
@@ -26,6 +26,6 @@ BUILT_INS: Mapping[str, tuple[int, int | None]] = {
 }
 
 AGGREGATES = frozenset({"COUNT", "SUM", "AVG", "MIN", "MAX", "GROUP_CONCAT", "SAMPLE"})
-GROUP_PICKS = frozenset({"FIRST", "LAST", "LIST"})  # SPAseq's, over a group variable
+GROUP_PICKS = frozenset({"FIRST", "LAST", "LIST"})  # SPAseq's functions of a group variable
 SPASEQ = GROUP_PICKS | {"PREV", "TIMESTAMP"}
 ALL_FUNCTIONS = frozenset(BUILT_INS) | AGGREGATES | SPASEQ

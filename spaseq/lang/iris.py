@@ -1,11 +1,13 @@
-"""Relative IRI references against a base (RFC 3986 section 5.2)."""
+"""Resolution of relative IRI references against a base (RFC 3986 section 5.2)."""
 
 from __future__ import annotations
 
 import re
 
-# The regular expression of RFC 3986 appendix B: scheme, authority, path, query, fragment.
-_PARTS = re.compile(r"(?:([^:/?#]+):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.DOTALL)
+# RFC 3986 appendix B: scheme, authority, path, query, fragment.
+_COMPONENTS = re.compile(
+    r"(?:([^:/?#]+):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.DOTALL
+)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
@@ -15,7 +17,7 @@ def is_absolute(iri: str) -> bool:
 
 
 def resolve(reference: str, base: str) -> str:
-    """`reference` made absolute; one that is absolute already stays exactly as written.
+    """The absolute IRI for a reference; an absolute one stays exactly as written.
 
     >>> resolve("../g?y", "http://a/b/c/d;p?q")
     'http://a/b/g?y'
@@ -35,9 +37,10 @@ def resolve(reference: str, base: str) -> str:
 
 
 def _split(iri: str) -> tuple[str | None, str | None, str, str | None, str | None]:
-    found = _PARTS.fullmatch(iri)
-    assert found is not None  # the expression matches every string
-    return found[1], found[2], found[3], found[4], found[5]
+    components = _COMPONENTS.fullmatch(iri)
+    assert components is not None  # the expression matches every string
+    scheme, authority, path, query, fragment = components.groups()
+    return scheme, authority, path, query, fragment
 
 
 def _merged(path: str, base_path: str, authority: str | None) -> str:

@@ -11,13 +11,21 @@ _BASE = (
 )
 _U = _BASE + "_"
 _COMBINING = "\u00b7\u0300-\u036f\u203f-\u2040"
-_CHARS = f"{_U}0-9{_COMBINING}-"  # the hyphen last: it stands in character classes
+_CHARS = f"{_U}0-9{_COMBINING}-"  # the hyphen comes last, because this goes into [...]
 _ESCAPED = r"%[0-9A-Fa-f]{2}|\\[_~.!$&'()*+,;=/?#@%-]"
 
 NAME = rf"[{_U}][{_U}0-9]*"
+"""The name of a GPM or stream."""
+
 VARIABLE = rf"[?$][{_U}0-9][{_U}0-9{_COMBINING}]*"
+"""VAR1 and VAR2."""
+
 PREFIX = rf"(?:[{_BASE}](?:[{_CHARS}.]*[{_CHARS}])?)?:"
+"""PNAME_NS: a prefix with its colon."""
+
 LOCAL = rf"(?:[{_U}:0-9]|{_ESCAPED})(?:(?:[{_CHARS}.:]|{_ESCAPED})*(?:[{_CHARS}:]|{_ESCAPED}))?"
+"""PN_LOCAL: what follows the colon of a prefixed name."""
+
 IRI_REF = r'<[^<>"{}|^`\\\x00-\x20]*>'
 BLANK_NODE = rf"_:[{_U}0-9](?:[{_CHARS}.]*[{_CHARS}])?"
 LANGUAGE_TAG = r"@[A-Za-z]+(?:-[A-Za-z0-9]+)*"
@@ -31,7 +39,7 @@ STRING = "|".join(
         rf"'(?:[^'\\\n\r]|{_CHARACTER_ESCAPE})*'",
     )
 )
-# What stands after a backslash in a string -> the character meant.
+# The letter after a backslash in a string -> its character.
 CHARACTERS = {
     "t": "\t",
     "b": "\b",
@@ -53,10 +61,10 @@ _BEYOND_ASCII = re.compile("[^\x00-\x7f](?:-[^\x00-\x7f])?")
 
 
 class NamePattern:
-    """A regular expression in which names occur, for texts that mostly are ASCII.
+    """A regular expression with names, for texts that are mostly ASCII.
 
-    Sets of all the letters that a name may have take long to compile: what lies beyond ASCII is
-    left out until a text has it.
+    The sets of all letters that names may have take long to compile. An expression without the
+    letters beyond ASCII serves until a text has one.
 
     >>> NamePattern(NAME).match("a\u00e4").end(), NamePattern(NAME).match("ab").end()
     (2, 2)
@@ -74,9 +82,9 @@ class NamePattern:
         return re.compile(self.pattern)
 
     def match(self, text: str, place: int = 0) -> re.Match[str] | None:
-        """As `re.Pattern.match`."""
+        """Like `re.Pattern.match`."""
         return (self._ascii if text.isascii() else self._whole).match(text, place)
 
     def fullmatch(self, text: str) -> re.Match[str] | None:
-        """As `re.Pattern.fullmatch`."""
+        """Like `re.Pattern.fullmatch`."""
         return (self._ascii if text.isascii() else self._whole).fullmatch(text)

@@ -1,4 +1,4 @@
-"""Warnings: what is a query, but hardly the one its author meant."""
+"""Warnings: queries that are valid but hardly intended."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spaseq.lang.visibility import seen_before
 
 
 def lint(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Warnings for a query without errors."""
+    """The warnings of a query without errors."""
     yield from _unused(resolved)
     yield from _unbound(resolved)
     yield from _vacuous_negations(resolved)
@@ -39,7 +39,7 @@ def _unused(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def _unbound(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Variables of FILTERs that nothing has bound when the FILTER is evaluated."""
+    """Variables that are unbound whenever a FILTER that reads them is evaluated."""
     everything = {v for vs in resolved.binds.values() for v in vs}
     seen = seen_before(resolved.chain, resolved.scope, resolved.binds)
     for gpm in resolved.query.gpms:
@@ -48,8 +48,12 @@ def _unbound(resolved: Resolved) -> Iterator[Diagnostic]:
         visible = seen[gpm.name] | resolved.binds[gpm.name]
         for expr in filters_of(gpm.pattern):
             for name in sorted(expression_variables(expr) - visible):
-                what = "is bound only later" if name in everything else "nothing binds it"
-                message = f"the FILTER can never hold: ?{name}: {what}"
+                cause = (
+                    f"?{name} is bound only later"
+                    if name in everything
+                    else f"nothing binds ?{name}"
+                )
+                message = f"the FILTER can never hold: {cause}"
                 yield _warning(resolved, "unbound-variable", message, expr.span, f"?{name}")
 
 
@@ -70,7 +74,7 @@ def _vacuous_negations(resolved: Resolved) -> Iterator[Diagnostic]:
                 yield _warning(
                     resolved,
                     "vacuous-negation",
-                    "negation between two ',' can never fail: no event lies between",
+                    "negation between two ',' can never fail: no event lies between them",
                     link.step.span,
                 )
 
@@ -85,7 +89,7 @@ def _unreachable(resolved: Resolved, sequence: ast.Sequence) -> Iterator[Diagnos
                 yield _warning(
                     resolved,
                     "unreachable-alternative",
-                    "this alternative is unreachable: one before it is the same",
+                    "this alternative is unreachable: an earlier one is the same",
                     operand.span,
                 )
             seen.append(operand)
@@ -106,7 +110,7 @@ def _unbound_outputs(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def _template(resolved: Resolved, form: ast.Construct, bound: set[str]) -> Iterator[Diagnostic]:
-    """Triples of the template that no answer can have (SPARQL 1.1 section 16.2)."""
+    """Triples of the template that are in no answer (SPARQL 1.1 section 16.2)."""
     if not form.template:
         message = "the template is empty, so there are no answers"
         yield _warning(resolved, "empty-template", message, form.span)

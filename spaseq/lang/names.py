@@ -1,8 +1,8 @@
-"""Looks up the names that the grammar left as written: prefixes, relative IRIs, blank nodes.
+"""Resolves the names of a query: prefixed names, relative IRIs, blank nodes.
 
-SPARQL 1.1 sections 4.1 and 19.6. `xsd:`, `rdf:` and `rdfs:` may be used undeclared, with a warning.
-Blank nodes get labels `b0`, `b1`, ... in the order of the text, so that how a query wrote them
-makes no difference.
+See SPARQL 1.1 sections 4.1 and 19.6. Undeclared `xsd:`, `rdf:` and `rdfs:` are accepted with a
+warning. Blank nodes get the labels `b0`, `b1`, ... in the order of the text, so queries that differ
+only in their labels have equal trees.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _TIMES = (None, XSD + "dateTime", XSD + "dateTimeStamp")
 
 @dataclass
 class NameResolver:
-    """The names of one query. `unreadable` are prefixes whose declaration has an error."""
+    """The names of one query. `unreadable` holds the prefixes whose declaration has an error."""
 
     findings: Findings
     unreadable: frozenset[str] = frozenset()
@@ -45,7 +45,7 @@ class NameResolver:
     blank_nodes: int = 0
 
     def declare(self, clauses: Iterable[BaseClause | PrefixClause]) -> None:
-        """Takes in the clauses of the prologue, in the order of the text."""
+        """Add the clauses of the prologue, in the order of the text."""
         for clause in clauses:
             iri = self._absolute(clause.iri).value
             if isinstance(clause, PrefixClause):
@@ -54,12 +54,12 @@ class NameResolver:
                 self.base = iri
 
     def prologue(self, span: Span) -> ast.Prologue:
-        """The prologue, with the prefixes that were assumed."""
+        """The prologue, with the assumed prefixes."""
         prefixes = tuple(ast.Prefix(*item) for item in self.prefixes.items())
         return ast.Prologue(self.base, prefixes, span=span)
 
     def resolved(self, tree: NodeT) -> NodeT:
-        """`tree` with every name looked up; blank node labels are local to it."""
+        """`tree` with every name resolved; labels of blank nodes are local to the tree."""
         labels: dict[str, str] = {}
 
         def look_up(node: ast.Node) -> ast.Node | None:
@@ -90,7 +90,7 @@ class NameResolver:
             return f"{prefix}:"
         if prefix in ASSUMED:
             self.findings.warning(
-                f"prefix {prefix}: is not declared; taken to be <{ASSUMED[prefix]}>",
+                f"prefix {prefix}: is not declared; it is taken as <{ASSUMED[prefix]}>",
                 name.span,
                 code="assumed-prefix",
             )
@@ -110,14 +110,14 @@ class NameResolver:
         if self.base is not None:
             return ast.Iri(resolve(iri.value, self.base), span=iri.span)
         self.findings.warning(
-            "a relative IRI without BASE is taken as it is written", iri.span, code="relative-iri"
+            "a relative IRI without BASE stays as it is written", iri.span, code="relative-iri"
         )
         return iri
 
     def _literal(self, written: TypedLiteral) -> ast.Literal:
         datatype = self._iri(written.datatype).value
-        kept = None if datatype == XSD + "string" else datatype
-        return ast.Literal(written.lexical, kept, span=written.span)
+        is_string = datatype == XSD + "string"
+        return ast.Literal(written.lexical, None if is_string else datatype, span=written.span)
 
     def _label(self, labels: dict[str, str], written: str) -> str:
         if written not in labels:
@@ -126,7 +126,7 @@ class NameResolver:
         return labels[written]
 
     def _window(self, window: ast.TimeWindow) -> ast.TimeWindow:
-        origin: Any = window.origin  # a literal node, where the grammar found one
+        origin: Any = window.origin  # the grammar puts the node of a literal here
         if isinstance(origin, TypedLiteral):
             origin = self._literal(origin)
         if not isinstance(origin, ast.Literal):

@@ -1,4 +1,4 @@
-"""Where a negated step is refused (LANGUAGE section 3, Negation)."""
+"""Refusals of negated steps (LANGUAGE section 3, Negation)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from spaseq.lang.sequence import (
 
 
 def check_negations(chain: Chain, query: ast.Query, source: Source) -> Iterator[Diagnostic]:
-    """Errors for negated steps at places where they have no meaning."""
+    """The errors of negated steps that have no meaning at their place."""
     for code, message, span in _check(chain, isinstance(query.window, ast.CountWindow), ""):
         yield Diagnostic("error", code, message, span, source)
 
@@ -63,20 +63,20 @@ def _negation(links: tuple[Link, ...], i: int, counted: bool, bracket: str) -> I
         )
         return
     if can_be_empty(step.body):
-        yield "empty-step", "what is negated must match at least one event", step.span
+        yield "empty-step", "a negated step must match at least one event", step.span
     if counted and (before is None or after is None):
         place = "first" if before is None else "last"
         yield (
             "negation-at-end",
-            f"negation in {place} place under WITHIN n EVENTS: there is no time at which its "
-            "window closes",
+            f"negation in {place} place under WITHIN n EVENTS: such a window does not close at a "
+            "known time",
             step.span,
         )
     for neighbour in (before, after):
         if neighbour is not None and can_be_empty(Chain((neighbour,))):
             yield (
                 "negation-beside-optional",
-                "negation beside a step that may be empty: what it lies between would not be clear",
+                "negation beside a step that may be empty: its neighbours would be unclear",
                 step.span,
             )
             break
@@ -90,7 +90,7 @@ def _negation(links: tuple[Link, ...], i: int, counted: bool, bracket: str) -> I
     if leading and after is not None and after.join.gap_ms is not None:
         yield (
             "meaningless-gap",
-            "a gap bound behind a negated step in first place has no meaning: nothing "
-            "stands before it",
+            "a gap bound behind a negated step in first place has no meaning: there is no "
+            "earlier step",
             step.span,
         )

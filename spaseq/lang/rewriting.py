@@ -1,4 +1,4 @@
-"""Putting other nodes in the place of nodes of a syntax tree."""
+"""Replaces nodes of a syntax tree."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ NodeT = TypeVar("NodeT", bound=ast.Node)
 
 
 def rewritten(node: NodeT, change: Callable[[ast.Node], ast.Node | None]) -> NodeT:
-    """The tree with every outermost node that `change` answers for replaced by its answer.
+    """The tree with nodes replaced from the root down.
 
-    Nodes for which `change` gives None are kept, and their children looked at.
+    Where `change` returns a node, that node takes the place of the subtree. Where it returns None,
+    the node stays, and its children are rewritten.
     """
     return cast(NodeT, _rewrite(node, change))
 
@@ -34,8 +35,10 @@ def _rewrite(value: Any, change: Callable[[ast.Node], ast.Node | None]) -> Any:
 
 
 def without_services(group: ast.GroupGraphPattern) -> ast.GroupGraphPattern:
-    """The group with nothing in the place of SERVICE, which is none of ours to evaluate."""
+    """The group with an empty group for each SERVICE, which an endpoint evaluates."""
     return rewritten(
         group,
-        lambda n: ast.GroupGraphPattern(()) if isinstance(n, ast.ServiceGraphPattern) else None,
+        lambda node: (
+            ast.GroupGraphPattern(()) if isinstance(node, ast.ServiceGraphPattern) else None
+        ),
     )

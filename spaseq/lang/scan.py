@@ -1,7 +1,7 @@
-"""A light scanner: the lexemes of a query, enough to cut it into sections and blank its comments.
+"""A scanner for cutting a query into sections and blanking its comments.
 
-It knows strings, IRIs, names and comments, so that a bracket or keyword inside one of them is not
-mistaken for structure. It never fails: a character that begins nothing is a lexeme by itself.
+It knows strings, IRIs, names and comments, so a bracket or keyword inside one of them does not
+count as structure. It never fails: any other character is a lexeme by itself.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _LEXEME = re.compile(
 
 @dataclass(frozen=True)
 class Lexeme:
-    """A piece of text with its kind and place."""
+    """A piece of the text with its kind and span."""
 
     kind: Kind
     text: str
@@ -47,28 +47,29 @@ class Lexeme:
 
     @cached_property
     def keyword(self) -> str:
-        """The upper-case word, or "" for anything that is not a bare word."""
+        """The word in upper case; "" for other kinds of lexemes."""
         return self.text.upper() if self.kind == "word" else ""
 
     def is_punct(self, *marks: str) -> bool:
+        """Whether this is one of some punctuation marks."""
         return self.kind == "punct" and self.text in marks
 
 
 def scan(text: str) -> tuple[Lexeme, ...]:
-    """All lexemes of `text` in order, comments included, white space left out."""
-    return tuple(_lexeme(found) for found in _LEXEME.finditer(text))
+    """All lexemes of `text` in order, with comments, without white space."""
+    return tuple(_lexeme(match) for match in _LEXEME.finditer(text))
 
 
 def blank_comments(text: str, lexemes: tuple[Lexeme, ...]) -> str:
-    """`text` with every comment overwritten by spaces, so that all offsets stay."""
-    pieces, done = [], 0
+    """`text` with spaces over every comment, so that all offsets stay."""
+    pieces, copied = [], 0
     for lexeme in lexemes:
         if lexeme.kind == "comment":
-            pieces += [text[done : lexeme.span.start], " " * len(lexeme.text)]
-            done = lexeme.span.end
-    return "".join([*pieces, text[done:]])
+            pieces += [text[copied : lexeme.span.start], " " * len(lexeme.text)]
+            copied = lexeme.span.end
+    return "".join([*pieces, text[copied:]])
 
 
-def _lexeme(found: re.Match[str]) -> Lexeme:
-    kind: Kind = found.lastgroup  # type: ignore[assignment]
-    return Lexeme(kind, found.group(), Span(*found.span()))
+def _lexeme(match: re.Match[str]) -> Lexeme:
+    kind: Kind = match.lastgroup  # type: ignore[assignment]
+    return Lexeme(kind, match.group(), Span(*match.span()))

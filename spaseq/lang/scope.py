@@ -1,9 +1,9 @@
-"""Scopes of variables: which are group variables, and what an occurrence sees of them.
+"""Scopes of variables: the group variables, and which of their values an occurrence sees.
 
-LANGUAGE section 3, "Group variables": a variable is a group variable if all the GPMs that bind it
-lie in one and the same step repeated more than once; the innermost such step counts. Negated GPMs
-and mere uses do not count; inside a negated step, its own repetitions make group variables of what
-only it binds.
+LANGUAGE section 3, "Group variables": a variable is a group variable if all GPMs that bind it lie
+in one step that repeats more than once; the innermost such step owns it. GPMs in negated steps and
+uses in FILTERs do not count. Variables that only a negated step binds are its own: repeated steps
+inside it make them group variables.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from spaseq.lang.sequence import BinaryStep, Chain, Negation, Occurrence, Repeat
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How one place of the query sees a group variable.
+    """The values of a group variable that one place of the query sees.
 
-    `current`: the place lies in the variable's own repeated step: this repetition's value, and
-    PREV. `segment`: the place lies in a repeated step (`repeat`) around the variable's own: what
-    this repetition of `repeat` has bound so far. `whole`: everything bound. `outer`: the place lies
-    in a negated step and the variable is the surrounding match's.
+    `current`: the place lies in the step that owns the variable. It sees the value of this
+    repetition, and PREV.
+    `segment`: the place lies in a repeated step (`repeat`) around the owner. It sees all values that
+    this repetition of `repeat` has bound so far.
+    `whole`: the place sees all values.
+    `outer`: the place lies in a negated step, and the surrounding match binds the variable.
     """
 
     kind: Literal["current", "segment", "whole", "outer"]
@@ -31,33 +33,33 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Scopes of one query. `owner[v]` is the repeated step of group variable v."""
+    """The scopes of one query. `owner[v]` is the repeated step that owns group variable v."""
 
     occurrences: tuple[Occurrence, ...]
     enclosing: Mapping[int, tuple[int, ...]]  # repeated step -> steps around it, itself last
     owner: Mapping[str, int]
-    negation_owner: Mapping[int, Mapping[str, int]]  # negation -> its own group variables
-    negation_inside: Mapping[int, int | None]  # negation -> the one around it
+    negation_owner: Mapping[int, Mapping[str, int]]  # negated step -> its own group variables
+    negation_inside: Mapping[int, int | None]  # negated step -> the one around it
     singles: frozenset[str]
 
     def owned_within(self, repeat: int) -> tuple[str, ...]:
-        """The group variables of a repeated step and of the steps inside it, by name."""
+        """The group variables of a repeated step and of the steps inside it, sorted."""
         owners = [*self.owner.items()]
-        for own in self.negation_owner.values():
-            owners.extend(own.items())
+        for negation_owners in self.negation_owner.values():
+            owners.extend(negation_owners.items())
         return tuple(sorted({v for v, r in owners if repeat in self.enclosing[r]}))
 
     def negations(self, innermost: int | None) -> Iterator[int]:
-        """A negated step and those around it."""
+        """A negated step and the negated steps around it, innermost first."""
         while innermost is not None:
             yield innermost
             innermost = self.negation_inside[innermost]
 
     def view(self, repeats: tuple[int, ...], owner: int, outside: int = 0) -> View:
-        """What a place inside the repeated steps `repeats` sees of a variable of step `owner`.
+        """The view that a place inside the repeated steps `repeats` has of a variable of `owner`.
 
-        The outermost `outside` steps do not count: for what a negated step binds itself, those
-        around the negated step.
+        The outermost `outside` steps do not count. For the own variables of a negated step, they are
+        the repeated steps around the negated step.
         """
         if owner in repeats:
             return View("current", owner)
@@ -69,7 +71,7 @@ class Scope:
 def scopes(
     chain: Chain, binds: Mapping[str, Iterable[str]], partition: Iterable[str] = ()
 ) -> Scope:
-    """Scopes of a normalised sequence; `binds` gives for each GPM the variables it may bind."""
+    """The scopes of a normalised sequence; `binds[g]` holds the variables that GPM g may bind."""
     uses = tuple(occurrences(chain))
     fixed = frozenset(partition)
     positive = [u for u in uses if u.negation is None]
@@ -81,10 +83,10 @@ def scopes(
     for step in steps(chain):
         if isinstance(step, Negation):
             own_uses = [u for u in uses if u.negation == step.id]
-            own = _owners(own_uses, binds, around[step.inside])
-            negated[step.id] = {v: r for v, r in own.items() if r not in step.repeats}
-            mine = {v for u in own_uses for v in binds.get(u.gpm, ())}
-            around[step.id] = around[step.inside] | mine
+            owners = _owners(own_uses, binds, around[step.inside])
+            negated[step.id] = {v: r for v, r in owners.items() if r not in step.repeats}
+            own_variables = {v for u in own_uses for v in binds.get(u.gpm, ())}
+            around[step.id] = around[step.inside] | own_variables
             inside[step.id] = step.inside
     singles = frozenset(bound - set(owner))
     return Scope(uses, _enclosing(chain), owner, negated, inside, singles)
@@ -106,7 +108,7 @@ def _owners(
 
 
 def _shared(chains: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """The longest common beginning."""
+    """The longest common prefix."""
     least, most = min(chains), max(chains)
     length = next((i for i, n in enumerate(least) if n != most[i]), len(least))
     return least[:length]

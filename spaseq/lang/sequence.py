@@ -1,12 +1,12 @@
 """The normal form of a sequence expression (LANGUAGE section 3).
 
-Transparent brackets are gone, every link carries the operator that joins it to what stands before
-it, and every use of a GPM name is an `Occurrence` with a number of its own:
+The normal form has no transparent brackets. Every link has the operator that joins it to the step
+before, and every use of a GPM name is an `Occurrence` with a number:
 
-    A; (B, C){2} | ...   ->   Chain(Link(Take A), Link(Repeat(Chain(B, C)), ";"), ...)
+    A; (B, C){2}   ->   Chain(Link(A, ";"), Link(Repeat(Chain(Link(B, ";"), Link(C, ","))), ";"))
 
-A repeated plain sequence is joined as if written out, so the first link of its body carries the
-operator that stands before the bracket.
+A repeated plain sequence is joined as if written out. So the first link of its body has the operator
+before the bracket.
 """
 
 from __future__ import annotations
@@ -40,18 +40,20 @@ class Occurrence:
     id: int
     gpm: str
     repeats: tuple[int, ...]  # ids of the enclosing repeated steps, outermost first
-    negation: int | None  # id of the negated step it lies in
+    negation: int | None  # id of the innermost negated step around it
     span: Span = NOWHERE
 
 
 @dataclass(frozen=True, slots=True)
 class GpmStep:
+    """A step that is one GPM."""
+
     occurrence: Occurrence
 
 
 @dataclass(frozen=True, slots=True)
 class BinaryStep:
-    """A bracket that is not transparent; `&` and `AND` have exactly two operands."""
+    """Union, conjunction or any order; `&` and `AND` have exactly two operands, `|` may have more."""
 
     kind: Literal["|", "&", "AND"]
     operands: tuple[Chain, ...]
@@ -59,7 +61,7 @@ class BinaryStep:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """A plain sequence `minimum` to `maximum` times (None: unbounded), joined as written out."""
+    """A sequence that repeats `minimum` to `maximum` times (None: no upper bound)."""
 
     id: int
     body: Chain
@@ -68,12 +70,14 @@ class Repeat:
 
     @property
     def is_scope(self) -> bool:
-        """Whether variables bound in it can be group variables."""
+        """Whether the variables that it binds can be group variables."""
         return self.maximum is None or self.maximum > 1
 
 
 @dataclass(frozen=True, slots=True)
 class Negation:
+    """A negated step."""
+
     id: int
     body: Chain
     repeats: tuple[int, ...]
@@ -86,12 +90,16 @@ ChainStep: TypeAlias = GpmStep | BinaryStep | Repeat | Negation
 
 @dataclass(frozen=True, slots=True)
 class Link:
+    """A step with the operator that joins it to the step before."""
+
     step: ChainStep
     join: SequenceOperator
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
+    """Steps in a row."""
+
     links: tuple[Link, ...]
 
 
@@ -117,7 +125,7 @@ class _Normaliser:
     ) -> Chain:
         joins = [before, *(_join(op) for op in sequence.ops)]
         links: list[Link] = []
-        for step, join in zip(sequence.steps, joins, strict=False):  # no steps: it did not parse
+        for step, join in zip(sequence.steps, joins, strict=False):  # no steps after a syntax error
             links.extend(self._step(step, join, repeats, negation))
         return Chain(tuple(links))
 
@@ -168,18 +176,18 @@ def _join(op: ast.Op) -> SequenceOperator:
     return SequenceOperator(op.kind, op.gap.ms if op.gap else None)
 
 
-# --- walks and simple facts ---------------------------------------------------------------------
+# --- properties of chains -------------------------------------------------------------------------
 
 
 def occurrences(chain: Chain) -> Iterator[Occurrence]:
-    """All occurrences in the order of the text, those in negations included."""
+    """All occurrences in the order of the text, also in negated steps."""
     for step in steps(chain):
         if isinstance(step, GpmStep):
             yield step.occurrence
 
 
 def steps(chain: Chain) -> Iterator[ChainStep]:
-    """Every step of a chain, at any depth, outer before inner, in the order of the text."""
+    """Every step of a chain, at any depth, in the order of the text, outer before inner."""
     for link in chain.links:
         step = link.step
         yield step

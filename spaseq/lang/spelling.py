@@ -1,4 +1,4 @@
-"""The nearest valid word to a misspelt one."""
+"""Suggestions for misspelt words."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from difflib import get_close_matches
 
 
 def nearest(word: str, words: Iterable[str], at_least: float = 0.6) -> str | None:
-    """The word most like `word`, or None if none is `at_least` (0 to 1) as similar.
+    """The most similar of `words`; None if no similarity (0 to 1) reaches `at_least`.
 
     >>> nearest("SLECT", ["SELECT", "CONSTRUCT"])
     'SELECT'
     """
-    found = get_close_matches(word, sorted(words), n=1, cutoff=at_least)
-    return found[0] if found else None
+    matches = get_close_matches(word, sorted(words), n=1, cutoff=at_least)
+    return matches[0] if matches else None

@@ -1,7 +1,7 @@
-"""Nodes that the grammar leaves where a name has yet to be looked up in the prologue.
+"""Nodes with names that the prologue has yet to resolve.
 
-`spaseq.lang.names` replaces every one of them; none is left in a finished AST. Relative IRIs are
-plain `ast.Iri` nodes until then.
+The grammar makes these nodes, and `spaseq.lang.names` replaces all of them. A relative IRI is an
+`ast.Iri` node until then.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 
 @dataclass(frozen=True, slots=True)
 class PrefixedName(ast.Node):
-    """`prefix:local`, with the escapes of the local part taken out."""
+    """`prefix:local`, the local name without escapes."""
 
     prefix: str
     local: str

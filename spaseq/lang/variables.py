@@ -1,6 +1,6 @@
-"""Which variables, graphs and special functions expressions and group graph patterns mention.
+"""The variables, graphs and special functions that expressions and group graph patterns mention.
 
-Everything here looks at the syntax tree alone.
+All functions read the syntax tree only.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FIELDS: dict[type[ast.Node], tuple[str, ...]] = {}
 
 
 def children(node: ast.Node) -> Iterator[ast.Node]:
-    """The nodes directly below a node, in the order of the text."""
+    """The child nodes of a node, in the order of the text."""
     for name in child_fields(node):
         yield from _nodes(getattr(node, name))
 
@@ -37,7 +37,7 @@ def _nodes(value: object) -> Iterator[ast.Node]:
 
 
 def walk(node: ast.Node) -> Iterator[ast.Node]:
-    """The node and everything below it, in the order of the text."""
+    """The node and all nodes below it, in the order of the text."""
     yield node
     for child in children(node):
         yield from walk(child)
@@ -47,7 +47,7 @@ def walk(node: ast.Node) -> Iterator[ast.Node]:
 
 
 def _walk_expression(expr: ast.Node) -> Iterator[ast.Node]:
-    """Like `walk`, but without the patterns of EXISTS, whose variables are their own."""
+    """Like `walk`, without the patterns of EXISTS, which have variables of their own."""
     yield expr
     if not isinstance(expr, ast.Exists):
         for child in children(expr):
@@ -55,12 +55,12 @@ def _walk_expression(expr: ast.Node) -> Iterator[ast.Node]:
 
 
 def expression_variables(expr: ast.Expr) -> frozenset[str]:
-    """Names of the variables an expression reads, in PREV and aggregates too, not in EXISTS."""
+    """Names of the variables that an expression reads, also in PREV and aggregates, not in EXISTS."""
     return frozenset(n.name for n in _walk_expression(expr) if isinstance(n, ast.Var))
 
 
 def plain_variables(expr: ast.Expr) -> frozenset[str]:
-    """Names of the variables read outside PREV, aggregates and EXISTS."""
+    """Names of the variables that an expression reads outside PREV, aggregates and EXISTS."""
     if isinstance(expr, ast.Var):
         return frozenset({expr.name})
     if isinstance(expr, ast.Aggregate | ast.Prev | ast.Exists):
@@ -75,7 +75,7 @@ def exists_uses(expr: ast.Expr) -> tuple[ast.Exists, ...]:
 
 
 def group_function_uses(expr: ast.Expr) -> tuple[ast.Aggregate, ...]:
-    """The aggregates of an expression, FIRST, LAST and LIST among them."""
+    """The aggregates of an expression, with FIRST, LAST and LIST."""
     return tuple(n for n in _walk_expression(expr) if isinstance(n, ast.Aggregate))
 
 
@@ -90,7 +90,7 @@ def timestamp_uses(expr: ast.Expr) -> tuple[ast.Timestamp, ...]:
 
 
 def looks_back(expr: ast.Expr) -> bool:
-    """Whether an expression reads more of a match than the current event's bindings."""
+    """Whether an expression reads values of earlier events (PREV, aggregates, TIMESTAMP)."""
     special = ast.Aggregate | ast.Prev | ast.Timestamp
     return any(isinstance(n, special) for n in _walk_expression(expr))
 
@@ -99,7 +99,7 @@ def looks_back(expr: ast.Expr) -> bool:
 
 
 def pattern_variables(group: ast.GroupGraphPattern) -> frozenset[str]:
-    """Names of the variables in scope of a group: those a solution may bind (SPARQL 18.2.1)."""
+    """Names of the in-scope variables of a group, which a solution may bind (SPARQL 18.2.1)."""
     return frozenset().union(*(_in_scope(e) for e in group.elements))
 
 
@@ -131,7 +131,7 @@ def _in_scope(element: ast.Element) -> frozenset[str]:
 
 
 def filters_of(group: ast.GroupGraphPattern) -> Iterator[ast.Expr]:
-    """The FILTERs of a group, at any depth, in the order of the text; not those in EXISTS."""
+    """The FILTERs of a group, at any depth, in the order of the text; not inside EXISTS."""
     for element in group.elements:
         if isinstance(element, ast.Filter):
             yield element.expr
@@ -140,7 +140,7 @@ def filters_of(group: ast.GroupGraphPattern) -> Iterator[ast.Expr]:
 
 
 def nested_groups(element: ast.Element) -> tuple[ast.GroupGraphPattern, ...]:
-    """The groups directly inside an element of a group; the element itself if it is one."""
+    """The groups directly inside an element; the element itself if it is a group."""
     match element:
         case ast.GroupGraphPattern():
             return (element,)
@@ -159,7 +159,7 @@ def nested_groups(element: ast.Element) -> tuple[ast.GroupGraphPattern, ...]:
 
 
 def local_nodes(node: ast.Node) -> Iterator[ast.Node]:
-    """Like `walk`, but without what is inside SERVICE, which is none of ours to evaluate."""
+    """Like `walk`, without the contents of SERVICE, which an endpoint evaluates."""
     yield node
     if not isinstance(node, ast.ServiceGraphPattern):
         for child in children(node):
@@ -167,19 +167,19 @@ def local_nodes(node: ast.Node) -> Iterator[ast.Node]:
 
 
 def graph_names(group: ast.GroupGraphPattern) -> Iterator[ast.Var | ast.Iri]:
-    """What stands after GRAPH in a group, at any depth, EXISTS included."""
+    """The variable or IRI of each GRAPH in a group, at any depth, also inside EXISTS."""
     for node in local_nodes(group):
         if isinstance(node, ast.GraphGraphPattern):
             yield node.name
 
 
 def service_names(node: ast.Node) -> Iterator[ast.Var | ast.Iri]:
-    """What stands after SERVICE, outside of any other SERVICE."""
-    for part in local_nodes(node):
-        if isinstance(part, ast.ServiceGraphPattern):
-            yield part.name
+    """The variable or IRI of each SERVICE that is not inside another one."""
+    for inner in local_nodes(node):
+        if isinstance(inner, ast.ServiceGraphPattern):
+            yield inner.name
 
 
 def pattern_mentions(group: ast.GroupGraphPattern) -> frozenset[str]:
-    """Names of all variables written anywhere in a group."""
+    """Names of all variables anywhere in a group."""
     return frozenset(node.name for node in walk(group) if isinstance(node, ast.Var))

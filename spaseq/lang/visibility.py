@@ -1,4 +1,4 @@
-"""Which variables may have a value before a GPM is evaluated."""
+"""The variables that may be bound before a GPM is evaluated."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from spaseq.lang.sequence import BinaryStep, Chain, ChainStep, GpmStep, Negation
 def seen_before(
     chain: Chain, scope: Scope, binds: Mapping[str, frozenset[str]]
 ) -> dict[str, set[str]]:
-    """By GPM, the variables that may be bound before some use of it; negated steps see them all.
+    """For each GPM, the variables that may be bound before one of its uses.
 
-    `binds` gives for each GPM the variables it may bind.
+    A negated step sees the variables of the whole match. `binds[g]` holds the variables that GPM g
+    may bind.
     """
     seen: dict[str, set[str]] = {}
     positive = [o.gpm for o in scope.occurrences if o.negation is None]
@@ -31,8 +32,8 @@ def seen_before(
                 return before | binds.get(use.gpm, frozenset())
             case Repeat(body=body):
                 # A repetition starts with its group variables unbound.
-                own = set(scope.owned_within(step.id)) if step.is_scope else set()
-                return walk(body, walk(body, before - own) - own)
+                owned = set(scope.owned_within(step.id)) if step.is_scope else set()
+                return walk(body, walk(body, before - owned) - owned)
             case Negation(body=body):
                 walk(body, before | whole)
                 return before

@@ -15,21 +15,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Or(Node):
+    """`a || b || ...`"""
+
     operands: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class And(Node):
+    """`a && b && ...`"""
+
     operands: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Not(Node):
+    """`!a`"""
+
     operand: Expr
 
 
 @dataclass(frozen=True, slots=True)
 class Compare(Node):
+    """A comparison of two values."""
+
     op: L["=", "!=", "<", "<=", ">", ">="]
     left: Expr
     right: Expr
@@ -37,6 +45,8 @@ class Compare(Node):
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic(Node):
+    """A sum, difference, product or quotient."""
+
     op: L["+", "-", "*", "/"]
     left: Expr
     right: Expr
@@ -44,12 +54,16 @@ class Arithmetic(Node):
 
 @dataclass(frozen=True, slots=True)
 class Sign(Node):
+    """Unary plus or minus."""
+
     op: L["+", "-"]
     operand: Expr
 
 
 @dataclass(frozen=True, slots=True)
 class In(Node):
+    """`a IN (...)` or `a NOT IN (...)`."""
+
     operand: Expr
     options: tuple[Expr, ...]
     negated: bool = False
@@ -74,6 +88,8 @@ class FunctionCall(Node):
 
 @dataclass(frozen=True, slots=True)
 class Exists(Node):
+    """`EXISTS { ... }` or `NOT EXISTS { ... }`."""
+
     pattern: GroupGraphPattern
     negated: bool = False
 

@@ -11,16 +11,22 @@ from spaseq.lang.ast.term_nodes import Iri, Node
 
 @dataclass(frozen=True, slots=True)
 class PathSequence(Node):
+    """`p/q/...`"""
+
     parts: tuple[Path, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class PathAlternative(Node):
+    """`p|q|...`"""
+
     parts: tuple[Path, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class PathInverse(Node):
+    """`^p`"""
+
     path: Path
 
 
@@ -36,6 +42,8 @@ class PathFromNode(Node):
 
 @dataclass(frozen=True, slots=True)
 class PathRepeat(Node):
+    """`p*`, `p+` or `p?`."""
+
     path: Path
     modifier: L["*", "+", "?"]
 

@@ -28,32 +28,44 @@ class Triples(Node):
 
 @dataclass(frozen=True, slots=True)
 class Filter(Node):
+    """A FILTER; it applies to the whole group."""
+
     expr: Expr
 
 
 @dataclass(frozen=True, slots=True)
 class OptionalGraphPattern(Node):
+    """`OPTIONAL { ... }`"""
+
     pattern: GroupGraphPattern
 
 
 @dataclass(frozen=True, slots=True)
 class GroupOrUnionGraphPattern(Node):
+    """`{ ... } UNION { ... } ...`"""
+
     alternatives: tuple[GroupGraphPattern, ...]  # two or more; one group alone stays a group
 
 
 @dataclass(frozen=True, slots=True)
 class MinusGraphPattern(Node):
+    """`MINUS { ... }`"""
+
     pattern: GroupGraphPattern
 
 
 @dataclass(frozen=True, slots=True)
 class GraphGraphPattern(Node):
+    """`GRAPH name { ... }`"""
+
     name: Var | Iri
     pattern: GroupGraphPattern
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceGraphPattern(Node):
+    """`SERVICE [SILENT] name { ... }`"""
+
     name: Var | Iri
     pattern: GroupGraphPattern
     silent: bool = False
@@ -61,12 +73,16 @@ class ServiceGraphPattern(Node):
 
 @dataclass(frozen=True, slots=True)
 class Bind(Node):
+    """`BIND(expr AS ?v)`"""
+
     expr: Expr
     var: Var
 
 
 @dataclass(frozen=True, slots=True)
 class Values(Node):
+    """Inline data: a row of values for the variables, per solution."""
+
     variables: tuple[Var, ...]
     rows: tuple[tuple[Iri | Literal | None, ...], ...]  # None: UNDEF
 
@@ -81,6 +97,8 @@ class SelectItem(Node):
 
 @dataclass(frozen=True, slots=True)
 class OrderCondition(Node):
+    """A condition of ORDER BY."""
+
     expr: Expr
     descending: bool = False
 
@@ -103,6 +121,8 @@ class SubSelect(Node):
 
 @dataclass(frozen=True, slots=True)
 class GroupGraphPattern(Node):
+    """`{ ... }`, its elements in the order of the text."""
+
     elements: tuple[Element, ...]
 
 

@@ -13,18 +13,24 @@ from spaseq.lang.ast.term_nodes import Iri, Node, Var
 
 @dataclass(frozen=True, slots=True)
 class Prefix(Node):
+    """`PREFIX prefix: <iri>`"""
+
     prefix: str  # without the colon; "" for the empty prefix
     iri: str
 
 
 @dataclass(frozen=True, slots=True)
 class Prologue(Node):
+    """BASE and the PREFIX declarations."""
+
     base: str | None = None
     prefixes: tuple[Prefix, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Select(Node):
+    """The SELECT clause."""
+
     items: tuple[SelectItem, ...] | None  # None: *
     distinct: bool = False
     strategy: L["ALL", "NEXT", "LAST", "MAX", "STRICT"] = "ALL"
@@ -32,11 +38,15 @@ class Select(Node):
 
 @dataclass(frozen=True, slots=True)
 class Construct(Node):
+    """The CONSTRUCT clause."""
+
     template: tuple[Triple, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class TimeWindow(Node):
+    """`WITHIN 5 MINUTES`, sliding or tumbling."""
+
     length: TimeSpan
     tumbling: bool = False
     origin: str | None = None  # the dateTime after FROM, as written
@@ -66,17 +76,23 @@ class Skip(Node):
 
 @dataclass(frozen=True, slots=True)
 class FromStream(Node):
+    """`FROM STREAM name iri`"""
+
     name: str
     iri: Iri
 
 
 @dataclass(frozen=True, slots=True)
 class FromKb(Node):
+    """`FROM NAMED iri`"""
+
     iri: Iri
 
 
 @dataclass(frozen=True, slots=True)
 class Gpm(Node):
+    """`DEFINE GPM name ON streams pattern`"""
+
     name: str
     streams: tuple[Ref, ...]
     pattern: GroupGraphPattern
@@ -84,6 +100,8 @@ class Gpm(Node):
 
 @dataclass(frozen=True, slots=True)
 class Query(Node):
+    """A query."""
+
     prologue: Prologue
     form: Select | Construct
     sequence: Sequence

@@ -17,6 +17,8 @@ class Ref(Node):
 
 @dataclass(frozen=True, slots=True)
 class TimeSpan(Node):
+    """An amount of time in one unit."""
+
     amount: int
     unit: L["MILLISECONDS", "SECONDS", "MINUTES", "HOURS", "DAYS"]
 
@@ -65,6 +67,8 @@ class Bracket(Node):
 
 @dataclass(frozen=True, slots=True)
 class Step(Node):
+    """A GPM or a bracket, perhaps repeated or negated."""
+
     atom: Ref | Bracket
     quantifier: Quantifier | None = None
     negated: bool = False
@@ -72,5 +76,7 @@ class Step(Node):
 
 @dataclass(frozen=True, slots=True)
 class Sequence(Node):
+    """Steps and the operators between them."""
+
     steps: tuple[Step, ...]
     ops: tuple[Op, ...]  # len(steps) - 1; ops[i] stands before steps[i + 1]

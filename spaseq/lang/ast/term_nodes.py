@@ -17,16 +17,22 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Var(Node):
+    """A variable."""
+
     name: str  # without ? or $
 
 
 @dataclass(frozen=True, slots=True)
 class Iri(Node):
+    """An IRI."""
+
     value: str  # absolute, without angle brackets
 
 
 @dataclass(frozen=True, slots=True)
 class Literal(Node):
+    """An RDF literal."""
+
     lexical: str
     datatype: str | None = None  # None: xsd:string, or rdf:langString when language is given
     language: str | None = None  # lower case
@@ -34,6 +40,8 @@ class Literal(Node):
 
 @dataclass(frozen=True, slots=True)
 class BlankNode(Node):
+    """A blank node."""
+
     label: str  # unique per written label or per [] within the query
 
 
