@@ -57,7 +57,7 @@ def check_query(text: str, name: str = "query", options: CompileOptions = AS_USU
     query = parsed.query
     plan = None
     if query is not None:
-        resolved = resolve(query, source, parsed.broken_gpms, parsed.broken_parts)
+        resolved = resolve(query, source, parsed.broken_gpms, parsed.broken_clauses)
         said = {d.span for d in found if d.severity == "error"}
         checks = (resolved.diagnostics, check_services(resolved), check_expressions(resolved))
         found += [d for check in checks for d in check if d.span not in said]

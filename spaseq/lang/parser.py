@@ -1,8 +1,8 @@
-"""From the text of a query to its AST, collecting every syntax error on the way.
+"""Parses the text of a query into its AST and collects every syntax error.
 
-The text is cut into sections that are parsed one by one, so that an error in one does not hide
-those in another (`spaseq.lang.reader`); then names are looked up and the rules of SPARQL beyond
-its grammar are checked.
+`spaseq.lang.reader` cuts the text into sections and parses each by itself, so an error in one
+section does not hide the errors of another. Then names are resolved, and SPARQL's rules beyond its
+grammar are checked.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from spaseq.lang.findings import Findings
 from spaseq.lang.names import NameResolver
 from spaseq.lang.reader import Reading, read
 from spaseq.lang.section_parser import SectionParser
-from spaseq.lang.wellformed import Fault, faults, shared_labels
+from spaseq.lang.wellformed import Violation, check_labels, check_node
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A query as far as it could be read, and all that is wrong with it.
+    """The readable parts of a query, with its diagnostics.
 
     `query` is None only for an empty text. A GPM in `broken_gpms` may lack its streams or its
-    pattern. `broken_parts` names what else had to be left out, so that nobody complains that it is
-    missing: "prologue", "register", "form", "window", "partition", "skip", "streams", "kbs",
+    pattern. `broken_clauses` names the other parts with errors, which later checks must not report
+    as missing: "prologue", "register", "form", "window", "partition", "skip", "streams", "kbs",
     "sequence", "gpms" (a GPM without a readable name) and "having".
     """
 
     query: ast.Query | None
     diagnostics: tuple[Diagnostic, ...]
     broken_gpms: frozenset[str] = frozenset()
-    broken_parts: frozenset[str] = frozenset()
+    broken_clauses: frozenset[str] = frozenset()
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
-        """The diagnostics that are not mere warnings."""
-        return tuple(found for found in self.diagnostics if found.severity == "error")
+        """The diagnostics without the warnings."""
+        return tuple(each for each in self.diagnostics if each.severity == "error")
 
 
 def parse(text: str, name: str = "<query>") -> ast.Query:
@@ -46,7 +46,7 @@ def parse(text: str, name: str = "<query>") -> ast.Query:
 
     Args:
         text: the query.
-        name: what to call it in messages, usually its path.
+        name: the name of the query in messages, usually its path.
 
     Raises:
         QueryError: with every syntax error of the query.
@@ -62,7 +62,7 @@ def parse(text: str, name: str = "<query>") -> ast.Query:
 
 
 def parse_source(source: Source) -> Parsed:
-    """Reads a query as far as possible; never raises for what is wrong with it."""
+    """Parse a query as far as possible; errors of the query become diagnostics."""
     parser = SectionParser.of(source)
     if not parser.lexemes:
         parser.findings.error("the query is empty", Span(0, 0), expected=("SELECT", "CONSTRUCT"))
@@ -74,26 +74,25 @@ def parse_source(source: Source) -> Parsed:
         restore_spans(replace(query, span=whole), parser.findings.text),
         parser.findings.in_order(),
         frozenset(reading.broken_gpms),
-        frozenset(reading.broken_parts),
+        frozenset(reading.broken_clauses),
     )
 
 
 def _assembled(reading: Reading, findings: Findings) -> ast.Query:
-    """The query with its names looked up; a part that is missing or broken is empty."""
+    """The query with its names resolved; a missing or broken part of it is empty."""
     names = NameResolver(findings, frozenset(reading.unreadable_prefixes))
-    given = reading.given
-    prologue = given.get("prologue", [])
+    prologue = reading.clauses.get("prologue", [])
     names.declare(prologue)
     register = reading.only("register")
     having = reading.only("having")
     window = reading.only("window")
-    # In the order of the canonical text, which is the order of blank node labels.
+    # The order of the canonical text, in which blank nodes get their labels.
     register = register and names.resolved(register)
     form = names.resolved(reading.only("form") or ast.Select(None))
     window = window and names.resolved(window)
     partition = reading.only("partition")
-    streams = [names.resolved(stream) for stream in given.get("streams", [])]
-    kbs = [names.resolved(kb) for kb in given.get("kbs", [])]
+    streams = [names.resolved(stream) for stream in reading.clauses.get("streams", [])]
+    kbs = [names.resolved(kb) for kb in reading.clauses.get("kbs", [])]
     gpms = [names.resolved(gpm) for gpm in reading.gpms]
     having = having and names.resolved(having)
     _check(findings, form, gpms, having)
@@ -119,11 +118,11 @@ def _check(
     gpms: Iterable[ast.Gpm],
     having: ast.Expr | None,
 ) -> None:
-    """Reports what breaks the rules beyond the grammar."""
-    found: list[Fault] = [*faults(form)]
+    """Report violations of the rules beyond the grammar."""
+    violations: list[Violation] = [*check_node(form)]
     for gpm in gpms:
-        found += [*faults(gpm), *shared_labels(gpm.pattern)]
+        violations += [*check_node(gpm), *check_labels(gpm.pattern)]
     if having is not None:
-        found += faults(having)
-    for fault in found:
-        findings.error(fault.message, fault.span)
+        violations += check_node(having)
+    for violation in violations:
+        findings.error(violation.message, violation.span)

@@ -1,4 +1,4 @@
-"""Reads the sections of a query one by one, each failing for itself; names stay as written."""
+"""Reads the sections of a query independently of each other; names stay as written."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from spaseq.lang.section_parser import SectionParser
 from spaseq.lang.sections import FORMS, OPENINGS, PROLOGUE, GpmSection, Layout, Section, Stray, cut
 from spaseq.lang.syntax_errors import Failure, quoted, report
 
-# The keyword that opens a clause -> the part of the query that the clause gives.
-_PARTS = {
+# The keyword that opens a clause -> the part of the query that the clause describes.
+_CLAUSES = {
     "BASE": "prologue",
     "PREFIX": "prologue",
     "REGISTER": "register",
@@ -32,25 +32,26 @@ _FOLLOWS = frozenset({*OPENINGS, "SEQ"})
 
 @dataclass
 class Reading:
-    """What could be read of a query.
+    """The readable parts of a query.
 
-    `given` has the nodes of the header and HAVING by part, in the order of the text.
+    `clauses` holds the nodes of the header and of HAVING, by the values of `_CLAUSES`, in the order
+    of the text.
     """
 
-    given: dict[str, list[Any]] = field(default_factory=dict)
+    clauses: dict[str, list[Any]] = field(default_factory=dict)
     sequence: ast.Sequence | None = None
     gpms: list[ast.Gpm] = field(default_factory=list)
     broken_gpms: set[str] = field(default_factory=set)
-    broken_parts: set[str] = field(default_factory=set)
+    broken_clauses: set[str] = field(default_factory=set)
     unreadable_prefixes: set[str] = field(default_factory=set)
 
-    def only(self, part: str) -> Any:
-        """The node of a part that occurs at most once."""
-        return next(iter(self.given.get(part, [])), None)
+    def only(self, clause: str) -> Any:
+        """The node of a clause that occurs at most once; None without the clause."""
+        return next(iter(self.clauses.get(clause, [])), None)
 
 
 def read(parser: SectionParser) -> Reading:
-    """Reads a query that has at least one lexeme; errors go to the parser's findings."""
+    """Read a query with at least one lexeme; errors go to the parser's findings."""
     reader = _Reader(parser)
     reader.read(cut(parser.lexemes, len(parser.text)))
     return reader.reading
@@ -78,15 +79,15 @@ class _Reader:
     def header(self, clauses: Iterable[Section]) -> None:
         seen: dict[str, Section] = {}
         for section in clauses:
-            part = _PARTS.get(section.keyword, "from")
-            if part in _ONCE and part in seen:
-                self.report_duplicate(section, seen[part])
+            name = _CLAUSES.get(section.keyword, "from")
+            if name in _ONCE and name in seen:
+                self.report_duplicate(section, seen[name])
             else:
-                seen[part] = section
+                seen[name] = section
                 self.clause(section)
 
     def clause(self, section: Section) -> None:
-        """Reads a clause of the header, or HAVING."""
+        """Read a clause of the header, or HAVING."""
         from spaseq.lang.grammar.clauses import CLAUSES
 
         self.check_opening(section)
@@ -99,18 +100,19 @@ class _Reader:
         for node in nodes:
             if section.keyword not in ("REGISTER", "HAVING"):
                 node = replace(node, span=Span(section.start, node.span.end))
-            self.reading.given.setdefault(self.part(section), []).append(node)
+            self.reading.clauses.setdefault(self.clause_name(section), []).append(node)
 
-    def part(self, section: Section) -> str:
+    def clause_name(self, section: Section) -> str:
+        """The part of the query that a section describes; "from" if it cannot be told."""
         if section.keyword != "FROM":
-            return _PARTS[section.keyword]
+            return _CLAUSES[section.keyword]
         return {"STREAM": "streams", "NAMED": "kbs"}.get(self.words(section)[0], "from")
 
     def broken_clause(self, section: Section) -> None:
         self.broken_sections.append(section)
-        part = self.part(section)
-        if part != "where":  # which gives nothing
-            self.reading.broken_parts.update(("streams", "kbs") if part == "from" else (part,))
+        name = self.clause_name(section)
+        if name != "where":  # WHERE describes nothing
+            self.reading.broken_clauses.update(("streams", "kbs") if name == "from" else (name,))
         if section.keyword == "PREFIX":
             names = [i.text for i in self.inside(section) if i.kind in ("pname", "word")]
             self.reading.unreadable_prefixes.update(name.partition(":")[0] for name in names[:1])
@@ -123,7 +125,7 @@ class _Reader:
         nodes = self.parser.parse(WHOLE_SEQUENCE, span, "the sequence", then="'{'")
         if nodes is None:
             self.broken_sections.append(section)
-            self.reading.broken_parts.add("sequence")
+            self.reading.broken_clauses.add("sequence")
         else:
             self.reading.sequence = nodes[0]
 
@@ -156,7 +158,7 @@ class _Reader:
         if not complete:
             self.broken_sections.append(section.head)
         if name is None:
-            self.reading.broken_parts.add("gpms")
+            self.reading.broken_clauses.add("gpms")
             return
         if not complete:
             self.reading.broken_gpms.add(name)
@@ -166,7 +168,7 @@ class _Reader:
         self.reading.gpms.append(ast.Gpm(name, streams, pattern, span=span))
 
     def guessed_name(self, head: Section) -> str | None:
-        """The name in a GPM's broken head: the word before ON, or the one after GPM."""
+        """The name in the broken head of a GPM: the word before ON, or the word after GPM."""
         words = self.words(head)
         texts = [item.text for item in self.inside(head) if item.keyword]
         if words[0] == "GPM":
@@ -178,13 +180,13 @@ class _Reader:
         return [item for item in self.parser.lexemes if span.start <= item.span.start < span.end]
 
     def words(self, section: Section) -> list[str]:
-        """The words of a section in upper case, or one empty word."""
+        """The words of a section in upper case; one empty word if it has none."""
         return [item.keyword for item in self.inside(section) if item.keyword] or [""]
 
-    # --- complaints
+    # --- errors
 
     def check_opening(self, section: Section) -> None:
-        """Complains of an opening keyword that is misspelt or left out."""
+        """Report a misspelt or missing opening keyword."""
         written, keyword = section.opening, section.keyword
         if written is None:
             span = Span(section.body, section.body + 1)
@@ -201,9 +203,9 @@ class _Reader:
         line, _ = self.parser.findings.place(first.start)
         name = _FULL_NAMES.get(section.keyword, section.keyword)
         self.error(
-            f"a second {name} clause; the first is in line {line}"
+            f"a second {name} clause: the first is in line {line}"
             if section.keyword == first.keyword
-            else f"{name} beside {first.keyword} in line {line}: a query has one of them",
+            else f"{name} beside {first.keyword} in line {line}: a query has only one of them",
             Span(section.start, section.body),
             code="duplicate-clause",
         )
@@ -211,11 +213,11 @@ class _Reader:
     def report_strays(self, strays: Iterable[Stray]) -> None:
         for stray in strays:
             if stray.after not in self.broken_sections:
-                place = len(self.parser.text) if stray.found is None else stray.found.span.start
+                place = len(self.parser.text) if stray.lexeme is None else stray.lexeme.span.start
                 self.report_end(place, "the query", *stray.expected)
 
     def report_end(self, place: int, where: str, *expected: str) -> None:
-        """Complains of what stands at `place`, where only `expected` may stand."""
+        """Report the text at `place`, where only `expected` may stand."""
         whole = Span(0, len(self.parser.text))
         failure = Failure(place, frozenset(expected), whole, where)
         report(failure, self.parser.lexemes, self.parser.findings)
@@ -223,13 +225,13 @@ class _Reader:
     def report_missing(self, layout: Layout) -> None:
         keywords = [section.keyword for section in layout.clauses]
         if not set(keywords) & set(FORMS):
-            self.reading.broken_parts.add("form")
+            self.reading.broken_clauses.add("form")
             after = next((s for s in layout.clauses if s.keyword not in PROLOGUE), None)
             place = layout.header_end if after is None else after.start
             if all(stray.expected != OPENINGS for stray in layout.strays):
                 self.missing(" or ".join(FORMS), place)
         if layout.sequence is None:
-            self.reading.broken_parts.add("sequence")
+            self.reading.broken_clauses.add("sequence")
             self.missing("SEQ", layout.header_end)
 
     def missing(self, keyword: str, place: int) -> None:

@@ -1,7 +1,6 @@
-"""Name resolution and the refusals of LANGUAGE section 3: what parses but makes no query.
+"""Name resolution and refusals (LANGUAGE section 3): errors of queries that parse.
 
-`resolve` collects every finding instead of stopping at the first. What needs no more than the
-syntax tree and the normal form of the sequence is decided here.
+`resolve` reports all errors that follow from the syntax tree and the normal form of the sequence.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ Findings = Iterator[Diagnostic]
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """A query with its names looked up. `binds[g]` are the variables GPM g may bind."""
+    """A checked query. `binds[g]` holds the variables that GPM g may bind."""
 
     query: ast.Query
     source: Source
@@ -47,6 +46,7 @@ class Resolved:
 
     @property
     def has_errors(self) -> bool:
+        """Whether any of the diagnostics is an error."""
         return any(d.severity == "error" for d in self.diagnostics)
 
 
@@ -54,19 +54,19 @@ def resolve(
     query: ast.Query,
     source: Source,
     broken_gpms: Collection[str] = (),
-    broken_parts: Collection[str] = (),
+    broken_clauses: Collection[str] = (),
 ) -> Resolved:
-    """Look up all names of a query and check what LANGUAGE refuses.
+    """Resolve all names of a query and report what the language refuses.
 
-    GPMs and clauses that did not parse are named by `broken_gpms` and `broken_parts`; nothing is
-    said of them here.
+    `broken_gpms` and `broken_clauses` name the GPMs and clauses with syntax errors, which are not
+    checked.
     """
     chain = normalise(query.sequence)
     binds = {g.name: pattern_variables(g.pattern) for g in query.gpms}
     scope = scopes(chain, binds, (v.name for v in query.partition))
-    work = _Resolver(query, source, chain, scope, binds, frozenset(broken_gpms), broken_parts)
-    found = sorted(work.findings(), key=lambda d: (d.span.start, d.severity))
-    return Resolved(query, source, chain, scope, binds, tuple(found))
+    resolver = _Resolver(query, source, chain, scope, binds, frozenset(broken_gpms), broken_clauses)
+    diagnostics = sorted(resolver.findings(), key=lambda d: (d.span.start, d.severity))
+    return Resolved(query, source, chain, scope, binds, tuple(diagnostics))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +77,12 @@ class _Resolver:
     scope: Scope
     binds: dict[str, frozenset[str]]
     broken: frozenset[str]
-    broken_parts: Collection[str]
+    broken_clauses: Collection[str]
 
     def findings(self) -> Findings:
         yield from self._header()
         yield from self._gpms()
-        if "sequence" not in self.broken_parts:
+        if "sequence" not in self.broken_clauses:
             yield from self._sequence()
             yield from check_negations(self.chain, self.query, self.source)
         yield from self._gpm_expressions()
@@ -101,11 +101,11 @@ class _Resolver:
 
     def _header(self) -> Findings:
         query = self.query
-        if query.window is None and "window" not in self.broken_parts:
+        if query.window is None and "window" not in self.broken_clauses:
             span = query.form.span
             yield self.error(
                 "missing-window",
-                "WITHIN is required: without a window, state would grow for ever",
+                "WITHIN is required: without a window, the state would grow without limit",
                 Span(span.start, min(span.end, span.start + 6)),
                 ["WITHIN 5 MINUTES", "WITHIN 100 EVENTS"],
             )
@@ -114,22 +114,25 @@ class _Resolver:
         if isinstance(window, ast.TimeWindow):
             length = window.length.amount
         if window is not None and length < 1:
-            yield self.error("empty-window", "a window of nothing holds no match", window.span)
+            yield self.error("empty-window", "an empty window holds no match", window.span)
         if isinstance(window, ast.TimeWindow) and window.origin is not None:
             literal = literal_text(window.origin, XSD_DATE_TIME)
             if parse_time(literal) is None:
-                message = f"{window.origin!r} is no dateTime"
+                message = f"{window.origin!r} is not a dateTime"
                 yield self.error("not-a-time", message, window.span, ["2020-01-31T00:00:00Z"])
         yield from self._duplicates([(s.name, s.span) for s in query.streams], "stream")
         names: dict[str, str] = {}
         for stream in query.streams:
             first = names.setdefault(stream.iri.value, stream.name)
             if first != stream.name:
-                message = f"this stream has a name already: {first}"
+                message = f"this stream already has the name {first}"
                 yield self.error("duplicate-stream", message, stream.iri.span)
-        if not query.streams and "streams" not in self.broken_parts:
+        if not query.streams and "streams" not in self.broken_clauses:
             yield self.error(
-                "missing-stream", "no stream to read", query.span, ["FROM STREAM NAME <iri>"]
+                "missing-stream",
+                "the query reads no stream",
+                query.span,
+                ["FROM STREAM NAME <iri>"],
             )
         yield from self._registered()
 
@@ -138,18 +141,18 @@ class _Resolver:
         if register is None:
             return
         if not is_absolute(register.value):
-            message = "REGISTER STREAM takes an absolute IRI: it names what other queries read"
+            message = "REGISTER STREAM takes an absolute IRI, because other queries use it"
             yield self.error("relative-stream", message, register.span)
         for stream in self.query.streams:
             if stream.iri.value == register.value:
                 message = "a query cannot read the stream that it registers"
                 yield self.error("own-stream", message, stream.span)
 
-    def _duplicates(self, names: list[tuple[str, Span]], what: str) -> Findings:
+    def _duplicates(self, names: list[tuple[str, Span]], kind: str) -> Findings:
         seen: set[str] = set()
         for name, span in names:
             if name in seen:
-                yield self.error(f"duplicate-{what}", f"{what} {name} is defined twice", span)
+                yield self.error(f"duplicate-{kind}", f"{kind} {name} is defined twice", span)
             seen.add(name)
 
     # --- GPMs -----------------------------------------------------------------------------------
@@ -160,11 +163,11 @@ class _Resolver:
         yield from self._duplicates([(g.name, g.span) for g in self.query.gpms], "GPM")
         for gpm in self.query.gpms:
             for ref in gpm.streams:
-                if ref.name not in streams and "streams" not in self.broken_parts:
+                if ref.name not in streams and "streams" not in self.broken_clauses:
                     message = f"no stream is called {ref.name}"
                     yield self.error("unknown-stream", message, ref.span, streams, ref.name)
             for name in graph_names(gpm.pattern):
-                if isinstance(name, ast.Var) or "kbs" in self.broken_parts:
+                if isinstance(name, ast.Var) or "kbs" in self.broken_clauses:
                     continue
                 if name.value not in kbs:
                     message = f"no FROM NAMED names the graph <{name.value}>"
@@ -174,13 +177,13 @@ class _Resolver:
     def _sequence(self) -> Findings:
         names = {g.name for g in self.query.gpms} | self.broken
         for use in occurrences(self.chain):
-            if use.gpm not in names and "gpms" not in self.broken_parts:
+            if use.gpm not in names and "gpms" not in self.broken_clauses:
                 message = f"no GPM is called {use.gpm}"
                 yield self.error("unknown-gpm", message, use.span, names, use.gpm)
         yield from self._brackets(self.query.sequence)
         if all(o.negation is not None for o in occurrences(self.chain)):
             yield self.error(
-                "only-negations", "a query of negations only matches nothing",
+                "only-negations", "a query of negations only has no matches",
                 self.query.sequence.span,
             )  # fmt: skip
 
@@ -198,7 +201,7 @@ class _Resolver:
             inner = normalise(ast.Sequence(steps=(ast.Step(atom=step.atom),), ops=()))
             if quantifier and can_be_empty(inner) and not _only_negations(inner):
                 yield self.error(
-                    "empty-step", "what is repeated must match at least one event", step.span
+                    "empty-step", "a repeated step must match at least one event", step.span
                 )
             if isinstance(step.atom, ast.Bracket):
                 for operand in step.atom.operands:
@@ -214,7 +217,7 @@ class _Resolver:
     # --- expressions ----------------------------------------------------------------------------
 
     def _gpm_expressions(self) -> Findings:
-        """PREV, aggregates and TIMESTAMP where they cannot mean anything."""
+        """PREV, aggregates and TIMESTAMP where they have no meaning."""
         used = {o.gpm for o in occurrences(self.chain)}
         for gpm in self.query.gpms:
             if gpm.name not in used or gpm.name in self.broken:
@@ -257,10 +260,10 @@ class _Resolver:
         names = expression_variables(use.operand) if use.operand else frozenset()
         plain = sorted(names - set(owners))
         if plain or not names:
-            what = f"?{plain[0]} is" if plain else "* is"
+            operand = f"?{plain[0]}" if plain else "*"
             yield self.error(
                 "not-a-group-variable",
-                f"{use.function} ranges over a group variable, but {what} not bound "
+                f"{use.function} ranges over a group variable, but {operand} is not bound "
                 "in a repeated step",
                 use.span, {f"?{v}" for v in owners},
             )  # fmt: skip
@@ -301,7 +304,7 @@ class _Resolver:
             for exists in exists_uses(expr):
                 yield self.error(
                     "exists-outside",
-                    "EXISTS can stand only in a GPM: SELECT and HAVING look at no event",
+                    "EXISTS can stand only in a GPM: SELECT and HAVING have no event",
                     exists.span,
                 )
         positive = {o.gpm for o in self.scope.occurrences if o.negation is None} - self.broken
@@ -322,17 +325,17 @@ class _Resolver:
                 if item.var.name in seen:
                     yield self.error(
                         "duplicate-variable",
-                        f"?{item.var.name} has a value already; AS needs a new name",
+                        f"?{item.var.name} already has a value; AS needs a new name",
                         item.var.span,
                     )
                 seen.add(item.var.name)
 
 
 def _expressions_of(pattern: ast.GroupGraphPattern) -> Iterator[ast.Expr]:
-    """The FILTERs, those in EXISTS too, and the BINDs of a GPM."""
+    """The expressions of FILTER and BIND in a GPM, also inside EXISTS."""
     yield from filters_of(pattern)
-    for part in walk(pattern):
-        match part:
+    for node in walk(pattern):
+        match node:
             case ast.Exists(inner):
                 yield from filters_of(inner)
             case ast.Bind(expr):

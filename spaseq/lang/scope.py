@@ -21,8 +21,8 @@ class View:
 
     `current`: the place lies in the step that owns the variable. It sees the value of this
     repetition, and PREV.
-    `segment`: the place lies in a repeated step (`repeat`) around the owner. It sees all values that
-    this repetition of `repeat` has bound so far.
+    `segment`: the place lies in a repeated step (`repeat`) around the owner. It sees the values
+    that this repetition of `repeat` has bound so far.
     `whole`: the place sees all values.
     `outer`: the place lies in a negated step, and the surrounding match binds the variable.
     """
@@ -58,8 +58,8 @@ class Scope:
     def view(self, repeats: tuple[int, ...], owner: int, outside: int = 0) -> View:
         """The view that a place inside the repeated steps `repeats` has of a variable of `owner`.
 
-        The outermost `outside` steps do not count. For the own variables of a negated step, they are
-        the repeated steps around the negated step.
+        The outermost `outside` steps do not count. For the own variables of a negated step, these
+        are the repeated steps around the negated step.
         """
         if owner in repeats:
             return View("current", owner)

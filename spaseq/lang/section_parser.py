@@ -1,4 +1,4 @@
-"""Runs an element of the grammar on one section of a query."""
+"""Parses one section of a query with an element of the grammar."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SectionParser:
-    """The text of one query, ready to be parsed piece by piece.
+    """The text of one query, ready to be parsed section by section.
 
-    `text` is without codepoint escapes and comments, `lexemes` without comments.
+    `text` has neither codepoint escapes nor comments; `lexemes` has no comments.
     """
 
     text: str
@@ -28,11 +28,12 @@ class SectionParser:
 
     @classmethod
     def of(cls, source: Source) -> SectionParser:
+        """Scan a query; invalid codepoint escapes are errors."""
         unescaped = unescape(source.text)
         lexemes = scan(unescaped.text)
         findings = Findings(source, unescaped)
         for span in unescaped.invalid:
-            findings.error_in_source("this escape stands for no character", span)
+            findings.error_in_source("this escape is not a character", span)
         return cls(
             blank_comments(unescaped.text, lexemes),
             tuple(lexeme for lexeme in lexemes if lexeme.kind != "comment"),
@@ -47,23 +48,23 @@ class SectionParser:
         follows: frozenset[str] = frozenset(),
         then: str = "the next clause",
     ) -> list[Any] | None:
-        """The nodes that `element` makes of a section, or None after an error was reported.
+        """The nodes of a section; None if it has an error, which is reported.
 
         Args:
-            element: up to and including the end of the section.
-            span: the section.
-            where: what to call the section in messages.
-            follows: keywords that may stand after the section, to suggest.
-            then: what comes after the section, in one phrase.
+            element: the element for the whole section, made by `rules.whole`.
+            span: the span of the section.
+            where: the name of the section in messages.
+            follows: keywords that may stand after the section, as suggestions.
+            then: a phrase for what follows the section.
         """
         from pyparsing import ParseBaseException
 
         from spaseq.lang.grammar.rules import Passage, Punctuation
 
-        # Blanks before the section keep the offsets those of the whole text.
+        # With blanks before the section, offsets in the passage are offsets in the text.
         passage = Passage(" " * span.start + self.text[span.start : span.end])
         try:
-            found = element.parse_string(passage).as_list()
+            nodes = element.parse_string(passage).as_list()
         except ParseBaseException:
             failure = Failure(passage.furthest, passage.expected, span, where, follows, then)
             report(failure, self.lexemes, self.findings)
@@ -71,4 +72,4 @@ class SectionParser:
         except RecursionError:
             self.findings.error(f"{where} is nested too deeply", Span(span.start, span.start + 1))
             return None
-        return [node for node in found if not isinstance(node, Punctuation)]
+        return [node for node in nodes if not isinstance(node, Punctuation)]

@@ -1,8 +1,8 @@
-"""Cuts the text of a query into sections that are parsed, and fail, independently.
+"""Cuts the text of a query into sections that are parsed independently.
 
-The cuts are made at keywords and brackets only, and hold for broken text too: a clause that is
-never closed ends where the next one begins, a GPM at the next DEFINE. A keyword that is nearly
-right opens its section as if it were right; whoever parses the section reports it.
+The cuts are at keywords and brackets, also in text with errors: an unclosed clause ends where the
+next one begins, an unclosed GPM at the next DEFINE. A misspelt keyword opens its section like the
+right one; the reader reports the mistake.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ _WITHIN_CLAUSES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A keyword and what follows it: `keyword` is the one meant, `opening` the one written.
+    """A keyword and the text after it.
 
-    `opening` None: the section begins without its keyword. The text after it is `[body, end)`.
+    `keyword` is the intended keyword, `opening` the written one (None: it is missing). The text
+    after the keyword has the offsets [body, end).
     """
 
     keyword: str
@@ -40,12 +41,13 @@ class Section:
 
     @property
     def start(self) -> int:
+        """The offset of the keyword, or of the text if the keyword is missing."""
         return self.body if self.opening is None else self.opening.span.start
 
 
 @dataclass(frozen=True, slots=True)
 class GpmSection:
-    """The head of a GPM, and its group graph pattern from brace to brace (None: no brace)."""
+    """The head of a GPM, and the span of its group graph pattern (None: it has no brace)."""
 
     head: Section
     pattern: Span | None
@@ -55,9 +57,9 @@ class GpmSection:
 class Stray:
     """A lexeme (None: the end of the query) where only `expected` may stand."""
 
-    found: Lexeme | None
+    lexeme: Lexeme | None
     expected: tuple[str, ...]
-    after: Section | None = None  # it may be a remnant of this section, if that one is broken
+    after: Section | None = None  # if this section has errors, the lexeme may belong to it
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +75,13 @@ class Layout:
 
 
 def cut(lexemes: Sequence[Lexeme], length: int) -> Layout:
-    """The layout of a query of `length` characters; `lexemes` are without comments."""
+    """The layout of a query of `length` characters; `lexemes` has no comments."""
     return _Cutter(lexemes, length).layout()
 
 
 @dataclass
 class _Cutter:
-    """Indexes are into `lexemes`; an index one past the last stands for the end of the text."""
+    """Indexes refer to `lexemes`; len(lexemes) stands for the end of the text."""
 
     lexemes: Sequence[Lexeme]
     length: int
@@ -105,7 +107,7 @@ class _Cutter:
             clauses, self.offset(header), sequence, gpms, having, strays=tuple(self.strays)
         )
 
-    # --- where things are
+    # --- keywords and brackets
 
     def keyword(self, index: int) -> str:
         return self.lexemes[index].keyword if 0 <= index < len(self.lexemes) else ""
@@ -121,11 +123,11 @@ class _Cutter:
         return Section(keyword, lexeme, lexeme.span.end, self.offset(end))
 
     def stray(self, index: int, *expected: str, after: Section | None = None) -> None:
-        found = self.lexemes[index] if index < len(self.lexemes) else None
-        self.strays.append(Stray(found, expected, after))
+        lexeme = self.lexemes[index] if index < len(self.lexemes) else None
+        self.strays.append(Stray(lexeme, expected, after))
 
     def find_sequence(self) -> int | None:
-        """SEQ before a bracket, or else SEQ anywhere, or else a word like it before a bracket."""
+        """SEQ before a bracket, else SEQ anywhere, else a similar word before a bracket."""
         everywhere = range(len(self.lexemes))
         called = [i for i in everywhere if self.keyword(i) and self.is_punct(i + 1, "(")]
         exact = [i for i in called if self.keyword(i) == "SEQ"]
@@ -134,22 +136,22 @@ class _Cutter:
         return next(iter([*exact, *bare, *near]), None)
 
     def find_gpms(self, start: int) -> list[int]:
-        """Where GPMs begin: at DEFINE, or at GPM and the word before it (DEFINE misspelt)."""
+        """Where GPMs begin: at DEFINE, or at the word before GPM (DEFINE may be misspelt)."""
         anchors: list[int] = []
-        taken = start  # lexemes before this one belong to a head already found
+        head_end = start  # earlier lexemes belong to the heads in `anchors`
         for i in range(start, len(self.lexemes)):
-            if i < taken:
+            if i < head_end:
                 continue
             if self.keyword(i) == "DEFINE":
                 anchors.append(i)
-                taken = i + 3
+                head_end = i + 3
             elif self.keyword(i) == "GPM" and self.keyword(i + 1):
-                anchors.append(i - 1 if i > taken and self.keyword(i - 1) else i)
-                taken = i + 2
+                anchors.append(i - 1 if i > head_end and self.keyword(i - 1) else i)
+                head_end = i + 2
         return anchors
 
     def header_length(self, seq: int | None, body: int) -> int:
-        """Where the header ends: at SEQ, at a brace before it, or where the body must begin."""
+        """The end of the header: SEQ, the brace before it, or the begin of the body."""
         if seq is not None:
             return seq - 1 if self.is_punct(seq - 1, "{") else seq
         outer = [i for i, depth in enumerate(nesting(self.lexemes[:body])) if depth == 0]
@@ -160,14 +162,14 @@ class _Cutter:
 
     def clauses(self, end: int) -> tuple[Section, ...]:
         depths = nesting(self.lexemes[:end])
-        meant = {i: self.meant(i) for i in range(end) if depths[i] == 0}
-        starts = [i for i, keyword in meant.items() if keyword]
+        keywords = {i: self.intended(i) for i in range(end) if depths[i] == 0}
+        starts = [i for i, keyword in keywords.items() if keyword]
         if end and starts[:1] != [0]:
             self.stray(0, *OPENINGS)
-        return tuple(self.section(meant[i] or "", i, j) for i, j in pairwise([*starts, end]))
+        return tuple(self.section(keywords[i] or "", i, j) for i, j in pairwise([*starts, end]))
 
-    def meant(self, index: int) -> str | None:
-        """The clause that the word at `index` opens, if it opens one."""
+    def intended(self, index: int) -> str | None:
+        """The keyword of the clause that the word at `index` opens; None if it opens none."""
         word = self.keyword(index)
         before = self.keyword(index - 1)
         is_stream_name = before == "STREAM" and self.keyword(index - 2) != "REGISTER"
@@ -182,27 +184,27 @@ class _Cutter:
     # --- the body
 
     def sequence_end(self, seq: int, limit: int) -> int:
-        """Past the bracket that closes the sequence, or where something else must begin."""
+        """The index after the bracket that closes the sequence, or where the sequence must end."""
         depth = 0
-        begins_well = self.is_punct(seq + 1, "(")
+        has_bracket = self.is_punct(seq + 1, "(")
         for index in range(seq + 1, limit):
             if self.is_punct(index, "}") and not self.in_quantifier(index - 1):
                 return index
             if self.is_punct(index, "{") and not self.in_quantifier(index + 1):
                 return index
             depth += self.is_punct(index, "(") - self.is_punct(index, ")")
-            if begins_well and depth == 0:
+            if has_bracket and depth == 0:
                 return index + 1
         return limit
 
     def in_quantifier(self, index: int) -> bool:
-        """Whether a lexeme beside a brace shows that it belongs to `{n,m}`."""
+        """Whether the lexeme beside a brace shows that the brace belongs to `{n,m}`."""
         return index < len(self.lexemes) and (
             self.lexemes[index].kind == "number" or self.lexemes[index].is_punct(",")
         )
 
     def body_brace(self, index: int, limit: int, sequence: Section | None) -> int:
-        """Past the brace that opens the body."""
+        """The index after the brace that opens the body."""
         if not self.is_punct(index, "{"):
             self.stray(index, "'{'", after=sequence)
         return next((i + 1 for i in range(index, limit) if self.is_punct(i, "{")), limit)
@@ -210,7 +212,7 @@ class _Cutter:
     def gpms(
         self, anchors: Sequence[int], after: int, sequence: Section | None
     ) -> tuple[tuple[GpmSection, ...], int]:
-        """The GPMs, and the index after the last; `after` is where the first should begin."""
+        """The GPMs, and the index after the last; the first should begin at `after`."""
         gpms: list[GpmSection] = []
         for anchor, limit in pairwise([*anchors, len(self.lexemes)]):
             if after < anchor:
@@ -235,7 +237,7 @@ class _Cutter:
         return GpmSection(head, Span(self.offset(brace), end)), after
 
     def tail(self, index: int, before: Section | None) -> Section | None:
-        """What follows the last GPM (`before`): the closing brace, and perhaps HAVING."""
+        """HAVING, if it follows the closing brace after the last GPM (`before`)."""
         rest = range(index, len(self.lexemes))
         if self.is_punct(index, "}"):
             index += 1

@@ -5,8 +5,8 @@ before, and every use of a GPM name is an `Occurrence` with a number:
 
     A; (B, C){2}   ->   Chain(Link(A, ";"), Link(Repeat(Chain(Link(B, ";"), Link(C, ","))), ";"))
 
-A repeated plain sequence is joined as if written out. So the first link of its body has the operator
-before the bracket.
+A repeated plain sequence is joined as if written out. So the first link of its body has the
+operator before the bracket.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class GpmStep:
 
 @dataclass(frozen=True, slots=True)
 class BinaryStep:
-    """Union, conjunction or any order; `&` and `AND` have exactly two operands, `|` may have more."""
+    """Union (`|`, two or more operands), conjunction (`&`, two) or any order (`AND`, two)."""
 
     kind: Literal["|", "&", "AND"]
     operands: tuple[Chain, ...]

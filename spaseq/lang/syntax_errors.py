@@ -1,4 +1,4 @@
-"""Turns a failed parse into a message that a person can act on."""
+"""Error messages for failed parses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spaseq.lang.functions import ALL_FUNCTIONS
 from spaseq.lang.scan import Lexeme
 from spaseq.lang.spelling import nearest
 
-THE_END = "the end"  # what the grammar calls the end of a section
+THE_END = "the end"  # the grammar's name for the end of a section
 UNITS = ("MILLISECONDS", "SECONDS", "MINUTES", "HOURS", "DAYS")
 
 _VOCABULARY = {
@@ -24,8 +24,8 @@ _VOCABULARY = {
 _TERM = frozenset({"a variable", "an IRI", "a string", "a number", "true or false"})
 _NODE = _TERM | {"a blank node", "'['", "'('"}
 _VERB = frozenset({"an IRI", "'a'", "'^'", "'!'", "'('"})
-# What belongs together is said in one word: (all of these, which stand for these, are called so).
-_TOGETHER = (
+# (if all of these are expected, these are left out, and this phrase stands for them)
+_SUMMARIES = (
     (
         _TERM | {"a function"},
         _TERM | {"a function", "EXISTS", "NOT EXISTS", "'('", "'!'"},
@@ -42,35 +42,38 @@ _BRACKETED_IRI = re.compile(r"<[^<>\n]*>")
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The furthest place that the parse of a section reached, and what it looked for there."""
+    """The furthest place that the parse of a section reached, and what was expected there."""
 
     place: int
     expected: frozenset[str]
     section: Span
     where: str  # as in "unexpected '}' in GPM A"
     follows: frozenset[str] = frozenset()  # keywords that may stand after the section
-    then: str = "the next clause"  # what comes after the section, in one phrase
+    then: str = "the next clause"  # a phrase for what follows the section
 
 
 def report(failure: Failure, lexemes: Sequence[Lexeme], findings: Findings) -> None:
-    """Adds the diagnostic of a failed parse; `lexemes` are those of the whole query."""
+    """Add the diagnostic of a failed parse; `lexemes` are the lexemes of the whole query."""
     inside = [item for item in lexemes if _overlaps(item.span, failure.section)]
-    found = next((item for item in inside if item.span.end > failure.place), None)
-    if found is None:
+    lexeme = next((item for item in inside if item.span.end > failure.place), None)
+    if lexeme is None:
         _report_end(failure, inside, findings)
     else:
-        _report_unexpected(failure, found, inside, findings)
+        _report_unexpected(failure, lexeme, inside, findings)
 
 
 def _expected(failure: Failure) -> tuple[str, ...]:
-    """What was expected, briefly: phrases, then keywords, then marks."""
+    """What was expected, shortened: phrases, then keywords, then punctuation marks."""
     rest = {failure.then if name == THE_END else name for name in failure.expected}
-    said = []
-    for needed, covered, phrase in _TOGETHER:
+    summaries = []
+    for needed, covered, phrase in _SUMMARIES:
         if needed <= rest:
             rest -= covered
-            said.append(phrase)
-    return (*said, *sorted(rest, key=lambda name: (name.isupper(), name.startswith("'"), name)))
+            summaries.append(phrase)
+    return (
+        *summaries,
+        *sorted(rest, key=lambda name: (name.isupper(), name.startswith("'"), name)),
+    )
 
 
 def _overlaps(one: Span, other: Span) -> bool:
@@ -78,7 +81,7 @@ def _overlaps(one: Span, other: Span) -> bool:
 
 
 def _report_end(failure: Failure, inside: Sequence[Lexeme], findings: Findings) -> None:
-    """The section ended where more was expected."""
+    """Report a section that ends too early."""
     if not _report_unclosed(failure, inside, findings):
         start = failure.section.start
         last = inside[-1].span if inside else Span(max(0, start - 1), start)
@@ -87,7 +90,7 @@ def _report_end(failure: Failure, inside: Sequence[Lexeme], findings: Findings) 
 
 
 def _report_unclosed(failure: Failure, inside: Sequence[Lexeme], findings: Findings) -> bool:
-    """Points at a bracket without a partner rather than at the place where that was noticed."""
+    """Report an unclosed bracket, if there is one, instead of the place where the parse failed."""
     bracket = unclosed(inside)
     if bracket is None:
         return False
@@ -97,83 +100,83 @@ def _report_unclosed(failure: Failure, inside: Sequence[Lexeme], findings: Findi
 
 
 def _report_unexpected(
-    failure: Failure, found: Lexeme, inside: Sequence[Lexeme], findings: Findings
+    failure: Failure, lexeme: Lexeme, inside: Sequence[Lexeme], findings: Findings
 ) -> None:
-    start = max(found.span.start, failure.place)
-    text = found.text[start - found.span.start :]
-    special = _string_error(found) or _iri_error(found, failure, findings)
+    start = max(lexeme.span.start, failure.place)
+    text = lexeme.text[start - lexeme.span.start :]
+    special = _string_error(lexeme) or _iri_error(lexeme, failure, findings)
     if special is not None:
         findings.error(*special)
         return
-    if _wants_another(failure, found) and _report_unclosed(failure, inside, findings):
+    if _wants_another(failure, lexeme) and _report_unclosed(failure, inside, findings):
         return
-    advice = _advice(failure, found)
+    advice = _advice(failure, lexeme)
     findings.error(
         f"unexpected {quoted(text)} in {failure.where}{advice}",
-        Span(start, found.span.end),
+        Span(start, lexeme.span.end),
         expected=() if advice else _expected(failure),
-        suggestion=_suggestion(failure, found),
+        suggestion=_suggestion(failure, lexeme),
     )
 
 
-def _wants_another(failure: Failure, found: Lexeme) -> bool:
-    """Whether a closing bracket stands where one of another kind should."""
-    if not found.is_punct(*CLOSING.values()):
+def _wants_another(failure: Failure, lexeme: Lexeme) -> bool:
+    """Whether this closing bracket stands in the place of one of another kind."""
+    if not lexeme.is_punct(*CLOSING.values()):
         return False
     closing = {f"'{mark}'" for mark in CLOSING.values()}
-    return bool(failure.expected & (closing - {f"'{found.text}'"}))
+    return bool(failure.expected & (closing - {f"'{lexeme.text}'"}))
 
 
-def _string_error(found: Lexeme) -> tuple[str, Span] | None:
-    if found.is_punct('"', "'"):
-        return "this string is never closed", found.span
-    if found.kind != "string":
+def _string_error(lexeme: Lexeme) -> tuple[str, Span] | None:
+    if lexeme.is_punct('"', "'"):
+        return "this string is never closed", lexeme.span
+    if lexeme.kind != "string":
         return None
-    for escape in _BAD_ESCAPE.finditer(found.text):
+    for escape in _BAD_ESCAPE.finditer(lexeme.text):
         if escape[1]:
-            start = found.span.start + escape.start()
+            start = lexeme.span.start + escape.start()
             message = f"\\{escape[1]} is not an escape; for a backslash write \\\\"
             return message, Span(start, start + 2)
     return None
 
 
-def _iri_error(found: Lexeme, failure: Failure, findings: Findings) -> tuple[str, Span] | None:
-    if not found.is_punct("<") or "an IRI" not in failure.expected:
+def _iri_error(lexeme: Lexeme, failure: Failure, findings: Findings) -> tuple[str, Span] | None:
+    if not lexeme.is_punct("<") or "an IRI" not in failure.expected:
         return None
-    written = _BRACKETED_IRI.match(findings.text.text, found.span.start)
+    written = _BRACKETED_IRI.match(findings.text.text, lexeme.span.start)
     if written is None:
-        return "this IRI is never closed", found.span
+        return "this IRI is never closed", lexeme.span
     return 'an IRI may not contain spaces or any of " { } | ^ ` \\', Span(*written.span())
 
 
-def _advice(failure: Failure, found: Lexeme) -> str:
-    """What to do about a mistake whose cause is plain."""
-    expected, text = failure.expected, found.text.upper()
+def _advice(failure: Failure, lexeme: Lexeme) -> str:
+    """Advice for common mistakes; empty for others."""
+    expected, text = failure.expected, lexeme.text.upper()
     if "a sequence operator" in expected and text in _BRANCHES:
         if expected & {"'|'", "'&'", "AND"}:
             return ": a bracket has one kind of operator; nest brackets to mix them"
-        return ": it needs a bracket of its own, as in SEQ((A | B); C)"
+        return ": put it in its own bracket, as in SEQ((A | B); C)"
     if "a selection strategy" in expected and text in ALL_FUNCTIONS:
         return f": write ({text}(...) AS ?name)"
-    if found.kind == "iri" and "an operator" in expected:
-        return ": as it stands it is an IRI; to compare, put a space after <"
-    if found.kind == "var" and "a function" in expected and "a variable" not in expected:
-        return ": a condition needs brackets around it"
+    if lexeme.kind == "iri" and "an operator" in expected:
+        return ": this is an IRI; for a comparison, put a space after <"
+    if lexeme.kind == "var" and "a function" in expected and "a variable" not in expected:
+        return ": put the condition in brackets"
     return ""
 
 
-def _suggestion(failure: Failure, found: Lexeme) -> str | None:
-    """The nearest keyword or function that could stand in the place of a word."""
-    if not found.keyword:
+def _suggestion(failure: Failure, lexeme: Lexeme) -> str | None:
+    """The keyword or function nearest to a word that is not allowed in its place."""
+    if not lexeme.keyword:
         return None
     follows = failure.follows if THE_END in failure.expected else frozenset()
     choices = {word for name in failure.expected for word in name.split(" or ") if word.isupper()}
     functions = (words for name, words in _VOCABULARY.items() if name in failure.expected)
-    near = nearest(found.keyword, choices.union(follows, *functions))
-    return near if near != found.keyword else None
+    near = nearest(lexeme.keyword, choices.union(follows, *functions))
+    return near if near != lexeme.keyword else None
 
 
 def quoted(text: str) -> str:
-    """A piece of the query as it is quoted in a message."""
+    """The first line of a piece of the query, in quotation marks for a message."""
     line = text.splitlines()[0]
     return f"'{line}'" if "'" not in line else line

@@ -55,7 +55,10 @@ def _walk_expression(expr: ast.Node) -> Iterator[ast.Node]:
 
 
 def expression_variables(expr: ast.Expr) -> frozenset[str]:
-    """Names of the variables that an expression reads, also in PREV and aggregates, not in EXISTS."""
+    """Names of the variables that an expression reads, also in PREV and aggregates.
+
+    Variables inside EXISTS do not count.
+    """
     return frozenset(n.name for n in _walk_expression(expr) if isinstance(n, ast.Var))
 
 

@@ -1,6 +1,6 @@
-"""What SPARQL 1.1 asks of a query beyond its productions (section 19.8, notes 7-13; section 4.1.4).
+"""SPARQL's rules beyond its grammar (SPARQL 1.1 section 19.8, notes 7-13, and section 4.1.4).
 
-All of it is checked on one GPM's group graph pattern, or on the items of SELECT.
+They hold for the group graph pattern of a GPM, for the items of SELECT and for HAVING.
 """
 
 from __future__ import annotations
@@ -15,40 +15,40 @@ from spaseq.lang.variables import children, pattern_variables, walk
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """A rule that a node breaks."""
+class Violation:
+    """A violation of a rule, with its place."""
 
     message: str
     span: Span
 
 
-def faults(node: ast.Node) -> Iterator[Fault]:
-    """Every rule broken in a node or below it, blank node labels apart."""
-    for part in walk(node):
-        match part:
+def check_node(node: ast.Node) -> Iterator[Violation]:
+    """All violations in a node and below it, without those of blank node labels."""
+    for inner in walk(node):
+        match inner:
             case ast.Call():
-                yield from _call(part)
+                yield from _call(inner)
             case ast.Values():
-                yield from _values(part)
+                yield from _values(inner)
             case ast.GroupGraphPattern():
-                yield from _bindings(part)
+                yield from _bindings(inner)
             case ast.SubSelect():
-                in_pattern = pattern_variables(part.pattern)
-                yield from _projection((*part.group_by, *(part.items or ())), in_pattern)
-                yield from _grouping(part)
-                yield from _aggregates_in_place(part)
+                in_pattern = pattern_variables(inner.pattern)
+                yield from _projection((*inner.group_by, *(inner.items or ())), in_pattern)
+                yield from _grouping(inner)
+                yield from _aggregates_in_place(inner)
             case ast.Select():
-                yield from _projection(part.items or (), frozenset())
+                yield from _projection(inner.items or (), frozenset())
 
 
-def shared_labels(group: ast.GroupGraphPattern) -> Iterator[Fault]:
+def check_labels(group: ast.GroupGraphPattern) -> Iterator[Violation]:
     """Blank node labels used in more than one basic graph pattern (note 10)."""
-    home: dict[str, int] = {}
+    first_pattern: dict[str, int] = {}
     for number, pattern in enumerate(_basic_graph_patterns(group)):
         for node in _blank_nodes(pattern):
-            if home.setdefault(node.label, number) != number:
-                message = "this blank node label is in use in another basic graph pattern"
-                yield Fault(message, node.span)
+            if first_pattern.setdefault(node.label, number) != number:
+                message = "another basic graph pattern uses this blank node label too"
+                yield Violation(message, node.span)
 
 
 def _blank_nodes(pattern: Iterable[ast.Triples]) -> Iterator[ast.BlankNode]:
@@ -56,104 +56,104 @@ def _blank_nodes(pattern: Iterable[ast.Triples]) -> Iterator[ast.BlankNode]:
 
 
 def _basic_graph_patterns(node: ast.Node) -> Iterator[list[ast.Triples]]:
-    """Blocks of triples, together when nothing but FILTERs stands between them."""
+    """The basic graph patterns: blocks of triples with nothing but FILTERs between them."""
     pattern: list[ast.Triples] = []
-    for part in children(node):
-        match part:
+    for child in children(node):
+        match child:
             case ast.Triples():
-                pattern.append(part)
+                pattern.append(child)
             case ast.Filter():
-                yield from _basic_graph_patterns(part)
+                yield from _basic_graph_patterns(child)
             case _:
                 if pattern:
                     yield pattern
                 pattern = []
-                yield from _basic_graph_patterns(part)
+                yield from _basic_graph_patterns(child)
     if pattern:
         yield pattern
 
 
-def _call(call: ast.Call) -> Iterator[Fault]:
+def _call(call: ast.Call) -> Iterator[Violation]:
     fewest, most = BUILT_INS[call.function]
     if len(call.args) < fewest or (most is not None and len(call.args) > most):
         wanted = f"{fewest}" if fewest == most else f"{fewest} to {most}"
         plural = "" if wanted == "1" else "s"
         message = f"{call.function} takes {wanted} argument{plural}, not {len(call.args)}"
-        yield Fault(message, call.span)
+        yield Violation(message, call.span)
     elif call.function == "BOUND" and not isinstance(call.args[0], ast.Var | ast.Prev):
-        yield Fault("BOUND takes a variable", call.args[0].span)
+        yield Violation("BOUND takes a variable", call.args[0].span)
 
 
-def _values(values: ast.Values) -> Iterator[Fault]:
+def _values(values: ast.Values) -> Iterator[Violation]:
     for row in values.rows:
         if len(row) != len(values.variables):
             message = (
                 f"VALUES has {len(values.variables)} variables, but {len(row)} values in a row"
             )
-            yield Fault(message, next((cell.span for cell in row if cell), values.span))
+            yield Violation(message, next((cell.span for cell in row if cell), values.span))
 
 
-def _bindings(group: ast.GroupGraphPattern) -> Iterator[Fault]:
-    """BIND to a variable that the group has already (note 12)."""
+def _bindings(group: ast.GroupGraphPattern) -> Iterator[Violation]:
+    """BIND to a variable that the group has bound before (note 12)."""
     for number, element in enumerate(group.elements):
         if isinstance(element, ast.Bind):
             before = pattern_variables(ast.GroupGraphPattern(group.elements[:number]))
             if element.var.name in before:
                 message = f"?{element.var.name} is bound before this BIND in the same group"
-                yield Fault(message, element.var.span)
+                yield Violation(message, element.var.span)
 
 
-def _projection(items: Iterable[ast.SelectItem], bound: frozenset[str]) -> Iterator[Fault]:
+def _projection(items: Iterable[ast.SelectItem], bound: frozenset[str]) -> Iterator[Violation]:
     """`AS ?v` where ?v has a value already (note 13)."""
-    taken = set(bound)
+    names = set(bound)
     for item in items:
         if item.var is None:
             continue
-        if item.expr is not None and item.var.name in taken:
-            yield Fault(f"?{item.var.name} has a value already", item.var.span)
-        taken.add(item.var.name)
+        if item.expr is not None and item.var.name in names:
+            yield Violation(f"?{item.var.name} already has a value", item.var.span)
+        names.add(item.var.name)
 
 
-def _grouping(query: ast.SubSelect) -> Iterator[Fault]:
-    """A sub-query with groups selects what has one value per group (section 11.4)."""
+def _grouping(query: ast.SubSelect) -> Iterator[Violation]:
+    """A sub-query with groups selects only values that are unique in a group (section 11.4)."""
     expressions = [item.expr for item in query.items or () if item.expr is not None]
     aggregates = any(_aggregates(expr) for expr in (*expressions, *query.having))
     if not query.group_by and not aggregates:
         return
     if query.items is None:
-        yield Fault("SELECT * cannot stand with GROUP BY or an aggregate", query.span)
+        yield Violation("SELECT * cannot stand with GROUP BY or an aggregate", query.span)
     keys = (item.var or item.expr for item in query.group_by)
     known = {key.name for key in keys if isinstance(key, ast.Var)}
     for item in query.items or ():
         for var in _ungrouped(item.expr or item.var):
             if var.name not in known:
-                yield Fault(f"?{var.name} is neither grouped by nor in an aggregate", var.span)
+                yield Violation(f"?{var.name} is neither grouped by nor in an aggregate", var.span)
         if item.var is not None:
             known.add(item.var.name)
 
 
-def _aggregates_in_place(query: ast.SubSelect) -> Iterator[Fault]:
-    """Aggregates stand in SELECT, HAVING and ORDER BY only, and not in each other."""
+def _aggregates_in_place(query: ast.SubSelect) -> Iterator[Violation]:
+    """Aggregates stand only in SELECT, HAVING and ORDER BY, and not inside each other."""
     for use in _own_aggregates(query.pattern):
-        yield Fault(
+        yield Violation(
             f"{use.function} cannot stand in the pattern of a sub-query: "
             "test it in HAVING, or give it a name in SELECT",
             use.span,
         )
     for key in query.group_by:
         for use in _own_aggregates(key):
-            message = f"{use.function} cannot stand in GROUP BY, which makes the groups"
-            yield Fault(message, use.span)
+            message = f"{use.function} cannot stand in GROUP BY: it needs the groups first"
+            yield Violation(message, use.span)
     exprs = [item.expr for item in query.items or () if item.expr is not None]
     for expr in (*exprs, *query.having, *(order.expr for order in query.order_by)):
         for outer in _own_aggregates(expr):
             for use in _own_aggregates(outer.operand) if outer.operand else ():
                 message = f"{use.function} cannot stand in another aggregate, {outer.function}"
-                yield Fault(f"{message}: name it in a sub-query of its own", use.span)
+                yield Violation(f"{message}: compute it in an inner sub-query", use.span)
 
 
 def _own_aggregates(node: ast.Node) -> Iterator[ast.Aggregate]:
-    """SPARQL's aggregates in a node, the outermost ones, apart from those of sub-queries in it."""
+    """The outermost SPARQL aggregates in a node, without those of its sub-queries."""
     match node:
         case ast.SubSelect():
             return

@@ -58,7 +58,7 @@ def of(*steps: ast.Step, ops: str = "") -> ast.Sequence:
 def test_good_queries_have_no_errors(name: str, text: str) -> None:
     parsed = parse_source(Source(text, name))
     assert parsed.errors == ()
-    assert not parsed.broken_gpms and not parsed.broken_parts
+    assert not parsed.broken_gpms and not parsed.broken_clauses
 
 
 # --- sequences -------------------------------------------------------------------------------

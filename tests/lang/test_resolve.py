@@ -90,7 +90,7 @@ def test_within_is_required_and_the_error_says_why() -> None:
     checked = check_query(query("A; B", within=""))
     (error,) = checked.errors
     assert error.code == "missing-window"
-    assert "state would grow for ever" in error.message
+    assert "state would grow without limit" in error.message
 
 
 def test_unknown_names_come_with_the_nearest_one() -> None:

@@ -75,4 +75,4 @@ def test_an_unclosed_sequence_ends_at_the_body() -> None:
 
 def test_what_lies_between_sections_is_a_stray() -> None:
     text = "SELECT * SEQ(A) { x DEFINE GPM A ON S { } y } z"
-    assert [s.found and s.found.text for s in layout(text).strays] == ["x", "y"]
+    assert [s.lexeme and s.lexeme.text for s in layout(text).strays] == ["x", "y"]

@@ -103,9 +103,9 @@ ONE_MISTAKE = [
     ("SELECT ?x ?y", "SELECT (?x + 1)", 2, 15, "unexpected ')'", "AS", None),
     ("WITHIN 5", "WITHIN 1.5", 3, 9, "unexpected '.5' in the WITHIN clause", None, None),
     # where the cause is plain, advice instead of what was expected
-    ("A; B+", "A | B", 7, 9, "it needs a bracket of its own", None, None),
+    ("A; B+", "A | B", 7, 9, "put it in its own bracket", None, None),
     ("A; B+", "(A | B & A)", 7, 14, "nest brackets to mix", None, None),
-    ("(?y < ?x)", " ?y < ?x", 11, 12, "a condition needs brackets", None, None),
+    ("(?y < ?x)", " ?y < ?x", 11, 12, "put the condition in brackets", None, None),
     ("SELECT ?x ?y", "SELECT COUNT(?x)", 2, 8, "write (COUNT(...) AS ?name)", None, None),
     ("?y < ?x", "?y <?x&&?x> 1", 11, 15, "put a space after <", None, None),
     # strings and IRIs
@@ -118,7 +118,7 @@ ONE_MISTAKE = [
         r"<http://s/\uD800>",
         5,
         25,
-        "this escape stands for no character",
+        "this escape is not a character",
         None,
         None,
     ),
@@ -128,7 +128,7 @@ ONE_MISTAKE = [
     ("?y < ?x", "bound(1)", 11, 18, "BOUND takes a variable", None, None),
     ("?y < ?x)", "?y < ?x) BIND(1 AS ?y)", 11, 31, "?y is bound before this BIND", None, None),
     ("?y .", "?y VALUES (?a ?b) { (1) }", 10, 34, "2 variables, but 1 values", None, None),
-    ("?x ?y", "(1 AS ?a) (2 AS ?a)", 2, 24, "?a has a value already", None, None),
+    ("?x ?y", "(1 AS ?a) (2 AS ?a)", 2, 24, "?a already has a value", None, None),
 ]
 
 
@@ -171,14 +171,14 @@ def test_an_error_in_one_gpm_hides_nothing_in_the_others() -> None:
     parsed = parse_source(Source(spoilt(("ex:p ?x }", "ex:p ?x"), ("ex:q ?y .", "ex:q . ?y"))))
     assert [place(e) for e in parsed.errors] == [(8, 21), (10, 13)]
     assert parsed.broken_gpms == {"A", "B"}
-    assert parsed.broken_parts == frozenset()
+    assert parsed.broken_clauses == frozenset()
 
 
 def test_what_could_be_read_is_there_in_spite_of_errors() -> None:
     parsed = parse_source(Source(spoilt(*FIVE)))
     query = parsed.query
     assert query is not None
-    assert parsed.broken_parts == {"window", "sequence"}
+    assert parsed.broken_clauses == {"window", "sequence"}
     assert parsed.broken_gpms == {"A", "B"}
     assert [(gpm.name, [s.name for s in gpm.streams]) for gpm in query.gpms] == [
         ("A", ["S"]),
@@ -205,10 +205,10 @@ def test_what_could_be_read_is_there_in_spite_of_errors() -> None:
         ("  }\n}", "  }\n}\nHAVING", {"having"}, set()),
     ],
 )
-def test_broken_parts_are_named(old: str, new: str, parts: set[str], gpms: set[str]) -> None:
+def test_broken_clauses_are_named(old: str, new: str, parts: set[str], gpms: set[str]) -> None:
     parsed = parse_source(Source(spoilt((old, new))))
     assert len(parsed.errors) == 1
-    assert (parsed.broken_parts, parsed.broken_gpms) == (parts, gpms)
+    assert (parsed.broken_clauses, parsed.broken_gpms) == (parts, gpms)
 
 
 def test_a_misspelt_keyword_breaks_nothing() -> None:
@@ -220,10 +220,10 @@ def test_a_misspelt_keyword_breaks_nothing() -> None:
 @pytest.mark.parametrize(
     ("clause", "message"),
     [
-        ("WITHIN 3 HOURS", "a second WITHIN clause; the first is in line 3"),
-        ("SELECT *", "a second SELECT clause; the first is in line 2"),
-        ("CONSTRUCT { }", "CONSTRUCT beside SELECT in line 2: a query has one of them"),
-        ("PARTITION BY ?y", "a second PARTITION BY clause; the first is in line 4"),
+        ("WITHIN 3 HOURS", "a second WITHIN clause: the first is in line 3"),
+        ("SELECT *", "a second SELECT clause: the first is in line 2"),
+        ("CONSTRUCT { }", "CONSTRUCT beside SELECT in line 2: a query has only one of them"),
+        ("PARTITION BY ?y", "a second PARTITION BY clause: the first is in line 4"),
     ],
 )
 def test_a_clause_written_twice(clause: str, message: str) -> None:

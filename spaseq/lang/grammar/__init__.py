@@ -1,5 +1,6 @@
 """The grammar of SPAseq in pyparsing, one file for each part of the language.
 
-Building it takes a moment, so `spaseq.lang.parser` imports it when the first query is parsed.
-The grammar makes AST nodes with spans; names stay as written (`spaseq.lang.unresolved`).
+Importing pyparsing and building the grammar takes about 50 ms, so `spaseq.lang.reader` imports the
+grammar when it parses the first query. The grammar makes AST nodes with spans. Names stay as
+written (`spaseq.lang.unresolved`).
 """

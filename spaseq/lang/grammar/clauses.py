@@ -1,7 +1,7 @@
 """The clauses of the header, the head of a GPM, and HAVING (LANGUAGE section 2).
 
-Each element begins after the keyword that opens its clause: that keyword is how the clause was
-found, or it was misspelt and has been reported already.
+Each element begins after the keyword that opens its clause. `spaseq.lang.sections` has read that
+keyword.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ def _prefix(span: Span, namespace: Word, iri: ast.Iri) -> PrefixClause:
     return PrefixClause(namespace.text[:-1], iri, span=span)
 
 
-def _select(span: Span, *parts: Word | ast.SelectItem) -> ast.Select:
-    modifiers = [part.text for part in parts if isinstance(part, Word)]
-    items = tuple(part for part in parts if isinstance(part, ast.SelectItem))
+def _select(span: Span, *tokens: Word | ast.SelectItem) -> ast.Select:
+    modifiers = [token.text for token in tokens if isinstance(token, Word)]
+    items = tuple(token for token in tokens if isinstance(token, ast.SelectItem))
     strategy: Any = next((word for word in modifiers if word in STRATEGIES), "ALL")
     return ast.Select(items or None, "DISTINCT" in modifiers, strategy, span=span)
 
@@ -70,7 +70,7 @@ def _time_window(
     tumbling: Word | None = None,
     origin: ast.Literal | TypedLiteral | Word | None = None,
 ) -> ast.TimeWindow:
-    # `names` checks a literal's datatype and puts its lexical form here.
+    # `spaseq.lang.names` checks the datatype of a literal and replaces it by its lexical form.
     start: Any = origin.text if isinstance(origin, Word) else origin
     return ast.TimeWindow(length, tumbling is not None, start, span=span)
 
@@ -83,9 +83,9 @@ def _partition(span: Span, *variables: ast.Var) -> PartitionClause:
     return PartitionClause(variables, span=span)
 
 
-def _skip(span: Span, *parts: Word | ast.Ref) -> ast.Skip:
-    kind: Any = " ".join(part.text for part in parts if isinstance(part, Word))
-    gpm = next((part for part in parts if isinstance(part, ast.Ref)), None)
+def _skip(span: Span, *tokens: Word | ast.Ref) -> ast.Skip:
+    kind: Any = " ".join(token.text for token in tokens if isinstance(token, Word))
+    gpm = next((token for token in tokens if isinstance(token, ast.Ref)), None)
     return ast.Skip(kind.removeprefix("SKIP "), gpm, span=span)
 
 
@@ -116,7 +116,7 @@ _VARIABLES = mark("(") + VAR + (mark(",")[0, 1] + VAR)[...] + mark(")") | VAR
 _STREAM = rule(keyword("STREAM") + NAME + IRI, _stream)
 _KB = rule(keyword("NAMED") + IRI, lambda span, iri: ast.FromKb(iri, span=span))
 
-# The keyword that opens a clause -> what follows it.
+# The keyword that opens a clause -> the element for the text after it.
 CLAUSES: Mapping[str, ParserElement] = {
     opening: whole(element)
     for opening, element in {

@@ -1,8 +1,7 @@
 """Expressions (SPARQL 1.1 section 19.8, productions 107-128), with SPAseq's own functions.
 
-Precedence has three levels of rules only - logic, comparison, arithmetic - and `||` against `&&`,
-`+` against `*` is settled when the operands are in hand: fewer rules to descend through for every
-variable.
+The rules have three levels only: logic, comparison and arithmetic. The actions apply the precedence
+of `&&` over `||` and of `*` over `+`. So a variable is parsed through fewer rules.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ from spaseq.lang.unresolved import WrittenIri
 A_FUNCTION = "a function"
 
 EXPRESSION = Forward()
-GROUP_GRAPH_PATTERN = Forward()  # defined in `patterns`; EXISTS needs it here
+GROUP_GRAPH_PATTERN = Forward()  # defined in `patterns`; EXISTS uses it
 
 # --- operators -------------------------------------------------------------------------------
 
 
 def _binary(span: Span, first: ast.Expr, *rest: Word | ast.Expr) -> ast.Expr:
-    """Left-associative `first op operand op operand ...`, all operators of one precedence."""
+    """The left-associative tree of `first op operand ...`, all operators of one precedence."""
     result = first
     for op, operand in zip(rest[::2], rest[1::2], strict=True):
         inner = Span(span.start, operand.span.end)
@@ -45,37 +44,37 @@ def _binary(span: Span, first: ast.Expr, *rest: Word | ast.Expr) -> ast.Expr:
     return result
 
 
-def _split(parts: Sequence[Word | ast.Expr], ops: str) -> list[list[Word | ast.Expr]]:
-    """The runs of `parts` between the operators in `ops`; all but the first begin with theirs."""
+def _split(tokens: Sequence[Word | ast.Expr], ops: str) -> list[list[Word | ast.Expr]]:
+    """Runs of tokens; a run begins at the start and at each of the operators in `ops`."""
     runs: list[list[Word | ast.Expr]] = [[]]
-    for part in parts:
-        if isinstance(part, Word) and part.text in ops.split():
-            runs.append([part])
+    for token in tokens:
+        if isinstance(token, Word) and token.text in ops.split():
+            runs.append([token])
         else:
-            runs[-1].append(part)
+            runs[-1].append(token)
     return runs
 
 
-def _numeric(span: Span, *parts: Word | ast.Expr) -> ast.Expr:
+def _numeric(span: Span, *tokens: Word | ast.Expr) -> ast.Expr:
     terms: list[Word | ast.Expr] = []
-    for run in _split(parts, "+ -"):
+    for run in _split(tokens, "+ -"):
         sign, factors = (run[:1], run[1:]) if terms else ([], run)
         terms += [*sign, _binary(_around(factors), *factors)]  # type: ignore[arg-type]
     return _binary(span, *terms)  # type: ignore[arg-type]
 
 
-def _logical(span: Span, *parts: Word | ast.Expr) -> ast.Expr:
-    conjunctions = [_conjunction(run) for run in _split(parts, "||")]
+def _logical(span: Span, *tokens: Word | ast.Expr) -> ast.Expr:
+    conjunctions = [_conjunction(run) for run in _split(tokens, "||")]
     return conjunctions[0] if len(conjunctions) == 1 else ast.Or(tuple(conjunctions), span=span)
 
 
-def _conjunction(parts: Sequence[Word | ast.Expr]) -> ast.Expr:
-    operands = tuple(part for part in parts if not isinstance(part, Word))
+def _conjunction(tokens: Sequence[Word | ast.Expr]) -> ast.Expr:
+    operands = tuple(token for token in tokens if not isinstance(token, Word))
     return operands[0] if len(operands) == 1 else ast.And(operands, span=_around(operands))
 
 
-def _around(parts: Sequence[Word | ast.Expr]) -> Span:
-    return Span(parts[0].span.start, parts[-1].span.end)
+def _around(tokens: Sequence[Word | ast.Expr]) -> Span:
+    return Span(tokens[0].span.start, tokens[-1].span.end)
 
 
 def _relational(span: Span, left: ast.Expr, *rest: Word | ast.Expr) -> ast.Expr:
@@ -108,12 +107,12 @@ class _Separator:
     text: Word
 
 
-def _aggregate(span: Span, name: Word, *parts: Word | _Separator | ast.Expr) -> ast.Aggregate:
+def _aggregate(span: Span, name: Word, *tokens: Word | _Separator | ast.Expr) -> ast.Aggregate:
     distinct, operand, separator = False, None, None
-    for part in parts:
-        match part:
+    for token in tokens:
+        match token:
             case Word(text):
-                distinct = distinct or text == "DISTINCT"  # the other word is `*`
+                distinct = distinct or text == "DISTINCT"  # the only other word is `*`
             case _Separator(_, word):
                 separator = word.text
             case expr:
@@ -132,14 +131,14 @@ def _iri_or_function(
 class _Arguments:
     """The argument list of a call by IRI."""
 
-    def __init__(self, span: Span, *parts: Word | ast.Expr) -> None:
+    def __init__(self, span: Span, *tokens: Word | ast.Expr) -> None:
         self.span = span
-        self.distinct = any(isinstance(part, Word) for part in parts)
-        self.args = tuple(part for part in parts if not isinstance(part, Word))
+        self.distinct = any(isinstance(token, Word) for token in tokens)
+        self.args = tuple(token for token in tokens if not isinstance(token, Word))
 
 
-def _exists(span: Span, *parts: Word | ast.GroupGraphPattern) -> ast.Exists:
-    *negation, group = parts
+def _exists(span: Span, *tokens: Word | ast.GroupGraphPattern) -> ast.Exists:
+    *negation, group = tokens
     return ast.Exists(group, bool(negation), span=span)  # type: ignore[arg-type]
 
 
@@ -210,7 +209,7 @@ _PRIMARY = (
 )
 _UNARY = _PRIMARY | rule(symbols(r"!(?!=)|[+-]", "'!'") + _PRIMARY, _unary)
 _NUMERIC = rule(_UNARY + (symbols(r"[-+*/]", "an operator") + _UNARY)[...], _numeric)
-# Of two tokens that begin alike the longer is meant: `<?a&&?b>` is an IRI.
+# SPARQL takes the longest token: `<?a&&?b>` is an IRI, not a comparison.
 _COMPARISON = symbols(rf"(?!{lexical.IRI_REF})(?:<=|>=|!=|=|<|>)", "an operator") + _NUMERIC
 _MEMBERSHIP = (words("IN") | words("NOT", name="NOT IN") + keyword("IN")) + _EXPRESSION_LIST
 _RELATIONAL = rule(_NUMERIC + (_COMPARISON | _MEMBERSHIP)[0, 1], _relational)

@@ -20,12 +20,12 @@ TYPE = terminal(r"a(?![\w:.-])", "'a'", lambda text, span: ast.Iri(RDF + "type",
 VERB_IRI = IRI | TYPE
 
 
-def _alternative(span: Span, *parts: ast.Path) -> ast.Path:
-    return parts[0] if len(parts) == 1 else ast.PathAlternative(parts, span=span)
+def _alternative(span: Span, *paths: ast.Path) -> ast.Path:
+    return paths[0] if len(paths) == 1 else ast.PathAlternative(paths, span=span)
 
 
-def _sequence(span: Span, *parts: ast.Path) -> ast.Path:
-    return parts[0] if len(parts) == 1 else ast.PathSequence(parts, span=span)
+def _sequence(span: Span, *paths: ast.Path) -> ast.Path:
+    return paths[0] if len(paths) == 1 else ast.PathSequence(paths, span=span)
 
 
 def _repeat(span: Span, path: ast.Path, modifier: Word | None = None) -> ast.Path:
@@ -54,7 +54,7 @@ _NEGATED = rule(
     _negated,
 )
 _PRIMARY = VERB_IRI | _NEGATED | mark("(") + PATH + mark(")")
-# A modifier is not the sign of a number or the mark of a variable that follows it.
+# `+` before a digit is the sign of a number, `?` before a letter begins a variable.
 _MODIFIER = symbols(r"\*|\+(?!\.?\d)|\?(?!\w)", A_PATH_OPERATOR)
 _ELEMENT = rule(_PRIMARY + _MODIFIER[0, 1], _repeat)
 _STEP = _ELEMENT | rule(mark("^") + _ELEMENT, _inverse)

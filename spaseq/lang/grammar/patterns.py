@@ -25,9 +25,9 @@ def _group_or_union(span: Span, *groups: ast.GroupGraphPattern) -> ast.Element:
 
 
 def _service(
-    span: Span, *parts: Word | ast.Var | ast.Iri | ast.GroupGraphPattern
+    span: Span, *tokens: Word | ast.Var | ast.Iri | ast.GroupGraphPattern
 ) -> ast.ServiceGraphPattern:
-    *silent, name, pattern = parts
+    *silent, name, pattern = tokens
     return ast.ServiceGraphPattern(name, pattern, bool(silent), span=span)  # type: ignore[arg-type]
 
 

@@ -60,14 +60,14 @@ def _step(
     return ast.Step(atom, suffix, span=span)
 
 
-def _bracket(span: Span, *parts: ast.Sequence | Word) -> ast.Bracket:
-    kinds: list[Any] = [part.text for part in parts if isinstance(part, Word)]
-    operands = tuple(part for part in parts if isinstance(part, ast.Sequence))
+def _bracket(span: Span, *tokens: ast.Sequence | Word) -> ast.Bracket:
+    kinds: list[Any] = [token.text for token in tokens if isinstance(token, Word)]
+    operands = tuple(token for token in tokens if isinstance(token, ast.Sequence))
     return ast.Bracket(kinds[0] if kinds else None, operands, span=span)
 
 
-def _sequence(span: Span, *parts: ast.Step | ast.Op) -> ast.Sequence:
-    return ast.Sequence(parts[::2], parts[1::2], span=span)  # type: ignore[arg-type]
+def _sequence(span: Span, *tokens: ast.Step | ast.Op) -> ast.Sequence:
+    return ast.Sequence(tokens[::2], tokens[1::2], span=span)  # type: ignore[arg-type]
 
 
 def _ref(text: str, span: Span) -> ast.Ref:
@@ -77,7 +77,7 @@ def _ref(text: str, span: Span) -> ast.Ref:
 DURATION = rule(INTEGER + words(*UNITS, *(unit[:-1] for unit in UNITS), name=A_UNIT), _duration)
 REF = rule(just(NAME), lambda span, name: ast.Ref(name.text, span=span))
 
-# In a sequence AND is an operator, wherever it stands.
+# In a sequence, AND is always an operator.
 _GPM = terminal(rf"(?!(?i:AND)(?!\w)){lexical.NAME}", "the name of a GPM", _ref)
 _OP = rule(symbols("[,;:]", "a sequence operator") + (mark("[") + DURATION + mark("]"))[0, 1], _op)
 _BRACE = terminal(r"\{", "a quantifier", Punctuation)

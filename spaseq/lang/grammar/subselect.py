@@ -22,33 +22,33 @@ from spaseq.lang.grammar.values import INLINE_DATA
 
 @dataclass(frozen=True, slots=True)
 class _ClausePart:
-    """What one clause of the sub-query gives to a field of the node."""
+    """The value of one clause of the sub-query, for a field of the node."""
 
     field: str
     value: Any
     span: Span
 
 
-def _select_item(span: Span, *parts: ast.Expr) -> ast.SelectItem:
-    match parts:
+def _select_item(span: Span, *tokens: ast.Expr) -> ast.SelectItem:
+    match tokens:
         case (ast.Var() as var,):
             return ast.SelectItem(var, span=span)
         case (expr, ast.Var() as var):
             return ast.SelectItem(var, expr, span=span)
-    raise AssertionError(parts)
+    raise AssertionError(tokens)
 
 
-def _group_item(span: Span, *parts: ast.Expr) -> ast.SelectItem:
-    match parts:
+def _group_item(span: Span, *tokens: ast.Expr) -> ast.SelectItem:
+    match tokens:
         case (ast.Var(),) | (_, ast.Var()):
-            return _select_item(span, *parts)
+            return _select_item(span, *tokens)
         case (expr,):
             return ast.SelectItem(None, expr, span=span)
-    raise AssertionError(parts)
+    raise AssertionError(tokens)
 
 
-def _order_condition(span: Span, *parts: Word | ast.Expr) -> ast.OrderCondition:
-    *direction, expr = parts
+def _order_condition(span: Span, *tokens: Word | ast.Expr) -> ast.OrderCondition:
+    *direction, expr = tokens
     descending = any(word.text == "DESC" for word in direction)  # type: ignore[union-attr]
     return ast.OrderCondition(expr, descending, span=span)  # type: ignore[arg-type]
 
@@ -61,25 +61,25 @@ def _number(field: str) -> Any:
     return lambda span, number: _ClausePart(field, int(number.text), span)
 
 
-def _projection(span: Span, *parts: Word | ast.SelectItem) -> _ClausePart:
-    items = tuple(part for part in parts if not isinstance(part, Word))
+def _projection(span: Span, *tokens: Word | ast.SelectItem) -> _ClausePart:
+    items = tuple(token for token in tokens if not isinstance(token, Word))
     return _ClausePart("items", items or None, span)
 
 
 def _sub_select(
-    span: Span, *parts: Word | _ClausePart | ast.GroupGraphPattern | ast.Values
+    span: Span, *tokens: Word | _ClausePart | ast.GroupGraphPattern | ast.Values
 ) -> ast.SubSelect:
     fields: dict[str, Any] = {}
-    for part in parts:
-        match part:
+    for token in tokens:
+        match token:
             case Word(word):
                 fields[word.lower()] = True
             case _ClausePart(field, value):
                 fields[field] = value
             case ast.GroupGraphPattern():
-                fields["pattern"] = part
+                fields["pattern"] = token
             case ast.Values():
-                fields["values"] = part
+                fields["values"] = token
     return ast.SubSelect(**fields, span=span)
 
 

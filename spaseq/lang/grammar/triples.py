@@ -1,7 +1,7 @@
 """Triple patterns (SPARQL 1.1 section 19.8, productions 75-87 and 98-106).
 
-`;` `,` `[ ]` and `( )` are written out: a block of triples is a flat list in the order of the text,
-the triples of a nested node right after the one whose object it is.
+The actions expand `;`, `,`, `[ ]` and `( )`: a block of triples is a flat list in the order of the
+text. The triples of a nested node come right after the triple whose object it is.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from spaseq.lang.unresolved import RDF
 
 @dataclass(frozen=True, slots=True)
 class _Nested:
-    """A `[ ... ]` or `( ... )`: the node that stands for it, and the triples that describe it."""
+    """A `[ ... ]` or `( ... )`: its blank node, and the triples inside."""
 
     span: Span
     head: ast.Term
@@ -41,24 +41,24 @@ _Node: TypeAlias = ast.Term | _Nested
 
 
 class _Objects:
-    """`verb object, object ...`."""
+    """`verb object, object ...`"""
 
     def __init__(self, span: Span, verb: ast.Var | ast.Path, *objects: _Node) -> None:
         self.span, self.verb, self.objects = span, verb, objects
 
     def of(self, subject: ast.Term, start: int) -> Iterator[ast.Triple]:
-        """The triples with this verb; `start` is where the first of them begins in the text."""
+        """The triples with this verb; the first of them begins at `start` in the text."""
         for number, node in enumerate(self.objects):
             here = node.span.start if number else start
             yield ast.Triple(subject, self.verb, _head(node), span=Span(here, node.span.end))
-            yield from _own(node)
+            yield from _triples_inside(node)
 
 
 def _head(node: _Node) -> ast.Term:
     return node.head if isinstance(node, _Nested) else node
 
 
-def _own(node: _Node) -> tuple[ast.Triple, ...]:
+def _triples_inside(node: _Node) -> tuple[ast.Triple, ...]:
     return node.triples if isinstance(node, _Nested) else ()
 
 
@@ -68,7 +68,7 @@ def _described(subject: ast.Term, properties: tuple[_Objects, ...]) -> Iterator[
 
 
 def _same_subject(span: Span, subject: _Node, *properties: _Objects) -> ast.Triples:
-    triples = (*_own(subject), *_described(_head(subject), properties))
+    triples = (*_triples_inside(subject), *_described(_head(subject), properties))
     return ast.Triples(triples, span=span)
 
 
@@ -78,13 +78,13 @@ def _property_list_node(span: Span, *properties: _Objects) -> _Nested:
 
 
 def _collection(span: Span, *nodes: _Node) -> _Nested:
-    cells: list[ast.Term] = [anonymous(span, part) for part in range(len(nodes))]
+    cells: list[ast.Term] = [anonymous(span, number) for number in range(len(nodes))]
     cells.append(ast.Iri(RDF + "nil", span=span))
     triples: list[ast.Triple] = []
     for node, cell, following in zip(nodes, cells, cells[1:], strict=False):
         first, rest = ast.Iri(RDF + "first", span=node.span), ast.Iri(RDF + "rest", span=node.span)
         triples.append(ast.Triple(cell, first, _head(node), span=node.span))
-        triples += _own(node)
+        triples += _triples_inside(node)
         triples.append(ast.Triple(cell, rest, following, span=node.span))
     return _Nested(span, cells[0], tuple(triples))
 
@@ -94,7 +94,7 @@ def _merged(span: Span, *blocks: ast.Triples) -> ast.Triples:
 
 
 def _triples(verb: ParserElement) -> ParserElement:
-    """A block of triples whose predicates are `verb`."""
+    """The rule for a block of triples with predicates `verb`."""
     node = Forward()
     objects = rule(verb + node + (mark(",") + node)[...], _Objects)
     properties = objects + (mark(";") + objects[0, 1])[...]

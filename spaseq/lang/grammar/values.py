@@ -20,9 +20,9 @@ def _row(span: Span, *cells: ast.Iri | ast.Literal | Word) -> _Row:
     return _Row(span, tuple(None if isinstance(cell, Word) else cell for cell in cells))
 
 
-def _values(span: Span, *parts: ast.Var | _Row) -> ast.Values:
-    variables = tuple(part for part in parts if isinstance(part, ast.Var))
-    rows = tuple(part.cells for part in parts if isinstance(part, _Row))
+def _values(span: Span, *tokens: ast.Var | _Row) -> ast.Values:
+    variables = tuple(token for token in tokens if isinstance(token, ast.Var))
+    rows = tuple(token.cells for token in tokens if isinstance(token, _Row))
     return ast.Values(variables, rows, span=span)
 
 
