@@ -1,17 +1,26 @@
-"""What tests of several packages share.
+"""What tests of several packages share: Hypothesis, one Spark session, and how workers divide tests.
 
 Hypothesis draws the same examples in every run, so that what passed passes again; with
 `SPASEQ_FRESH` set to anything it draws others each time.
+
+pytest-xdist runs the tests in two processes. All tests on Spark go to one of them, which starts one
+session, and they come first, because they take longest. The tests of another file stay together.
+The kernels are compiled before the processes start, or both would compile them.
 """
 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
+
+from spaseq.compiled.cache import choose_cache_directory
 
 settings.register_profile(
     "spaseq",
@@ -19,6 +28,32 @@ settings.register_profile(
     derandomize="SPASEQ_FRESH" not in os.environ,
 )
 settings.load_profile("spaseq")
+
+_WARMED = "spaseq/warmed"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compile the kernels once, in the process that starts the workers."""
+    config = session.config
+    divided = getattr(config.option, "numprocesses", None) and not config.option.collectonly
+    if not divided:
+        return
+    directory = Path(choose_cache_directory())  # the workers inherit it
+    assert config.cache is not None
+    if config.cache.get(_WARMED, None) != str(directory) or not any(directory.iterdir()):
+        subprocess.run([sys.executable, "-m", "spaseq", "warm"], check=True, stdout=sys.stderr)
+        config.cache.set(_WARMED, str(directory))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests on Spark first, in one group, and the tests of each other file in another."""
+    items.sort(key=lambda item: item.get_closest_marker("spark") is None)
+    for item in items:
+        spark = item.get_closest_marker("spark") is not None
+        group = "spark" if spark else item.nodeid.partition("::")[0]
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(scope="session")

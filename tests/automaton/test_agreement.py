@@ -1,27 +1,45 @@
 """All evaluators that can run a sequence give the same answers, in the same order.
 
-`SPASEQ_AGREEMENT_EXAMPLES` sets how many examples each test tries.
+`SPASEQ_AGREEMENT_EXAMPLES` sets how many examples each test tries in a thorough run.
 """
 
 from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
+from hypothesis.strategies import SearchStrategy
 
 from spaseq.algebra.answers import Answer
 from spaseq.automaton.sets.python import enumeration
 from spaseq.errors import QueryError
 from spaseq.plan.query_plan import QueryPlan
 from tests.automaton.cases import Case, Event, cases, plans, query, run
+from tests.sizes import sizes
 
 _EXAMPLES = int(os.environ.get("SPASEQ_AGREEMENT_EXAMPLES", "100"))
-_SETTINGS = settings(
-    max_examples=_EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck)
-)
+_SIZES = sizes(min(20, _EXAMPLES), _EXAMPLES)
 _STRATEGIES = ("", "NEXT", "LAST", "MAX", "STRICT")
+
+
+def on_examples(
+    examples: int, check: Callable[[Case], None], strategy: SearchStrategy[Case]
+) -> None:
+    """Check that many drawn cases."""
+    unhurried = settings(
+        max_examples=examples, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+    )
+    unhurried(given(strategy)(check))()
+
+
+def same(case: Case) -> None:
+    """All evaluators give the same answers."""
+    expected, others = able(case)
+    for plan in others.values():
+        assert run(plan, case.events)[0] == expected
 
 
 def able(case: Case) -> tuple[list[Answer], dict[str, QueryPlan]]:
@@ -52,51 +70,43 @@ def test_events_of_one_instant_count_once_however_their_solutions_join() -> None
         assert run(plan, events)[0] == expected
 
 
-@_SETTINGS
-@given(cases())
-def test_any_sequence(case: Case) -> None:
-    expected, others = able(case)
-    for plan in others.values():
-        assert run(plan, case.events)[0] == expected
+@_SIZES
+def test_any_sequence(examples: int) -> None:
+    on_examples(examples, same, cases())
 
 
-@_SETTINGS
-@given(cases(plain=True))
-def test_plain_sequences(case: Case) -> None:
-    expected, others = able(case)
-    for plan in others.values():
-        assert run(plan, case.events)[0] == expected
+@_SIZES
+def test_plain_sequences(examples: int) -> None:
+    on_examples(examples, same, cases(plain=True))
 
 
+@_SIZES
 @pytest.mark.parametrize("few", [1, 32])
-def test_selection(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_selection(few: int, examples: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """On the set (more than `few` matches) as among enumerated matches."""
     monkeypatch.setattr(enumeration, "FEW", few)
+    on_examples(examples, same, cases(strategies=_STRATEGIES))
 
-    @_SETTINGS
-    @given(cases(strategies=_STRATEGIES))
+
+@_SIZES
+def test_a_restart_in_the_middle_changes_nothing(examples: int) -> None:
     def check(case: Case) -> None:
         expected, others = able(case)
+        half = len({e.time for e in case.events}) // 2
         for plan in others.values():
-            assert run(plan, case.events)[0] == expected
+            assert run(plan, case.events, restart_after=half)[0] == expected
 
-    check()
-
-
-@_SETTINGS
-@given(cases(strategies=("", "", "MAX"), rest=("", "AFTER MATCH SKIP PAST LAST EVENT")))
-def test_a_restart_in_the_middle_changes_nothing(case: Case) -> None:
-    expected, others = able(case)
-    for plan in others.values():
-        assert (
-            run(plan, case.events, restart_after=len({e.time for e in case.events}) // 2)[0]
-            == expected
-        )
+    skip = ("", "AFTER MATCH SKIP PAST LAST EVENT")
+    on_examples(examples, check, cases(strategies=("", "", "MAX"), rest=skip))
 
 
-@_SETTINGS
-@given(cases(strategies=_STRATEGIES, select=("*", "*", "DISTINCT ?a ?b")))
-def test_a_limit_keeps_some_and_counts_the_others(case: Case) -> None:
+@_SIZES
+def test_a_limit_keeps_some_and_counts_the_others(examples: int) -> None:
+    drawn = cases(strategies=_STRATEGIES, select=("*", "*", "DISTINCT ?a ?b"))
+    on_examples(examples, limited, drawn)
+
+
+def limited(case: Case) -> None:
     """As many for each end as registers keep, and as many suppressed."""
     expected, others = able(case)
     limit = 1 + len(case.text) % 3

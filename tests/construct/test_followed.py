@@ -29,6 +29,7 @@ pytestmark = pytest.mark.spark
 TURNS = 3
 
 
+@pytest.mark.thorough
 def test_many_chains(spark: Any, tmp_path: Path) -> None:
     """The answers of a bounded run, in their order, in whatever files the events arrive."""
     queries, examples = many_chains(10, "followed")

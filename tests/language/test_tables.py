@@ -86,6 +86,7 @@ def test_on_spark(spark: Any, tmp_path: Path, partitions: int) -> None:
     check(bounded.run(work, spark=spark, partitions=partitions))
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 def test_followed_on_spark(spark: Any, tmp_path: Path) -> None:
     """Events arrive in files cut at random, in runs that resume each other."""

@@ -66,6 +66,7 @@ def test_bounded(spark: Any, tmp_path: Path, partitions: int) -> None:
     check_bounded(spark, tmp_path, 30, f"bounded{partitions}:{SEED}", partitions)
 
 
+@pytest.mark.thorough
 def test_followed(spark: Any, tmp_path: Path) -> None:
     check_followed(spark, tmp_path, 20, f"followed:{SEED}")
 

@@ -32,6 +32,7 @@ def run(directory: Path, *options: str) -> str:
     return done.stdout.decode()
 
 
+@pytest.mark.thorough
 def test_a_cluster_answers_as_this_process_and_compiles_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,6 +20,7 @@ from tests.oracle.choices import seeded
 from tests.oracle.patterns import nt
 from tests.oracle.strategies import Case
 from tests.runtime.test_chaining import query
+from tests.sizes import sizes
 
 LONG_AFTER = 10**9
 
@@ -41,9 +42,10 @@ def test_a_query_that_reads_two_others_brings_them_together() -> None:
     assert [group.numbers for group in groups(plans)] == [(0, 1, 2), (3,)]
 
 
-def test_chains_give_the_answers_of_a_bounded_run() -> None:
+@sizes(30, 120)
+def test_chains_give_the_answers_of_a_bounded_run(examples: int) -> None:
     read = 0
-    for number in range(120):
+    for number in range(examples):
         maker, reader, example = chain(seeded(f"group:{number}"))
         plans = reading_order([compile_query(reader, "reader"), compile_query(maker, "maker")])
         expected = [
@@ -55,7 +57,7 @@ def test_chains_give_the_answers_of_a_bounded_run() -> None:
             name = plan.identity.register or "query2"
             assert answers == [a for q, a in expected if q == name], (maker, reader)
         read += bool(found[1])
-    assert read > 20
+    assert read > examples // 6
 
 
 def advanced(plans: Sequence[QueryPlan], example: Case, random: Random) -> list[list[Answer]]:

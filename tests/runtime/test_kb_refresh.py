@@ -98,6 +98,7 @@ class Followed:
         return {next(named) for _ in range(answers)}
 
 
+@pytest.mark.thorough
 def test_the_next_batch_is_read_with_the_new_one_and_a_broken_one_is_not_used(
     spark: Any, tmp_path: Path
 ) -> None:
@@ -133,6 +134,7 @@ def test_a_pattern_that_waits_for_earlier_bindings_reads_the_new_one(
     assert [b.file for b in run.bad] == ["--kb"]
 
 
+@pytest.mark.thorough
 def test_a_run_goes_on_with_the_knowledge_base_that_is_there_when_it_starts_again(
     spark: Any, tmp_path: Path
 ) -> None:
@@ -150,6 +152,7 @@ def test_a_run_goes_on_with_the_knowledge_base_that_is_there_when_it_starts_agai
     run.answers.close()
 
 
+@pytest.mark.thorough
 def test_a_query_that_reads_a_registered_stream_reads_the_new_one(
     spark: Any, tmp_path: Path
 ) -> None:
@@ -163,6 +166,7 @@ def test_a_query_that_reads_a_registered_stream_reads_the_new_one(
     run.answers.close()
 
 
+@pytest.mark.thorough
 def test_a_streaming_data_frame_of_answers_takes_up_changes(
     spark: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.spark
 SEED = int(os.environ.get("SPASEQ_SOAK_SEED", "1"))
 
 
+@pytest.mark.thorough
 def test_two_minutes_with_one_kill_of_each_kind(tmp_path: Path) -> None:
     plan = Plan.drawn(Random(SEED), seconds=110, per_second=6, each=1)
     with standalone_cluster(tmp_path) as cluster:

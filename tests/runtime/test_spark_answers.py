@@ -153,6 +153,7 @@ class Arriving:
         return [tuple(row) for row in late.collect()]
 
 
+@pytest.mark.thorough
 def test_late_and_bad_rows_come_beside_the_answers(spark: Any, tmp_path: Path) -> None:
     arriving = Arriving(spark, tmp_path, watermark_ms=3000)
     arriving.put(
@@ -171,6 +172,7 @@ def test_late_and_bad_rows_come_beside_the_answers(spark: Any, tmp_path: Path) -
     assert bad.reason
 
 
+@pytest.mark.thorough
 def test_an_idle_stream_of_a_frame_is_not_waited_for(spark: Any, tmp_path: Path) -> None:
     arriving = Arriving(spark, tmp_path, idle_ms=1000)
     arriving.put(
@@ -199,6 +201,7 @@ def wait_for(query: Any, found: Callable[[], Sequence[Any]], patience: float = 3
         sleep(0.2)
 
 
+@pytest.mark.thorough
 def test_a_streaming_frame_of_events_gives_the_same_answers(
     spark: Any, frame: Any, tmp_path: Path
 ) -> None:
@@ -238,6 +241,7 @@ def test_answers_are_written_as_a_frame_is(
         ]  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_a_streaming_frame_is_written_in_batches(
     spark: Any, streams: dict[str, Path], tmp_path: Path
 ) -> None:

@@ -81,6 +81,7 @@ def test_late_events_and_bad_input_are_reported_and_left_out(
     assert {dict(a.bindings)["code"] for _, a in answers} == {'"1"'}
 
 
+@pytest.mark.thorough
 def test_a_batch_that_was_not_finished_is_written_once(
     spark: Any, tmp_path: Path, incoming: tuple[Path, Path]
 ) -> None:

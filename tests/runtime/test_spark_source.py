@@ -122,6 +122,7 @@ def test_a_batch_takes_no_more_bytes_than_it_may(rdf: Any, tmp_path: Path) -> No
     assert got == in_process(directory)
 
 
+@pytest.mark.thorough
 def test_files_that_grow_are_read_on(rdf: Any, tmp_path: Path) -> None:
     directory = tmp_path / "in"
     directory.mkdir()
