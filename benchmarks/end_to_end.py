@@ -106,12 +106,13 @@ def by_following(file: Path, query: Path) -> Outcome:
     from spaseq.compile import compile_query
     from spaseq.kb.knowledge import KnowledgeBase
     from spaseq.options import FollowOptions
-    from spaseq.rdf.readers import StreamOptions
+    from spaseq.rdf.inputs.stream_options import StreamOptions
     from spaseq.runtime.job.job import Job
     from spaseq.runtime.spark.following.follow import run
+    from spaseq.sources.files import FileSource
 
     plan = compile_query(query.read_text(), query.stem)
-    streams = (StreamOptions(plan.inputs.streams[0], (str(file.parent),)),)
+    streams = (FileSource(StreamOptions(plan.inputs.streams[0], (str(file.parent),))),)
     job = Job((plan,), streams, KnowledgeBase.empty())
     with TemporaryDirectory() as directory:
         out = Path(directory, "answers.jsonl")

@@ -103,13 +103,16 @@ def run(query: str, events: str, source: str, cache: str) -> dict[str, float]:
     from spaseq.compiled.warming import warm
     from spaseq.kb.cache import cache_at
     from spaseq.kb.load import load_kb
-    from spaseq.rdf.readers import StreamOptions
+    from spaseq.rdf.inputs.stream_options import StreamOptions
     from spaseq.runtime import local
     from spaseq.runtime.job.job import Job
+    from spaseq.sources.files import FileSource
 
     warm()
     knowledge = load_kb([(f"{K}graph", source)], cache=cache_at(cache))
-    job = Job((compile_query(query),), (StreamOptions(f"{K}stream", (events,)),), knowledge)
+    job = Job(
+        (compile_query(query),), (FileSource(StreamOptions(f"{K}stream", (events,))),), knowledge
+    )
     start = time.process_time()
     answers = sum(1 for _ in local.run(job))
     return {"seconds": time.process_time() - start, "answers": answers}

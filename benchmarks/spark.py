@@ -26,11 +26,12 @@ from typing import Any
 from spaseq.compile import compile_query
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import FileSourceSettings, FollowOptions
-from spaseq.rdf.readers import StreamOptions
+from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.spark import bounded as bounded
 from spaseq.runtime.spark.following.follow import follow
 from spaseq.runtime.spark.session.spark_session import session
+from spaseq.sources.files import FileSource
 
 KEY_FILES = 8
 STREAM = "http://b.example/s"
@@ -67,7 +68,7 @@ def write(path: Path, text: Iterator[str]) -> int:
 def job(path: Path, window: str, least: int = 0) -> Job:
     """A run over one stream; A's load is one of `least` to 999."""
     plan = compile_query(QUERY.format(window=window, least=least), "benchmark")
-    return Job((plan,), (StreamOptions(STREAM, (str(path),)),), KnowledgeBase.empty())
+    return Job((plan,), (FileSource(StreamOptions(STREAM, (str(path),))),), KnowledgeBase.empty())
 
 
 def many_keys(directory: Path, arguments: argparse.Namespace) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from spaseq import errors
     from spaseq.api.match import Match, TracedEvent
-    from spaseq.api.push import Engine, Event
+    from spaseq.api.push import Engine
     from spaseq.api.run import run
     from spaseq.expr.extension import function
     from spaseq.lang.parser import parse
@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from spaseq.rdf.terms.term import Term
     from spaseq.render.explain import explain
     from spaseq.runtime.job.job import Stats
+    from spaseq.sources.iterables import Event
 
 _HOMES = {
     "Engine": "spaseq.api.push",
-    "Event": "spaseq.api.push",
+    "Event": "spaseq.sources.iterables",
     "Match": "spaseq.api.match",
     "ServiceOptions": "spaseq.options",
     "Stats": "spaseq.runtime.job.job",

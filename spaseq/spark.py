@@ -27,12 +27,11 @@ import pyarrow as pa
 from spaseq.algebra.answers import Answer
 from spaseq.api.prepare import load_knowledge, plan_queries, watch_knowledge
 from spaseq.api.queries import QueryInput
-from spaseq.api.streams import stream_options
+from spaseq.api.streams import stream_source
 from spaseq.errors import InputError, SpaseqError, UsageError
 from spaseq.options import AnswersKeywords, FileSourceSettings, KbInput, RunOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.inputs.bad_input import BadInput
-from spaseq.rdf.readers import StreamOptions
 from spaseq.runtime.job.binding import bind_streams
 from spaseq.runtime.job.job import Job, LateEvent
 from spaseq.runtime.spark.bounded import bounded_output, bounded_solve
@@ -51,6 +50,7 @@ from spaseq.runtime.spark.rows.answer_rows import (
     side_row_of,
 )
 from spaseq.runtime.spark.rows.stage_rows import payload_of
+from spaseq.sources.base import Source
 
 __all__ = ["AnswerDataSink", "RdfDataSource", "answers"]
 
@@ -101,7 +101,7 @@ def answers(
     call = _Call(spark, streams, chosen, options.get("checkpoint"))
     call.check()
     knowledge = load_knowledge(plans, kb or {}, chosen.knowledge)
-    job = Job(plans, call.files(plans), knowledge, chosen.stages)
+    job = Job(plans, call.sources(plans), knowledge, chosen.stages)
     job.watch = watch_knowledge(kb or {}, chosen.knowledge)
     if job.watch is not None:
         job.on_note = lambda text: _LOGGER.warning("%s", text)
@@ -148,12 +148,12 @@ class _Call:
         if self.frame is not None and self.frame.isStreaming and self.checkpoint is None:
             raise UsageError("a streaming DataFrame of events needs a checkpoint directory")
 
-    def files(self, plans: Sequence[QueryPlan]) -> tuple[StreamOptions, ...]:
-        """How streams that are paths are read; none for a DataFrame."""
+    def sources(self, plans: Sequence[QueryPlan]) -> tuple[Source, ...]:
+        """The sources of streams that are paths; none for a DataFrame."""
         if self.frame is not None:
             return ()
         return tuple(
-            stream_options(iri, _paths(given), self.options)
+            stream_source(iri, _paths(given), self.options)
             for iri, given in bind_streams(plans, self.streams).items()
         )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -20,6 +19,7 @@ from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import Triple, triples_of
 from spaseq.rdf.inputs.bad_input import OnBad, warn
 from spaseq.runtime.job.binding import stream_names
+from spaseq.sources.iterables import Event
 from spaseq.stages.sequence import PatternStage, SequenceStage
 
 if TYPE_CHECKING:
@@ -27,19 +27,6 @@ if TYPE_CHECKING:
 
 _FEW = 16
 """So many events of a stream are sooner matched one by one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """An RDF graph and its time.
-
-    `graph` is an rdflib.Graph, an iterable of triples, or N-Triples text; `time` a datetime
-    (without a zone: UTC) or integer milliseconds since the epoch; `iri` the event's name, if any.
-    """
-
-    graph: Any
-    time: datetime | int
-    iri: str | None = None
 
 
 class Engine:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 from typing import Literal, Unpack
 
 from spaseq.algebra.answers import Answer
 from spaseq.api.match import Match
 from spaseq.api.prepare import load_knowledge, plan_queries
 from spaseq.api.queries import QueryInput
-from spaseq.api.streams import StreamInput, bounded_streams
+from spaseq.api.streams import StreamInput, bounded_sources
 from spaseq.options import KbInput, RunKeywords, RunOptions, RuntimeOptions
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.job.binding import bind_streams
@@ -67,11 +65,10 @@ def run(
 
 
 def _matches(job: Job, streams: Mapping[str, StreamInput], options: RunOptions) -> Iterator[Match]:
-    with tempfile.TemporaryDirectory(prefix="spaseq-events-") as directory:
-        job = replace(job, streams=bounded_streams(streams, options, Path(directory)))
-        with closing(answers_of(job, options.runtime)) as answers:
-            for number, answer in answers:
-                yield Match(job.plans[number].identity.name, answer)
+    job = replace(job, streams=bounded_sources(streams, options))
+    with closing(answers_of(job, options.runtime)) as answers:
+        for number, answer in answers:
+            yield Match(job.plans[number].identity.name, answer)
 
 
 def answers_of(job: Job, runtime: RuntimeOptions) -> Generator[tuple[int, Answer]]:

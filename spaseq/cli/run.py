@@ -16,7 +16,7 @@ from spaseq.cli.formats import check_format
 from spaseq.cli.option_groups import Chosen, grouped_command
 from spaseq.cli.progress import ProgressLine, summary
 from spaseq.cli.queries import QUERY_FILES, QueryOptions, plan_files
-from spaseq.cli.run_inputs import kb_source, stream_inputs
+from spaseq.cli.run_inputs import kb_source, stream_sources
 from spaseq.cli.run_options import (
     RUN_OPTIONS,
     InputTexts,
@@ -63,7 +63,7 @@ def run(queries: tuple[Path, ...], chosen: Chosen) -> None:
         sources = [kb_source(text, plans) for text in inputs.kbs]
         job = Job(
             plans=plans,
-            streams=stream_inputs(plans, inputs.streams, options, stack),
+            streams=stream_sources(plans, inputs.streams, options),
             knowledge=load_knowledge(plans, sources, options.knowledge),
             options=options.stages,
             watch=watch_knowledge(sources, options.knowledge),

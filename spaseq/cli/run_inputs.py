@@ -4,45 +4,33 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import sys
-import tempfile
 from collections.abc import Sequence
-from contextlib import ExitStack
-from pathlib import Path
 
-from spaseq.api.streams import stream_options
+from spaseq.api.streams import bounded_sources, stream_source
 from spaseq.errors import UsageError
 from spaseq.kb.endpoint import is_url
 from spaseq.kb.quads import keeps_graphs
 from spaseq.options import RunOptions
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.readers import StreamOptions, resolve_paths
 from spaseq.runtime.job.binding import bind_streams, split_assignment, stream_names
+from spaseq.sources.base import Source
 
 
-def stream_inputs(
-    plans: Sequence[QueryPlan],
-    texts: Sequence[str],
-    options: RunOptions,
-    stack: ExitStack,
-) -> tuple[StreamOptions, ...]:
-    """The streams that --stream options give; `stack` removes files that are made for them.
+def stream_sources(
+    plans: Sequence[QueryPlan], texts: Sequence[str], options: RunOptions
+) -> tuple[Source, ...]:
+    """The sources of the streams that --stream options give.
 
     Raises:
         UsageError: a text is no assignment, or a stream of the queries has no input.
         InputError: a path of a bounded run leads to no file.
     """
-    inputs = []
-    for iri, paths in bind_streams(plans, _stream_paths(plans, texts)).items():
-        if options.follow is not None and "-" in paths:
-            raise UsageError("--follow watches files; standard input has an end")
-        if options.runtime.name == "spark":
-            paths = [_spooled(stack) if path == "-" else path for path in paths]
-        inputs.append(stream_options(iri, paths, options))
-        if options.follow is None:  # followed files may still have to arrive
-            resolve_paths(inputs[-1])
-    return tuple(inputs)
+    bound = bind_streams(plans, _stream_paths(plans, texts))
+    if options.follow is None:
+        return bounded_sources(bound, options)
+    if any("-" in paths for paths in bound.values()):
+        raise UsageError("--follow watches files; standard input has an end")
+    return tuple(stream_source(iri, paths, options) for iri, paths in bound.items())
 
 
 def _stream_paths(plans: Sequence[QueryPlan], texts: Sequence[str]) -> dict[str, list[str]]:
@@ -58,15 +46,6 @@ def _stream_paths(plans: Sequence[QueryPlan], texts: Sequence[str]) -> dict[str,
     if sum(path == "-" for given in paths.values() for path in given) > 1:
         raise UsageError("only one stream can be read from standard input")
     return paths
-
-
-def _spooled(stack: ExitStack) -> str:
-    """Standard input in a file, for workers that cannot read it themselves."""
-    handle, path = tempfile.mkstemp(prefix="spaseq-stdin-", suffix=".nq")
-    stack.callback(Path(path).unlink)
-    with os.fdopen(handle, "wb") as file:
-        shutil.copyfileobj(sys.stdin.buffer, file)
-    return path
 
 
 def kb_source(text: str, plans: Sequence[QueryPlan]) -> tuple[str | None, str]:

@@ -12,7 +12,6 @@ from spaseq.rdf.documents.event_buffer import EventBuffer
 from spaseq.rdf.documents.graph_assembly import Assembly, GraphAssembly
 from spaseq.rdf.documents.triple_assembly import TripleAssembly
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.in_memory.spool import read_spool
 from spaseq.rdf.inputs.bad_input import OnBad
 from spaseq.rdf.inputs.files import InputFile, resolve_paths
 from spaseq.rdf.inputs.formats import Format
@@ -89,9 +88,6 @@ def read_file(
     arrival: ArrivalClock,
 ) -> Iterator[EventBatch]:
     """The events of one file."""
-    if file.format is Format.SPOOL:
-        yield from read_spool(file.path, options.iri)
-        return
     with file.open() as data:
         if file.format in (Format.NQUADS, Format.NTRIPLES):
             from spaseq.rdf.lines.line_events import (

@@ -11,9 +11,9 @@ from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.bad_input import OnBad
-from spaseq.rdf.readers import StreamOptions, read_stream
 from spaseq.runtime.job.chaining import RegisteredStream
 from spaseq.runtime.job.job import Job
+from spaseq.sources.base import Source
 from spaseq.stages.sequence import PatternStage, SequenceStage
 from spaseq.stages.sorting import RowSorter
 
@@ -50,15 +50,15 @@ class _Input:
 
 def _read(job: Job) -> list[_Input]:
     inputs = [_Input(plan, job.knowledge, job.take_bad) for plan in job.plans]
-    for options in job.streams:
-        _read_stream(job, options, inputs)
+    for source in job.streams:
+        _read_stream(job, source, inputs)
     return inputs
 
 
-def _read_stream(job: Job, options: StreamOptions, inputs: list[_Input]) -> None:
+def _read_stream(job: Job, source: Source, inputs: list[_Input]) -> None:
     stats = job.stats
     at = time.perf_counter()
-    for batch in read_stream(options, job.take_bad):
+    for batch in source.open(job.take_bad):
         read = time.perf_counter()
         stats.add("ingest", read - at)
         stats.events += len(batch)

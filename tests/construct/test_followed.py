@@ -14,10 +14,11 @@ from spaseq.compile import compile_query
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import load_kb
 from spaseq.options import FollowOptions
-from spaseq.rdf.readers import StreamOptions
+from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.job.chaining import reading_order
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.spark.following.follow import follow, run
+from spaseq.sources.files import FileSource
 from tests.construct.test_chains import DOUBLE_FALLS, FALLS, VALUES, E
 from tests.construct.test_differential import inputs, many_chains
 from tests.language.tables import event
@@ -61,7 +62,7 @@ def test_graphs_in_a_file_that_several_runs_fill(spark: Any, tmp_path: Path) -> 
         (tmp_path / f"{name}.rq").write_text(text)
 
     plans = reading_order([compile_query(DOUBLE_FALLS, "double"), compile_query(FALLS, "falls")])
-    job = Job(plans, (StreamOptions(f"{E}s", (str(place),)),), KnowledgeBase.empty())
+    job = Job(plans, (FileSource(StreamOptions(f"{E}s", (str(place),))),), KnowledgeBase.empty())
     options = FollowOptions(tmp_path / "state", until_done=True)
     for turn, some in enumerate((events[:4], events[4:5], events[5:])):
         (place / f"{turn}.nq").write_text("".join(some))

@@ -18,10 +18,11 @@ from spaseq.algebra.answers import Answer
 from spaseq.compile import compile_query
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import FollowOptions
-from spaseq.rdf.readers import StreamOptions
+from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.spark import bounded as bounded
 from spaseq.runtime.spark.following.follow import follow
+from spaseq.sources.files import FileSource
 from tests.language import tables
 from tests.language.tables import Row
 from tests.runtime.machines import put
@@ -65,7 +66,7 @@ def job(directory: Path) -> Job:
     for path in paths:
         path.mkdir(parents=True)
     pairs = zip(ALL_ROWS, paths, strict=True)
-    streams = [StreamOptions(stream_of(row), (str(path),)) for row, path in pairs]
+    streams = [FileSource(StreamOptions(stream_of(row), (str(path),))) for row, path in pairs]
     return Job(tuple(plans), tuple(streams), KnowledgeBase.empty())
 
 

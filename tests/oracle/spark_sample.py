@@ -17,8 +17,9 @@ from spaseq.algebra.answers import Answer
 from spaseq.errors import QueryError
 from spaseq.kb.load import load_kb
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.readers import StreamOptions
+from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.job.job import Job
+from spaseq.sources.files import FileSource
 from tests.oracle.agreement import comparables, expected_of
 from tests.oracle.choices import seeded
 from tests.oracle.draw_events import NS, Arrivals, knowledge, term
@@ -101,7 +102,7 @@ def directories(cases: Sequence[Case], directory: Path) -> tuple[StreamOptions, 
         for iri in each.streams:
             place = _place(directory, iri)
             place.mkdir(parents=True)
-            streams.append(StreamOptions(iri, (str(place),)))
+            streams.append(FileSource(StreamOptions(iri, (str(place),))))
     return tuple(streams)
 
 

@@ -11,10 +11,11 @@ from spaseq.algebra.predicates import predicates_read
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.predicates import stream_predicates
-from spaseq.rdf.readers import StreamOptions
+from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.render.explain import explain
 from spaseq.runtime import local
 from spaseq.runtime.job.job import Job
+from spaseq.sources.files import FileSource
 from tests.gpm import patterns as p
 from tests.gpm.graphs import group_of, solutions
 
@@ -111,7 +112,7 @@ def test_answers_and_reports_are_the_same(tmp_path, query: str) -> None:
 
     def run(*disabled: str) -> tuple[list[object], int, int, list[object]]:
         plan = compile_query(query, options=CompileOptions(disable=disabled))
-        streams = tuple(StreamOptions(iri, (str(path),)) for iri in plan.inputs.streams)
+        streams = tuple(FileSource(StreamOptions(iri, (str(path),))) for iri in plan.inputs.streams)
         bad: list[object] = []
         job = Job((plan,), streams, KnowledgeBase.empty(), on_bad=bad.append)
         answers = list(local.run(job))

@@ -8,9 +8,10 @@ from typing import Any
 
 from spaseq.compile import compile_query
 from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.rdf.readers import StreamOptions
+from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime import local
 from spaseq.runtime.job.job import Job
+from spaseq.sources.files import FileSource
 
 IRIS = ("http://m.example/north", "http://m.example/south")
 
@@ -76,7 +77,9 @@ def put(path: Path, text: str) -> None:
 def job_of(paths: Sequence[Path], **functions: Any) -> Job:
     """Both queries over two streams."""
     plans = (compile_query(KEYED, "keyed"), compile_query(UNKEYED, "unkeyed"))
-    streams = tuple(StreamOptions(i, (str(p),)) for i, p in zip(IRIS, paths, strict=True))
+    streams = tuple(
+        FileSource(StreamOptions(i, (str(p),))) for i, p in zip(IRIS, paths, strict=True)
+    )
     return Job(plans, streams, KnowledgeBase.empty(), **functions)
 
 

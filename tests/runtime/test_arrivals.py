@@ -9,9 +9,10 @@ import pytest
 
 from spaseq.errors import InputError
 from spaseq.options import FileSourceSettings
-from spaseq.rdf.readers import StreamOptions
+from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.arrivals import file_source_log
 from spaseq.runtime.arrivals.file_source_log import FileSourceLog
+from spaseq.sources.growing import GrowingFiles
 
 
 @pytest.fixture
@@ -29,13 +30,15 @@ def put(directory: Path, name: str, modified: int = 0, size: int = 1) -> str:
 
 
 def log_of(tmp_path: Path, *paths: object, max_bytes: int = 1000) -> FileSourceLog:
-    streams = [StreamOptions(f"http://s/{i}", (str(p),)) for i, p in enumerate(paths)]
+    streams = [
+        GrowingFiles.at(StreamOptions(f"http://s/{i}", (str(p),))) for i, p in enumerate(paths)
+    ]
     return FileSourceLog(tmp_path / "log", streams, FileSourceSettings(max_bytes=max_bytes))
 
 
 def files(log: FileSourceLog, number: int) -> list[list[str]]:
     """The files of a batch, by stream."""
-    return [[t.part.file.path for t in s.taken] for s in log.batch(number).streams]
+    return [[t.range.file.path for t in s.slices] for s in log.batch(number).streams]
 
 
 def test_files_found_together_come_in_order_of_time_then_name(
@@ -43,48 +46,48 @@ def test_files_found_together_come_in_order_of_time_then_name(
 ) -> None:
     c, b, a = put(incoming, "c.nq", 1), put(incoming, "b.nq", 1), put(incoming, "a.nq", 2)
     log = log_of(tmp_path, incoming)
-    assert log.take(0) == 1
+    assert log.plan_batch(0) == 1
     assert files(log, 1) == [[b, c, a]]
 
 
 def test_unfinished_and_foreign_files_are_left_alone(tmp_path: Path, incoming: Path) -> None:
     for name in (".a.nq", "_b.nq", "c.txt"):
         put(incoming, name)
-    assert log_of(tmp_path, incoming).take(0) == 0
-    assert log_of(tmp_path, incoming / "*.nq").take(0) == 0
+    assert log_of(tmp_path, incoming).plan_batch(0) == 0
+    assert log_of(tmp_path, incoming / "*.nq").plan_batch(0) == 0
 
 
 def test_a_glob_may_have_no_match_yet_but_a_directory_must_exist(tmp_path: Path) -> None:
-    assert log_of(tmp_path, tmp_path / "*.nq").take(0) == 0
+    assert log_of(tmp_path, tmp_path / "*.nq").plan_batch(0) == 0
     with pytest.raises(InputError, match="no such file or directory"):
-        log_of(tmp_path, tmp_path / "nowhere").take(0)
+        log_of(tmp_path, tmp_path / "nowhere").plan_batch(0)
 
 
 def test_a_file_is_taken_once(tmp_path: Path, incoming: Path) -> None:
     put(incoming, "a.nq")
     log = log_of(tmp_path, incoming)
-    assert log.take(0) == 1
-    assert log.take(1) == 1
+    assert log.plan_batch(0) == 1
+    assert log.plan_batch(1) == 1
     later = put(incoming, "b.nq")
-    assert log.take(1) == 2
+    assert log.plan_batch(1) == 2
     assert files(log, 2) == [[later]]
 
 
 def test_a_batch_that_was_planned_stays_as_it_was(tmp_path: Path, incoming: Path) -> None:
     first = put(incoming, "a.nq")
-    log_of(tmp_path, incoming).take(0)
+    log_of(tmp_path, incoming).plan_batch(0)
     put(incoming, "b.nq")
     resumed = log_of(tmp_path, incoming)
-    assert resumed.take(0) == 1
+    assert resumed.plan_batch(0) == 1
     assert files(resumed, 1) == [[first]]
 
 
 def test_a_batch_is_bounded_but_takes_a_larger_file(tmp_path: Path, incoming: Path) -> None:
     a, b, c = (put(incoming, f"{n}.nq", i, size=60) for i, n in enumerate("abc"))
     log = log_of(tmp_path, incoming, max_bytes=120)
-    assert [log.take(0), log.take(1), log.take(2)] == [1, 2, 2]
+    assert [log.plan_batch(0), log.plan_batch(1), log.plan_batch(2)] == [1, 2, 2]
     assert (files(log, 1), files(log, 2)) == ([[a, b]], [[c]])
-    assert log_of(tmp_path / "small", incoming, max_bytes=10).take(0) == 1
+    assert log_of(tmp_path / "small", incoming, max_bytes=10).plan_batch(0) == 1
 
 
 def test_what_was_taken_is_known_after_old_batches_are_forgotten(
@@ -94,10 +97,10 @@ def test_what_was_taken_is_known_after_old_batches_are_forgotten(
     log = log_of(tmp_path, incoming)
     for number in range(8):
         put(incoming, f"{number}.nq")
-        assert log.take(number) == number + 1
+        assert log.plan_batch(number) == number + 1
         log.forget(number)
     assert not (tmp_path / "log" / "1.json").exists()
-    assert log_of(tmp_path, incoming).take(8) == 8
+    assert log_of(tmp_path, incoming).plan_batch(8) == 8
 
 
 def test_what_comes_after_the_bounds_were_drawn_is_not_taken(
@@ -107,15 +110,15 @@ def test_what_comes_after_the_bounds_were_drawn_is_not_taken(
     log = log_of(tmp_path, incoming)
     for number in range(4):
         put(incoming, f"{number}.nq")
-        log.take(number)
+        log.plan_batch(number)
         log.forget(number)
     before = put(incoming, "4.nq")
     resumed = log_of(tmp_path, incoming)
-    bounds = resumed.bounds()
+    sizes = resumed.sizes()
     put(incoming, "5.nq")
-    assert resumed.take(4, bounds) == 5
+    assert resumed.plan_batch(4, sizes) == 5
     assert files(resumed, 5) == [[before]]
-    assert resumed.take(5, bounds) == 5
+    assert resumed.plan_batch(5, sizes) == 5
 
 
 def test_streams_of_one_log_are_told_apart(tmp_path: Path, incoming: Path) -> None:
@@ -123,7 +126,7 @@ def test_streams_of_one_log_are_told_apart(tmp_path: Path, incoming: Path) -> No
     other.mkdir()
     a, b = put(incoming, "a.nq"), put(other, "b.nq")
     log = log_of(tmp_path, incoming, other)
-    log.take(0)
+    log.plan_batch(0)
     assert files(log, 1) == [[a], [b]]
 
 
@@ -159,7 +162,9 @@ def two(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def idle_log(tmp_path: Path, two: tuple[Path, Path], wall: Wall) -> FileSourceLog:
-    streams = [StreamOptions(f"http://s/{i}", (str(p),)) for i, p in enumerate(two)]
+    streams = [
+        GrowingFiles.at(StreamOptions(f"http://s/{i}", (str(p),))) for i, p in enumerate(two)
+    ]
     return FileSourceLog(tmp_path / "log", streams, FileSourceSettings(idle_ms=10_000), wall)
 
 
@@ -174,17 +179,17 @@ def test_a_silent_stream_follows_the_others_after_a_while(
     log = idle_log(tmp_path, two, wall)
     write(two[0], "1.nq", 5)
     write(two[1], "1.nq", 1)
-    assert log.take(0) == 1
+    assert log.plan_batch(0) == 1
     assert watermarks(log, 1) == [5000, 1000]
     wall.seconds += 9
     write(two[0], "2.nq", 60)
-    assert log.take(1) == 2
+    assert log.plan_batch(1) == 2
     assert watermarks(log, 2) == [60_000, 1000]
     wall.seconds += 1  # nothing new, but the second stream has been silent for ten seconds
-    assert log.take(2) == 3
+    assert log.plan_batch(2) == 3
     assert watermarks(log, 3) == [60_000, 60_000]
-    assert log.take(3) == 3
-    assert idle_log(tmp_path, two, wall).take(3) == 3
+    assert log.plan_batch(3) == 3
+    assert idle_log(tmp_path, two, wall).plan_batch(3) == 3
 
 
 def test_a_stream_that_comes_back_is_late_behind_what_was_answered(
@@ -194,11 +199,11 @@ def test_a_stream_that_comes_back_is_late_behind_what_was_answered(
     log = idle_log(tmp_path, two, wall)
     wall.seconds += 10
     write(two[0], "1.nq", 60)
-    assert log.take(0) == 1
+    assert log.plan_batch(0) == 1
     assert watermarks(log, 1) == [60_000, 60_000]
     write(two[1], "1.nq", 59, 60, 61)
-    assert log.take(1) == 2
-    [taken] = log.batch(2).streams[1].taken
+    assert log.plan_batch(1) == 2
+    [taken] = log.batch(2).streams[1].slices
     assert taken.clock.floor == 60_000
     assert watermarks(log, 2) == [60_000, 61_000]
 
@@ -208,12 +213,12 @@ def test_without_a_setting_a_silent_stream_is_waited_for(
 ) -> None:
     log = log_of(tmp_path, *two)
     write(two[0], "1.nq", 60)
-    assert log.take(0) == 1
+    assert log.plan_batch(0) == 1
     assert watermarks(log, 1) == [60_000, None]
 
 
 def test_a_file_that_grows_is_taken_on_from_where_it_was(tmp_path: Path, incoming: Path) -> None:
-    streams = [StreamOptions("http://s", (str(incoming),))]
+    streams = [GrowingFiles.at(StreamOptions("http://s", (str(incoming),)))]
     wall = Wall()
     log = FileSourceLog(tmp_path / "log", streams, FileSourceSettings(growing=True), wall)
     one, two, three = (event(n, n) for n in (1, 2, 3))
@@ -222,15 +227,15 @@ def test_a_file_that_grows_is_taken_on_from_where_it_was(tmp_path: Path, incomin
         (incoming / "a.nq").write_text(text)
         os.utime(incoming / "a.nq", (wall.seconds, wall.seconds))
         wall.seconds += 1
-        if log.take(len(taken)) > len(taken):
-            [part] = log.batch(len(taken) + 1).streams[0].taken
-            taken.append((number, part.part.begin, part.part.end, part.part.line))
+        if log.plan_batch(len(taken)) > len(taken):
+            [part] = log.batch(len(taken) + 1).streams[0].slices
+            taken.append((number, part.range.begin, part.range.end, part.range.line))
     ends = [0, len(one), len(one + two), len(one + two + three)]
     assert taken == [(1, 0, ends[1], 1), (2, ends[1], ends[2], 3)]
     wall.seconds += 60
-    assert log.take(2) == 3
-    [part] = log.batch(3).streams[0].taken
-    assert (part.part.begin, part.part.end, part.part.line) == (ends[2], ends[3], 5)
+    assert log.plan_batch(2) == 3
+    [part] = log.batch(3).streams[0].slices
+    assert (part.range.begin, part.range.end, part.range.line) == (ends[2], ends[3], 5)
 
 
 @pytest.mark.parametrize("growing", [True, False])
@@ -241,12 +246,12 @@ def test_a_large_file_is_taken_in_several_batches(
     size = (incoming / "a.nq").stat().st_size
     log = FileSourceLog(
         tmp_path / "log",
-        [StreamOptions("http://s/0", (str(incoming),))],
+        [GrowingFiles.at(StreamOptions("http://s/0", (str(incoming),)))],
         FileSourceSettings(max_bytes=size // 4, growing=growing, settle_ms=0),
     )
     ends = []
-    while log.take(len(ends)) > len(ends):
-        [part] = log.batch(len(ends) + 1).streams[0].taken
-        ends.append(part.part.end)
+    while log.plan_batch(len(ends)) > len(ends):
+        [part] = log.batch(len(ends) + 1).streams[0].slices
+        ends.append(part.range.end)
     assert ends[-1] == size
     assert 4 <= len(ends) <= 6

@@ -11,9 +11,10 @@ import pytest
 
 from spaseq.errors import UsageError
 from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.rdf.readers import StreamOptions
+from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.spark.following.checkpoint import Checkpoint, OutputPositions
+from spaseq.sources.files import FileSource
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Plan:
 
 def job_of(*plans: Plan, paths: tuple[str, ...] = ("/in",)) -> Job:
     chosen: Any = plans or (Plan("q", "1"),)
-    return Job(chosen, (StreamOptions("http://s", paths),), KnowledgeBase.empty())
+    return Job(chosen, (FileSource(StreamOptions("http://s", paths)),), KnowledgeBase.empty())
 
 
 def test_the_same_job_resumes_with_the_buckets_of_the_first_run(tmp_path: Path) -> None:

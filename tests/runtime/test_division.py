@@ -16,12 +16,14 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.inputs.stream_options import StreamOptions
-from spaseq.runtime.arrivals.file_source_log import input_splits
+from spaseq.runtime.arrivals import input_splits
 from spaseq.runtime.arrivals.tie_numbering import EarlierTies, Overlap, TimeExtent, earlier
 from spaseq.runtime.spark import bounded as spark_runtime
 from spaseq.runtime.spark.rows import packs
 from spaseq.runtime.spark.rows.packs import Packer
 from spaseq.runtime.spark.rows.stage_rows import unpack
+from spaseq.sources import file_splits
+from spaseq.sources.files import FileSource
 from tests.runtime.machines import IRIS, SOUTH, Row, answers_in_process, job_of, nquads
 
 
@@ -114,8 +116,8 @@ def rows(times: Sequence[int]) -> list[Row]:
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ranges of some events, of which only the two at the ends are looked at beforehand."""
     size = len(nquads(rows([1000]))) + 20
-    monkeypatch.setattr(input_splits, "RANGE_BYTES", 8 * size)
-    monkeypatch.setattr(input_splits, "_PEEK_BYTES", size)
+    monkeypatch.setattr(file_splits, "SPLIT_BYTES", 8 * size)
+    monkeypatch.setattr(file_splits, "_PEEK_BYTES", size)
 
 
 def compare(spark: Any, north: Path, bad_lines: Sequence[int]) -> None:
@@ -133,7 +135,9 @@ def nquads_events(path: Path) -> int:
 
 
 def is_surveyed(path: Path) -> bool:
-    found = input_splits.bounded_works([StreamOptions(IRIS[0], (str(path),))], time_scanned=False)
+    found = input_splits.bounded_splits(
+        [FileSource(StreamOptions(IRIS[0], (str(path),)))], time_scan=False
+    )
     assert len(found) > 5
     return found[0].time_scanned
 

@@ -13,15 +13,16 @@ from spaseq.kb.load import load_kb
 from spaseq.kb.refresh import KbWatch
 from spaseq.options import ServiceOptions
 from spaseq.rdf.inputs.bad_input import BadInput
-from spaseq.rdf.readers import StreamOptions
+from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.arrivals.file_source_log import FileSourceLog
 from spaseq.runtime.job.job import Job
-from spaseq.runtime.spark.bounded import store_knowledge
 from spaseq.runtime.spark.connectors.rdf_source import RdfDataSource, source_options
 from spaseq.runtime.spark.following.kb_refresh import Refresh
 from spaseq.runtime.spark.rows.stage_rows import SIDE, unpack
+from spaseq.runtime.spark.shared import store_knowledge
 from spaseq.runtime.spark.stages.followed_patterns import FollowSolve
-from spaseq.runtime.spark.stages.pattern_stage import StoredKnowledge
+from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
+from spaseq.sources.growing import GrowingFiles
 from tests.runtime.machines import nquads, put
 from tests.runtime.test_kb_refresh import KB, QUERY
 
@@ -32,7 +33,9 @@ class Driven:
     def __init__(self, place: Path) -> None:
         self.place, self.plan = place, compile_query(QUERY)
         (place / "north").mkdir()
-        streams = (StreamOptions("http://m.example/north", (str(place / "north"),)),)
+        streams = (
+            GrowingFiles.at(StreamOptions("http://m.example/north", (str(place / "north"),))),
+        )
         self.log = FileSourceLog(place / "log", streams)
         options = source_options(streams, str(place), place / "log")
         self.source = RdfDataSource(options).streamReader(None)
@@ -92,7 +95,7 @@ def test_a_changed_file_is_stored_for_the_batches_to_come(tmp_path: Path) -> Non
     file, sources = tmp_path / "kb.nt", [(KB, tmp_path / "kb.nt")]
     job = Job(
         (run.plan,),
-        (StreamOptions("http://m.example/north", (str(tmp_path / "north"),)),),
+        (GrowingFiles.at(StreamOptions("http://m.example/north", (str(tmp_path / "north"),))),),
         load_kb(sources),
         watch=KbWatch(sources, ServiceOptions(), NO_CACHE, every_s=0.0),
         on_note=notes.append,

@@ -18,10 +18,11 @@ from spaseq.kb.load import load_kb
 from spaseq.kb.refresh import KbWatch
 from spaseq.options import FollowOptions, ServiceOptions
 from spaseq.rdf.inputs.bad_input import BadInput
-from spaseq.rdf.readers import StreamOptions
+from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.job.chaining import reading_order
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.spark.following.follow import follow
+from spaseq.sources.files import FileSource
 from spaseq.spark import answers
 from tests.runtime.machines import nquads, put
 
@@ -60,7 +61,7 @@ class Followed:
         sources = [(KB, self.kb)]
         self.job = Job(
             reading_order([compile_query(query) for query in self.queries]),
-            (StreamOptions("http://m.example/north", (str(self.directory),)),),
+            (FileSource(StreamOptions("http://m.example/north", (str(self.directory),))),),
             load_kb(sources),
             watch=KbWatch(sources, ServiceOptions(), NO_CACHE, every_s=0.1),
             on_note=self.note,

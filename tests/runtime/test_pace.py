@@ -9,7 +9,7 @@ from pyspark import cloudpickle
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from spaseq.options import FileSourceSettings
-from spaseq.rdf.readers import StreamOptions
+from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.arrivals.batch_sizer import AIM_SECONDS, FIRST_BYTES, LEAST_BYTES, BatchSizer
 from spaseq.runtime.arrivals.file_source_log import FileSourceLog
 from spaseq.runtime.spark.connectors.rdf_source import (
@@ -17,6 +17,7 @@ from spaseq.runtime.spark.connectors.rdf_source import (
     RdfStreamReader,
     source_options,
 )
+from spaseq.sources.growing import GrowingFiles
 from tests.runtime.machines import nquads, put
 
 
@@ -71,7 +72,7 @@ def reader(place: Path, count: int, size: int) -> RdfStreamReader:
     directory.mkdir()
     for number in range(count):
         put(directory / f"{number}.nq", nquads([(number, "m1", "starts", number)]))
-    streams = (StreamOptions("http://m.example/north", (str(directory),)),)
+    streams = (GrowingFiles.at(StreamOptions("http://m.example/north", (str(directory),))),)
     settings = FileSourceSettings(max_bytes=size)
     source = RdfDataSource(source_options(streams, str(place), place / "log", settings))
     found = source.streamReader(None)
@@ -81,8 +82,10 @@ def reader(place: Path, count: int, size: int) -> RdfStreamReader:
 
 def taken(place: Path, number: int) -> list[str]:
     """The names of the files of a batch."""
-    arrivals = FileSourceLog(place / "log", (StreamOptions("", (str(place / "north"),)),))
-    return [Path(t.part.file.path).name for t in arrivals.batch(number).streams[0].taken]
+    arrivals = FileSourceLog(
+        place / "log", (GrowingFiles.at(StreamOptions("", (str(place / "north"),))),)
+    )
+    return [Path(s.range.file.path).name for s in arrivals.batch(number).streams[0].slices]
 
 
 def test_a_backlog_is_planned_a_batch_ahead(tmp_path: Path) -> None:

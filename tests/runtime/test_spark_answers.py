@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from spaseq.errors import UsageError
-from spaseq.spark import AnswerDataSink, RdfDataSource, answers
+from spaseq.runtime.spark.connectors.answer_sink import AnswerDataSink
+from spaseq.runtime.spark.connectors.rdf_source import RdfDataSource
+from spaseq.spark import answers
 from tests.runtime.machines import KEYED, NORTH, SOUTH, nquads
 
 pytestmark = pytest.mark.spark

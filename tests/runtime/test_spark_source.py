@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 
-from spaseq.rdf.readers import StreamOptions, read_stream
-from spaseq.spark import RdfDataSource
+from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.readers import read_stream
+from spaseq.runtime.spark.connectors.rdf_source import RdfDataSource
 from tests.runtime.machines import NORTH, SOUTH, nquads, put
 
 pytestmark = pytest.mark.spark

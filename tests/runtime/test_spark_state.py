@@ -28,7 +28,7 @@ from spaseq.runtime.job.state_limits import check_state
 from spaseq.runtime.spark.rows.stage_rows import pack
 from spaseq.runtime.spark.stages import bucket_state
 from spaseq.runtime.spark.stages.bucket_state import STATE_FORMAT, BucketState, Entry, Warm
-from spaseq.runtime.spark.stages.pattern_stage import StoredKnowledge
+from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
 from spaseq.stages.sequence import STATE_VERSION, PatternStage, SequenceStage
 from tests.runtime.machines import HEAD, IRIS, KEYED, UNKEYED
 

@@ -18,12 +18,11 @@ class Format(Enum):
     TURTLE = "turtle"
     JSONLD = "jsonld"
     RDFXML = "rdfxml"
-    SPOOL = "spool"  # internal, see `rdf.in_memory.spool`
 
     @property
     def has_graphs(self) -> bool:
         """Whether the format has named graphs: then each graph can be an event."""
-        return self in (Format.NQUADS, Format.TRIG, Format.JSONLD, Format.SPOOL)
+        return self in (Format.NQUADS, Format.TRIG, Format.JSONLD)
 
 
 EXTENSIONS: dict[str, Format] = {

@@ -1,9 +1,9 @@
 """Numbers events of equal time across input splits that tasks read independently.
 
-Without a time scan a split numbers its events as if none came before. That is right except for
-events whose time the splits before it have, too. As long as the works of a stream follow each other
-in time, that can only be the time at which one ends and the next begins: every work says so much
-of its times that stage 2 can add what is missing. Works that overlap are found out there.
+Without a time scan a split numbers its events as if none came before. That is wrong only for events
+whose time also occurs in earlier splits. As long as the splits of a stream follow each other in
+time, that can only be the time at which one ends and the next begins. So every split reports its
+first and its last time, and stage 2 adds what is missing. Splits that overlap are detected there.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 
 @dataclass(slots=True)
 class TimeExtent:
-    """The least and the greatest time (ms) of a work's events, and how many have them."""
+    """The first and the last time (ms) in a split, and how many of its events have each."""
 
     stream: int
-    work: int
+    split: int
     first: int | None = None
     last: int | None = None
     at_first: int = 0
     at_last: int = 0
 
     def watch(self, events: Iterator[EventBatch]) -> Iterator[EventBatch]:
-        """The same batches, whose times are counted in."""
+        """The same batches; their times are counted."""
         for batch in events:
             if len(batch):
                 self._add(batch.time)
@@ -48,7 +48,7 @@ class TimeExtent:
 
     def data(self) -> bytes:
         """The extent as bytes."""
-        known = self.stream, self.work, self.first, self.last, self.at_first, self.at_last
+        known = self.stream, self.split, self.first, self.last, self.at_first, self.at_last
         return pickle.dumps(known, pickle.HIGHEST_PROTOCOL)
 
     @classmethod
@@ -58,34 +58,34 @@ class TimeExtent:
 
 
 class Overlap(Exception):
-    """A work has events before the end of one that comes before it."""
+    """A split has events before the end of an earlier split of its stream."""
 
 
 @dataclass(frozen=True, slots=True)
 class EarlierTies:
-    """How many events of earlier works have a work's least time (ms)."""
+    """How many events of earlier splits have the first time (ms) of a split."""
 
     time: int
     count: int
 
     def renumber(self, solutions: SolutionBatch) -> SolutionBatch:
-        """The work's solutions, numbered as those of the whole stream."""
+        """The split's solutions, numbered as in the whole stream."""
         tied = (solutions.time == self.time) * self.count
         return replace(solutions, k=(solutions.k + tied).astype(np.int32))
 
 
 def earlier(extents: Iterable[TimeExtent]) -> dict[int, EarlierTies]:
-    """By work what its numbers lack, for works whose first time occurs in works before them.
+    """The earlier ties of each split whose first time occurs in earlier splits, by split.
 
     Raises:
-        Overlap: works of one stream, in order of their numbers, do not follow each other in time.
+        Overlap: the splits of a stream do not follow each other in time.
 
     >>> earlier([TimeExtent(0, 0, 10, 20, 1, 3), TimeExtent(0, 1, 20, 30, 2, 1)])
     {1: EarlierTies(time=20, count=3)}
     """
     found: dict[int, EarlierTies] = {}
     ends: dict[int, EarlierTies] = {}  # by stream: the last time so far, and how many have it
-    for one in sorted(extents, key=lambda e: e.work):
+    for one in sorted(extents, key=lambda e: e.split):
         if one.first is None or one.last is None:
             continue
         end = ends.get(one.stream)
@@ -93,7 +93,7 @@ def earlier(extents: Iterable[TimeExtent]) -> dict[int, EarlierTies]:
             raise Overlap
         tied = end.count if end is not None and one.first == end.time else 0
         if tied:
-            found[one.work] = EarlierTies(one.first, tied)
+            found[one.split] = EarlierTies(one.first, tied)
         at_end = one.at_last + (tied if one.last == one.first else 0)
         ends[one.stream] = EarlierTies(one.last, at_end)
     return found

@@ -8,7 +8,7 @@ it goes and calls the `on_*` functions in the calling thread.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.refresh import KbWatch
@@ -16,7 +16,7 @@ from spaseq.options import StageOptions
 from spaseq.plan.predicates import stream_predicates
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.inputs.bad_input import BadInput
-from spaseq.rdf.readers import StreamOptions
+from spaseq.sources.base import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Job:
     """
 
     plans: tuple[QueryPlan, ...]  # each after those whose registered streams it reads
-    streams: tuple[StreamOptions, ...]  # each stream of the plans once, except registered ones
+    streams: tuple[Source, ...]  # each stream of the plans once, except registered ones
     knowledge: KnowledgeBase
     options: StageOptions = StageOptions()
     watch: KbWatch | None = None  # takes up changes of the KB's files, where streams are followed
@@ -90,9 +90,7 @@ class Job:
     stats: Stats = field(default_factory=Stats)
 
     def __post_init__(self) -> None:
-        self.streams = tuple(
-            replace(s, predicates=stream_predicates(self.plans, s.iri)) for s in self.streams
-        )
+        self.streams = tuple(s.keeping(stream_predicates(self.plans, s.iri)) for s in self.streams)
 
     def take_bad(self, bad: BadInput) -> None:
         """Count bad input and hand it on."""

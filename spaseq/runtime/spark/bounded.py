@@ -9,31 +9,32 @@ from __future__ import annotations
 
 import os
 import pickle
-import re
 import tempfile
 import time
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
-from spaseq import errors
 from spaseq.algebra.answers import Answer
-from spaseq.errors import RunError, SpaseqError
-from spaseq.expr.extension import modules_from_files
-from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.rdf.inputs.bad_input import BadInput
-from spaseq.runtime.arrivals.input_splits import bounded_works
+from spaseq.runtime.arrivals.input_splits import bounded_splits
 from spaseq.runtime.job.chaining import sources
-from spaseq.runtime.job.job import Job, LateEvent, Stats
+from spaseq.runtime.job.job import Job, Stats
 from spaseq.runtime.spark.rows.stage_rows import OUTPUT_DDL, OVERLAP, PACKS_DDL, Message, payload_of
 from spaseq.runtime.spark.session.spark_session import session
-from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve, ProgressFile, StoredKnowledge
+from spaseq.runtime.spark.shared import (
+    ship_functions,
+    spark_errors,
+    store_knowledge,
+    take_message,
+)
+from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve, ProgressFile
 from spaseq.runtime.spark.stages.registered_streams import chained_output
 from spaseq.runtime.spark.stages.sequence_stage import run_sequences
 
@@ -42,9 +43,6 @@ PIECE_BYTES = 64 * 2**20
 
 ARROW_BYTES = 32 * 2**20
 """Packs of solutions go to a worker about so many bytes at a time."""
-
-KB_FILE = "spaseq-kb-"
-"""How the names of stored knowledge bases begin; their hash follows."""
 
 _PACK_ROWS = 500
 _POLL_SECONDS = 0.25
@@ -78,7 +76,21 @@ def run(
     started = time.perf_counter()
     with spark_errors():
         spark = spark or session(master=master, verbose=verbose)
-    for time_scanned in (False, True):
+    with tempfile.TemporaryDirectory(prefix="spaseq-events-") as directory:
+        shared = tuple(stream.shared(Path(directory)) for stream in job.streams)
+        yield from _delivered(spark, replace(job, streams=shared), partitions, started)
+    job.stats.seconds = time.perf_counter() - started
+
+
+def _delivered(
+    spark: Any, job: Job, partitions: int | None, started: float
+) -> Iterator[tuple[int, Answer]]:
+    """The answers of a job whose streams any process can open.
+
+    Streams that seem to be in order of time are not scanned for times first. If they turn out not
+    to be, there are no answers yet, and the job runs a second time.
+    """
+    for time_scan in (False, True):
         with ExitStack() as stack:
             workplace = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="spaseq-")))
 
@@ -88,14 +100,13 @@ def run(
 
             with spark_errors():
                 solve = bounded_solve(spark, job, workplace, partitions)
-                output = keep(bounded_output(spark, solve, keep, time_scanned=time_scanned))
+                output = keep(bounded_output(spark, solve, keep, time_scan=time_scan))
                 size = _while_watching(spark, partial(_size, output), job, solve.progress, started)
             if size.overlap:
                 continue  # after which it will not
             with spark_errors():
                 yield from _deliver(job, _pieces(output, size.bytes))
             break
-    job.stats.seconds = time.perf_counter() - started
 
 
 def bounded_solve(
@@ -124,23 +135,22 @@ def bounded_output(
     solve: BoundedSolve,
     keep: Callable[[Any], Any] = lambda frame: frame,
     solutions: Any = None,
-    time_scanned: bool = True,
+    time_scan: bool = True,
 ) -> Any:
     """The DataFrame of `OUTPUT` rows of both stages; each (query, bucket) has its own in order.
 
     `keep` is called for DataFrames that are used more than once, and may persist them. `solutions`
     is stage 1's DataFrame; over the files of `solve.streams` if not given. With
-    `time_scanned=False` these files are read only once if they seem to be in order of time; an
+    `time_scan=False` these files are read only once if they seem to be in order of time; an
     `OVERLAP` row says that they were not, and that the run gives no answers.
     """
     plans = solve.plans
     if solutions is None:
-        works = [
-            pickle.dumps(work) for work in bounded_works(solve.streams, time_scanned=time_scanned)
-        ]
-        count = max(1, len(works))
-        solutions = spark.range(0, len(works), 1, count).mapInArrow(
-            lambda batches: solve.run(works, batches), PACKS_DDL
+        found = bounded_splits(solve.streams, time_scan=time_scan)
+        splits = [pickle.dumps(split) for split in found]
+        count = max(1, len(splits))
+        solutions = spark.range(0, len(splits), 1, count).mapInArrow(
+            lambda batches: solve.run(splits, batches), PACKS_DDL
         )
     spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", ARROW_BYTES)
 
@@ -158,41 +168,6 @@ def bounded_output(
     if any(sources(plans)):
         return chained_output(solve, solutions, sequence, keep)
     return sequence(solutions)
-
-
-def ship_functions() -> None:
-    """Have functions that were loaded from files sent to workers, which cannot import them."""
-    from pyspark import cloudpickle
-
-    for module in modules_from_files():
-        cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call,unused-ignore]
-
-
-def store_knowledge(spark: Any, knowledge: KnowledgeBase, directory: Path) -> StoredKnowledge:
-    """Save a KB where workers can open it: in `directory`, on a cluster through Spark's files."""
-    name = f"{KB_FILE}{knowledge.hash}"
-    path = directory / name
-    if not path.exists():
-        # A killed process must not leave half a file under the name that tells its content.
-        unfinished = directory / f".{name}.{os.getpid()}"
-        _keep(knowledge, unfinished)
-        unfinished.replace(path)
-    asked = tuple(sorted(knowledge.endpoints.items())), knowledge.services
-    if spark.sparkContext.master.startswith("local"):
-        return StoredKnowledge(str(path), name, False, *asked)
-    spark.sparkContext.addFile(str(path))
-    return StoredKnowledge(name, name, True, *asked)
-
-
-def _keep(knowledge: KnowledgeBase, path: Path) -> None:
-    """Put the compiled form in a place of its own, where it lasts; without copying, if may be."""
-    if knowledge.file is not None:
-        try:
-            os.link(knowledge.file, path)
-            return
-        except OSError:  # another file system, or gone
-            path.unlink(missing_ok=True)
-    knowledge.save(path)
 
 
 def _disk_only() -> Any:
@@ -253,32 +228,6 @@ def _deliver(
     job.stats.watermark = max(marks, default=None)
 
 
-def take_message(job: Job, message: Message) -> None:
-    """Add counts to the job's, report bad inputs and late events, raise errors."""
-    match message:
-        case Stats():
-            add_stats(job.stats, message)
-        case BadInput():
-            job.on_bad(message)
-        case LateEvent():
-            job.on_late(message)
-        case SpaseqError():
-            raise message
-
-
-def add_stats(total: Stats, part: Stats) -> None:
-    """Add the counts and stage times of a task."""
-    total.events += part.events
-    total.triples += part.triples
-    total.matches += part.matches
-    total.suppressed += part.suppressed
-    total.bad += part.bad
-    total.late += part.late
-    total.repeated += part.repeated
-    for stage, seconds in part.stages.items():
-        total.add(stage, seconds)
-
-
 def _while_watching(
     spark: Any, action: Callable[[], T], job: Job, progress: str | None, started: float
 ) -> T:
@@ -310,7 +259,7 @@ def _finished(future: Future[Any]) -> bool:
 
 
 def _progress(job: Job, directory: str | None, started: float) -> None:
-    files = Path(directory).glob("work-*[0-9]") if directory is not None else ()
+    files = Path(directory).glob("split-*[0-9]") if directory is not None else ()
     known = [ProgressFile(path).read() for path in files]
     job.stats.events = sum(s.events for s in known)
     job.stats.triples = sum(s.triples for s in known)
@@ -318,29 +267,3 @@ def _progress(job: Job, directory: str | None, started: float) -> None:
     job.stats.watermark = min(marks, default=None)
     job.stats.seconds = time.perf_counter() - started
     job.on_progress(job.stats)
-
-
-@contextmanager
-def spark_errors() -> Iterator[None]:
-    """Failures of Spark as RunErrors with the line that says what went wrong."""
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped,unused-ignore]
-    from pyspark.errors import PySparkException
-
-    try:
-        yield
-    except (Py4JError, PySparkException, ConnectionError, EOFError) as error:
-        gist = _gist(str(error))
-        own = re.match(r"spaseq\.errors\.(\w+): (.*)", gist)
-        if own is not None:
-            raise getattr(errors, own[1])(own[2]) from error
-        raise RunError(f"Spark failed: {gist}") from error
-
-
-def _gist(text: str) -> str:
-    """The last line of a Python traceback within a message, else the message's first line."""
-    found = re.findall(
-        r"^(?:\w+\.)*\w*(?:Error|Exception|Interrupt|Exit)\b: .*", text, re.MULTILINE
-    )
-    python = [line for line in found if not line.startswith(("org.", "java.", "py4j."))]
-    lines = text.strip().splitlines()
-    return python[-1] if python else lines[0] if lines else "no reason given"

@@ -28,11 +28,12 @@ from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.arrivals.stream_clock import StreamClock, late_events, raise_idle
 from spaseq.runtime.job.binding import stream_names
 from spaseq.runtime.job.job import Job, LateEvent, Stats
-from spaseq.runtime.spark.bounded import ship_functions, store_knowledge
 from spaseq.runtime.spark.following.checkpoint import Checkpoint
 from spaseq.runtime.spark.rows.stage_rows import PACKS, PACKS_DDL, SideRows
+from spaseq.runtime.spark.shared import ship_functions, store_knowledge
 from spaseq.runtime.spark.stages.followed_patterns import PACKED, PACKED_DDL, marks, packed
-from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve, Solver, StoredKnowledge
+from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve, Solver
+from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
 
 COLUMNS = ("stream", "time", "k", "event", "graph")
 CLOCK_DDL = "delay_ms bigint, latest bigint, times array<bigint>, counts array<bigint>"

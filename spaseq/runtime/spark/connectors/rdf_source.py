@@ -37,30 +37,25 @@ from spaseq.compiled.arrays import Int64s
 from spaseq.errors import InputError, UsageError
 from spaseq.options import FileSourceSettings
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.inputs.bad_input import BadInput, OnBad
+from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.inputs.stream_options import StreamOptions
-from spaseq.rdf.ranges import read_range
-from spaseq.rdf.readers import ArrivalClock
 from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
+from spaseq.runtime.arrivals.arrived_splits import (
+    ArrivedSplit,
+    StreamProgress,
+    arrived_splits,
+    bytes_of,
+    read_slice,
+)
 from spaseq.runtime.arrivals.batch_sizer import BatchSizer
-from spaseq.runtime.arrivals.file_source_log import (
-    Arrivals,
-    Bounds,
-    FileSlice,
-    FileSourceLog,
-)
-from spaseq.runtime.arrivals.input_splits import (
-    InputSplit,
-    bounded_works,
-    paths_from,
-    read_work,
-)
-from spaseq.runtime.arrivals.stream_clock import StreamClock
+from spaseq.runtime.arrivals.file_source_log import FileSourceLog, Sizes
+from spaseq.runtime.arrivals.input_splits import InputSplit, bounded_splits, paths_from
 from spaseq.runtime.job.durations import milliseconds
+from spaseq.sources.files import FileSource
+from spaseq.sources.growing import GrowingFiles
 
 EVENT_DDL = "stream string, time timestamp, k int, event string, graph string, late_ms bigint"
-WORK_DDL = "stream int, work binary"
+SPLIT_DDL = "stream int, split binary"
 
 SMALL_BATCH_BYTES = 2**20
 """A batch with no more input than this is one task."""
@@ -78,39 +73,24 @@ _EVENTS = pa.schema(
 _EVENTS_PER_ROW_BATCH = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class ArrivedSplit:
-    """What one task reads of one stream in a batch, found at a time (ms), and the name of the
-    knowledge base that it is matched with."""
-
-    number: int  # among the works of the batch
-    stream: int
-    at: int
-    taken: tuple[FileSlice, ...]
-    knowledge: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class StreamProgress:
-    """Where a stream's time stands after a batch: its watermark (ms), None before any event, and
-    the name of the knowledge base of the batch."""
-
-    stream: int
-    watermark: int | None
-    knowledge: str = ""
-
-
-AnyWork: TypeAlias = InputSplit | ArrivedSplit | StreamProgress
+AnySplit: TypeAlias = InputSplit | ArrivedSplit | StreamProgress
 
 
 def source_options(
-    streams: Sequence[StreamOptions],
+    streams: Sequence[GrowingFiles],
     directory: str,
     log: Path | None = None,
     settings: FileSourceSettings | None = None,
 ) -> dict[str, str]:
-    """Options for works of several streams: `log` is where arrivals are kept; none if bounded."""
-    given = {"streams": json.dumps([asdict(s) for s in streams]), "directory": directory}
+    """The source's options for a followed run: rows are splits of several streams, unread.
+
+    Args:
+        streams: what is followed.
+        directory: relative paths start from here.
+        log: the directory of the file source log; None for streams that are read to their ends.
+        settings: the log's.
+    """
+    given = {"streams": json.dumps([asdict(s.options) for s in streams]), "directory": directory}
     if log is not None:
         given |= {"log": str(log), "settings": json.dumps(asdict(settings or FileSourceSettings()))}
     return given
@@ -140,7 +120,7 @@ class RdfDataSource(DataSource):  # type: ignore[misc]
         return "rdf"
 
     def schema(self) -> str:
-        return WORK_DDL if "streams" in self.options else EVENT_DDL
+        return SPLIT_DDL if "streams" in self.options else EVENT_DDL
 
     def reader(self, schema: Any) -> DataSourceReader:
         return RdfReader(_Options.of(self.options))
@@ -248,7 +228,7 @@ def _integer(name: str, text: object) -> int:
 
 @dataclass(frozen=True)
 class _SplitPartition(InputPartition):  # type: ignore[misc]
-    works: tuple[AnyWork, ...]
+    splits: tuple[AnySplit, ...]
 
 
 class _Reading:
@@ -259,23 +239,23 @@ class _Reading:
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, _SplitPartition)
-        for work in partition.works:
+        for split in partition.splits:
             if self._options.has_events:
-                yield from self._events(work)
+                yield from self._events(split)
             else:
-                data = pickle.dumps(work, pickle.HIGHEST_PROTOCOL)
-                columns = [pa.array([work.stream], pa.int32()), pa.array([data], pa.binary())]
-                yield pa.RecordBatch.from_arrays(columns, ["stream", "work"])
+                data = pickle.dumps(split, pickle.HIGHEST_PROTOCOL)
+                columns = [pa.array([split.stream], pa.int32()), pa.array([data], pa.binary())]
+                yield pa.RecordBatch.from_arrays(columns, ["stream", "split"])
 
-    def _events(self, work: AnyWork) -> Iterator[pa.RecordBatch]:
-        options = self._options.streams[work.stream]
-        match work:
+    def _events(self, split: AnySplit) -> Iterator[pa.RecordBatch]:
+        options = self._options.streams[split.stream]
+        match split:
             case InputSplit():
-                for batch in read_work(work, options, self._on_bad):
+                for batch in FileSource(options).open(self._on_bad, split.split):
                     yield from _event_rows(batch, None)
             case ArrivedSplit():
-                for taken in work.taken:
-                    for batch, lateness in read_taken(taken, options, work.at, self._on_bad):
+                for piece in split.slices:
+                    for batch, lateness in read_slice(piece, options, split.at, self._on_bad):
                         yield from _event_rows(batch, lateness)
 
     def _on_bad(self, bad: BadInput) -> None:
@@ -291,8 +271,9 @@ class RdfReader(_Reading, DataSourceReader):  # type: ignore[misc]
     def partitions(self) -> Sequence[InputPartition]:
         options = self._options
         with paths_from(options.directory):
-            works = bounded_works(options.streams, options.range_bytes)
-        return [_SplitPartition((work,)) for work in works]
+            sources = [FileSource(stream) for stream in options.streams]
+            splits = bounded_splits(sources, options.range_bytes)
+        return [_SplitPartition((split,)) for split in splits]
 
 
 class RdfStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
@@ -305,9 +286,10 @@ class RdfStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailable
         super().__init__(options)
         if options.log is None:
             raise UsageError("readStream of rdf needs the option log, a directory to keep state in")
-        self._log = FileSourceLog(options.log, options.streams, options.settings)
-        self._among: Bounds | None = None  # all that may be taken, if not None
-        self._pace = BatchSizer(options.settings.max_bytes)
+        streams = [GrowingFiles.at(stream) for stream in options.streams]
+        self._log = FileSourceLog(options.log, streams, options.settings)
+        self._upto: Sizes | None = None  # how far files may be read, if that is fixed
+        self._sizer = BatchSizer(options.settings.max_bytes)
         self._thread = ThreadPoolExecutor(1)
         self._ahead: tuple[Future[int], float] | None = None  # a batch being planned, of how much
 
@@ -322,21 +304,21 @@ class RdfStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailable
         return ReadMaxBytes(self._options.settings.max_bytes)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        self._among = self._log.bounds()
+        self._upto = self._log.sizes()
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
         most = self._most(limit)
         if self._ahead is not None:
             planning, most = self._ahead
             planning.exception()  # which comes again if it still is so
-        number = self._log.take(start["batch"], self._among, most)
-        if number > start["batch"] and self._log.behind:
-            self._pace.begin(most)
+        number = self._log.plan_batch(start["batch"], self._upto, most)
+        if number > start["batch"] and self._log.has_backlog:
+            self._sizer.begin(most)
             following = self._most(limit)
-            planning = self._thread.submit(self._log.take, number, self._among, following)
+            planning = self._thread.submit(self._log.plan_batch, number, self._upto, following)
             self._ahead = planning, following
         else:
-            self._pace.begin(None)
+            self._sizer.begin(None)
             self._ahead = None
         return {"batch": number}
 
@@ -344,17 +326,18 @@ class RdfStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailable
         """Bytes of each stream that a batch may take."""
         if isinstance(limit, ReadAllAvailable):
             return float("inf")
-        most = self._pace.bytes
+        most = self._sizer.bytes
         return min(most, limit.max_bytes) if isinstance(limit, ReadMaxBytes) else most
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         """A task per range, or one if there is little to read."""
         batches = [self._log.batch(n) for n in range(start["batch"] + 1, end["batch"] + 1)]
-        works = _works(batches)
-        if _size(works) <= SMALL_BATCH_BYTES:
-            parts = [tuple(works)] if works else []
+        splits = arrived_splits(batches)
+        parts: list[tuple[AnySplit, ...]]
+        if bytes_of(splits) <= SMALL_BATCH_BYTES:
+            parts = [tuple(splits)] if splits else []
         else:
-            parts = [(work,) for work in works]
+            parts = [(split,) for split in splits]
         if self._options.has_events or not batches:
             return [_SplitPartition(p) for p in parts]
         last = batches[-1]
@@ -370,42 +353,6 @@ class RdfStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailable
 
     def stop(self) -> None:
         self._thread.shutdown()
-
-
-def _works(batches: Sequence[Arrivals]) -> list[AnyWork]:
-    works: list[AnyWork] = []
-    for arrivals in batches:
-        for stream, arrived in enumerate(arrivals.streams):
-            for taken in arrived.taken:
-                parts = arrivals.at, (taken,), arrivals.knowledge
-                works.append(ArrivedSplit(len(works), stream, *parts))
-    return works
-
-
-def _size(works: Sequence[AnyWork]) -> float:
-    """Bytes to read; infinite if a file is taken whole."""
-    total = 0.0
-    for work in works:
-        for taken in work.taken if isinstance(work, ArrivedSplit) else ():
-            part = taken.part
-            total += float("inf") if part.end is None else part.end - part.begin
-    return total
-
-
-def read_taken(
-    taken: FileSlice, options: StreamOptions, at: int, on_bad: OnBad
-) -> Iterator[tuple[EventBatch, Int64s]]:
-    """The events of a range, all of them, each with how far it is late (ms, int64[n], 0 if not).
-
-    A late event has k = -1. A file that cannot be read is bad input.
-    """
-    clock = StreamClock.of_json(taken.clock.as_json())  # its own, as the task may be run again
-    arrival = ArrivalClock(lambda: at / 1000)
-    try:
-        for batch in read_range(taken.part, options, on_bad, InstantCounter(), arrival):
-            yield clock.judge(batch)
-    except InputError as error:
-        on_bad(BadInput(taken.part.file.path, None, str(error)))
 
 
 def _event_rows(batch: EventBatch, lateness: Int64s | None) -> Iterator[pa.RecordBatch]:

@@ -84,15 +84,7 @@ def _description(job: Job, watermark_ms: int) -> dict[str, Any]:
         "version": FORMAT_VERSION,
         "queries": {p.identity.name: p.identity.fingerprint for p in job.plans},
         "knowledge": job.knowledge.hash if job.watch is None else "may change",
-        "streams": {
-            s.iri: {
-                "paths": [os.path.abspath(p) for p in s.paths],
-                "time_predicate": s.time_predicate,
-                "triples_per_event": s.triples_per_event,
-                **({} if s.base is None else {"base": s.base}),
-            }
-            for s in job.streams
-        },
+        "streams": {stream.iri: stream.followed().identity() for stream in job.streams},
         "watermark_ms": watermark_ms,
     }
 

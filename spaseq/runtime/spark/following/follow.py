@@ -24,19 +24,24 @@ from typing import Any, Protocol, TextIO
 from spaseq.algebra.answers import Answer
 from spaseq.errors import InputError, UsageError
 from spaseq.options import FileSourceSettings, FollowOptions, StateLimits
-from spaseq.rdf.readers import StreamOptions
-from spaseq.runtime.arrivals.file_source_log import FileSourceLog, present_files
+from spaseq.runtime.arrivals.file_source_log import FileSourceLog
 from spaseq.runtime.job.job import Job, Stats
-from spaseq.runtime.spark.bounded import ship_functions, spark_errors, store_knowledge, take_message
 from spaseq.runtime.spark.connectors.rdf_source import RdfDataSource, source_options
 from spaseq.runtime.spark.following.checkpoint import Checkpoint, OutputPositions
 from spaseq.runtime.spark.following.kb_refresh import Refresh
 from spaseq.runtime.spark.rows.stage_rows import OUTPUT_DDL, Message, payload_of
 from spaseq.runtime.spark.session.spark_session import session
+from spaseq.runtime.spark.shared import (
+    ship_functions,
+    spark_errors,
+    store_knowledge,
+    take_message,
+)
 from spaseq.runtime.spark.stages.bucket_state import Buckets
 from spaseq.runtime.spark.stages.followed_patterns import PACKED_DDL, FollowSolve
 from spaseq.runtime.spark.stages.processor import FollowSequence
 from spaseq.sinks import SINKS, open_sink
+from spaseq.sources.growing import GrowingFiles
 
 STATE_SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": (
@@ -89,9 +94,9 @@ def follow(
         InputError: a stream's directory does not exist.
         RunError: a limit was exceeded, or Spark failed.
     """
-    job = replace(job, streams=tuple(_absolute(s) for s in job.streams))
+    job = replace(job, streams=followed_streams(job))
     for stream in job.streams:
-        present_files(stream)
+        stream.check()
     checkpoint = Checkpoint.open(
         options.checkpoint, job, options.arrivals.delay_ms, options.buckets
     )
@@ -155,11 +160,13 @@ def _opened(path: str, resumed: bool) -> TextIO:
     return file
 
 
-def _absolute(stream: StreamOptions) -> StreamOptions:
-    """The stream with paths that mean the same in every process, and the next time."""
-    if "-" in stream.paths:
-        raise UsageError(f"stream <{stream.iri}>: standard input cannot be followed")
-    return replace(stream, paths=tuple(os.path.abspath(p) for p in stream.paths))
+def followed_streams(job: Job) -> tuple[GrowingFiles, ...]:
+    """The job's streams as sources that are read while they grow.
+
+    Raises:
+        UsageError: one of them has an end.
+    """
+    return tuple(stream.followed() for stream in job.streams)
 
 
 def _start(
@@ -187,11 +194,12 @@ def following_output(
     """The streaming DataFrame of `OUTPUT` rows: messages, and answers that have become final."""
     ship_functions()
     knowledge = store_knowledge(spark, job.knowledge, checkpoint.directory)
-    FileSourceLog(checkpoint.arrivals, job.streams).use_knowledge(knowledge.name)
-    solve = FollowSolve(job.plans, job.streams, knowledge, checkpoint.buckets)
+    streams = followed_streams(job)
+    FileSourceLog(checkpoint.arrivals, streams).use_knowledge(knowledge.name)
+    solve = FollowSolve(job.plans, streams, knowledge, checkpoint.buckets)
     spark.dataSource.register(RdfDataSource)
     work = spark.readStream.format("rdf").options(
-        **source_options(job.streams, os.getcwd(), checkpoint.arrivals, settings)
+        **source_options(streams, os.getcwd(), checkpoint.arrivals, settings)
     )
     packed = work.load().mapInArrow(lambda batches: solve.run(batches), PACKED_DDL)
     return sequenced(spark, job, checkpoint, packed, limits)

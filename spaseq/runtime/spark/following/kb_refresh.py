@@ -14,8 +14,8 @@ from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.arrivals.file_source_log import FileSourceLog
 from spaseq.runtime.job.binding import check_kbs
 from spaseq.runtime.job.job import Job
-from spaseq.runtime.spark.bounded import KB_FILE, store_knowledge
 from spaseq.runtime.spark.following.checkpoint import Checkpoint
+from spaseq.runtime.spark.shared import KB_FILE, store_knowledge
 
 _PAUSE_SECONDS = 0.5
 
@@ -60,7 +60,8 @@ class Refresh:
 
     def _use(self, knowledge: KnowledgeBase) -> None:
         directory = Path(self.checkpoint.directory)
-        arrivals = FileSourceLog(self.checkpoint.arrivals, self.job.streams)
+        streams = [stream.followed() for stream in self.job.streams]
+        arrivals = FileSourceLog(self.checkpoint.arrivals, streams)
         first = f"{KB_FILE}{self.job.knowledge.hash}"  # what stage 2 begins with
         # What was current until now may be taken for a batch at this very moment.
         needed = {*arrivals.knowledge_in_use(), first}

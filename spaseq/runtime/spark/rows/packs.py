@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.runtime.spark.rows.stage_rows import NO_WORK, PACKS, buckets, pack, rows
+from spaseq.runtime.spark.rows.stage_rows import NO_SPLIT, PACKS, buckets, pack, rows
 
 RUN_ROWS = 200_000
 """So many solutions at most are sorted at a time."""
@@ -32,14 +32,14 @@ class Packer:
         query: its number.
         count: into how many buckets its solutions are divided.
         parts: into how many partitions stage 2 is.
-        work: the number of the work that the solutions are of.
+        split: the number of the split that the solutions are of.
     """
 
     def __init__(
-        self, plan: QueryPlan, query: int, count: int, parts: int, work: int = NO_WORK
+        self, plan: QueryPlan, query: int, count: int, parts: int, split: int = NO_SPLIT
     ) -> None:
         self._plan, self._query = plan, query
-        self._count, self._parts, self._work = count, parts, work
+        self._count, self._parts, self._split = count, parts, split
         self._held: list[SolutionBatch] = []
         self._rows = 0
         self._end = 0  # the greatest time held
@@ -69,4 +69,4 @@ class Packer:
                 given["part"].append((b + self._query) % self._parts)
                 given["time"].append(int(piece.time[0]))
                 given["payload"].append(pack(piece, self._plan.patterns.columns))
-        return rows(PACKS, len(given["time"]), query=self._query, work=self._work, **given)
+        return rows(PACKS, len(given["time"]), query=self._query, split=self._split, **given)

@@ -33,10 +33,10 @@ SIDE = -1
 """`query` of a side row; it sorts before every query."""
 
 EXTENT = -2
-"""`query` of rows that say what times a work has; see `extents`."""
+"""`query` of rows that hold a split's `TimeExtent`."""
 
 OVERLAP = -3
-"""`query` of the row that says that works overlap, so that their events are numbered wrongly."""
+"""`query` of the row that says that splits overlap, so that their events are numbered wrongly."""
 
 Message: TypeAlias = Stats | BadInput | LateEvent | SpaseqError
 
@@ -52,16 +52,18 @@ PACKS = pa.schema(
         ("query", pa.int32()),
         ("bucket", pa.int32()),
         ("time", pa.int64()),  # the least of the pack's, ms
-        ("work", pa.int32()),  # whose events the solutions are of, `NO_WORK` if that tells nothing
+        ("split", pa.int32()),  # whose solutions these are, or `NO_SPLIT`
         ("order", pa.string()),
         ("payload", pa.binary()),
     ]
 )
 """What stage 1 of a bounded run yields."""
 
-PACKS_DDL = "part int, query int, bucket int, time bigint, work int, `order` string, payload binary"
+PACKS_DDL = (
+    "part int, query int, bucket int, time bigint, split int, `order` string, payload binary"
+)
 
-NO_WORK = -1
+NO_SPLIT = -1
 
 
 def rows(schema: pa.Schema, n: int, **columns: Any) -> pa.RecordBatch:
@@ -93,7 +95,7 @@ class SideRows:
         order = [f"{self._source:08x}{first + i:012x}" for i in range(len(messages))]
         payload = [pickle.dumps(m, pickle.HIGHEST_PROTOCOL) for m in messages]
         given: dict[str, Any] = {"query": SIDE, "order": order, "payload": payload}
-        for zero in ("part", "bucket", "reader", "time", "work", "stream"):
+        for zero in ("part", "bucket", "reader", "time", "split", "stream"):
             given[zero] = 0
         return rows(self._schema, len(messages), **given)
 

@@ -30,7 +30,7 @@ from spaseq.runtime.job.job import Stats
 from spaseq.runtime.job.state_limits import check_state
 from spaseq.runtime.spark.rows.stage_rows import OUTPUT, SIDE, SideRows, answer_rows, unpack
 from spaseq.runtime.spark.stages.followed_patterns import NEVER, PACKED
-from spaseq.runtime.spark.stages.pattern_stage import StoredKnowledge
+from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
 
 STATE_FORMAT = 3
 """Version of what is in the state store; a snapshot in it has one of its own. Formats 1 and 2 are

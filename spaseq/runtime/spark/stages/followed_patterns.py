@@ -21,13 +21,14 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.bad_input import BadInput
-from spaseq.rdf.readers import StreamOptions
+from spaseq.runtime.arrivals.arrived_splits import ArrivedSplit, StreamProgress, read_slice
 from spaseq.runtime.arrivals.stream_clock import late_events
 from spaseq.runtime.job.group_stage import group_of, groups
 from spaseq.runtime.job.job import LateEvent, Stats
-from spaseq.runtime.spark.connectors.rdf_source import ArrivedSplit, StreamProgress, read_taken
 from spaseq.runtime.spark.rows.stage_rows import SideRows, buckets, pack, rows
-from spaseq.runtime.spark.stages.pattern_stage import Solver, StoredKnowledge
+from spaseq.runtime.spark.stages.pattern_stage import Solver
+from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
+from spaseq.sources.growing import GrowingFiles
 
 PACKED = pa.schema(
     [
@@ -56,25 +57,25 @@ class FollowSolve:
     """Stage 1: each row of its input is an `ArrivedSplit`, or the `StreamProgress` of a stream."""
 
     plans: tuple[QueryPlan, ...]
-    streams: tuple[StreamOptions, ...]
+    streams: tuple[GrowingFiles, ...]
     knowledge: StoredKnowledge
     buckets: int  # per query that has a key
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """For `mapInArrow`: rows of `WORK_DDL` to rows of `PACKED`."""
+        """For `mapInArrow`: rows of `SPLIT_DDL` to rows of `PACKED`."""
         for batch in batches:
-            for data in batch.column("work").to_pylist():
-                work = pickle.loads(data)
-                if isinstance(work, StreamProgress):
-                    yield from self._marks(work)
+            for data in batch.column("split").to_pylist():
+                split = pickle.loads(data)
+                if isinstance(split, StreamProgress):
+                    yield from self._marks(split)
                 else:
-                    yield from self._work(work)
+                    yield from self._read(split)
 
-    def _work(self, work: ArrivedSplit) -> Iterator[pa.RecordBatch]:
-        side = SideRows(PACKED, len(self.streams) + work.number)
+    def _read(self, split: ArrivedSplit) -> Iterator[pa.RecordBatch]:
+        side = SideRows(PACKED, len(self.streams) + split.number)
         stats, found, repeats = Stats(), list[BadInput | LateEvent](), RetryCount()
         try:
-            for packed in self._packs(work, stats, found):
+            for packed in self._packs(split, stats, found):
                 if found:
                     yield side.batch(found)
                     found.clear()
@@ -85,23 +86,23 @@ class FollowSolve:
         yield side.batch([*found, stats])
 
     def _packs(
-        self, work: ArrivedSplit, stats: Stats, found: list[BadInput | LateEvent]
+        self, split: ArrivedSplit, stats: Stats, found: list[BadInput | LateEvent]
     ) -> Iterator[pa.RecordBatch]:
         def on_bad(bad: BadInput) -> None:
             stats.bad += 1
             found.append(bad)
 
         def in_time() -> Iterator[EventBatch]:
-            for taken in work.taken:
-                for batch, lateness in read_taken(taken, options, work.at, on_bad):
+            for piece in split.slices:
+                for batch, lateness in read_slice(piece, source.options, split.at, on_bad):
                     late = late_events(batch, lateness)
                     stats.late += len(late)
                     found.extend(late)
                     yield batch.take(np.flatnonzero(lateness == 0)) if late else batch
 
-        options = self.streams[work.stream]
-        knowledge = self.knowledge.named(work.knowledge)
-        solver = Solver(self.plans, options.iri, knowledge, stats, on_bad)
+        source = self.streams[split.stream]
+        knowledge = self.knowledge.named(split.knowledge)
+        solver = Solver(self.plans, source.iri, knowledge, stats, on_bad)
         held = [list[SolutionBatch]() for _ in self.plans]
         for query, solutions in solver.solve(in_time()):
             held[query].append(solutions.compact())  # without the text that was read
@@ -117,12 +118,12 @@ class FollowSolve:
         if len(solutions):
             yield from packed(self.plans, query, solutions, self.buckets)
 
-    def _marks(self, standing: StreamProgress) -> Iterator[pa.RecordBatch]:
-        iri = self.streams[standing.stream].iri
-        name = standing.knowledge
-        yield from marks(self.plans, iri, standing.watermark, self.buckets, name)
-        stats = Stats(watermarks={iri: standing.watermark})
-        yield SideRows(PACKED, standing.stream).batch([stats])
+    def _marks(self, progress: StreamProgress) -> Iterator[pa.RecordBatch]:
+        iri = self.streams[progress.stream].iri
+        name = progress.knowledge
+        yield from marks(self.plans, iri, progress.watermark, self.buckets, name)
+        stats = Stats(watermarks={iri: progress.watermark})
+        yield SideRows(PACKED, progress.stream).batch([stats])
 
 
 def packed(

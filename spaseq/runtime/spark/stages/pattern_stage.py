@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -15,58 +13,21 @@ import pyarrow as pa
 
 from spaseq.errors import SpaseqError
 from spaseq.kb.endpoint import RetryCount
-from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.options import ServiceOptions, StageOptions
+from spaseq.options import StageOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
-from spaseq.rdf.readers import StreamOptions
-from spaseq.runtime.arrivals.input_splits import InputSplit, paths_from, read_work
+from spaseq.runtime.arrivals.input_splits import InputSplit, paths_from
 from spaseq.runtime.arrivals.tie_numbering import TimeExtent
 from spaseq.runtime.job.job import Stats
 from spaseq.runtime.spark.rows.packs import Packer
-from spaseq.runtime.spark.rows.stage_rows import EXTENT, NO_WORK, PACKS, SideRows, rows
+from spaseq.runtime.spark.rows.stage_rows import EXTENT, NO_SPLIT, PACKS, SideRows, rows
+from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
+from spaseq.sources.base import Source
 from spaseq.stages.sequence import PatternStage
 
 _PROGRESS_SECONDS = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class StoredKnowledge:
-    """A KB as a file that every worker opens once, by `name`, which tells its content."""
-
-    path: str
-    name: str
-    shipped: bool = False  # through Spark's files; `path` is then its name among them
-    endpoints: tuple[tuple[str, str], ...] = ()
-    services: ServiceOptions = ServiceOptions()
-
-    def named(self, name: str) -> StoredKnowledge:
-        """Another version of the KB, which is kept in the same place; without a name, this one."""
-        if not name:
-            return self
-        path = name if self.shipped else str(Path(self.path).with_name(name))
-        return replace(self, path=path, name=name)
-
-    def open(self) -> KnowledgeBase:
-        """The KB; what is in the file is one object per worker process."""
-        opened = _opened(self.located().path, self.name)
-        known = dict(self.endpoints)
-        return replace(opened, endpoints=known, addresses=known, services=self.services)
-
-    def located(self) -> StoredKnowledge:
-        """The same where this worker has the file, wherever it may go from here."""
-        if not self.shipped:
-            return self
-        from pyspark import SparkFiles
-
-        return replace(self, path=os.path.abspath(SparkFiles.get(self.path)), shipped=False)
-
-
-@lru_cache(maxsize=2)
-def _opened(path: str, name: str) -> KnowledgeBase:
-    return KnowledgeBase.open(Path(path))
 
 
 class Solver:
@@ -112,7 +73,7 @@ class BoundedSolve:
     """Stage 1 of a bounded run."""
 
     plans: tuple[QueryPlan, ...]
-    streams: tuple[StreamOptions, ...]
+    streams: tuple[Source, ...]
     knowledge: StoredKnowledge
     buckets: int  # per query that has a key
     parts: int  # partitions of stage 2
@@ -121,21 +82,21 @@ class BoundedSolve:
     options: StageOptions = StageOptions()
 
     def run(
-        self, works: Sequence[bytes], batches: Iterator[pa.RecordBatch]
+        self, splits: Sequence[bytes], batches: Iterator[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
-        """For `mapInArrow`: rows with the `id` of one of the works, pickled, to rows of `PACKS`."""
+        """For `mapInArrow`: rows with the `id` of one of the pickled splits to rows of `PACKS`."""
         located = replace(self, knowledge=self.knowledge.located())
         with paths_from(self.directory):
             for batch in batches:
                 for number in batch.column("id").to_pylist():
-                    yield from located._work(pickle.loads(works[number]))
+                    yield from located._read(pickle.loads(splits[number]))
 
-    def _work(self, work: InputSplit) -> Iterator[pa.RecordBatch]:
-        side = SideRows(PACKS, work.number)
+    def _read(self, split: InputSplit) -> Iterator[pa.RecordBatch]:
+        side = SideRows(PACKS, split.number)
         stats, bad, repeats = Stats(), list[BadInput](), RetryCount()
-        extent = TimeExtent(work.stream, work.number)
+        extent = TimeExtent(split.stream, split.number)
         try:
-            for packs in self._packs(work, extent, stats, bad.append):
+            for packs in self._packs(split, extent, stats, bad.append):
                 if bad:
                     yield side.batch(bad)
                     stats.bad += len(bad)
@@ -146,17 +107,18 @@ class BoundedSolve:
         stats.bad += len(bad)
         stats.repeated = repeats.take()
         yield side.batch([*bad, stats])
-        if not work.time_scanned:
+        if not split.time_scanned:
             part, data = np.arange(self.parts, dtype=np.int32), [extent.data()] * self.parts
             yield rows(PACKS, self.parts, part=part, query=EXTENT, payload=data)
 
     def _packs(
-        self, work: InputSplit, extent: TimeExtent, stats: Stats, on_bad: OnBad
+        self, split: InputSplit, extent: TimeExtent, stats: Stats, on_bad: OnBad
     ) -> Iterator[pa.RecordBatch]:
-        options = self.streams[work.stream]
-        events = self._watched(extent.watch(read_work(work, options, on_bad)), work.number, stats)
-        number = NO_WORK if work.time_scanned else work.number
-        yield from self.solved(options.iri, events, stats, on_bad, number)
+        source = self.streams[split.stream]
+        events = extent.watch(source.open(on_bad, split.split))
+        number = NO_SPLIT if split.time_scanned else split.number
+        watched = self._watched(events, split.number, stats)
+        yield from self.solved(source.iri, watched, stats, on_bad, number)
 
     def solved(
         self,
@@ -164,11 +126,11 @@ class BoundedSolve:
         events: Iterator[EventBatch],
         stats: Stats,
         on_bad: OnBad,
-        work: int = NO_WORK,
+        split: int = NO_SPLIT,
     ) -> Iterator[pa.RecordBatch]:
         """Rows of `PACKS` for the events of one stream."""
         packers = {
-            query: Packer(plan, query, self.buckets, self.parts, work)
+            query: Packer(plan, query, self.buckets, self.parts, split)
             for query, plan in enumerate(self.plans)
         }
         for query, solutions in Solver(self.plans, iri, self.knowledge, stats, on_bad).solve(
@@ -190,7 +152,7 @@ class BoundedSolve:
 
     def _report(self, number: int, stats: Stats) -> None:
         if self.progress is not None:
-            ProgressFile(Path(self.progress, f"work-{number}")).write(stats)
+            ProgressFile(Path(self.progress, f"split-{number}")).write(stats)
 
 
 @dataclass(frozen=True, slots=True)

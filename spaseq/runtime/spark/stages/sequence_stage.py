@@ -32,7 +32,7 @@ from spaseq.runtime.spark.rows.stage_rows import (
     rows,
     unpack,
 )
-from spaseq.runtime.spark.stages.pattern_stage import StoredKnowledge
+from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
 from spaseq.stages.sequence import SequenceStage
 
 SOURCE = 2**31
@@ -41,7 +41,7 @@ SOURCE = 2**31
 ADVANCE_ROWS = 65_536
 """Solutions are worked off so many at a time, because every time costs, the more keys there are."""
 
-_PLACE = ("bucket", "time", "work")
+_PLACE = ("bucket", "time", "split")
 
 
 @dataclass(slots=True)
@@ -78,12 +78,12 @@ class SequenceTask:
                 yield batch.filter(pa.array(query == SIDE)).select(OUTPUT.names)
             for row in np.flatnonzero(query >= 0).tolist():
                 place, payload = batch.slice(row, 1), batch.column("payload")[row].as_py()
-                bucket, first, work = (place.column(n)[0].as_py() for n in _PLACE)
-                yield from self._feed(int(query[row]), bucket, first, work, payload)
+                bucket, first, split = (place.column(n)[0].as_py() for n in _PLACE)
+                yield from self._feed(int(query[row]), bucket, first, split, payload)
         yield from self._close()
 
     def _feed(
-        self, query: int, bucket: int, first: int, work: int, payload: bytes
+        self, query: int, bucket: int, first: int, split: int, payload: bytes
     ) -> Iterator[pa.RecordBatch]:
         group = self._group
         if group is None or (group.query, group.bucket) != (query, bucket):
@@ -100,16 +100,16 @@ class SequenceTask:
         if group.rows >= ADVANCE_ROWS:
             answers = group.stage.advance(first - 1)  # no pack that follows begins before this one
             group.rows = 0
-        solutions = self._numbered(work, unpack(payload, self.plans[query].patterns.columns))
+        solutions = self._numbered(split, unpack(payload, self.plans[query].patterns.columns))
         group.stage.push(solutions)
         group.rows += len(solutions)
         yield from self._out(query, answers, began)
 
-    def _numbered(self, work: int, solutions: SolutionBatch) -> SolutionBatch:
-        """With what the work's numbers lack; all extents come before the first pack."""
+    def _numbered(self, split: int, solutions: SolutionBatch) -> SolutionBatch:
+        """With what the split's numbers lack; all extents come before the first pack."""
         if self._earlier is None:
             self._earlier = earlier(self._extents)
-        known = self._earlier.get(work)
+        known = self._earlier.get(split)
         return solutions if known is None else known.renumber(solutions)
 
     def _close(self) -> Iterator[pa.RecordBatch]:

@@ -1,0 +1,91 @@
+"""The splits of one batch of a followed run: what each task of stage 1 reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from spaseq.compiled.arrays import Int64s
+from spaseq.errors import InputError
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.inputs.bad_input import BadInput, OnBad
+from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.ranges import read_range
+from spaseq.rdf.readers import ArrivalClock
+from spaseq.runtime.arrivals.arrived_batch import ArrivedBatch, FileSlice
+from spaseq.runtime.arrivals.stream_clock import StreamClock
+
+
+@dataclass(frozen=True, slots=True)
+class ArrivedSplit:
+    """What one task reads of one stream in a batch.
+
+    Attributes:
+        number: counts the splits of the batch.
+        stream: the stream's number.
+        at: when the batch was planned, in milliseconds since the epoch.
+        slices: what is read, in order.
+        knowledge: the name of the knowledge base that the events are matched with.
+    """
+
+    number: int
+    stream: int
+    at: int
+    slices: tuple[FileSlice, ...]
+    knowledge: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamProgress:
+    """Where a stream's time stands after a batch.
+
+    Attributes:
+        stream: the stream's number.
+        watermark: in milliseconds; None before any event.
+        knowledge: the name of the batch's knowledge base.
+    """
+
+    stream: int
+    watermark: int | None
+    knowledge: str = ""
+
+
+def arrived_splits(batches: Sequence[ArrivedBatch]) -> list[ArrivedSplit]:
+    """The splits of batches that are run together, one for each slice."""
+    splits: list[ArrivedSplit] = []
+    for batch in batches:
+        for stream, arrivals in enumerate(batch.streams):
+            for one in arrivals.slices:
+                splits.append(ArrivedSplit(len(splits), stream, batch.at, (one,), batch.knowledge))
+    return splits
+
+
+def bytes_of(splits: Sequence[ArrivedSplit]) -> float:
+    """How many bytes splits have; infinite if one has a file that is read whole."""
+    total = 0.0
+    for part in (one.range for split in splits for one in split.slices):
+        total += float("inf") if part.end is None else part.end - part.begin
+    return total
+
+
+def read_slice(
+    piece: FileSlice, options: StreamOptions, at: int, on_bad: OnBad
+) -> Iterator[tuple[EventBatch, Int64s]]:
+    """All events of a slice, each with how late it is (ms, int64[n], 0 if it is not late).
+
+    A late event has k = -1. A file that cannot be read is bad input.
+
+    Args:
+        piece: the slice.
+        options: how its stream is read.
+        at: when the batch was planned (ms): the time of arrival.
+        on_bad: called for input that cannot become an event.
+    """
+    clock = StreamClock.of_json(piece.clock.as_json())  # a copy: the task may be run again
+    arrival = ArrivalClock(lambda: at / 1000)
+    try:
+        for batch in read_range(piece.range, options, on_bad, InstantCounter(), arrival):
+            yield clock.judge(batch)
+    except InputError as error:
+        on_bad(BadInput(piece.range.file.path, None, str(error)))

@@ -1,0 +1,118 @@
+"""What bounded runs, followed runs and DataFrames of events have in common on Spark's driver."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from spaseq import errors
+from spaseq.errors import RunError, SpaseqError
+from spaseq.expr.extension import modules_from_files
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.runtime.job.job import Job, LateEvent, Stats
+from spaseq.runtime.spark.rows.stage_rows import Message
+from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
+
+KB_FILE = "spaseq-kb-"
+"""The names of stored knowledge bases begin with this; their hash follows."""
+
+
+def ship_functions() -> None:
+    """Send extension functions that were loaded from files to workers by value.
+
+    Workers cannot import such a file.
+    """
+    from pyspark import cloudpickle
+
+    for module in modules_from_files():
+        cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call,unused-ignore]
+
+
+def store_knowledge(spark: Any, knowledge: KnowledgeBase, directory: Path) -> StoredKnowledge:
+    """Save a knowledge base where workers can open it.
+
+    Locally that is a file in `directory`; a cluster gets the file through Spark.
+    """
+    name = f"{KB_FILE}{knowledge.hash}"
+    path = directory / name
+    if not path.exists():
+        # A killed process must not leave half a file under a name that promises its content.
+        unfinished = directory / f".{name}.{os.getpid()}"
+        _save(knowledge, unfinished)
+        unfinished.replace(path)
+    endpoints = tuple(sorted(knowledge.endpoints.items()))
+    if spark.sparkContext.master.startswith("local"):
+        return StoredKnowledge(str(path), name, False, endpoints, knowledge.services)
+    spark.sparkContext.addFile(str(path))
+    return StoredKnowledge(name, name, True, endpoints, knowledge.services)
+
+
+def _save(knowledge: KnowledgeBase, path: Path) -> None:
+    """Put the compiled form at a path; as a link to the cached file, if possible."""
+    if knowledge.file is not None:
+        try:
+            os.link(knowledge.file, path)
+            return
+        except OSError:  # the file is on another file system, or gone
+            path.unlink(missing_ok=True)
+    knowledge.save(path)
+
+
+def take_message(job: Job, message: Message) -> None:
+    """Add a task's counts to the job's, report bad input and late events, raise errors."""
+    match message:
+        case Stats():
+            add_stats(job.stats, message)
+        case BadInput():
+            job.on_bad(message)
+        case LateEvent():
+            job.on_late(message)
+        case SpaseqError():
+            raise message
+
+
+def add_stats(total: Stats, part: Stats) -> None:
+    """Add the counts and stage times of a task."""
+    total.events += part.events
+    total.triples += part.triples
+    total.matches += part.matches
+    total.suppressed += part.suppressed
+    total.bad += part.bad
+    total.late += part.late
+    total.repeated += part.repeated
+    for stage, seconds in part.stages.items():
+        total.add(stage, seconds)
+
+
+@contextmanager
+def spark_errors() -> Iterator[None]:
+    """Raise failures of Spark as RunErrors, with the one line that says what went wrong.
+
+    An error of this package that a worker raised is raised again as itself.
+    """
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped,unused-ignore]
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (Py4JError, PySparkException, ConnectionError, EOFError) as error:
+        gist = _gist(str(error))
+        own = re.match(r"spaseq\.errors\.(\w+): (.*)", gist)
+        if own is not None:
+            raise getattr(errors, own[1])(own[2]) from error
+        raise RunError(f"Spark failed: {gist}") from error
+
+
+def _gist(text: str) -> str:
+    """The last line of a Python traceback within a message, else the message's first line."""
+    found = re.findall(
+        r"^(?:\w+\.)*\w*(?:Error|Exception|Interrupt|Exit)\b: .*", text, re.MULTILINE
+    )
+    python = [line for line in found if not line.startswith(("org.", "java.", "py4j."))]
+    lines = text.strip().splitlines()
+    return python[-1] if python else lines[0] if lines else "no reason given"

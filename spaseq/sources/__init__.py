@@ -1,0 +1,52 @@
+"""Where the events of streams come from; `base.Source` is the contract."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain
+from os import PathLike, fspath
+
+from spaseq.errors import UsageError
+from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.sources.base import Source
+from spaseq.sources.files import FileSource
+from spaseq.sources.iterables import EventSource
+from spaseq.sources.stdin import StdinSource
+
+SOURCES: tuple[type[Source], ...] = (StdinSource, FileSource, EventSource)
+"""The kinds of source; the first that takes what a user gave is the one."""
+
+
+def source_of(given: object, options: StreamOptions) -> Source:
+    """The source for a stream's input as a user gave it.
+
+    Args:
+        given: a path, several paths, or an iterable of `Event`s. A path is a file, a directory, a
+            glob, or `-` for standard input.
+        options: how the stream is read; its `paths` are not looked at.
+
+    Raises:
+        UsageError: no source takes this input.
+
+    >>> source_of("events.nq", StreamOptions("http://example/s", ())).describe()
+    'events.nq'
+    """
+    taken = _paths_or_items(given)
+    for kind in SOURCES:
+        source = kind.of(taken, options)
+        if source is not None:
+            return source
+    raise UsageError(f"a stream is paths or spaseq.Event objects, not {type(given).__name__}")
+
+
+def _paths_or_items(given: object) -> object:
+    """A tuple of paths, as texts, or what is given, its first item looked at."""
+    if isinstance(given, str | PathLike):
+        return (fspath(given),)
+    if not isinstance(given, Iterable):
+        return given
+    items = iter(given)
+    first = next(items, None)
+    if isinstance(first, str | PathLike):
+        return (fspath(first), *(str(item) for item in items))
+    return items if first is None else chain((first,), items)

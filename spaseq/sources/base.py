@@ -1,0 +1,136 @@
+"""The contract of a source: where the events of one stream come from.
+
+A source is a description. It is small and holds no open file, so that it can be made, checked and
+printed before anything is read. A runtime reads it in one of three ways:
+
+* The local runtime calls `open` once and reads all events in order of arrival.
+* A bounded run on Spark calls `shared`, then `splits`, and opens each split in a task.
+* A followed run on Spark calls `followed` and reads what arrives, batch by batch.
+
+A new kind of source is one file with a subclass of `Source` and one line in
+`spaseq.sources.SOURCES`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from spaseq.errors import UsageError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+    from pathlib import Path
+
+    from spaseq.rdf.columns.event_batch import EventBatch
+    from spaseq.rdf.inputs.bad_input import OnBad
+    from spaseq.rdf.inputs.stream_options import StreamOptions
+    from spaseq.sources.growing import GrowingFiles
+
+
+class Split(ABC):
+    """A part of a bounded source that a task reads by itself.
+
+    A split is small and can be pickled: it travels from the driver to the task. Only the source
+    that made it looks inside. Splits of one source follow each other in order of arrival.
+    """
+
+    @property
+    @abstractmethod
+    def time_scanned(self) -> bool:
+        """Whether the times of the events before this split are known.
+
+        If so, `Source.open` numbers events of equal time as in the whole stream. If not, it numbers
+        them as if nothing came before, and the runtime adds what is missing.
+        """
+
+
+class Source(ABC):
+    """The input of one stream.
+
+    Subclasses that run on Spark can be pickled, at the latest after `shared`.
+    """
+
+    @property
+    @abstractmethod
+    def iri(self) -> str:
+        """The stream whose events these are."""
+
+    @classmethod
+    @abstractmethod
+    def of(cls, given: object, options: StreamOptions) -> Source | None:
+        """The source for what a user gave as a stream's input; None if it is of another kind.
+
+        Args:
+            given: a tuple of paths (texts), or an iterable of anything else.
+            options: how the stream is read; its `paths` are empty.
+        """
+
+    @abstractmethod
+    def describe(self) -> str:
+        """The input as messages name it, such as `standard input`."""
+
+    @abstractmethod
+    def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
+        """Read events in order of arrival.
+
+        Events of equal time are numbered from 0 (`EventBatch.k`), in a split as `Split` says.
+
+        Args:
+            on_bad: called for input that cannot become an event, before the batch that is read
+                together with it.
+            split: read this part only; all of the input if None.
+
+        Raises:
+            InputError: the input is missing or cannot be read at all.
+        """
+
+    def check(self) -> None:  # noqa: B027 - sources that cannot tell have nothing to check
+        """Find out early whether the input is there; it is not read.
+
+        Raises:
+            InputError: it is not; the message names the stream and the input.
+        """
+
+    def keeping(self, predicates: tuple[str, ...] | None) -> Source:
+        """The same source for readers that look at these predicates (IRIs) only.
+
+        It may leave out other triples, but not their events. None stands for all predicates.
+        """
+        return self
+
+    def splits(
+        self, pool: Executor, *, split_bytes: int | None = None, time_scan: bool = True
+    ) -> Iterable[Split] | None:
+        """The parts that tasks read at the same time; None if one task must read everything.
+
+        Args:
+            pool: threads for work that can be done in parallel.
+            split_bytes: about how many bytes a split has; chosen by the source if None.
+            time_scan: if False, a stream that seems to be in order of time is not read for its
+                times first; its splits are then not `time_scanned`.
+
+        Raises:
+            InputError: the input is missing.
+        """
+        return None
+
+    def shared(self, directory: Path) -> Source:
+        """A source of the same events that other processes can open.
+
+        That is the source itself, unless only this process has the input. Then the input is copied
+        to `directory`, which must last as long as the run.
+        """
+        return self
+
+    def followed(self) -> GrowingFiles:
+        """The same input, read as it grows.
+
+        Only files grow: a batch that is run again must read the same bytes. A source whose input
+        does not stay is to write it to files, and to follow these.
+
+        Raises:
+            UsageError: the input has an end.
+        """
+        raise UsageError(f"stream <{self.iri}>: {self.describe()} cannot be followed")

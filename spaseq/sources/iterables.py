@@ -1,0 +1,111 @@
+"""Events of a program as a source: any iterable of `Event` objects."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from spaseq.errors import UsageError
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.in_memory.program_events import Triple, batch_from_events, triples_of
+from spaseq.rdf.inputs.bad_input import OnBad
+from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.terms.times import time_ms
+from spaseq.sources.base import Source, Split
+
+_EVENTS_PER_BATCH = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An RDF graph and its time.
+
+    `graph` is an rdflib.Graph, an iterable of triples, or N-Triples text; `time` a datetime
+    (without a zone: UTC) or integer milliseconds since the epoch; `iri` the event's name, if any.
+    """
+
+    graph: Any
+    time: datetime | int
+    iri: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EventSource(Source):
+    """Events in order of arrival. An iterator can be opened once."""
+
+    stream: str  # IRI
+    events: Iterable[Event]
+
+    @classmethod
+    def of(cls, given: object, options: StreamOptions) -> Source | None:
+        return cls(options.iri, given) if isinstance(given, Iterable) else None
+
+    @property
+    def iri(self) -> str:
+        return self.stream
+
+    def describe(self) -> str:
+        return "events of the program"
+
+    def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
+        events, counter = map(_checked, self.events), InstantCounter()
+        while some := list(islice(events, _EVENTS_PER_BATCH)):
+            yield batch_from_events(self.iri, some, counter)
+
+    def shared(self, directory: Path) -> Source:
+        """The events in a file."""
+        path = directory / f"{uuid4().hex}.events"
+        with path.open("wb") as file:
+            for batch in self.open(_nothing_is_bad):
+                pickle.dump(batch, file)
+        return StoredEventSource(self.iri, str(path))
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEventSource(Source):
+    """Events of a program in a file, where other processes read them.
+
+    The file is a sequence of pickled `EventBatch`es. One run writes it, reads it and removes it.
+    """
+
+    stream: str  # IRI
+    path: str
+
+    @classmethod
+    def of(cls, given: object, options: StreamOptions) -> Source | None:
+        return None  # no user has such a file
+
+    @property
+    def iri(self) -> str:
+        return self.stream
+
+    def describe(self) -> str:
+        return "events of the program"
+
+    def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
+        with open(self.path, "rb") as file:
+            while True:
+                try:
+                    batch: EventBatch = pickle.load(file)
+                except EOFError:
+                    return
+                yield batch
+
+
+def _checked(event: object) -> tuple[int, str | None, list[Triple]]:
+    """(time in ms, IRI, triples) of an event."""
+    if not isinstance(event, Event):
+        kind = type(event).__name__
+        raise UsageError(f"a stream is paths or spaseq.Event objects, not {kind}")
+    return time_ms(event.time), event.iri, triples_of(event.graph)
+
+
+def _nothing_is_bad(_: object) -> None:
+    """Events that cannot be read raise errors; there is no bad input."""
