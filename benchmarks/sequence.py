@@ -191,11 +191,11 @@ def runs_rate(plan: QueryPlan, batches: list[SolutionBatch]) -> tuple[float, flo
     spent, events = 0.0, 0
     for batch in batches:
         solutions, rows = frame.rows(batch)
-        own = np.array([solutions.numbers[n.variable].value for n in tables.own])
+        numbers = np.array([solutions.numbers[n.variable].value for n in tables.numbers])
         runs.grow(frame.keys.bound)
         taken = np.zeros(len(rows), np.uint8)
         started = time.process_time()
-        for _ in runs.advance(rows, own, taken):
+        for _ in runs.advance(rows, numbers, taken):
             pass
         spent += time.process_time() - started
         events += len(batch)

@@ -25,13 +25,13 @@ def steps() -> Iterator[str]:
     rows = OrderedRows(ones, ones, times, ones, times, times, none)
     list(runs.advance(rows, np.empty((0, 1)), np.zeros(1, np.uint8)))
     yield "advance"
-    plain = run_tables(_two_steps(), [GpmColumns(()), GpmColumns(())], (), Sliding(1))
-    list(RunState(plain).advance(rows, np.empty((0, 1)), np.zeros(1, np.uint8)))
-    yield "advance_plain"
+    thresholds = run_tables(_two_steps(), [GpmColumns(()), GpmColumns(())], (), Sliding(1))
+    list(RunState(thresholds).advance(rows, np.empty((0, 1)), np.zeros(1, np.uint8)))
+    yield "advance_threshold_sequence"
     runs.collect(0)
     yield "collect"
-    runs.make_room_for_waits(1)
-    yield "pool_size, moved_together"
+    runs.make_room_for_waiting(1)
+    yield "pool_size, compact_pool"
     chain = ChainState(_one_step(), 1, False)
     chain.grow(1)
     roots = chain.advance(rows)

@@ -1,8 +1,12 @@
-"""Which sequences the register kernel can run, decided from the program alone.
+"""Which sequences the register kernels can run, decided from the program alone.
 
-It can run automata whose edges each take one solution. A step may ask earlier steps for equal terms
-and for comparisons of numbers, but may not compare two numbers of its own event. A negated step
-must be a single GPM that asks for nothing that is bound later.
+The register kernel can run automata whose edges each take one solution. A step may ask earlier
+steps for equal terms and for comparisons of numbers, but may not compare two numbers of its own
+event. A negated step must be a single GPM that asks for nothing that is bound later.
+
+A *threshold sequence* joins its steps by `;` without a bound on gaps and without negated steps, in
+a window of time. Each step has a GPM of its own, and its only conditions on earlier steps are
+thresholds. The threshold-sequence kernel runs it.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from spaseq.automaton.program.nfa import Edge, Program, TakeLabel
 from spaseq.automaton.program.window import Counted, Window
 from spaseq.automaton.registers.compiled.edge_tests import (
     EdgeTest,
+    EdgeTests,
     Number,
     Place,
     RunValue,
@@ -33,25 +38,37 @@ MOST_EDGES = 64
 class TestedEdge:
     """An edge, and the conditions on a solution that is taken along it.
 
-    `kills` are the negated GPMs, each with the tests by which its solution ends a wait.
+    `kills` are the negated GPMs, each with the tests by which its solution ends a waiting run.
     """
 
     edge: Edge
     source: int  # state
     take: TakeLabel
-    tests: tuple[EdgeTest, ...]
-    kills: tuple[tuple[int, tuple[EdgeTest, ...]], ...]
+    tests: EdgeTests
+    kills: tuple[tuple[int, EdgeTests], ...]
+
+    @property
+    def thresholds(self) -> EdgeTests:
+        """The tests by which waiting runs are found: the largest group that orders one number of
+        the solution by one operator."""
+        groups: dict[tuple[Number, str], EdgeTests] = {}
+        for test in self.tests:
+            if test.operator not in ("=", "!=") and not test.left_in_run:
+                group = test.left, test.operator
+                groups[group] = (*groups.get(group, ()), test)
+        return max(groups.values(), key=len, default=())
 
 
 @dataclass(frozen=True, slots=True)
 class TestedProgram:
-    """A program for the register kernel.
+    """A program for the register kernels.
 
     `key` are the variables whose values all solutions of a match share, the partition's first.
     """
 
     key: tuple[str, ...]
     edges: tuple[TestedEdge, ...]
+    is_threshold_sequence: bool
 
 
 def tested_program(
@@ -83,12 +100,14 @@ class _Testing:
         self._check_groups(self._takes)
 
     def program(self) -> TestedProgram:
-        edges = map(self._edge, self._takes)
-        return TestedProgram(self._key, tuple(e for e in edges if e is not None))
+        """The edges that can take a solution, with their tests."""
+        edges = tuple(e for e in map(self._edge, self._takes) if e is not None)
+        return TestedProgram(self._key, edges, self._is_threshold_sequence(edges))
 
     # --- the whole program -----------------------------------------------------------------------
 
     def _taking(self) -> Iterator[tuple[int, Edge, TakeLabel]]:
+        """The edges, each with its source and its label."""
         for number, state in enumerate(self._program.automaton.states):
             for end in state.acceptances:
                 if end.negations:
@@ -101,17 +120,17 @@ class _Testing:
                 yield number, edge, edge.label
 
     def _key_of(self, takes: Sequence[tuple[int, Edge, TakeLabel]]) -> tuple[str, ...]:
-        """The variables that all solutions of a match, negated steps' included, agree on; the
-        partition's first."""
+        """The variables whose values all solutions share, those of negated steps included."""
         used = {take.gpm for _, _, take in takes}
         used.update(self._negated(n).gpm for _, edge, _ in takes for n in edge.negations)
         if self._program.strict or self._counted:
-            return self._partition  # events of other keys count, too
+            return self._partition  # events of other keys count as well
         common = frozenset.intersection(*(self._gpms[g].certain for g in used))
         more = common - set(self._program.owner) - set(self._partition)
         return (*self._partition, *sorted(more))
 
     def _check_groups(self, takes: Sequence[tuple[int, Edge, TakeLabel]]) -> None:
+        """Refuse a group variable that two steps of its repetition bind."""
         binders: dict[str, set[int]] = {}
         for _, _, take in takes:
             for variable in self._gpms[take.gpm].variables:
@@ -130,6 +149,34 @@ class _Testing:
             raise NotCompilable("a negated step is more than a single GPM")
         return edges[0].label
 
+    # --- threshold sequences ----------------------------------------------------------------------
+
+    def _is_threshold_sequence(self, edges: Sequence[TestedEdge]) -> bool:
+        if self._program.strict or self._counted:
+            return False
+        if len({e.take.gpm for e in edges}) < len(edges):
+            return False
+        return all(self._is_threshold_edge(edge, edges) for edge in edges)
+
+    def _is_threshold_edge(self, edge: TestedEdge, edges: Sequence[TestedEdge]) -> bool:
+        """Whether an edge tests its thresholds only, and leads to the end or to one more edge."""
+        join, target = edge.edge.join, edge.edge.target
+        if edge.kills or len(edge.thresholds) < len(edge.tests):
+            return False
+        if join is not None and (join.kind != ";" or join.gap_ms is not None):
+            return False
+        onward = [e for e in edges if e.source == target]
+        if len(onward) != int(not self._program.automaton.states[target].acceptances):
+            return False
+        if join is not None:
+            return True
+        return bool(onward) and self._begins(edge.take, onward[0].thresholds)
+
+    def _begins(self, first: TakeLabel, thresholds: EdgeTests) -> bool:
+        """Whether the first step alone gives the threshold of the second."""
+        bound = self._gpms[first.gpm].variables
+        return len(thresholds) <= 1 and all(t.right.variable in bound for t in thresholds)
+
     # --- edges ------------------------------------------------------------------------------------
 
     def _edge(self, place: tuple[int, Edge, TakeLabel]) -> TestedEdge | None:
@@ -137,10 +184,10 @@ class _Testing:
         source, edge, take = place
         tests = [*self._joins(source, take)]
         for condition in self._gpms[take.gpm].conditions:
-            found = tests_of(condition, lambda v: self._place(v, source, edge, take))
-            if found is None:
+            remaining = tests_of(condition, lambda v: self._place(v, source, edge, take))
+            if remaining is None:
                 return None
-            tests += found
+            tests += remaining
         kills = []
         for number in edge.negations:
             negated = self._negated(number)
@@ -150,7 +197,7 @@ class _Testing:
         return TestedEdge(edge, source, take, tuple(tests), tuple(kills))
 
     def _joins(self, source: int, take: TakeLabel) -> Iterator[EdgeTest]:
-        """Tests for the terms that a solution must share with the run."""
+        """The tests of terms that a solution must share with the run."""
         gpm, bound = self._gpms[take.gpm], self._bound
         for variable in gpm.variables:
             if variable in self._key or variable in self._program.owner:
@@ -160,8 +207,8 @@ class _Testing:
                     raise NotCompilable(f"steps join on ?{variable}, which may be unbound")
                 yield _same_term(variable)
 
-    def _kill(self, source: int, negated: TakeLabel) -> tuple[EdgeTest, ...] | None:
-        """The tests by which a solution of a negated GPM ends a wait; None if none can."""
+    def _kill(self, source: int, negated: TakeLabel) -> EdgeTests | None:
+        """The tests by which a solution of a negated GPM ends a waiting run; None if none can."""
         gpm = self._gpms[negated.gpm]
         later = {v for state in self._bound.possibly for v in state}
         tests = []
@@ -172,14 +219,14 @@ class _Testing:
                 raise NotCompilable(f"the negated {negated.name} shares ?{variable} with the match")
             tests.append(_same_term(variable))
         for condition in gpm.conditions:
-            found = tests_of(condition, lambda v: self._negated_place(v, source, negated))
-            if found is None:
+            remaining = tests_of(condition, lambda v: self._negated_place(v, source, negated))
+            if remaining is None:
                 return None
-            tests += found
+            tests += remaining
         return tuple(tests)
 
     def _is_known(self, variable: str, source: int) -> bool:
-        """Whether a single variable is bound before a state, once and for all."""
+        """Whether a variable is bound on every path to a state and keeps its value from there."""
         return variable in self._bound.certainly[source] and variable not in self._program.owner
 
     # --- variables --------------------------------------------------------------------------------
@@ -187,9 +234,10 @@ class _Testing:
     def _place(
         self, variable: ast.Var | ast.Prev, source: int, edge: Edge, take: TakeLabel
     ) -> Place:
+        """The place of a variable in a FILTER of the step that an edge takes."""
         gpm, owner = self._gpms[take.gpm], self._program.owner
         if isinstance(variable, ast.Prev):
-            return self._previous(variable.var.name, source, edge, take)
+            return self._previous(variable.var.name, edge, take)
         name = variable.name
         if name in gpm.variables:
             if name not in gpm.certain:
@@ -197,16 +245,18 @@ class _Testing:
             return SolutionValue(name)
         if name in owner and take.views[name].kind != "whole":
             raise NotCompilable(f"a FILTER uses ?{name} inside its repetition")
-        return self._earlier(name, source)
+        return self._run_value(name, source)
 
-    def _earlier(self, name: str, source: int) -> Place:
+    def _run_value(self, name: str, source: int) -> Place:
+        """The place of a variable that an earlier step may have bound."""
         if name not in self._bound.possibly[source]:
             return None
         if name not in self._bound.certainly[source]:
             raise NotCompilable(f"a FILTER uses ?{name}, which may be unbound")
         return RunValue(name)
 
-    def _previous(self, name: str, source: int, edge: Edge, take: TakeLabel) -> Place:
+    def _previous(self, name: str, edge: Edge, take: TakeLabel) -> Place:
+        """The place of PREV of a variable."""
         gpm, owner = self._gpms[take.gpm], self._program.owner.get(name)
         kinds = [action.kind for action in edge.actions if action.repeat == owner]
         if owner is None or name not in gpm.certain or kinds not in (["start"], ["again"]):
@@ -216,6 +266,7 @@ class _Testing:
     def _negated_place(
         self, variable: ast.Var | ast.Prev, source: int, negated: TakeLabel
     ) -> Place:
+        """The place of a variable in a FILTER of a negated step."""
         gpm = self._gpms[negated.gpm]
         if isinstance(variable, ast.Prev):
             raise NotCompilable("a negated step uses PREV")
@@ -228,5 +279,6 @@ class _Testing:
 
 
 def _same_term(variable: str) -> EdgeTest:
+    """The test of a join."""
     term = Number(variable, by_term=True)
     return EdgeTest(term, "=", term)

@@ -1,1 +1,1 @@
-"""State and drivers of the compiled register evaluator."""
+"""The register evaluator, compiled: its arrays, its state, and the sequencer that drives it."""

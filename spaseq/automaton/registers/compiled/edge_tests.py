@@ -1,8 +1,8 @@
-"""FILTERs between steps as tests of one number of a solution or a run against one of the run's.
+"""FILTERs between steps as edge tests: comparisons of two numbers.
 
-A FILTER is partially evaluated for each edge of its GPM, as it is known there whether a repetition
-has begun: what remains must be a conjunction of comparisons. An error counts as false. What is
-compared may be computed of one variable's value, which is done once for a solution.
+A FILTER is partially evaluated for each edge of its GPM, because an edge knows whether a repetition
+has begun. What remains must be a conjunction of comparisons. An error counts as false. A compared
+number may be computed from the value of one variable, once for each solution.
 """
 
 from __future__ import annotations
@@ -43,13 +43,16 @@ class RunValue:
 
 
 Place: TypeAlias = SolutionValue | RunValue | None
-"""Where a variable's value comes from; None: it is unbound."""
+"""Where the value of a variable comes from; None if it is unbound."""
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number that solutions and runs have: a variable's value, what a formula makes of it, or an
-    id of its term. A constant is the formula of no variable."""
+    """A number of a solution or a run.
+
+    It is a variable's value, the result of a formula over it, or an id of its term. A constant is a
+    formula without a variable.
+    """
 
     variable: str
     by_term: bool = False
@@ -57,36 +60,40 @@ class Number:
 
     @property
     def name(self) -> str:
-        """What tells it from other numbers of a solution; the variable's if there is no formula."""
+        """A name that is unique among the numbers of a solution: by default the variable's."""
         return self.variable if self.formula is None else repr(self.formula)
 
 
 @dataclass(frozen=True, slots=True)
 class EdgeTest:
-    """`own operator earlier`, by value, or for joins by term; `of_run` says that `own` is a number
-    of the run, too."""
+    """The comparison `left operator right`, by value, or for a join by term.
 
-    own: Number
+    `right` is a number of the run. So is `left` if `left_in_run`; else it is the solution's.
+    """
+
+    left: Number
     operator: Operator
-    earlier: Number
-    of_run: bool = False
+    right: Number
+    left_in_run: bool = False
 
 
 EdgeTests: TypeAlias = tuple[EdgeTest, ...]
 
 Lookup: TypeAlias = Callable[["ast.Var | ast.Prev"], Place]
+"""Finds the place of a variable at one edge."""
 
 
 def tests_of(condition: ast.Expr, lookup: Lookup) -> EdgeTests | None:
-    """The tests that a FILTER amounts to where `lookup` says what its variables are.
+    """The tests that a FILTER comes down to at an edge; None if it cannot hold there.
 
-    None if it cannot hold. Raises NotCompilable if it is anything else than such tests.
+    Raises:
+        NotCompilable: the FILTER is more than a conjunction of such tests.
     """
     match condition:
         case ast.And(operands):
-            return _all([tests_of(o, lookup) for o in operands])
+            return _conjunction([tests_of(o, lookup) for o in operands])
         case ast.Or(operands):
-            return _any([tests_of(o, lookup) for o in operands])
+            return _disjunction([tests_of(o, lookup) for o in operands])
         case ast.Call("BOUND", (ast.Var() | ast.Prev() as variable,)):
             return None if lookup(variable) is None else ()
         case ast.Not(ast.Call("BOUND", (ast.Var() | ast.Prev() as variable,))):
@@ -96,18 +103,18 @@ def tests_of(condition: ast.Expr, lookup: Lookup) -> EdgeTests | None:
     raise NotCompilable("a FILTER is more than comparisons")
 
 
-def _all(parts: list[EdgeTests | None]) -> EdgeTests | None:
+def _conjunction(operands: list[EdgeTests | None]) -> EdgeTests | None:
     tests: list[EdgeTest] = []
-    for part in parts:
-        if part is None:
+    for operand in operands:
+        if operand is None:
             return None
-        tests += part
+        tests += operand
     return tuple(tests)
 
 
-def _any(parts: list[EdgeTests | None]) -> EdgeTests | None:
-    possible = [part for part in parts if part is not None]
-    if any(part == () for part in possible):
+def _disjunction(operands: list[EdgeTests | None]) -> EdgeTests | None:
+    possible = [operand for operand in operands if operand is not None]
+    if () in possible:
         return ()
     if len(possible) > 1:
         raise NotCompilable("a FILTER has alternatives")
@@ -116,7 +123,7 @@ def _any(parts: list[EdgeTests | None]) -> EdgeTests | None:
 
 @dataclass(frozen=True, slots=True)
 class _Operand:
-    """A side of a comparison: an expression of one place's variable, or a constant (no place)."""
+    """A side of a comparison: an expression over one variable, or a constant (no place)."""
 
     expr: ast.Expr
     place: SolutionValue | RunValue | None
@@ -130,7 +137,7 @@ class _Operand:
 
 
 def _operand(expr: ast.Expr, lookup: Lookup) -> _Operand | None:
-    """A side of a comparison where it is known which variables are bound; None: an error."""
+    """A side of a comparison, given which variables are bound; None if it is an error."""
     match expr:
         case ast.Var() | ast.Prev():
             place = lookup(expr)
@@ -138,25 +145,25 @@ def _operand(expr: ast.Expr, lookup: Lookup) -> _Operand | None:
         case ast.Literal():
             return _Operand(expr, None)
         case ast.Call("COALESCE", args):
-            return _first([_operand(arg, lookup) for arg in args])
+            return _coalesced([_operand(arg, lookup) for arg in args])
         case ast.Sign(op, operand):
-            found = _operand(operand, lookup)
-            return None if found is None else _Operand(ast.Sign(op, found.expr), found.place)
+            inner = _operand(operand, lookup)
+            return None if inner is None else _Operand(ast.Sign(op, inner.expr), inner.place)
         case ast.Call(function, (argument,)) if function in _NUMERIC:
-            found = _operand(argument, lookup)
-            return (
-                None if found is None else _Operand(ast.Call(function, (found.expr,)), found.place)
-            )
+            inner = _operand(argument, lookup)
+            if inner is None:
+                return None
+            return _Operand(ast.Call(function, (inner.expr,)), inner.place)
         case ast.Arithmetic(op, left, right):
             return _computed(op, _operand(left, lookup), _operand(right, lookup))
     raise NotCompilable("a FILTER compares more than numbers and what is computed of them")
 
 
-def _first(args: list[_Operand | None]) -> _Operand | None:
-    """The first that is no error, if that is known."""
+def _coalesced(args: list[_Operand | None]) -> _Operand | None:
+    """The first argument that is no error, where that is certain."""
     known = [arg for arg in args if arg is not None]
     if len(known) > 1 and not isinstance(known[0].expr, ast.Var | ast.Literal):
-        raise NotCompilable("COALESCE of what may be an error")
+        raise NotCompilable("an argument of COALESCE may be an error")
     return known[0] if known else None
 
 
@@ -179,5 +186,5 @@ def _compared(op: Operator, left: _Operand | None, right: _Operand | None) -> Ed
         case (RunValue(), SolutionValue() | None):
             return (EdgeTest(right.number, _FLIPPED[op], left.number),)
         case (RunValue(), RunValue()):
-            return (EdgeTest(left.number, op, right.number, of_run=True),)
+            return (EdgeTest(left.number, op, right.number, left_in_run=True),)
     raise NotCompilable("a FILTER compares two values of its own step")

@@ -1,4 +1,4 @@
-"""Which variables are bound when a match reaches a state: on every way there, or on some."""
+"""Data flow: the variables that are bound when a match reaches a state."""
 
 from __future__ import annotations
 
@@ -10,27 +10,30 @@ from spaseq.automaton.run.machine import GpmColumns
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
-    """Variables by state: bound on all ways to it, and on some."""
+class BoundVariables:
+    """Variables by state: bound on every path to it, and bound on some path."""
 
     certainly: tuple[frozenset[str], ...]
     possibly: tuple[frozenset[str], ...]
 
 
-def bound_by_state(automaton: Automaton, gpms: Sequence[GpmColumns]) -> Bound:
-    """The bound variables of an automaton whose edges take single solutions."""
+def bound_by_state(automaton: Automaton, gpms: Sequence[GpmColumns]) -> BoundVariables:
+    """The bound variables of an automaton whose edges take single solutions.
+
+    A fixed point: certain variables shrink from all of them, possible ones grow from none.
+    """
     everything = frozenset(v for g in gpms for v in g.variables)
     certainly = [frozenset[str](), *(everything for _ in automaton.states[1:])]
     possibly = [frozenset[str]() for _ in automaton.states]
-    todo = {0}
-    while todo:
-        number = todo.pop()
+    changed = {0}
+    while changed:
+        number = changed.pop()
         for edge in automaton.states[number].edges:
             assert isinstance(edge.label, TakeLabel)
             gpm, target = gpms[edge.label.gpm], edge.target
-            sure = certainly[target] & (certainly[number] | gpm.certain)
-            some = possibly[target] | possibly[number] | frozenset(gpm.variables)
-            if (sure, some) != (certainly[target], possibly[target]):
-                certainly[target], possibly[target] = sure, some
-                todo.add(target)
-    return Bound(tuple(certainly), tuple(possibly))
+            certain = certainly[target] & (certainly[number] | gpm.certain)
+            possible = possibly[target] | possibly[number] | frozenset(gpm.variables)
+            if (certain, possible) != (certainly[target], possibly[target]):
+                certainly[target], possibly[target] = certain, possible
+                changed.add(target)
+    return BoundVariables(tuple(certainly), tuple(possibly))

@@ -1,4 +1,4 @@
-"""The state of the register kernel: runs and waits in flat arrays."""
+"""The state of the register kernel: runs and waiting runs in flat arrays that grow."""
 
 from __future__ import annotations
 
@@ -10,27 +10,35 @@ import numpy as np
 from spaseq.automaton.batch.frame import OrderedRows
 from spaseq.automaton.batch.match_builder import PIECE, EnumeratedMatches
 from spaseq.automaton.registers.compiled.run_tables import RunTables
-from spaseq.automaton.registers.compiled.threshold_sequence import plain_steps
+from spaseq.automaton.registers.compiled.threshold_steps import threshold_steps
 from spaseq.automaton.registers.kernels import run_arrays as kernel
-from spaseq.automaton.registers.kernels import run_collection, waits
 from spaseq.automaton.registers.kernels.register_runs import advance
-from spaseq.automaton.registers.kernels.threshold_runs import advance_plain
-from spaseq.automaton.registers.kernels.waits import NO_NUMBER
+from spaseq.automaton.registers.kernels.run_arrays import RunArrays, WaitingArrays
+from spaseq.automaton.registers.kernels.run_collection import collect
+from spaseq.automaton.registers.kernels.threshold_runs import advance_threshold_sequence
+from spaseq.automaton.registers.kernels.waiting_blocks import (
+    NO_THRESHOLD,
+    compact_pool,
+    pool_size,
+)
 from spaseq.compiled.arrays import Array, Arrays, Bools, Bytes, Float64s, Indices, Int64s
 from spaseq.rdf.columns.term_columns import distinct
 
 _RUNS, _POOL, _SLOTS = 4096, 4096, 16
-_TOGETHER = 1024
-"""So many rows are left to the general kernel where an instant has several."""
+"""Room at the start."""
+
+_TIED = 1024
+"""Rows that are left to the register kernel from an instant with several solutions on."""
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingPath:
-    """A wait: where it is, and what its run has taken: edges and numbers of solutions, in order."""
+    """A waiting run: where it waits, and the edges and ids of the solutions that it has taken."""
 
     slot: int
     edge: int
-    origin: int  # measure of its first event
+    origin: int
+    """The measure of its first event."""
     path: list[tuple[int, int]]
 
 
@@ -41,158 +49,175 @@ class RunState:
     """
 
     __slots__ = (
-        "_arrived",
+        "_ahead",
+        "_arrivals",
         "_counted",
         "_cursor",
         "_ends",
-        "_found",
-        "_look",
-        "_passed",
-        "_plain",
+        "_matched",
+        "_program",
+        "_progress",
         "_runs",
         "_tables",
-        "_waits",
+        "_thresholds",
+        "_waiting",
     )
 
     def __init__(self, tables: RunTables, counted: int = -1) -> None:
         self._tables, self._counted = tables, counted
+        self._program: Arrays = tuple(tables.program)
+        # The fields of `RunArrays`, `WaitingArrays` and `ArrivalArrays`.
         self._runs: Arrays = (
             np.empty((_RUNS, kernel.TIME + tables.timed), np.int64),
             np.empty((_RUNS, len(tables.registers))),
         )
-        self._waits: Arrays = (
+        self._waiting: Arrays = (
             np.zeros((0, kernel.BLOCK_COLUMNS), np.int32),
             np.empty(0, np.int64),
-            np.full(_POOL, NO_NUMBER),
+            np.full(_POOL, NO_THRESHOLD),
             np.empty(_POOL, np.int32),
         )
+        self._arrivals = _room_for_arrivals(64)
         self._cursor = np.zeros(kernel.CURSOR, np.int64)
         self._cursor[kernel.TOP] = 1
-        self._passed = np.zeros((0, 2), np.int64)
-        self._arrived = _arrived(64)
-        self._found, self._ends = np.empty(64, np.int64), np.empty((16, 2), np.int64)
-        timed = tables.timed or tables.strict or counted >= 0
-        self._plain = None if timed else plain_steps(tables.program, len(tables.registers))
-        self._look: Arrays = np.empty(kernel.AHEAD, np.int64), np.empty(kernel.AHEAD)
+        self._progress = np.zeros((0, 2), np.int64)
+        self._matched, self._ends = np.empty(64, np.int64), np.empty((16, 2), np.int64)
+        self._thresholds = None
+        if tables.is_threshold_sequence:
+            self._thresholds = threshold_steps(tables.program, len(tables.registers))
+        self._ahead: Arrays = np.empty(kernel.AHEAD, np.int64), np.empty(kernel.AHEAD)
         self.grow(_SLOTS)
 
-    def grow(self, slots: int) -> None:
-        """Make room for slots below a number."""
-        before = len(self._passed)
-        if slots <= before:
-            return
-        slots = max(slots, 2 * before)
-        blocks, made, key, run = self._waits
-        size = slots * len(self._tables.edges)
-        more = np.zeros((size, kernel.BLOCK_COLUMNS), np.int32)
-        more[:, kernel.PLACE] = 1  # behind the first key of the pool
-        more[: len(blocks)] = blocks
-        more_made = np.full(size, -2, np.int64)
-        more_made[: len(made)] = made
-        self._waits = more, more_made, key, run
-        passed = np.zeros((slots, 2), np.int64)
-        passed[:before] = self._passed
-        self._passed = passed
+    # --- a batch ----------------------------------------------------------------------------------
 
     def advance(
-        self, rows: OrderedRows, own: Float64s, taken: Bytes
+        self, rows: OrderedRows, number: Float64s, taken: Bytes
     ) -> Iterator[EnumeratedMatches]:
-        """Work off some solutions; `own` [numbers, n] are those of `RunTables.own`.
+        """Process n solutions; yield the matches that end there, in pieces.
 
-        Gives the matches that end there, in pieces, each valid until the next one: there may be any
-        number of them. Behind the last, `taken` [n] is 1 for those of the solutions that waiting
-        runs have taken.
+        There may be any number of matches, so each piece is valid only until the next one.
+
+        Args:
+            rows: the solutions.
+            number: [numbers, n] the numbers of `RunTables.numbers` for each.
+            taken: [n] all zero; 1 at the end for the solutions that waiting runs have taken.
         """
         cursor = self._cursor
-        cursor[kernel.FOUND :] = 0
-        until = len(rows) if self._plain is None else 0  # rows for the general kernel
-        full = kernel.FOUND_FULL
+        cursor[kernel.MATCHED :] = 0
+        until = len(rows) if self._thresholds is None else 0  # rows for the register kernel
+        full = kernel.MATCHED_FULL
         while full != kernel.DONE:
-            full = self._moved_on(rows, own, until, taken)
+            full = self._go_on(rows, number, until, taken)
             need, matches = int(cursor[kernel.NEED]), int(cursor[kernel.MATCHES])
-            if full == kernel.TOGETHER:
-                until = min(int(cursor[kernel.ROW]) + _TOGETHER, len(rows))
-            elif full == kernel.ARRIVED_FULL:
-                self._arrived = _arrived(2 * need)
+            if full == kernel.TIED:
+                until = min(int(cursor[kernel.ROW]) + _TIED, len(rows))
+            elif full == kernel.ARRIVALS_FULL:
+                self._arrivals = _room_for_arrivals(2 * need)
             elif full == kernel.RUNS_FULL:
                 row = int(cursor[kernel.ROW])
                 self._make_room_for_runs(need, len(rows) - row, int(rows.lowest[row]))
             elif full == kernel.POOL_FULL:
-                self.make_room_for_waits(need)
-            elif full != kernel.DONE and (len(self._found) < PIECE or not matches):
-                self._found = _resized(self._found, 2 * (len(self._found) + need))
+                self.make_room_for_waiting(need)
+            elif full != kernel.DONE and (len(self._matched) < PIECE or not matches):
+                self._matched = _resized(self._matched, 2 * (len(self._matched) + need))
                 self._ends = _resized(self._ends, 2 * len(self._ends))
             elif matches:
-                yield EnumeratedMatches(self._found[: cursor[kernel.FOUND]], self._ends[:matches])
-                cursor[kernel.FOUND] = cursor[kernel.MATCHES] = 0
+                yield EnumeratedMatches(
+                    self._matched[: cursor[kernel.MATCHED]], self._ends[:matches]
+                )
+                cursor[kernel.MATCHED] = cursor[kernel.MATCHES] = 0
 
-    def _moved_on(self, rows: OrderedRows, own: Float64s, until: int, taken: Bytes) -> int:
-        """Go on, up to the row `until` by the general kernel: DONE, or what is in the way."""
-        scratch, full = (taken, self._found, self._ends), kernel.DONE
+    def _go_on(self, rows: OrderedRows, number: Float64s, until: int, taken: Bytes) -> int:
+        """Go on, with the register kernel up to row `until`: DONE, or which array is full."""
+        outputs, full = (taken, self._matched, self._ends), kernel.DONE
         if self._cursor[kernel.ROW] < until:
-            full = self._advance(rows, own, until, scratch)
+            full = self._advance(rows, number, until, outputs)
         if full == kernel.DONE and self._cursor[kernel.ROW] < len(rows):
-            full = self._advance_plain(rows, own, scratch)
+            full = self._advance_thresholds(rows, number, outputs)
         return full
 
-    def _advance(self, rows: OrderedRows, own: Float64s, until: int, scratch: Arrays) -> int:
+    def _advance(self, rows: OrderedRows, number: Float64s, until: int, outputs: Arrays) -> int:
         return advance(
             *rows.columns,
-            own,
+            number,
             rows.number,
             until,
-            self._plain is not None,
+            self._thresholds is not None,
             self._counted,
-            self._tables.program,
+            self._program,
             self._runs,
-            self._waits,
-            self._passed,
-            (*self._arrived, *scratch),
+            self._waiting,
+            self._progress,
+            self._arrivals,
+            outputs,
             self._cursor,
         )
 
-    def _advance_plain(self, rows: OrderedRows, own: Float64s, scratch: Arrays) -> int:
-        plain = self._plain
-        assert plain is not None
-        return advance_plain(
+    def _advance_thresholds(self, rows: OrderedRows, number: Float64s, outputs: Arrays) -> int:
+        steps = self._thresholds
+        assert steps is not None
+        return advance_threshold_sequence(
             *rows.columns,
-            own,
+            number,
             rows.number,
-            plain.edges,
-            plain.step,
-            plain.source,
-            plain.threshold,
+            steps.edges,
+            steps.step,
+            steps.source,
+            steps.threshold_register,
             self._runs,
-            self._waits,
-            (*scratch, *self._look),
+            self._waiting,
+            self._ahead,
+            outputs,
             self._cursor,
         )
+
+    # --- room -------------------------------------------------------------------------------------
+
+    def grow(self, slots: int) -> None:
+        """Make room for the slots below a number."""
+        before = len(self._progress)
+        if slots <= before:
+            return
+        slots = max(slots, 2 * before)
+        block, made, threshold, run = self._waiting
+        size = slots * len(self._tables.edges)
+        more = np.zeros((size, kernel.BLOCK_COLUMNS), np.int32)
+        more[:, kernel.PLACE] = 1  # behind the NaN with which the pool begins
+        more[: len(block)] = block
+        more_made = np.full(size, -2, np.int64)
+        more_made[: len(made)] = made
+        self._waiting = more, more_made, threshold, run
+        progress = np.zeros((slots, 2), np.int64)
+        progress[:before] = self._progress
+        self._progress = progress
 
     def _make_room_for_runs(self, need: int, rows: int, lowest: int) -> None:
-        """Room for runs that arrive now, and for as many as so many rows usually begin."""
+        """Make room for `need` runs now, and for one run for each of the next rows."""
         self._collect(lowest)
         used, size = int(self._cursor[kernel.USED]), len(self._runs[0])
-        # `collect` goes through all runs and blocks: next time when a third has been added.
-        enough = used + need + max((used + need + len(self._waits[0])) // 3, rows, _RUNS)
+        # `collect` visits all runs and blocks, so the next time comes when a third is added.
+        blocks = len(WaitingArrays(*self._waiting).block)
+        enough = used + need + max((used + need + blocks) // 3, rows, _RUNS)
         if enough > size:
             self._runs = tuple(_resized(a, enough) for a in self._runs)
 
-    def make_room_for_waits(self, need: int) -> None:
-        """Move the waits together, with room for a quarter as many again and `need` more."""
-        blocks, made, key, run = self._waits
-        size = waits.pool_size(blocks)
+    def make_room_for_waiting(self, need: int) -> None:
+        """Close the gaps in the pool; leave room for `need` runs and a quarter of those there."""
+        block, made, threshold, run = self._waiting
+        size = pool_size(block)
         room = size + need + max(size // 4, _POOL)
-        new_key, new_run = np.empty(room), np.empty(room, np.int32)
-        self._cursor[kernel.TOP] = waits.moved_together(blocks, key, run, new_key, new_run)
-        self._waits = blocks, made, new_key, new_run
+        new_threshold, new_run = np.empty(room), np.empty(room, np.int32)
+        self._cursor[kernel.TOP] = compact_pool(block, threshold, run, new_threshold, new_run)
+        self._waiting = block, made, new_threshold, new_run
 
     def _collect(self, lowest: int) -> None:
-        run_collection.collect(
-            self._tables.program[2],
+        previous, *_ = self._arrivals
+        collect(
+            self._tables.program.edge,
             self._runs,
-            self._waits,
-            self._passed,
-            self._arrived[0],
+            self._waiting,
+            self._progress,
+            previous,
             self._cursor,
             self._counted,
             lowest,
@@ -201,73 +226,89 @@ class RunState:
         )
 
     def collect(self, lowest: int) -> Int64s:
-        """Drop what no match can use that ends at the measure whose window begins at `lowest`.
+        """Drop the runs that no match can use that begins at the measure `lowest` or later.
 
-        Returns the numbers of the solutions that are still in use, ascending.
+        Returns the ids of the solutions that are still in use, ascending.
         """
         self._collect(lowest)
-        return distinct(self._runs[0][: self._cursor[kernel.USED], kernel.SOLUTION])
+        return distinct(self._node[:, kernel.SOLUTION])
+
+    # --- what there is ----------------------------------------------------------------------------
+
+    @property
+    def _node(self) -> Int64s:
+        """The nodes of the runs in use."""
+        node: Int64s = RunArrays(*self._runs).node[: self._cursor[kernel.USED]]
+        return node
+
+    @property
+    def _counts(self) -> Array:
+        """How many runs wait in each block."""
+        counts: Array = WaitingArrays(*self._waiting).block[:, kernel.COUNT]
+        return counts
 
     def idle(self) -> Bools:
-        """By slot: whether nothing waits there."""
-        counts = self._waits[0][:, kernel.COUNT].reshape(len(self._passed), -1)
-        free: Bools = np.equal(counts.max(axis=1), 0)
-        return free
+        """[slots] whether no run waits there."""
+        idle: Bools = np.equal(self._counts.reshape(len(self._progress), -1).max(axis=1), 0)
+        return idle
 
     def release(self, slots: Indices) -> None:
-        """Slots at which nothing waits will stand for other keys."""
-        self._passed[slots] = 0
+        """Let slots at which no run waits stand for other keys."""
+        self._progress[slots] = 0
 
     def waiting(self) -> int:
-        """How many waits there are, those included whose windows are over."""
-        return int(self._waits[0][:, kernel.COUNT].sum())
+        """How many runs wait, expired ones that were not dropped yet included."""
+        return int(self._counts.sum())
 
     def live(self) -> int:
-        """How many runs there are, those included that wait no more."""
+        """How many runs there are, those included that wait no longer."""
         return int(self._cursor[kernel.USED])
 
     def nbytes(self) -> int:
-        """Bytes of all arrays."""
-        return sum(a.nbytes for a in (*self._runs, *self._waits, self._passed))
+        """Bytes of all arrays that runs occupy."""
+        return sum(a.nbytes for a in (*self._runs, *self._waiting, self._progress))
 
     def registers(self, register: int) -> Float64s:
-        """The numbers that runs have in a register, each once."""
-        numbers: Float64s = self._runs[-1][: self._cursor[kernel.USED], register]
+        """The distinct numbers that runs have in a register."""
+        numbers = RunArrays(*self._runs).register[: self._cursor[kernel.USED], register]
         return np.unique(numbers[~np.isnan(numbers)])
 
     def events(self, slot: int) -> int:
         """How many events a slot has had, where they are counted."""
-        return int(self._passed[slot, kernel.EVENTS])
+        return int(self._progress[slot, kernel.EVENTS])
 
-    def waits(self) -> Iterator[WaitingPath]:
-        """Every wait that the next instant of its slot does not end."""
-        nodes, which = self._runs[0].tolist(), (1 << kernel.EDGE_BITS) - 1
-        blocks, made, _, run = self._waits
-        kind, edges = self._tables.program[2][:, kernel.KIND], len(self._tables.edges)
-        latest = np.repeat(self._passed[:, kernel.ORDINAL], edges)
-        over = (np.tile(kind[:edges], len(self._passed)) == kernel.STRICT) & (made != latest)
-        for block, (place, count, *_) in enumerate(blocks.tolist()):
-            if over[block]:
+    def paths(self) -> Iterator[WaitingPath]:
+        """Every waiting run, but for those at `,` edges that the next instant of the slot ends."""
+        nodes, edge_mask = self._node.tolist(), (1 << kernel.EDGE_BITS) - 1
+        block, made, _, run = self._waiting
+        kind, edges = self._tables.program.edge[:, kernel.KIND], len(self._tables.edges)
+        latest = np.repeat(self._progress[:, kernel.ORDINAL], edges)
+        over = (np.tile(kind[:edges], len(self._progress)) == kernel.STRICT) & (made != latest)
+        for b, (place, count, *_) in enumerate(block.tolist()):
+            if over[b]:
                 continue
             for node in run[place : place + count].tolist():
-                path, begin = [], nodes[node][kernel.ORIGIN]
+                path, origin = [], nodes[node][kernel.ORIGIN]
                 while node >= 0:
-                    path.append((nodes[node][kernel.PATH] & which, nodes[node][kernel.SOLUTION]))
-                    node = nodes[node][kernel.BEFORE]
-                yield WaitingPath(block // edges, block % edges, begin, path[::-1])
+                    edge = nodes[node][kernel.PATH] & edge_mask
+                    path.append((edge, nodes[node][kernel.SOLUTION]))
+                    node = nodes[node][kernel.PREVIOUS]
+                yield WaitingPath(b // edges, b % edges, origin, path[::-1])
+
+    # --- snapshots --------------------------------------------------------------------------------
 
     def snapshot(self) -> object:
-        """What a snapshot keeps."""
+        """The arrays of the state, for a snapshot."""
         used = self._cursor[kernel.USED]
         runs = tuple(a[:used] for a in self._runs)
-        return runs, self._waits, self._cursor, self._passed
+        return runs, self._waiting, self._cursor, self._progress
 
     def restore(self, state: object) -> None:
-        """Go on from what `snapshot` gave."""
+        """Go on from what `snapshot` returned."""
         assert isinstance(state, tuple)
-        self._runs, self._waits, self._cursor, self._passed = state
-        # In what earlier versions have kept, waits are in no order.
-        self.make_room_for_waits(0)
+        self._runs, self._waiting, self._cursor, self._progress = state
+        # Snapshots of earlier versions have blocks that are not sorted.
+        self.make_room_for_waiting(0)
 
 
 def _resized(values: Array, size: int) -> Array:
@@ -276,6 +317,6 @@ def _resized(values: Array, size: int) -> Array:
     return larger
 
 
-def _arrived(size: int) -> Arrays:
-    """Room for runs that arrive at one instant: run before, row, edge; and a stack for heaps."""
+def _room_for_arrivals(size: int) -> Arrays:
+    """New arrays for `ArrivalArrays`."""
     return tuple(np.empty(size, np.int32) for _ in range(4))

@@ -1,4 +1,4 @@
-"""From a program to the integer tables of the register kernel."""
+"""The tables of a program for the register kernel."""
 
 from __future__ import annotations
 
@@ -8,34 +8,39 @@ from dataclasses import dataclass
 from spaseq.automaton.program.nfa import Edge, Program
 from spaseq.automaton.program.window import Window
 from spaseq.automaton.registers.compilable import tested_program
-from spaseq.automaton.registers.compiled.edge_tests import EdgeTest, Number
+from spaseq.automaton.registers.compiled.edge_tests import EdgeTests, Number
 from spaseq.automaton.registers.compiled.layout import program_arrays
+from spaseq.automaton.registers.kernels.run_arrays import ProgramArrays
 from spaseq.automaton.run.machine import GpmColumns
-from spaseq.compiled.arrays import Array
 
 
 @dataclass(frozen=True, slots=True)
 class RunTables:
-    """A sequence as the register kernel takes it.
-
-    `own` are the numbers of a solution, `registers` those of a run; `compared` the tests by value;
-    `edges` the automaton's edge for each of the kernel's; `program` the kernel's arrays.
-    """
+    """A sequence as the register kernel reads it."""
 
     key: tuple[str, ...]
-    own: tuple[Number, ...]
+    """The variables on which all solutions of a match agree, the partition's first."""
+    numbers: tuple[Number, ...]
+    """The numbers of a solution that tests compare or registers keep."""
     registers: tuple[Number, ...]
-    compared: tuple[EdgeTest, ...]
+    """The numbers that a run keeps."""
+    compared: EdgeTests
+    """The tests by value, not by term."""
     edges: tuple[Edge, ...]
-    program: tuple[Array, ...]
-    timed: bool  # an operator bounds a gap
+    """The automaton's edge for each edge of the kernel."""
+    program: ProgramArrays
+    timed: bool
+    """Whether an operator bounds a gap."""
     strict: bool
+    """Whether a `,` asks for the numbers of instants."""
+    is_threshold_sequence: bool
+    """Whether the threshold-sequence kernel runs it."""
 
 
 def run_tables(
     program: Program, gpms: Sequence[GpmColumns], partition: tuple[str, ...], window: Window
 ) -> RunTables:
-    """The tables of a sequence.
+    """The tables of a sequence, given the columns of each GPM by its index.
 
     Raises:
         NotCompilable: the register kernel cannot run it.
@@ -44,16 +49,17 @@ def run_tables(
     edges = tested.edges
     tests = [t for e in edges for t in e.tests]
     tests += [t for e in edges for _, kill in e.kills for t in kill]
-    numbers = [t.earlier for t in tests] + [t.own for t in tests if t.of_run]
-    registers = tuple(dict.fromkeys(numbers))
-    own = tuple(dict.fromkeys([*(t.own for t in tests), *registers]))
+    in_runs = [t.right for t in tests] + [t.left for t in tests if t.left_in_run]
+    registers = tuple(dict.fromkeys(in_runs))
+    numbers = tuple(dict.fromkeys([*(t.left for t in tests), *registers]))
     return RunTables(
         tested.key,
-        own,
+        numbers,
         registers,
-        tuple(dict.fromkeys(t for t in tests if not t.own.by_term)),
+        tuple(dict.fromkeys(t for t in tests if not t.left.by_term)),
         tuple(e.edge for e in edges),
-        program_arrays(program.automaton, edges, own, registers, gpms),
+        program_arrays(program.automaton, edges, numbers, registers, gpms),
         any(e.edge.join is not None and e.edge.join.gap_ms is not None for e in edges),
         program.strict,
+        tested.is_threshold_sequence,
     )

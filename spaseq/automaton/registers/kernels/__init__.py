@@ -1,1 +1,1 @@
-"""Compiled code of the register evaluator."""
+"""Kernels of the register evaluator."""

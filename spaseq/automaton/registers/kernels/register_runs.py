@@ -1,71 +1,173 @@
-"""Runs with registers, for a whole batch of solutions (the `registers` evaluator, compiled).
+"""The register kernel: a sequence over a batch of solutions, for every form of it that compiles.
 
-A *run* is a node: the solution it took last, the run before, its origin, and its registers, which
-are the numbers that later steps compare with. A run *waits* at each edge of its state. Waits are
-kept by slot (a value of the key) and edge, in one block of a common pool for each; a block with
-many waits is a heap by threshold, the least number that a solution must exceed to be taken, so that
-the waits a solution satisfies are found without looking at the others (compare the event selection
-by attribute-ordered indexes of Cayuga and the B+-tree of ZStream's hash joins).
+A run *waits* at each edge out of its state, in the block of that edge and of its slot. A large
+block is a heap by threshold, the least number that a solution must exceed to be taken. So a
+solution finds the runs that take it without a look at the others (compare the event selection by
+attribute-ordered indexes of Cayuga, and the B+-tree of ZStream's hash joins).
 
-Nothing is freed by itself, and no array grows in here: `advance` stops where one is full, and goes
-on from there when the caller has made room: `collect` drops what the windows have left behind and
-moves the rest together, `moved_together` does so with the blocks of waits.
+No array grows in here, and no run is freed. `advance` stops where an array is full and goes on
+from there once the caller has made room: `run_collection.collect` drops runs that no match can
+use, `waiting_blocks.compact_pool` closes the gaps between blocks.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from spaseq.automaton.registers.kernels.edge_offers import (
+    end_waiting,
+    level_of,
+    offer_in_turn,
+    offer_several,
+    offer_to_heap,
+    threshold_at,
+)
 from spaseq.automaton.registers.kernels.run_arrays import (
     ARRIVALS,
+    ARRIVALS_FULL,
     ARRIVED,
-    ARRIVED_FULL,
-    BEFORE,
+    ASSIGNMENTS,
     BLOCK_COLUMNS,
     CAPACITY,
     COUNT,
     DONE,
-    EDGE_BITS,
     EDGE_COLUMNS,
     ENDS_FULL,
+    ENTERED,
     EVENTS,
     FIRST,
-    FOUND,
-    FOUND_FULL,
     HEAPED,
-    INDEX,
+    INDEXED,
     KIND,
+    MATCHED,
+    MATCHED_FULL,
     MATCHES,
     NEED,
     NONE,
     ORDINAL,
     ORIGIN,
-    PATH,
     POOL_FULL,
     ROW,
     RUNS_FULL,
-    SETS,
-    SOLUTION,
     STRICT,
     TARGET,
     TIME,
     TOP,
     USED,
-    WAY,
     WIDEST,
+    ArrivalArrays,
+    BatchArrays,
+    Offered,
+    ProgramArrays,
+    RunArrays,
+    WaitingArrays,
 )
-from spaseq.automaton.registers.kernels.waits import (
-    end_waits,
-    enter,
-    make_room,
-    offer_by_threshold,
-    offer_in_turn,
-    offer_several,
-    threshold_of,
-    value_of,
+from spaseq.automaton.registers.kernels.run_nodes import length_of, write_match, write_run
+from spaseq.automaton.registers.kernels.waiting_blocks import enter, make_room
+from spaseq.compiled.arrays import Arrays, Float64s, Int32s, Int64s
+from spaseq.compiled.decorators import (
+    as_nonnegative,
+    assume,
+    device_function,
+    inlined_device_function,
+    lean_kernel,
 )
-from spaseq.compiled.arrays import Array, Float64s, Int32s, Int64s
-from spaseq.compiled.decorators import as_nonnegative, assume, lean_kernel
+
+
+@device_function
+def _most_arrivals(batch: BatchArrays, gpm: Int32s, first: int, end: int, block: int) -> int:
+    """An upper bound for the arrivals at one instant, rows `first:end`.
+
+    `block` is the first block of their slot.
+    """
+    program, most = batch.program, 0
+    for row in range(first, end):
+        g = gpm[row]
+        if g >= 0:
+            for t in range(program.takes[g], program.takes[g + 1]):
+                waiting = batch.waiting.block[block + program.taking[t], COUNT]
+                most += 1 + waiting * (end - first)
+    return most
+
+
+@inlined_device_function
+def _drop_strict(batch: BatchArrays, block: int, ordinal: int) -> None:
+    """Drop the runs of a slot that waited at a `,` edge for an instant before this one."""
+    edge, blocks = batch.program.edge, batch.waiting.block
+    for e in range(edge.shape[0] - 1):
+        if edge[e, KIND] == STRICT and batch.waiting.made[block + e] != ordinal - 1:
+            blocks[block + e, COUNT] = 0
+
+
+@inlined_device_function
+def _offer(
+    batch: BatchArrays, gpm: Int32s, first: int, end: int, block: int, offered: Offered
+) -> int:
+    """Offer the solutions of one instant, rows `first:end`, to the runs of their slot.
+
+    `block` is the slot's first one; of `offered` only the time and `lowest` are read. Returns the
+    number of arrivals.
+    """
+    program, arrivals, count = batch.program, batch.arrivals, 0
+    for row in range(first, end):
+        g = gpm[row]
+        if g < 0:
+            continue
+        repeats, several = False, False  # whether rows before or behind are of this GPM
+        for other in range(first, row):
+            if gpm[other] == g:
+                repeats = True
+        for other in range(row + 1, end):
+            if gpm[other] == g:
+                several = True
+        for t in range(as_nonnegative(program.takes[g]), program.takes[g + 1]):
+            e = as_nonnegative(program.taking[t])
+            at = block + e
+            if program.edge[e, KIND] == FIRST:
+                arrivals.previous[count] = NONE
+                arrivals.row[count] = row
+                arrivals.edge[count] = e
+                count += 1
+                continue
+            if repeats or batch.waiting.block[at, COUNT] == 0:
+                continue
+            if several:
+                each = Offered(row, np.nan, offered.time_ms, offered.lowest)
+                count = offer_several(batch, at, e, gpm, end, each, count)
+                continue
+            level = level_of(program.edge, e, batch.number, row)
+            if level != level:
+                continue
+            one = Offered(row, level, offered.time_ms, offered.lowest)
+            if batch.waiting.block[at, HEAPED]:
+                count = offer_to_heap(batch, at, e, one, count)
+            else:
+                count = offer_in_turn(batch, at, e, one, count)
+    return count
+
+
+@inlined_device_function
+def _end_negated(batch: BatchArrays, gpm: Int32s, first: int, end: int, block: int) -> None:
+    """End the runs that wait behind negated steps which solutions of one instant match."""
+    program = batch.program
+    for row in range(first, end):
+        g = gpm[row]
+        if g >= 0:
+            for i in range(program.kills[g], program.kills[g + 1]):
+                at = block + program.killing[i, 0]
+                if batch.waiting.block[at, COUNT]:
+                    end_waiting(batch, at, program.killing[i, 1], program.killing[i, 2], row)
+
+
+@inlined_device_function
+def _set_registers(batch: BatchArrays, e: int, row: int, run: int, previous: int) -> None:
+    """Set the registers of a run: those of the run before, then what edge `e` assigns."""
+    register, assignment, edge = batch.runs.register, batch.program.assignment, batch.program.edge
+    for r in range(register.shape[1]):
+        register[run, r] = np.nan if previous < 0 else register[previous, r]
+    for i in range(as_nonnegative(edge[e, ASSIGNMENTS]), edge[e + 1, ASSIGNMENTS]):
+        number = as_nonnegative(assignment[i, 1])
+        register[run, as_nonnegative(assignment[i, 0])] = batch.number[number, row]
 
 
 @lean_kernel
@@ -77,74 +179,61 @@ def advance(
     start: Int64s,
     lowest: Int64s,
     ordinal: Int64s,
-    own: Float64s,
-    number: int,
+    number: Float64s,
+    first_id: int,
     until: int,
-    in_order: bool,
+    is_sorted: bool,
     counted: int,
-    program: tuple[Array, ...],
-    runs: tuple[Array, ...],
-    waits: tuple[Array, ...],
-    passed: Int64s,
-    scratch: tuple[Array, ...],
+    program_arrays: Arrays,
+    run_arrays: Arrays,
+    waiting_arrays: Arrays,
+    progress: Int64s,
+    arrival_arrays: Arrays,
+    outputs: Arrays,
     cursor: Int64s,
 ) -> int:
-    """Work off n solutions, in the order of instants, those of one instant and slot together.
+    """Process n solutions in the order of instants; those of one instant and slot are together.
 
     Args:
-        slot, gpm, time_ms, k: [n] of each solution; `gpm` -1 for an event without a solution.
+        slot, gpm, time_ms, k: [n] of each solution; `gpm` is -1 for an event without a solution.
         start: [n] the measure of a match that begins here.
-        lowest: [n] the least measure of a match that may end here.
+        lowest: [n] the least measure at which a match may begin that ends here.
         ordinal: [n] number of the instant among those of its slot; empty if there is no `,`.
-        own: [columns, n] the numbers that are compared.
-        number: of the first solution; they are numbered through all batches.
+        number: [C, n] the numbers that are compared.
+        first_id: id of the first solution; ids count solutions through all batches.
         until: the row from which on no instant is begun, n at most.
-        in_order: whether `kernels.plain_runs` may go on from here.
+        is_sorted: whether small blocks are kept sorted, as the threshold-sequence kernel needs.
         counted: n of WITHIN n EVENTS, else -1.
-        program: see `spaseq.automaton.registers.compiled.layout`.
-        runs: nodes [N, 4], or [N, 5] if an operator bounds a gap; register [N, registers].
-        waits: blocks [slots * edges, BLOCK_COLUMNS], made [slots * edges]: ordinal of the instant
-            at which a strict edge's waits were made; key [P], run [P].
-        passed: [slots, 2] ordinal of each slot's latest instant, and its events so far, where they
-            are counted.
-        scratch: arrived [A], arrived_row [A], arrived_edge [A], stack [A]; taken [n]: which
-            solutions runs have taken; found: the matches as numbers of solutions, one match behind
-            the other; ends [, 2]: where each ends, and its origin.
-        cursor: see its columns; all zero but the first three at the start of a batch.
+        program_arrays, run_arrays, waiting_arrays, arrival_arrays: `run_arrays.ProgramArrays`,
+            `RunArrays`, `WaitingArrays` and `ArrivalArrays` as plain tuples.
+        progress: [slots, 2] see its columns in `run_arrays`.
+        outputs: taken uint8 [n]: 1 for solutions that waiting runs have taken; matched int64: the
+            ids of each match's solutions, one match behind the other; ends int64 [, 2]: where each
+            match ends in `matched`, and the measure at which it begins.
+        cursor: [CURSOR] see its columns in `run_arrays`; at the start of a batch all are zero but
+            the first three.
 
-    Returns: DONE, or which array is full, `cursor[NEED]` being how many more places it needs.
+    Returns:
+        DONE, or which array is full; `cursor[NEED]` says how many places it lacks.
     """
-    (
-        takes,
-        taking,
-        edge,
-        edge_gap,
-        test,
-        threshold,
-        sets,
-        state,
-        leaving,
-        accepts,
-        kills,
-        killing,
-    ) = program
-    nodes, register = runs
-    blocks, made, key, run = waits
-    arrived, arrived_row, arrived_edge, stack, taken, found, ends = scratch
+    program, runs = ProgramArrays(*program_arrays), RunArrays(*run_arrays)
+    waiting, arrivals = WaitingArrays(*waiting_arrays), ArrivalArrays(*arrival_arrays)
+    batch = BatchArrays(program, runs, waiting, arrivals, number)
+    taken, matched, ends = outputs
+    edge, blocks, node = program.edge, waiting.block, runs.node
     assume(edge.shape[1] == EDGE_COLUMNS)
-    assume(test.shape[1] == 3)
-    assume(sets.shape[1] == 2)
-    assume(killing.shape[1] == 3)
+    assume(program.test.shape[1] == 3)
+    assume(program.assignment.shape[1] == 2)
+    assume(program.killing.shape[1] == 3)
     assume(blocks.shape[1] == BLOCK_COLUMNS)
-    assume(passed.shape[1] == 2)
+    assume(progress.shape[1] == 2)
     assume(ends.shape[1] == 2)
     edges, n = edge.shape[0] - 1, len(slot)
-    timed, ordered = nodes.shape[1] > TIME, len(ordinal) > 0
-    kills_any, registers, sizes = len(killing) > 0, register.shape[1], len(nodes)
+    timed, ordered, negates = node.shape[1] > TIME, len(ordinal) > 0, len(program.killing) > 0
     used, top, widest = as_nonnegative(cursor[USED]), as_nonnegative(cursor[TOP]), cursor[WIDEST]
-    found_size, matches = as_nonnegative(cursor[FOUND]), as_nonnegative(cursor[MATCHES])
-    first, arrivals = as_nonnegative(cursor[ROW]), as_nonnegative(cursor[ARRIVALS])
-    done, way = as_nonnegative(cursor[ARRIVED]), as_nonnegative(cursor[WAY])
+    matched_size, matches = as_nonnegative(cursor[MATCHED]), as_nonnegative(cursor[MATCHES])
+    first, count = as_nonnegative(cursor[ROW]), as_nonnegative(cursor[ARRIVALS])
+    arrived, entered = as_nonnegative(cursor[ARRIVED]), as_nonnegative(cursor[ENTERED])
     full, need = DONE, 0
 
     while first < until:
@@ -153,166 +242,87 @@ def advance(
         while end < n and time_ms[end] == now and slot[end] == here and k[end] == k[first]:
             end += 1
 
-        if arrivals == 0:
-            # --- takes
-            most = len(taking) * (end - first) * (1 + 2 * widest * (end - first))
-            if most > len(arrived):
-                most = 0
-                for row in range(first, end):
-                    g = gpm[row]
-                    if g >= 0:
-                        for t in range(takes[g], takes[g + 1]):
-                            most += 1 + blocks[here * edges + taking[t], COUNT] * (end - first)
-            if most > len(arrived):
-                full, need = ARRIVED_FULL, most
+        if count == 0:
+            most = len(program.taking) * (end - first) * (1 + 2 * widest * (end - first))
+            if most > len(arrivals.row):
+                most = _most_arrivals(batch, gpm, first, end, here * edges)
+            if most > len(arrivals.row):
+                full, need = ARRIVALS_FULL, most
                 break
             if ordered:
-                for e in range(edges):
-                    if edge[e, KIND] == STRICT:
-                        block = here * edges + e
-                        if blocks[block, COUNT] and made[block] != ordinal[first] - 1:
-                            blocks[block, COUNT] = 0
-                passed[here, ORDINAL] = ordinal[first]
+                _drop_strict(batch, here * edges, ordinal[first])
+                progress[here, ORDINAL] = ordinal[first]
             if counted >= 0:
-                passed[here, EVENTS] = floor + counted
-            for row in range(first, end):
-                g = gpm[row]
-                if g < 0:
-                    continue
-                seen, several = False, False  # solutions of this GPM before and behind
-                for other in range(first, row):
-                    if gpm[other] == g:
-                        seen = True
-                for other in range(row + 1, end):
-                    if gpm[other] == g:
-                        several = True
-                for t in range(as_nonnegative(takes[g]), takes[g + 1]):
-                    e = as_nonnegative(taking[t])
-                    block = here * edges + e
-                    if edge[e, KIND] == FIRST:
-                        arrived[arrivals] = NONE
-                        arrived_row[arrivals] = row
-                        arrived_edge[arrivals] = e
-                        arrivals += 1
-                        continue
-                    if seen or blocks[block, COUNT] == 0:
-                        continue
-                    if several:
-                        arrivals = offer_several(
-                            block, blocks, key, run, edge, e, test, edge_gap[e], gpm, g, own,
-                            row, end, now, floor, nodes, register,
-                            arrived, arrived_row, arrived_edge, arrivals,
-                        )  # fmt: skip
-                    else:
-                        value = value_of(edge, e, own, row)
-                        if value != value:
-                            continue
-                        if blocks[block, HEAPED]:
-                            arrivals = offer_by_threshold(
-                                block, blocks, key, run, edge, e, test, edge_gap[e], value, own,
-                                row, now, floor, nodes, register,
-                                arrived, arrived_row, arrived_edge, arrivals, stack,
-                            )  # fmt: skip
-                        else:
-                            arrivals = offer_in_turn(
-                                block, blocks, key, run, edge, e, test, edge_gap[e], value, own,
-                                row, now, floor, nodes, register,
-                                arrived, arrived_row, arrived_edge, arrivals,
-                            )  # fmt: skip
+                progress[here, EVENTS] = floor + counted
+            instant = Offered(first, np.nan, now, floor)
+            count = as_nonnegative(_offer(batch, gpm, first, end, here * edges, instant))
+            if negates:
+                _end_negated(batch, gpm, first, end, here * edges)
 
-            # --- negated steps
-            for row in range(first, end if kills_any else first):
-                g = gpm[row]
-                if g >= 0:
-                    for z in range(kills[g], kills[g + 1]):
-                        block = here * edges + killing[z, 0]
-                        if blocks[block, COUNT]:
-                            end_waits(
-                                block, blocks, key, run, test, killing[z, 1], killing[z, 2],
-                                own, row, register,
-                            )  # fmt: skip
-
-        # --- runs arrive in states
-        while done < arrivals:
-            e, earlier, row = (
-                as_nonnegative(arrived_edge[done]),
-                arrived[done],
-                as_nonnegative(arrived_row[done]),
-            )
+        while arrived < count:
+            e, row = as_nonnegative(arrivals.edge[arrived]), as_nonnegative(arrivals.row[arrived])
+            previous = arrivals.previous[arrived]
             target = as_nonnegative(edge[e, TARGET])
-            goes_on = state[target] < state[target + 1]
-            if way == 0:
-                if goes_on and used == sizes:
-                    full, need = RUNS_FULL, arrivals - done
+            goes_on = program.leaves[target] < program.leaves[target + 1]
+            if entered == 0:
+                if goes_on and used == len(node):
+                    full, need = RUNS_FULL, count - arrived
                     break
-                length, begun = 1, start[row]
-                if earlier >= 0:
-                    length += nodes[earlier, PATH] >> EDGE_BITS
-                    begun = nodes[earlier, ORIGIN]
-                if accepts[target]:
-                    if found_size + length > len(found):
-                        full, need = FOUND_FULL, length
+                length, origin = 1, start[row]
+                if previous >= 0:
+                    length += length_of(node, previous)
+                    origin = node[previous, ORIGIN]
+                if program.accepts[target]:
+                    if matched_size + length > len(matched):
+                        full, need = MATCHED_FULL, length
                         break
                     if matches == len(ends):
                         full, need = ENDS_FULL, 1
                         break
-                    found_size += length
-                    ends[matches, 0], ends[matches, 1] = found_size, begun
+                    matched_size += length
+                    ends[matches, 0], ends[matches, 1] = matched_size, origin
                     matches += 1
-                    place, node = found_size - 1, earlier
-                    found[place] = number + row
-                    while node >= 0:
-                        place -= 1
-                        found[place] = nodes[node, SOLUTION]
-                        node = nodes[node, BEFORE]
+                    write_match(matched, matched_size, node, first_id + row, previous)
                 if not goes_on:
-                    done += 1
+                    arrived += 1
                     continue
-                node = used
-                used += 1
-                nodes[node, SOLUTION], nodes[node, BEFORE] = number + row, earlier
-                nodes[node, ORIGIN], nodes[node, PATH] = begun, length << EDGE_BITS | e
-                taken[row] = 1
+                write_run(node, used, first_id + row, previous, origin, length, e)
                 if timed:
-                    nodes[node, TIME] = now
-                for r in range(registers):
-                    register[node, r] = np.nan if earlier < 0 else register[earlier, r]
-                for i in range(as_nonnegative(edge[e, SETS]), edge[e + 1, SETS]):
-                    register[node, as_nonnegative(sets[i, 0])] = own[
-                        as_nonnegative(sets[i, 1]), row
-                    ]
-            node = used - 1
-            for i in range(as_nonnegative(state[target]) + way, state[target + 1]):
-                out = as_nonnegative(leaving[i])
-                way += 1
-                level = threshold_of(edge, out, threshold, register, node)
+                    node[used, TIME] = now
+                _set_registers(batch, e, row, used, previous)
+                taken[row] = 1
+                used += 1
+            run = used - 1
+            begin = as_nonnegative(program.leaves[target]) + entered
+            for i in range(begin, program.leaves[target + 1]):
+                out = as_nonnegative(program.leaving[i])
+                entered += 1
+                level = threshold_at(program, out, runs, run)
                 if level != level:
                     continue
                 block = here * edges + out
-                if edge[out, KIND] == STRICT and made[block] != ordinal[row]:
+                if edge[out, KIND] == STRICT and waiting.made[block] != ordinal[row]:
                     blocks[block, COUNT] = 0
-                    made[block] = ordinal[row]
+                    waiting.made[block] = ordinal[row]
                 if blocks[block, COUNT] == blocks[block, CAPACITY]:
-                    size = make_room(
-                        blocks, block, key, run, nodes, floor, top, edge[out, INDEX] >= 0
-                    )
+                    size = make_room(waiting, block, node, floor, top, edge[out, INDEXED] >= 0)
                     if size < 0:
                         full, need = POOL_FULL, -size
-                        way -= 1
+                        entered -= 1
                         break
                     top, widest = top + size, max(widest, size)
-                enter(blocks, block, key, run, level, node, in_order)
+                enter(waiting, block, level, run, is_sorted)
             if full != DONE:
                 break
-            way = 0
-            done += 1
+            entered = 0
+            arrived += 1
         if full != DONE:
             break
-        arrivals, done = 0, 0
+        count, arrived = 0, 0
         first = end
 
     cursor[USED], cursor[TOP], cursor[WIDEST] = used, top, widest
-    cursor[FOUND], cursor[MATCHES] = found_size, matches
-    cursor[ROW], cursor[ARRIVALS], cursor[ARRIVED], cursor[WAY] = first, arrivals, done, way
-    cursor[NEED] = need
+    cursor[MATCHED], cursor[MATCHES] = matched_size, matches
+    cursor[ROW], cursor[ARRIVALS], cursor[ARRIVED] = first, count, arrived
+    cursor[ENTERED], cursor[NEED] = entered, need
     return full

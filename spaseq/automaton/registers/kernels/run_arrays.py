@@ -1,46 +1,162 @@
-"""The columns of the arrays that the register kernels share, and the codes that stand in them."""
+"""The arrays that the register kernels share: their columns, and the codes in them.
+
+The named tuples give the arrays of one kind one name inside the kernels. Kernels are called with
+plain tuples of the same arrays, because numba looks up the type of a plain tuple much faster.
+
+Symbols: G GPMs, E edges, S states, C compared numbers, R registers, N runs, P places in the pool of
+waiting runs, A arrivals at one instant, n solutions of a batch. A *slot* stands for one value of
+the join key.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from spaseq.compiled.arrays import Bytes, Float64s, Int32s, Int64s
 
 NONE = -1
 
-# Columns of `edge`.
-TARGET, KIND, INDEX, SIGN, INCLUSIVE, THRESHOLDS, TESTS, SETS = range(8)
+
+class ProgramArrays(NamedTuple):
+    """A sequence as the register kernel reads it. Ranges are given by where each begins."""
+
+    takes: Int32s
+    """[G + 1] by GPM: its range of `taking`."""
+    taking: Int32s
+    """[E] the edges that take solutions of each GPM."""
+    edge: Int32s
+    """[E + 1, EDGE_COLUMNS]; the last row ends the ranges of the one before."""
+    gap_ms: Int64s
+    """[E] the longest gap that the edge's operator allows, or NONE."""
+    test: Int32s
+    """[tests, 3] comparisons that a solution must pass against a run."""
+    threshold_register: Int32s
+    """[thresholds] the registers whose maximum is an edge's threshold."""
+    assignment: Int32s
+    """[assignments, 2] a register, and the compared number that it is set to."""
+    leaves: Int32s
+    """[S + 1] by state: its range of `leaving`."""
+    leaving: Int32s
+    """[E] the edges out of each state."""
+    accepts: Bytes
+    """[S] 1 if a match may end in the state."""
+    kills: Int32s
+    """[G + 1] by negated GPM: its range of `killing`."""
+    killing: Int32s
+    """[kills, 3] an edge at which the GPM ends waiting runs, and the range of its tests."""
+
+
+# Columns of `edge`. INDEXED is the compared number by which waiting runs are found, or NONE: a
+# solution must exceed their thresholds by it (SIGN 1), or by its negative (SIGN -1), or equal them
+# if INCLUSIVE. THRESHOLDS, TESTS and ASSIGNMENTS begin the edge's ranges of those arrays.
+TARGET, KIND, INDEXED, SIGN, INCLUSIVE, THRESHOLDS, TESTS, ASSIGNMENTS = range(8)
 EDGE_COLUMNS = 8
 
-# Kinds of edges: from the initial state; `;`; `:`; `,`.
+# Kinds of edges: out of the initial state; `;`; `:`; `,`.
 FIRST, NEXT, ANY, STRICT = range(4)
 
-# Columns of `test`: own number, or register if it is negative (~), `op` register.
-OP, OWN, REGISTER = range(3)
+# Columns of `test`: LEFT is a compared number of the solution, or ~r for register r of the run;
+# RIGHT is a register of the run.
+OPERATOR, LEFT, RIGHT = range(3)
 LESS, AT_MOST, GREATER, AT_LEAST, EQUAL, UNEQUAL = range(6)
 
-# Columns of `blocks`, by slot and edge. In front of the place of each lies a key that is no number.
-PLACE, COUNT, CAPACITY, HEAPED, WASTED = range(5)
-BLOCK_COLUMNS = 5
 
-# Columns of `nodes`: number of the solution, the run before, the measure at which the match begins;
-# the edge, and above its bits how many solutions the run has; the time, if gaps are bounded.
-SOLUTION, BEFORE, ORIGIN, PATH, TIME = range(5)
+class RunArrays(NamedTuple):
+    """All runs. A run is a node: the solution that it took last, and the run before that."""
+
+    node: Int64s
+    """[N, 4], or [N, 5] if an operator bounds a gap."""
+    register: Float64s
+    """[N, R] the numbers that later steps compare with; NaN while there is none."""
+
+
+# Columns of `node`: id of the solution; the run before it, or NONE; the measure at which the match
+# begins; the edge in the low EDGE_BITS bits and the number of solutions taken in the others; the
+# time (ms) of the solution, if an operator bounds a gap.
+SOLUTION, PREVIOUS, ORIGIN, PATH, TIME = range(5)
 EDGE_BITS = 6
 
-# Columns of `passed`, by slot.
+
+class WaitingArrays(NamedTuple):
+    """The waiting runs: one block of a common pool for each slot and edge."""
+
+    block: Int32s
+    """[slots * E, BLOCK_COLUMNS]."""
+    made: Int64s
+    """[slots * E] ordinal of the instant at which the runs at a `,` edge came to wait."""
+    threshold: Float64s
+    """[P] the number that a solution must exceed to be taken. NaN lies in front of each block."""
+    run: Int32s
+    """[P] the run that waits."""
+
+
+# Columns of `block`: where it begins in the pool, how many runs wait, for how many there is room,
+# whether it is a heap, and how many expired runs solutions have met in the heap.
+PLACE, COUNT, CAPACITY, HEAPED, EXPIRED = range(5)
+BLOCK_COLUMNS = 5
+
+
+class ArrivalArrays(NamedTuple):
+    """The runs that solutions of one instant make, before they are written."""
+
+    previous: Int32s
+    """[A] the run that took a solution; NONE if a match begins."""
+    row: Int32s
+    """[A] the solution."""
+    edge: Int32s
+    """[A] the edge along which it was taken."""
+    stack: Int32s
+    """[A] places of a heap that are still to be visited."""
+
+
+class BatchArrays(NamedTuple):
+    """Everything that an offer of a solution to waiting runs reads or writes."""
+
+    program: ProgramArrays
+    runs: RunArrays
+    waiting: WaitingArrays
+    arrivals: ArrivalArrays
+    number: Float64s
+    """[C, n] the compared numbers of each solution."""
+
+
+class Offered(NamedTuple):
+    """A solution that is offered to the runs at one edge.
+
+    `level` is the number that must exceed their thresholds. Matches that began before the measure
+    `lowest` are over.
+    """
+
+    row: int
+    level: float
+    time_ms: int
+    lowest: int
+
+
+# Columns of `progress`, by slot: ordinal of its latest instant, and its events so far, where they
+# are counted.
 ORDINAL, EVENTS = range(2)
 
-# Columns of `cursor`: sizes in use, and the most room that a block has had; matches so far; where
-# `advance` goes on: the first row of an instant, how many runs arrive then, how many have, and the
-# edges the next one waits at already.
-USED, TOP, WIDEST, FOUND, MATCHES, ROW, ARRIVALS, ARRIVED, WAY, NEED = range(10)
+# Columns of `cursor`. Sizes in use: runs, places of the pool, the largest capacity of a block.
+# Matches since the caller read them: their solutions, their number. Where the kernel goes on: the
+# first row of an instant, how many runs arrive at it, how many of them are written, and at how
+# many edges the next one waits already. NEED is how much room the array that is full lacks.
+USED, TOP, WIDEST, MATCHED, MATCHES, ROW, ARRIVALS, ARRIVED, ENTERED, NEED = range(10)
 CURSOR = 10
 
-DONE, ARRIVED_FULL, RUNS_FULL, POOL_FULL, FOUND_FULL, ENDS_FULL, TOGETHER = range(7)
+# What a kernel returns: it is done, or which array is full, or an instant has several solutions of
+# one slot, which the threshold-sequence kernel leaves to the register kernel.
+DONE, ARRIVALS_FULL, RUNS_FULL, POOL_FULL, MATCHED_FULL, ENDS_FULL, TIED = range(7)
 
-# Columns of `step`, by GPM, of a plain sequence. CODE says at which edge of its slot a solution
-# looks for runs, whether it takes those whose threshold it equals, and what it does; EDGE is what
-# it is taken along, ONWARD how far from where they were the runs wait then. COMPARED and SIGN are
-# INDEX and SIGN of the edge that it looks at; FIRST_LEVEL to LEVEL_SIGN are for that they wait at.
+# Columns of `step`, by GPM + 1, for the threshold-sequence kernel. CODE holds, from its low bits
+# up, what a solution does (2 bits), IS_INCLUSIVE, and the edge whose runs it looks at. EDGE is the
+# edge along which it is taken. ONWARD is the distance from the block that it looks at to the block
+# where the run waits next. COMPARED and COMPARED_SIGN are INDEXED and SIGN of the edge that it
+# looks at; the last three describe the threshold of the run that waits next.
 CODE, EDGE, ONWARD, COMPARED, COMPARED_SIGN, FIRST_LEVEL, END_LEVEL, LEVEL_SIGN = range(8)
 STEP_COLUMNS = 8
 IS_INCLUSIVE, PLACE_BITS = 4, 3
 NOTHING, BEGINS, MOVES, ENDS = range(4)
 
 AHEAD = 512
-"""So many rows are prepared before they are worked off."""
+"""Rows that the threshold-sequence kernel prepares at a time, few enough for the cache."""

@@ -1,120 +1,108 @@
-"""Dropping the runs that no match can use any more, and moving the others together."""
+"""Dropping the runs that no match can use any more, and closing the gaps between the others."""
 
 from __future__ import annotations
 
 from spaseq.automaton.registers.kernels.run_arrays import (
     ARRIVALS,
     ARRIVED,
-    BEFORE,
     COUNT,
     EVENTS,
     KIND,
     ORDINAL,
     PLACE,
+    PREVIOUS,
     STRICT,
     USED,
+    RunArrays,
+    WaitingArrays,
 )
-from spaseq.automaton.registers.kernels.waits import thin
-from spaseq.compiled.arrays import Array, Float64s, Int32s, Int64s
+from spaseq.automaton.registers.kernels.waiting_blocks import drop_expired
+from spaseq.compiled.arrays import Arrays, Bytes, Int32s, Int64s
 from spaseq.compiled.decorators import device_function, inlined_device_function, lean_kernel
 
 
 @device_function
-def _thin_all(
-    blocks: Int32s,
-    ordinal: Int64s,
-    key: Float64s,
-    run: Int32s,
-    nodes: Int64s,
-    edge: Int32s,
-    floor: int,
-    counted: int,
-    passed: Int64s,
+def _drop_waiting(
+    waiting: WaitingArrays, node: Int64s, edge: Int32s, progress: Int64s, counted: int, lowest: int
 ) -> None:
-    """Drop all waits that are over; `floor` is the least measure of a match that may still end."""
+    """Drop all waiting runs that are expired."""
     edges = edge.shape[0] - 1
-    for slot in range(passed.shape[0]):
-        lowest = floor if counted < 0 else passed[slot, EVENTS] + 1 - counted
+    for slot in range(progress.shape[0]):
+        floor = lowest if counted < 0 else progress[slot, EVENTS] + 1 - counted
         for e in range(edges):
             block = slot * edges + e
-            if blocks[block, COUNT]:
-                if edge[e, KIND] == STRICT and ordinal[block] != passed[slot, ORDINAL]:
-                    blocks[block, COUNT] = 0
+            if waiting.block[block, COUNT]:
+                if edge[e, KIND] == STRICT and waiting.made[block] != progress[slot, ORDINAL]:
+                    waiting.block[block, COUNT] = 0
                 else:
-                    thin(blocks, block, key, run, nodes, lowest)
+                    drop_expired(waiting, block, node, floor)
 
 
 @inlined_device_function
-def _mark(mark: Array, nodes: Int64s, node: int) -> None:
-    while node >= 0 and not mark[node]:
-        mark[node] = 1
-        node = nodes[node, BEFORE]
+def _mark(mark: Bytes, node: Int64s, run: int) -> None:
+    """Mark a run and all before it."""
+    while run >= 0 and not mark[run]:
+        mark[run] = 1
+        run = node[run, PREVIOUS]
 
 
 @device_function
-def _collect(
-    used: int,
-    nodes: Int64s,
-    register: Float64s,
-    blocks: Int32s,
-    run: Int32s,
-    arrived: Int32s,
-    first: int,
-    end: int,
-    mark: Array,
-    moved: Int32s,
-) -> int:
-    """Move the runs together that waits, and `arrived[first:end]`, can reach; their number.
-
-    `mark` [used] is all zero; `moved` [used] is written to.
-    """
-    for block in range(blocks.shape[0]):
-        place = blocks[block, PLACE]
-        for i in range(place, place + blocks[block, COUNT]):
-            _mark(mark, nodes, run[i])
-    for i in range(first, end):
-        _mark(mark, nodes, arrived[i])
+def _keep_marked(used: int, runs: RunArrays, mark: Bytes, moved: Int32s) -> int:
+    """Move the marked runs to the front; `moved` says where each went. Returns their number."""
+    node, register = runs
     kept = 0
-    for node in range(used):
-        if mark[node]:
-            moved[node] = kept
-            for c in range(nodes.shape[1]):
-                nodes[kept, c] = nodes[node, c]
-            if nodes[kept, BEFORE] >= 0:
-                nodes[kept, BEFORE] = moved[nodes[kept, BEFORE]]
+    for i in range(used):
+        if mark[i]:
+            moved[i] = kept
+            for c in range(node.shape[1]):
+                node[kept, c] = node[i, c]
+            if node[kept, PREVIOUS] >= 0:
+                node[kept, PREVIOUS] = moved[node[kept, PREVIOUS]]
             for r in range(register.shape[1]):
-                register[kept, r] = register[node, r]
+                register[kept, r] = register[i, r]
             kept += 1
-    for block in range(blocks.shape[0]):
-        place = blocks[block, PLACE]
-        for i in range(place, place + blocks[block, COUNT]):
-            run[i] = moved[run[i]]
-    for i in range(first, end):
-        if arrived[i] >= 0:
-            arrived[i] = moved[arrived[i]]
     return kept
 
 
 @lean_kernel
 def collect(
     edge: Int32s,
-    runs: tuple[Array, ...],
-    waits: tuple[Array, ...],
-    passed: Int64s,
-    arrived: Int32s,
+    run_arrays: Arrays,
+    waiting_arrays: Arrays,
+    progress: Int64s,
+    previous: Int32s,
     cursor: Int64s,
     counted: int,
-    floor: int,
-    mark: Array,
+    lowest: int,
+    mark: Bytes,
     moved: Int32s,
 ) -> None:
-    """Drop what no match can use any more; `floor` is the least measure of one that may still end,
-    where events are not counted. `mark` uint8, all zero, and `moved` int32 have a place for every
-    run in use; the other arguments are those of `advance`."""
-    nodes, register = runs
-    blocks, made, key, run = waits
-    _thin_all(blocks, made, key, run, nodes, edge, floor, counted, passed)
-    cursor[USED] = _collect(
-        cursor[USED], nodes, register, blocks, run,
-        arrived, cursor[ARRIVED], cursor[ARRIVALS], mark, moved,
-    )  # fmt: skip
+    """Keep only the runs that waiting runs, and arrivals not yet written, can reach.
+
+    Args:
+        edge, run_arrays, waiting_arrays, progress, cursor, counted: as `register_runs.advance`
+            takes them.
+        previous: [A] the runs that arrivals go on from.
+        lowest: the least measure at which a match may begin that ends from here on; not read
+            where events are counted.
+        mark: [runs in use] all zero; written to.
+        moved: [runs in use] written to.
+    """
+    runs, waiting = RunArrays(*run_arrays), WaitingArrays(*waiting_arrays)
+    node, blocks, run = runs.node, waiting.block, waiting.run
+    first, end = cursor[ARRIVED], cursor[ARRIVALS]
+    _drop_waiting(waiting, node, edge, progress, counted, lowest)
+    for block in range(blocks.shape[0]):
+        place = blocks[block, PLACE]
+        for i in range(place, place + blocks[block, COUNT]):
+            _mark(mark, node, run[i])
+    for i in range(first, end):
+        _mark(mark, node, previous[i])
+    cursor[USED] = _keep_marked(cursor[USED], runs, mark, moved)
+    for block in range(blocks.shape[0]):
+        place = blocks[block, PLACE]
+        for i in range(place, place + blocks[block, COUNT]):
+            run[i] = moved[run[i]]
+    for i in range(first, end):
+        if previous[i] >= 0:
+            previous[i] = moved[previous[i]]

@@ -1,12 +1,12 @@
-"""Runs of plain sequences: steps joined by `;`, each by a GPM of its own, whose conditions on
-earlier ones ask that one number exceed registers of the run, or be less.
+"""The threshold-sequence kernel: the register kernel, reduced to the shape of most queries.
 
-That is the shape of most queries, and what `kernels.runs` does for every other one is done here
-without what such a sequence has no need of. A solution takes runs away from one edge and lets them
-wait at another, so that each can be done with before the next is looked at; it takes them in the
-order of their thresholds until one is not exceeded. The arrays are the same, and the next rows may
-always be worked off by the other kernel: by it those instants have to be at which a slot has
-several solutions.
+A threshold sequence joins its steps by `;`, each with a GPM of its own. Its only conditions on
+earlier steps ask that one number of the solution exceed registers of the run, or be less. A
+solution then moves runs from one block to another, one run after the other, in the order of their
+thresholds until one is not exceeded.
+
+The arrays are those of the register kernel, so the two can take turns. An instant at which a slot
+has several solutions is left to the register kernel.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from __future__ import annotations
 import numpy as np
 
 from spaseq.automaton.registers.kernels.run_arrays import (
-    BEFORE,
     BEGINS,
     BLOCK_COLUMNS,
     CAPACITY,
@@ -24,38 +23,39 @@ from spaseq.automaton.registers.kernels.run_arrays import (
     COUNT,
     DONE,
     EDGE,
-    EDGE_BITS,
     END_LEVEL,
     ENDS,
     ENDS_FULL,
     FIRST_LEVEL,
-    FOUND,
-    FOUND_FULL,
     HEAPED,
     IS_INCLUSIVE,
     LEVEL_SIGN,
+    MATCHED,
+    MATCHED_FULL,
     MATCHES,
     NEED,
     NONE,
     NOTHING,
     ONWARD,
     ORIGIN,
-    PATH,
     PLACE,
     PLACE_BITS,
     POOL_FULL,
     ROW,
     RUNS_FULL,
-    SOLUTION,
     STEP_COLUMNS,
+    TIED,
     TIME,
-    TOGETHER,
     TOP,
     USED,
     WIDEST,
+    RunArrays,
+    WaitingArrays,
 )
-from spaseq.automaton.registers.kernels.waits import FEW, enter, make_room, settle, sink
-from spaseq.compiled.arrays import Array, Float64s, Int32s, Int64s
+from spaseq.automaton.registers.kernels.run_nodes import length_of, write_match, write_run
+from spaseq.automaton.registers.kernels.waiting_blocks import FEW, enter, make_room, settle
+from spaseq.automaton.registers.kernels.waiting_heaps import remove_least
+from spaseq.compiled.arrays import Arrays, Float64s, Int32s, Int64s
 from spaseq.compiled.decorators import (
     as_nonnegative,
     assume,
@@ -71,82 +71,97 @@ def _prepare(
     gpm: Int32s,
     time_ms: Int64s,
     k: Int32s,
-    own: Float64s,
+    number: Float64s,
     step: Int32s,
     edges: int,
     row: int,
-    look: Int64s,
-    value: Float64s,
+    code: Int64s,
+    level: Float64s,
 ) -> int:
-    """Write down for each row, from `row` on, what it looks at and compares, as `look` and `value`,
-    which need no jumps that cannot be foreseen; up to the first instant of several rows, which is
-    returned, or as far as the two reach: no further than the processor keeps at hand."""
+    """Look up, for each row from `row` on, what it does, as `code`, and its level, as `level`.
+
+    This pass has no branch that the processor cannot predict. `code` [m] holds the block where the
+    row looks for runs above PLACE_BITS, and the low bits of `step`'s CODE; `level` [m] is float64.
+
+    Returns:
+        The end of the rows that are prepared: m rows on, or the first instant of several rows.
+    """
     assume(step.shape[1] == STEP_COLUMNS)
-    end = min(row + len(look), len(slot))
+    end = min(row + len(code), len(slot))
     for i in range(row, end):
         at, after, place = as_nonnegative(i), as_nonnegative(i + 1), as_nonnegative(i - row)
-        together = after < len(slot) and time_ms[at] == time_ms[after]
-        if together and slot[at] == slot[after] and k[at] == k[after]:
+        tied = after < len(slot) and time_ms[at] == time_ms[after]
+        if tied and slot[at] == slot[after] and k[at] == k[after]:
             return i
         s = as_nonnegative(gpm[at] + 1)
-        look[place] = ((np.int64(slot[at]) * edges) << PLACE_BITS) + step[s, CODE]
+        code[place] = ((np.int64(slot[at]) * edges) << PLACE_BITS) + step[s, CODE]
         compared = step[s, COMPARED]
         if compared >= 0:
-            number = own[as_nonnegative(compared), at]
-            value[place] = -number if step[s, COMPARED_SIGN] < 0 else number
+            value = number[as_nonnegative(compared), at]
+            level[place] = -value if step[s, COMPARED_SIGN] < 0 else value
         else:
-            value[place] = -np.inf if step[s, CODE] & 3 == BEGINS else 0.0
+            level[place] = -np.inf if step[s, CODE] & 3 == BEGINS else 0.0
     return end
 
 
 @inlined_device_function
-def _level(step: Int32s, s: int, threshold: Int32s, register: Float64s, run: int) -> float:
-    """What a run waits to be exceeded."""
+def _threshold(
+    step: Int32s, s: int, threshold_register: Int32s, register: Float64s, run: int
+) -> float:
+    """The threshold of a run where it waits next; NaN if no solution can exceed it."""
     if step[s, FIRST_LEVEL] == step[s, END_LEVEL]:
         return -np.inf
-    which = as_nonnegative(threshold[as_nonnegative(step[s, FIRST_LEVEL])])
-    level: float = register[run, which]
-    level = -level if step[s, LEVEL_SIGN] < 0 else level
+    which = as_nonnegative(threshold_register[as_nonnegative(step[s, FIRST_LEVEL])])
+    most: float = register[run, which]
+    most = -most if step[s, LEVEL_SIGN] < 0 else most
     for i in range(as_nonnegative(step[s, FIRST_LEVEL] + 1), as_nonnegative(step[s, END_LEVEL])):
-        other = register[run, as_nonnegative(threshold[as_nonnegative(i)])]
+        other = register[run, as_nonnegative(threshold_register[as_nonnegative(i)])]
         other = -other if step[s, LEVEL_SIGN] < 0 else other
-        level = other if other > level or other != other else level
-    return level
+        most = other if other > most or other != other else most
+    return most
+
+
+@inlined_device_function
+def _set_register(
+    source: Int32s,
+    s: int,
+    r: int,
+    number: Float64s,
+    row: int,
+    register: Float64s,
+    run: int,
+    previous: int,
+) -> None:
+    """Set register `r` of a run that has taken a solution; `previous` may be NONE."""
+    value = np.nan
+    if source[s, r] >= 0:
+        value = number[as_nonnegative(source[s, r]), row]
+    elif previous >= 0:
+        value = register[as_nonnegative(previous), r]
+    register[run, r] = value
 
 
 @inlined_device_function
 def _set_registers(
-    source: Int32s, s: int, own: Float64s, row: int, register: Float64s, run: int, earlier: int
+    source: Int32s,
+    s: int,
+    number: Float64s,
+    row: int,
+    register: Float64s,
+    run: int,
+    previous: int,
 ) -> None:
-    """The registers of a run that has taken a solution; `earlier` is the run before, or NONE."""
-    # The first one stands by itself, as mostly there are no others.
+    """Set all registers of a run that has taken a solution."""
+    # The first one stands before the loop, because most sequences have no other.
     if register.shape[1] > 0:
-        number = np.nan
-        if source[s, 0] >= 0:
-            number = own[as_nonnegative(source[s, 0]), row]
-        elif earlier >= 0:
-            number = register[as_nonnegative(earlier), 0]
-        register[run, 0] = number
+        _set_register(source, s, 0, number, row, register, run, previous)
     if register.shape[1] > 1:
-        for i in range(1, register.shape[1]):
-            r = as_nonnegative(i)
-            number = np.nan
-            if source[s, r] >= 0:
-                number = own[as_nonnegative(source[s, r]), row]
-            elif earlier >= 0:
-                number = register[as_nonnegative(earlier), r]
-            register[run, r] = number
-
-
-@inlined_device_function
-def _leave(key: Float64s, run: Int32s, place: int, count: int) -> None:
-    """Take the first wait of a heap away, of which `count` are left."""
-    key[place], run[place] = key[as_nonnegative(place + count)], run[as_nonnegative(place + count)]
-    sink(key, run, place, count, 0)
+        for r in range(1, register.shape[1]):
+            _set_register(source, s, as_nonnegative(r), number, row, register, run, previous)
 
 
 @lean_kernel
-def advance_plain(
+def advance_threshold_sequence(
     slot: Int32s,
     gpm: Int32s,
     time_ms: Int64s,
@@ -154,38 +169,43 @@ def advance_plain(
     start: Int64s,
     lowest: Int64s,
     ordinal: Int64s,
-    own: Float64s,
-    number: int,
+    number: Float64s,
+    first_id: int,
     edges: int,
     step: Int32s,
     source: Int32s,
-    threshold: Int32s,
-    runs: tuple[Array, ...],
-    waits: tuple[Array, ...],
-    scratch: tuple[Array, ...],
+    threshold_register: Int32s,
+    run_arrays: Arrays,
+    waiting_arrays: Arrays,
+    ahead: Arrays,
+    outputs: Arrays,
     cursor: Int64s,
 ) -> int:
-    """Work off n solutions, in the order of instants, up to the first of several rows.
+    """Process n solutions in the order of instants, up to the first instant with several.
 
     Args:
-        slot .. number: as `kernels.runs.advance` takes them; `ordinal` is not looked at.
-        edges, step, source, threshold: see `registers.compiled.threshold_sequence`.
-        runs, waits: as `kernels.runs.advance` takes them, where no operator bounds a gap.
-        scratch: taken, found, ends, as there; look, value: of any size, AHEAD is best.
-        cursor: as there; ROW is where it goes on, in the middle of an instant's runs maybe.
+        slot .. first_id: as `register_runs.advance` takes them; `ordinal` is not read.
+        edges, step, source, threshold_register: `threshold_steps.ThresholdSequence`.
+        run_arrays, waiting_arrays, outputs: as `register_runs.advance` takes them; nodes have no
+            time, because no operator bounds a gap.
+        ahead: code int64 [m] and level float64 [m], which `_prepare` fills; AHEAD is the best m.
+        cursor: as there; ROW may point into the middle of what a row does.
 
-    Returns: DONE, or which array is full, or TOGETHER: the other kernel has to go on.
+    Returns:
+        DONE, or which array is full, or TIED: the register kernel has to go on.
     """
-    nodes, register = runs
-    blocks, _, key, run = waits
-    taken, found, ends, look, compared = scratch
-    assume(nodes.shape[1] == TIME)
+    runs, waiting = RunArrays(*run_arrays), WaitingArrays(*waiting_arrays)
+    node, register = runs
+    blocks, _, threshold, run = waiting
+    taken, matched, ends = outputs
+    codes, levels = ahead
+    assume(node.shape[1] == TIME)
     assume(blocks.shape[1] == BLOCK_COLUMNS)
     assume(step.shape[1] == STEP_COLUMNS)
     assume(ends.shape[1] == 2)
     used, top, widest = as_nonnegative(cursor[USED]), as_nonnegative(cursor[TOP]), cursor[WIDEST]
-    found_size, matches = as_nonnegative(cursor[FOUND]), as_nonnegative(cursor[MATCHES])
-    row, sizes = as_nonnegative(cursor[ROW]), len(nodes)
+    matched_size, matches = as_nonnegative(cursor[MATCHED]), as_nonnegative(cursor[MATCHES])
+    row, sizes = as_nonnegative(cursor[ROW]), len(node)
     begin, until = row, row  # of the rows that are prepared
     full, need = DONE, 0
 
@@ -193,35 +213,29 @@ def advance_plain(
         if row == until:
             begin = row
             if row < len(slot):
-                until = _prepare(slot, gpm, time_ms, k, own, step, edges, row, look, compared)
+                until = _prepare(slot, gpm, time_ms, k, number, step, edges, row, codes, levels)
             if row == until:
                 break
-        code, value = (
-            as_nonnegative(look[as_nonnegative(row - begin)]),
-            compared[as_nonnegative(row - begin)],
-        )
+        prepared = as_nonnegative(row - begin)
+        code, level = as_nonnegative(codes[prepared]), levels[prepared]
         block = as_nonnegative(code >> PLACE_BITS)
         kind = code & 3
         end = as_nonnegative(blocks[block, PLACE] + blocks[block, COUNT])
         if kind == BEGINS:
+            s = as_nonnegative(gpm[row] + 1)
             if used == sizes:
                 full, need = RUNS_FULL, 1
                 break
-            s = as_nonnegative(gpm[row] + 1)
             if blocks[block, COUNT] == blocks[block, CAPACITY]:
-                size = make_room(
-                    blocks, block, key, run, nodes, lowest[row], top, step[s, COMPARED] >= 0
-                )
+                size = make_room(waiting, block, node, lowest[row], top, step[s, COMPARED] >= 0)
                 if size < 0:
                     full, need = POOL_FULL, -size
                     break
                 top, widest = top + size, max(widest, size)
-            nodes[used, SOLUTION], nodes[used, BEFORE] = number + row, NONE
-            nodes[used, ORIGIN] = start[row]
-            nodes[used, PATH] = 1 << EDGE_BITS | step[s, EDGE]
-            _set_registers(source, s, own, row, register, used, NONE)
-            if value == value:
-                enter(blocks, block, key, run, value, used)
+            write_run(node, used, first_id + row, NONE, start[row], 1, step[s, EDGE])
+            _set_registers(source, s, number, row, register, used, NONE)
+            if level == level:
+                enter(waiting, block, level, used)
             taken[row] = 1
             used += 1
             row += 1
@@ -229,84 +243,64 @@ def advance_plain(
         if kind == NOTHING:
             row += 1
             continue
-        floor, inclusive = lowest[row], code & IS_INCLUSIVE != 0
+        s, floor, inclusive = as_nonnegative(gpm[row] + 1), lowest[row], code & IS_INCLUSIVE != 0
         place = as_nonnegative(blocks[block, PLACE])
         heaped = blocks[block, HEAPED] != 0 and end > place
-        if kind == ENDS:
-            while True:
-                at = place if heaped else as_nonnegative(end - 1)
-                if not key[at] < value and (not inclusive or key[at] != value):
-                    break
-                earlier = as_nonnegative(run[at])
-                begun = nodes[earlier, ORIGIN]
-                if begun >= floor:
-                    length = (nodes[earlier, PATH] >> EDGE_BITS) + 1
-                    if found_size + length > len(found):
-                        full, need = FOUND_FULL, length
+        while True:
+            at = place if heaped else as_nonnegative(end - 1)
+            # With branches, unlike `edge_offers`: here the processor predicts them.
+            if not threshold[at] < level and (not inclusive or threshold[at] != level):
+                break
+            previous = as_nonnegative(run[at])
+            origin = node[previous, ORIGIN]
+            if origin >= floor:
+                length = length_of(node, previous) + 1
+                if kind == ENDS:
+                    if matched_size + length > len(matched):
+                        full, need = MATCHED_FULL, length
                         break
                     if matches == len(ends):
                         full, need = ENDS_FULL, 1
                         break
-                    found_size += length
-                    ends[matches, 0], ends[matches, 1] = found_size, begun
+                    matched_size += length
+                    ends[matches, 0], ends[matches, 1] = matched_size, origin
                     matches += 1
-                    last, node = as_nonnegative(found_size - 2), nodes[earlier, BEFORE]
-                    found[as_nonnegative(last + 1)] = number + row
-                    found[last] = nodes[earlier, SOLUTION]
-                    while node >= 0:
-                        last = as_nonnegative(last - 1)
-                        found[last] = nodes[as_nonnegative(node), SOLUTION]
-                        node = nodes[as_nonnegative(node), BEFORE]
-                end = as_nonnegative(end - 1)
-                if heaped:
-                    _leave(key, run, place, as_nonnegative(end - place))
-                    heaped = end > place
-        else:
-            s = as_nonnegative(gpm[row] + 1)
-            arrives = as_nonnegative(block + step[s, ONWARD])
-            while True:
-                at = place if heaped else as_nonnegative(end - 1)
-                if not key[at] < value and (not inclusive or key[at] != value):
-                    break
-                earlier = as_nonnegative(run[at])
-                begun = nodes[earlier, ORIGIN]
-                if begun >= floor:
+                    write_match(matched, matched_size, node, first_id + row, previous)
+                else:
+                    arrives = as_nonnegative(block + step[s, ONWARD])
                     if used == sizes:
                         full, need = RUNS_FULL, 1
                         break
                     if blocks[arrives, COUNT] == blocks[arrives, CAPACITY]:
                         indexed = step[s, FIRST_LEVEL] < step[s, END_LEVEL]
-                        size = make_room(blocks, arrives, key, run, nodes, floor, top, indexed)
+                        size = make_room(waiting, arrives, node, floor, top, indexed)
                         if size < 0:
                             full, need = POOL_FULL, -size
                             break
                         top, widest = top + size, max(widest, size)
-                    path = (nodes[earlier, PATH] >> EDGE_BITS) + 1
-                    nodes[used, SOLUTION], nodes[used, BEFORE] = number + row, earlier
-                    nodes[used, ORIGIN] = begun
-                    nodes[used, PATH] = path << EDGE_BITS | step[s, EDGE]
-                    _set_registers(source, s, own, row, register, used, earlier)
-                    level = _level(step, s, threshold, register, used)
-                    if level == level:
-                        enter(blocks, arrives, key, run, level, used)
+                    write_run(node, used, first_id + row, previous, origin, length, step[s, EDGE])
+                    _set_registers(source, s, number, row, register, used, previous)
+                    next_level = _threshold(step, s, threshold_register, register, used)
+                    if next_level == next_level:
+                        enter(waiting, arrives, next_level, used)
                     taken[row] = 1
                     used += 1
-                end = as_nonnegative(end - 1)
-                if heaped:
-                    _leave(key, run, place, as_nonnegative(end - place))
-                    heaped = end > place
-        count = as_nonnegative(end - place)
-        if blocks[block, HEAPED] and 4 * count <= FEW:
-            settle(blocks, block, count, key, run)
+            end = as_nonnegative(end - 1)
+            if heaped:
+                remove_least(threshold, run, place, as_nonnegative(end - place))
+                heaped = end > place
+        left = as_nonnegative(end - place)
+        if blocks[block, HEAPED] and 4 * left <= FEW:
+            settle(waiting, block, left)
         else:
-            blocks[block, COUNT] = count
+            blocks[block, COUNT] = left
         if full != DONE:
             break
         row += 1
 
     if full == DONE and row < len(slot):
-        full = TOGETHER
+        full = TIED
     cursor[USED], cursor[TOP], cursor[WIDEST] = used, top, widest
-    cursor[FOUND], cursor[MATCHES] = found_size, matches
+    cursor[MATCHED], cursor[MATCHES] = matched_size, matches
     cursor[ROW], cursor[NEED] = row, need
     return full

@@ -1,1 +1,1 @@
-"""The register evaluator in Python."""
+"""The register evaluator in Python, which runs the whole language."""

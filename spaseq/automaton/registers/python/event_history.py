@@ -1,4 +1,4 @@
-"""The instants of a partition that are kept: what second operands and negated steps look at."""
+"""The event history of a partition: the instants that second operands and negations look at."""
 
 from __future__ import annotations
 
@@ -12,28 +12,34 @@ from spaseq.automaton.run.partition_evaluator import PartitionMatch, RowsByGpm
 from spaseq.automaton.run.runs import MeasuredInstant, Obligation
 
 EventHistory: TypeAlias = list[tuple[Instant, MeasuredInstant, RowsByGpm]]
-"""In order, with the solutions that may be looked at again."""
+"""The instants in order, with the solutions that may be looked at again."""
 
 
 def replay(
-    past: EventHistory, after: Instant | None, until: Instant, tau: int | None
+    history: EventHistory, after: Instant | None, until: Instant, tau: int | None
 ) -> Iterator[tuple[MeasuredInstant, RowsByGpm]]:
-    """Kept instants behind `after` up to `until`; of one timestamp only, if `tau` is given."""
-    start = 0 if after is None else bisect_right(past, after, key=lambda p: p[0])
+    """The instants after `after` up to `until`; only those with the timestamp `tau` if given."""
+    start = 0 if after is None else bisect_right(history, after, key=lambda p: p[0])
     if tau is not None:
-        start = max(start, bisect_left(past, (tau, -1), key=lambda p: p[0]))
-    end = bisect_right(past, until, key=lambda p: p[0])
+        start = max(start, bisect_left(history, (tau, -1), key=lambda p: p[0]))
+    end = bisect_right(history, until, key=lambda p: p[0])
     for i in range(start, end):
-        yield past[i][1], past[i][2]
+        yield history[i][1], history[i][2]
 
 
 def between(
-    past: EventHistory, window: Window, origin: int, after: Instant | None, before: Instant | None
+    history: EventHistory,
+    window: Window,
+    origin: int,
+    after: Instant | None,
+    before: Instant | None,
 ) -> Iterator[tuple[MeasuredInstant, RowsByGpm]]:
-    """Kept instants behind `after` and before `before`, or in the window that begins at `origin`,
-    if that is None."""
-    start = 0 if after is None else bisect_right(past, after, key=lambda p: p[0])
-    for instant, moment, rows in past[start:]:
+    """The instants after `after` and before `before`.
+
+    Without `before` they end with the window that begins at the measure `origin`.
+    """
+    start = 0 if after is None else bisect_right(history, after, key=lambda p: p[0])
+    for instant, moment, rows in history[start:]:
         if before is not None and instant >= before:
             return
         if before is None and not window.holds(origin, moment.reach):
@@ -41,12 +47,13 @@ def between(
         yield moment, rows
 
 
-def bound(
-    past: EventHistory, window: Window, found: PartitionMatch, obligation: Obligation
+def search_start(
+    history: EventHistory, window: Window, match: PartitionMatch, obligation: Obligation
 ) -> Instant | None:
-    """The instant after which a negated step must not match; None: the past's beginning."""
+    """The instant after which a negated step must not match; None is the start of the history."""
     if obligation.after is not None:
         return obligation.after
-    end = bisect_left(past, found.first, key=lambda p: p[0])
-    first = bisect_left(past, True, hi=end, key=lambda p: window.holds(p[1].start, found.last[0]))
-    return past[first - 1][0] if first else None
+    end = bisect_left(history, match.first, key=lambda p: p[0])
+    last = match.last[0]
+    first = bisect_left(history, True, hi=end, key=lambda p: window.holds(p[1].start, last))
+    return history[first - 1][0] if first else None

@@ -1,4 +1,4 @@
-"""What a negated step sees of the match around it."""
+"""The match around a negated step, as the negated step sees it."""
 
 from __future__ import annotations
 
@@ -14,44 +14,44 @@ from spaseq.automaton.run.scoping import TraceNodes, trace_of
 def surroundings(
     machine: Machine,
     trace: TraceNodes,
-    found: PartitionMatch,
+    match: PartitionMatch,
     obligation: Obligation,
     around: Outside | None,
     after: Instant | None,
 ) -> tuple[Mapping[str, str], Outside]:
-    """The bindings of a match as one of its negated steps sees them.
+    """The single variables of a match, and all else of it that one of its negated steps sees.
 
-    `around` is what the match itself sees outside, being one of a negated step; `after` the instant
-    behind which the negated step must not match.
+    `around` is what `match` sees outside, if it is itself a match of a negated step. The negated
+    step must not match after the instant `after`.
     """
     views = machine.program.negated[obligation.negation].views
     groups = dict(around.groups) if around else {}
     previous = dict(around.previous) if around else {}
     for variable, view in views.items():
         if view.kind == "whole":
-            groups[variable] = found.lists.get(variable, ())
+            groups[variable] = match.lists.get(variable, ())
             continue
         assert view.repeat is not None
         captured = obligation.captured.get(view.repeat)
         groups[variable] = captured.values.get(variable, ()) if captured else ()
         if view.kind == "current" and captured and variable in captured.previous:
             previous[variable] = captured.previous[variable]
-    singles = {**found.singles, **{v: groups[v][-1] for v in views if groups[v]}}
-    times = _times(machine, trace, found, obligation, around.times if around else {})
+    singles = {**match.singles, **{v: groups[v][-1] for v in views if groups[v]}}
+    times = _times(machine, trace, match, obligation, around.times if around else {})
     return singles, Outside(groups, previous, times, after)
 
 
 def _times(
     machine: Machine,
     trace: TraceNodes,
-    found: PartitionMatch,
+    match: PartitionMatch,
     obligation: Obligation,
     outside: Mapping[str, int],
 ) -> Mapping[str, int]:
-    """What TIMESTAMP says in a negated step: inside a repetition, as at that one's end."""
+    """The times for TIMESTAMP in a negated step: inside a repetition, as of its end."""
     if not machine.timed:
         return {}
-    times = _latest(machine, found.trace, outside)
+    times = _latest(machine, match.trace, outside)
     for captured in reversed([*obligation.captured.values()]):  # the innermost repetition last
         times.update(_latest(machine, trace_of(trace, captured.trace), outside))
     return times
@@ -60,7 +60,7 @@ def _times(
 def _latest(
     machine: Machine, taken: Iterable[tuple[int, Row]], outside: Mapping[str, int]
 ) -> dict[str, int]:
-    """The time of the last event of each GPM that TIMESTAMP asks for."""
+    """The time (ms) of the last event of each GPM that TIMESTAMP asks for."""
     times = dict(outside)
     for gpm, row in taken:
         name = machine.names[gpm]

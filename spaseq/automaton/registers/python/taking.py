@@ -1,4 +1,4 @@
-"""What follows from a waiting run's taking a solution."""
+"""Taking a solution: the run that follows from a waiting run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Taker:
         self._env = TakeEnv(machine.names, trace, lists)
 
     def taken(self, wait: WaitingRun, rows: Iterable[Row], moment: MeasuredInstant) -> list[Run]:
-        """The runs that follow from taking each of some solutions at one edge."""
+        """The runs that follow when a waiting run takes each of some solutions."""
         run, join = wait.run, wait.edge.join
         gap = join.gap_ms if join is not None else None
         if gap is not None and run.last is not None and moment.instant[0] - run.last[0] > gap:
@@ -36,7 +36,7 @@ class Taker:
         return results
 
     def _solved_rows(self, wait: WaitingRun, rows: Iterable[Row]) -> Iterator[Row]:
-        """The rows to take; those of a correlated GPM are found now that the bindings are known."""
+        """The rows to take. A correlated GPM is solved now, with the bindings of the run."""
         correlation = self._machine.takes[wait.edge.id].correlation
         if correlation is None:
             yield from rows
@@ -47,6 +47,7 @@ class Taker:
                 yield (*row[:4], values)
 
     def _take(self, wait: WaitingRun, row: Row, moment: MeasuredInstant) -> Run | None:
+        """The run that follows from one row; None if a join or a condition fails."""
         run, edge = wait.run, wait.edge
         self._machine.work.candidates += 1
         taking = self._machine.takes[edge.id]
@@ -94,6 +95,7 @@ class Taker:
     def _holds(
         self, wait: WaitingRun, row: Row, conditions: tuple[Callable[[Env], bool], ...]
     ) -> bool:
+        """Whether all conditions hold."""
         env, work = self._seen(wait, row), self._machine.work
         for condition in conditions:
             work.conditions += 1
@@ -102,7 +104,7 @@ class Taker:
         return True
 
     def _seen(self, wait: WaitingRun, row: Row) -> TakeEnv:
-        """What a FILTER sees while a waiting run takes a row."""
+        """The variables as a FILTER sees them while a waiting run takes a row."""
         env, label = self._env, wait.edge.label
         assert isinstance(label, TakeLabel)
         env.run, env.groups, env.row = wait.run, wait.groups, row
@@ -115,7 +117,7 @@ class Taker:
         columns: tuple[tuple[int, str], ...],
         values: tuple[str | None, ...],
     ) -> Groups | None:
-        """Bind this repetition's group variables, and append them to their lists."""
+        """Bind the group variables of a repetition, and append the values to their lists."""
         if not columns or groups is None:
             return groups
         after: Groups | None = None

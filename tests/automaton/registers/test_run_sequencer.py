@@ -163,7 +163,7 @@ PLAIN = {
 def test_plain_sequences(sequence: str, keys: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A kernel of their own and the general one take turns, as here and there are ties, which may
     lie across the end of the rows that are looked at ahead."""
-    monkeypatch.setattr(run_state, "_TOGETHER", 7)
+    monkeypatch.setattr(run_state, "_TIED", 7)
     monkeypatch.setattr(run_arrays, "AHEAD", 5)
     patterns = {name: p for name, p in PLAIN.items() if name in sequence}
     compiled, python = plans(query(sequence, patterns, "120 SECONDS"))

@@ -1,0 +1,286 @@
+"""Offers of a solution to the runs that wait at an edge: which of them take it, which stay.
+
+A run takes a solution whose level exceeds the run's threshold (or equals it, if the edge is
+inclusive) and that passes the edge's other tests. A run that takes leaves the block, unless the
+edge is of kind ANY (`:`). Expired runs are dropped where an offer meets them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spaseq.automaton.registers.kernels.run_arrays import (
+    ANY,
+    AT_LEAST,
+    AT_MOST,
+    COUNT,
+    EQUAL,
+    EXPIRED,
+    GREATER,
+    HEAPED,
+    INCLUSIVE,
+    INDEXED,
+    KIND,
+    LEFT,
+    LESS,
+    OPERATOR,
+    ORIGIN,
+    PLACE,
+    RIGHT,
+    SIGN,
+    TESTS,
+    THRESHOLDS,
+    TIME,
+    ArrivalArrays,
+    BatchArrays,
+    Offered,
+    ProgramArrays,
+    RunArrays,
+)
+from spaseq.automaton.registers.kernels.waiting_blocks import FEW, drop_expired, settle
+from spaseq.automaton.registers.kernels.waiting_heaps import remove_least, sift_up
+from spaseq.compiled.arrays import Float64s, Int32s, Int64s
+from spaseq.compiled.decorators import as_nonnegative, device_function, inlined_device_function
+
+
+@inlined_device_function
+def _holds(operator: int, left: float, right: float) -> bool:
+    """Whether a comparison holds."""
+    if operator == LESS:
+        return left < right
+    if operator == AT_MOST:
+        return left <= right
+    if operator == GREATER:
+        return left > right
+    if operator == AT_LEAST:
+        return left >= right
+    if operator == EQUAL:
+        return left == right
+    return left != right
+
+
+@inlined_device_function
+def _passes(batch: BatchArrays, first: int, end: int, row: int, run: int) -> bool:
+    """Whether a solution passes the tests `first:end` against a run."""
+    test, register = batch.program.test, batch.runs.register
+    for i in range(first, end):
+        left = test[i, LEFT]
+        value = batch.number[left, row] if left >= 0 else register[run, ~left]
+        if not _holds(test[i, OPERATOR], value, register[run, test[i, RIGHT]]):
+            return False
+    return True
+
+
+@inlined_device_function
+def _exceeds(level: float, threshold: float, inclusive: bool) -> bool:
+    """Whether a level satisfies a threshold; never if that is NaN."""
+    satisfies: bool = (level > threshold) | (inclusive & (level == threshold))
+    return satisfies
+
+
+@inlined_device_function
+def _is_alive(node: Int64s, run: int, offered: Offered, gap_ms: int) -> bool:
+    """Whether neither the window nor the operator's gap has expired a run."""
+    alive: bool = node[run, ORIGIN] >= offered.lowest
+    if gap_ms >= 0:
+        alive &= offered.time_ms - node[run, TIME] <= gap_ms
+    return alive
+
+
+@inlined_device_function
+def _arrive(arrivals: ArrivalArrays, at: int, run: int, row: int, e: int) -> None:
+    """Write that a run takes a solution along edge `e`."""
+    arrivals.previous[at], arrivals.row[at], arrivals.edge[at] = run, row, e
+
+
+@inlined_device_function
+def level_of(edge: Int32s, e: int, number: Float64s, row: int) -> float:
+    """The level of a solution at an edge: its indexed number, negated where the solution must be
+    less; 0 where there is none."""
+    if edge[e, INDEXED] < 0:
+        return 0.0
+    level: float = number[as_nonnegative(edge[e, INDEXED]), row]
+    return -level if edge[e, SIGN] < 0 else level
+
+
+@inlined_device_function
+def threshold_at(program: ProgramArrays, e: int, runs: RunArrays, run: int) -> float:
+    """The threshold of a run at an edge: the maximum over its registers there, negated where the
+    solution must be less; -inf where there is none, NaN if no solution can exceed them."""
+    edge = program.edge
+    if edge[e, INDEXED] < 0:
+        return -np.inf
+    most = -np.inf
+    for i in range(as_nonnegative(edge[e, THRESHOLDS]), edge[e + 1, THRESHOLDS]):
+        value = runs.register[run, as_nonnegative(program.threshold_register[i])]
+        if edge[e, SIGN] < 0:
+            value = -value
+        if value != value:
+            return np.nan
+        most = max(most, value)
+    return most
+
+
+@inlined_device_function
+def offer_in_turn(batch: BatchArrays, block: int, e: int, offered: Offered, count: int) -> int:
+    """Offer a solution to each run of a block that is no heap.
+
+    No processor can predict which runs take it. So each is written as one that does and as one
+    that stays, and the two counters tell which it is.
+
+    Returns:
+        The number of arrivals, `count` before.
+    """
+    edge, arrivals, node = batch.program.edge, batch.arrivals, batch.runs.node
+    blocks, _, thresholds, runs = batch.waiting
+    place, kept = as_nonnegative(blocks[block, PLACE]), 0
+    stays, inclusive = edge[e, KIND] == ANY, edge[e, INCLUSIVE] != 0
+    first_test, end_test = edge[e, TESTS], edge[e + 1, TESTS]
+    gap_ms = batch.program.gap_ms[e]
+    for i in range(place, place + blocks[block, COUNT]):
+        threshold, run = thresholds[i], as_nonnegative(runs[i])
+        alive = _is_alive(node, run, offered, gap_ms)
+        takes = alive & _exceeds(offered.level, threshold, inclusive)
+        if first_test < end_test:
+            takes = takes and _passes(batch, first_test, end_test, offered.row, run)
+        _arrive(arrivals, count, run, offered.row, e)
+        count += int(takes)
+        thresholds[place + kept], runs[place + kept] = threshold, run
+        kept += int(alive & (stays | (not takes)))
+    blocks[block, COUNT] = kept
+    return count
+
+
+@inlined_device_function
+def offer_to_heap(batch: BatchArrays, block: int, e: int, offered: Offered, count: int) -> int:
+    """Offer a solution to the runs of a heap; runs whose threshold exceeds it are not visited.
+
+    Returns:
+        The number of arrivals, `count` before.
+    """
+    if batch.program.edge[e, KIND] == ANY:
+        return _visit_heap(batch, block, e, offered, count)
+    return _take_from_heap(batch, block, e, offered, count)
+
+
+@inlined_device_function
+def _visit_heap(batch: BatchArrays, block: int, e: int, offered: Offered, count: int) -> int:
+    """`offer_to_heap` where runs stay: visit the heap from the top down."""
+    edge, arrivals, stack = batch.program.edge, batch.arrivals, batch.arrivals.stack
+    blocks, _, thresholds, runs = batch.waiting
+    place, size = as_nonnegative(blocks[block, PLACE]), blocks[block, COUNT]
+    inclusive, gap_ms = edge[e, INCLUSIVE] != 0, batch.program.gap_ms[e]
+    expired, left = 0, 1
+    stack[0] = 0
+    while left:
+        left -= 1
+        at = stack[left]
+        run = as_nonnegative(runs[place + at])
+        if _exceeds(offered.level, thresholds[place + at], inclusive):
+            if 2 * at + 1 < size:
+                stack[left] = 2 * at + 1
+                left += 1
+            if 2 * at + 2 < size:
+                stack[left] = 2 * at + 2
+                left += 1
+            if not _is_alive(batch.runs.node, run, offered, gap_ms):
+                expired += 1
+            elif _passes(batch, edge[e, TESTS], edge[e + 1, TESTS], offered.row, run):
+                _arrive(arrivals, count, run, offered.row, e)
+                count += 1
+    blocks[block, EXPIRED] += expired
+    if blocks[block, EXPIRED] > size:
+        drop_expired(batch.waiting, block, batch.runs.node, offered.lowest)
+        blocks[block, EXPIRED] = 0
+    return count
+
+
+@inlined_device_function
+def _take_from_heap(batch: BatchArrays, block: int, e: int, offered: Offered, count: int) -> int:
+    """`offer_to_heap` where runs leave: remove the least until its threshold exceeds the level.
+
+    Runs that fail another test wait behind the heap's end and are put back.
+    """
+    edge, arrivals = batch.program.edge, batch.arrivals
+    blocks, _, thresholds, runs = batch.waiting
+    place, size = as_nonnegative(blocks[block, PLACE]), blocks[block, COUNT]
+    inclusive, gap_ms = edge[e, INCLUSIVE] != 0, batch.program.gap_ms[e]
+    end, back = place + size, 0
+    while size:
+        threshold, run = thresholds[place], as_nonnegative(runs[place])
+        if not _exceeds(offered.level, threshold, inclusive):
+            break
+        size -= 1
+        remove_least(thresholds, runs, place, as_nonnegative(size))
+        if not _is_alive(batch.runs.node, run, offered, gap_ms):
+            continue
+        if _passes(batch, edge[e, TESTS], edge[e + 1, TESTS], offered.row, run):
+            _arrive(arrivals, count, run, offered.row, e)
+            count += 1
+        else:
+            back += 1
+            thresholds[end - back], runs[end - back] = threshold, run
+    for at in range(end - back, end):
+        thresholds[place + size], runs[place + size] = thresholds[at], runs[at]
+        sift_up(thresholds, runs, place, size)
+        size += 1
+    if 4 * size > FEW:
+        blocks[block, COUNT] = size
+    else:
+        settle(batch.waiting, block, size)
+    return count
+
+
+@device_function
+def offer_several(
+    batch: BatchArrays, block: int, e: int, gpm: Int32s, end: int, offered: Offered, count: int
+) -> int:
+    """Offer the solutions of one GPM at one instant, from `offered.row` to `end`, to the runs of a
+    block: a run takes each of them.
+
+    `gpm` [n] is the GPM of each row. `offered.level` is not read.
+
+    Returns:
+        The number of arrivals, `count` before.
+    """
+    edge, arrivals, first = batch.program.edge, batch.arrivals, offered.row
+    blocks, _, thresholds, runs = batch.waiting
+    place, kept = as_nonnegative(blocks[block, PLACE]), 0
+    stays, inclusive = edge[e, KIND] == ANY, edge[e, INCLUSIVE] != 0
+    for i in range(place, place + blocks[block, COUNT]):
+        run, takes = as_nonnegative(runs[i]), False
+        if not _is_alive(batch.runs.node, run, offered, batch.program.gap_ms[e]):
+            continue
+        for row in range(first, end):
+            if gpm[row] == gpm[first]:
+                level = level_of(edge, e, batch.number, row)
+                if _exceeds(level, thresholds[i], inclusive) and _passes(
+                    batch, edge[e, TESTS], edge[e + 1, TESTS], row, run
+                ):
+                    _arrive(arrivals, count, run, row, e)
+                    count += 1
+                    takes = True
+        if takes and not stays:
+            continue
+        thresholds[place + kept], runs[place + kept] = thresholds[i], run
+        kept += 1
+    if kept < blocks[block, COUNT]:
+        settle(batch.waiting, block, kept)
+    return count
+
+
+@device_function
+def end_waiting(batch: BatchArrays, block: int, first_test: int, end_test: int, row: int) -> None:
+    """Drop the runs behind a negated step that a solution of it passes the tests against."""
+    blocks, _, thresholds, runs = batch.waiting
+    if first_test == end_test:
+        blocks[block, COUNT] = 0
+        blocks[block, HEAPED] = 0
+        return
+    place, kept = blocks[block, PLACE], 0
+    for i in range(place, place + blocks[block, COUNT]):
+        if not _passes(batch, first_test, end_test, row, runs[i]):
+            thresholds[place + kept], runs[place + kept] = thresholds[i], runs[i]
+            kept += 1
+    if kept < blocks[block, COUNT]:
+        settle(batch.waiting, block, kept)

@@ -1,0 +1,114 @@
+"""Brackets matched as a whole: which candidates an operator pairs with the run before it.
+
+A *candidate* is a run that has matched an operand of a bracket (the second one, for `&` and AND).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from spaseq.algebra.answers import Instant
+from spaseq.automaton.program.nfa import Edge, State
+from spaseq.automaton.run.arena import NIL
+from spaseq.automaton.run.runs import BracketFrame, ChoicePoint, Groups, Obligation, Run
+from spaseq.automaton.run.scoping import TraceNodes
+
+
+def choice_point(
+    run: Run, edge: Edge, groups: Groups | None, obligations: tuple[Obligation, ...]
+) -> ChoicePoint:
+    """The point at which a run meets a bracket.
+
+    `groups` are the run's after the edge's actions, `obligations` its negated steps.
+    """
+    outer, after = run.frame, run.last
+    if after is None:
+        after = outer.point.after if outer else run.outside.after if run.outside else None
+    return ChoicePoint(run, edge, groups, obligations, outer.point.depth + 1 if outer else 0, after)
+
+
+def accepted(point: ChoicePoint, candidates: list[Run], target: dict[int, State]) -> Iterator[Run]:
+    """The runs that go on from a bracket, one for each candidate that the operator accepts.
+
+    `target` has the state behind each edge, by the edge's number.
+    """
+    spans = [(_span(run), run) for run in candidates]
+    join, before = point.edge.join, point.run.last
+    if join is not None and before is not None:
+        if join.gap_ms is not None:
+            spans = [s for s in spans if s[0][0][0] - before[0] <= join.gap_ms]
+        if join.kind == ",":
+            spans = [s for s in spans if s[0][0] == point.next]
+        elif join.kind == ";" and spans:
+            earliest = min(first for (first, _), _ in spans)
+            if point.earliest is None or earliest < point.earliest:
+                point.earliest = earliest
+            spans = [s for s in spans if s[0][0] == point.earliest]
+    for (first, last), run in spans:
+        yield _joined(point, run, first, last, target)
+
+
+def _span(run: Run) -> tuple[Instant, Instant]:
+    """First and last instant of a candidate, over both operands of a conjunction."""
+    assert run.first is not None and run.last is not None and run.frame is not None
+    first, last, left = run.first, run.last, run.frame.left
+    if left is not None:
+        assert left.first is not None and left.last is not None
+        return min(first, left.first), max(last, left.last)
+    return first, last
+
+
+def _joined(
+    point: ChoicePoint, run: Run, first: Instant, last: Instant, target: dict[int, State]
+) -> Run:
+    """The run before a bracket, once it has taken a match of the bracket."""
+    before = point.run
+    passed = tuple(replace(o, before=first) for o in point.obligations)
+    conjunction = before.frame is not None and before.frame.conjunction
+    return replace(
+        run,
+        state=target[point.edge.id],
+        frame=before.frame,
+        first=before.first or first,
+        last=last,
+        tau=last[0] if conjunction else None,
+        obligations=run.obligations + passed,
+    )
+
+
+def may_be_accepted(run: Run, instant: Instant) -> bool:
+    """Whether the operators before all brackets around a run can still accept it.
+
+    `instant` is the first one that the run may take.
+    """
+    frame = run.frame
+    first = run.first or instant
+    while frame is not None and not frame.awaits_left:
+        if frame.left is not None and frame.left.first is not None:
+            first = min(first, frame.left.first)
+        point = frame.point
+        join = point.edge.join
+        if join is not None and join.kind != ":":
+            limit = point.earliest if join.kind == ";" else point.next
+            if limit is not None and first > limit:
+                return False
+        if point.run.first is not None:
+            first = point.run.first
+        frame = point.run.frame
+    return True
+
+
+def are_disjoint(frame: BracketFrame, trace: TraceNodes, run: Run) -> bool:
+    """Whether a run of a second operand shares no event with the first operand of an AND."""
+    return frame.left is None or frame.taken.isdisjoint(events_since(trace, run, frame.left))
+
+
+def events_since(trace: TraceNodes, run: Run, before: Run) -> frozenset[tuple[int, Instant]]:
+    """The events that a run has taken since an earlier run that it goes on from."""
+    events = set()
+    node = run.trace
+    while node not in (before.trace, NIL):
+        _, row, node = trace[node]
+        events.add((row[0], (row[1], row[2])))
+    return frozenset(events)

@@ -1,0 +1,231 @@
+"""Steps of waiting runs: an instant is offered to them, runs arrive in states and wait again.
+
+The second operand of `&` and AND sees the bindings of the first. So it is evaluated over the event
+history once the first is complete, and then goes on with the events that follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from spaseq.automaton.program.nfa import Action, Automaton, BracketLabel, Edge, TakeLabel
+from spaseq.automaton.registers.python.brackets import (
+    accepted,
+    are_disjoint,
+    choice_point,
+    events_since,
+    may_be_accepted,
+)
+from spaseq.automaton.registers.python.candidate_queue import CandidateQueue
+from spaseq.automaton.registers.python.event_history import EventHistory, replay
+from spaseq.automaton.registers.python.taking import Taker
+from spaseq.automaton.run.machine import Machine
+from spaseq.automaton.run.partition_evaluator import NO_VALUES, RowsByGpm
+from spaseq.automaton.run.runs import (
+    BracketFrame,
+    ChoicePoint,
+    Groups,
+    MeasuredInstant,
+    Obligation,
+    Outside,
+    Row,
+    Run,
+    WaitingRun,
+)
+from spaseq.automaton.run.scoping import ListNodes, TraceNodes, follow
+from spaseq.automaton.run.waiting_runs import WaitingRuns, by_key
+
+
+def start_of(
+    automaton: Automaton, singles: Mapping[str, str] = NO_VALUES, outside: Outside | None = None
+) -> Run:
+    """A run that has taken nothing; one of a negated step sees the match around it."""
+    return Run(automaton.states[0], None, None, None, None, None, singles, None, outside=outside)
+
+
+class RunStepper:
+    """Steps sets of waiting runs whose traces and lists of values are in two arenas."""
+
+    __slots__ = ("_history", "_lists", "_machine", "_trace", "taker")
+
+    def __init__(
+        self, machine: Machine, trace: TraceNodes, lists: ListNodes, history: EventHistory
+    ) -> None:
+        self._machine, self._trace, self._lists = machine, trace, lists
+        self._history = history
+        self.taker = Taker(machine, trace, lists)
+
+    # --- one instant ------------------------------------------------------------------------------
+
+    def advance(
+        self, waiting: WaitingRuns, moment: MeasuredInstant, rows: RowsByGpm, queue: CandidateQueue
+    ) -> None:
+        """Offer the solutions of an instant to all waiting runs, until no run can go on.
+
+        Runs that accept in an outermost automaton are in `queue.complete` then.
+        """
+        arrivals: list[Run] = []
+        for wait in waiting.take_strict(moment.instant):
+            label = wait.edge.label
+            assert isinstance(label, TakeLabel)
+            if label.gpm in rows and self.is_alive(wait.run, moment):
+                arrivals.extend(self.taker.taken(wait, rows[label.gpm], moment))
+        if waiting.tables:
+            for gpm, solutions in rows.items():
+                for edge in self._machine.edges_of.get(gpm, ()):
+                    if waiting.tables.get(edge.id):
+                        arrivals += self._offer(waiting, edge, solutions, moment)
+        for run in arrivals:
+            self._arrive(run, waiting, moment, queue)
+        while (entry := queue.pop()) is not None:
+            for run in accepted(*entry, self._machine.target):
+                self._arrive(run, waiting, moment, queue)
+
+    def _offer(
+        self, waiting: WaitingRuns, edge: Edge, rows: list[Row], moment: MeasuredInstant
+    ) -> list[Run]:
+        """Offer the solutions of an instant to the runs at one edge; the runs that follow."""
+        table, arrivals = waiting.tables[edge.id], list[Run]()
+        for key, solutions in by_key(rows, self._machine.takes[edge.id].key).items():
+            waits = table.get(key)
+            if not waits:
+                continue
+            kept = []
+            for wait in waits:
+                if not self.is_alive(wait.run, moment):
+                    continue
+                taken = self.taker.taken(wait, solutions, moment)
+                arrivals.extend(taken)
+                if not (taken and wait.once):
+                    kept.append(wait)
+            if kept:
+                table[key] = kept
+            else:
+                del table[key]
+        return arrivals
+
+    def is_alive(self, run: Run, moment: MeasuredInstant) -> bool:
+        """Whether a run can still become part of a match."""
+        holds, origin, reach = self._machine.window.holds, run.origin, moment.reach
+        # In a replay of the event history, a moment may lie before events of the run.
+        if origin is not None and reach > origin and not holds(origin, reach):
+            return False
+        frame = run.frame
+        if frame is None:
+            return True
+        if frame.conjunction and run.tau is not None and run.tau != moment.instant[0]:
+            return False
+        return may_be_accepted(run, moment.instant)
+
+    # --- arriving in a state ----------------------------------------------------------------------
+
+    def _arrive(
+        self, run: Run, waiting: WaitingRuns, moment: MeasuredInstant, queue: CandidateQueue
+    ) -> None:
+        """A run has reached its state: it may be complete there, and it may go on."""
+        if run.state.acceptances:
+            if run.frame is None:
+                queue.complete.append(run)
+            else:
+                for end in run.state.acceptances:
+                    self._complete_operand(self.ended(run, end.actions), waiting, moment, queue)
+        self.wait(run, waiting)
+
+    def ended(self, run: Run, actions: Sequence[Action]) -> Run:
+        """A run after the actions with which it accepts."""
+        if not actions:
+            return run
+        groups, obligations = follow(
+            self._machine.program, self._lists, actions, run.groups, run.obligations, run.trace
+        )
+        return replace(run, groups=groups, obligations=obligations)
+
+    def wait(self, run: Run, waiting: WaitingRuns) -> None:
+        """Let a run wait at every edge out of its state."""
+        program = self._machine.program
+        for edge in run.state.edges:
+            groups, obligations = follow(
+                program, self._lists, edge.actions, run.groups, run.obligations, run.trace
+            )
+            passed = tuple(Obligation(n, run.last, None) for n in edge.negations)
+            if isinstance(edge.label, BracketLabel):
+                point = choice_point(run, edge, groups, passed)
+                self._open(point, obligations, waiting)
+            else:
+                self.wait_at(edge, run, groups, obligations + passed, waiting)
+
+    def wait_at(
+        self,
+        edge: Edge,
+        run: Run,
+        groups: Groups | None,
+        obligations: tuple[Obligation, ...],
+        waiting: WaitingRuns,
+    ) -> None:
+        """Let a run wait at an edge that takes solutions.
+
+        `groups` and `obligations` are the run's after the actions of the edge.
+        """
+        assert isinstance(edge.label, TakeLabel)
+        once = edge.join is not None and edge.join.kind == ";"
+        wait = WaitingRun(run, edge, groups, obligations, once)
+        if edge.join is not None and edge.join.kind == ",":
+            waiting.strict.append(wait)
+        else:
+            waiting.add(wait, tuple([run.singles.get(v) for v in edge.label.key]))
+
+    # --- brackets ---------------------------------------------------------------------------------
+
+    def _open(
+        self, point: ChoicePoint, obligations: tuple[Obligation, ...], waiting: WaitingRuns
+    ) -> None:
+        """Start runs of a bracket's operands (of its first operand, for `&` and AND)."""
+        run, edge, label = point.run, point.edge, point.edge.label
+        assert isinstance(label, BracketLabel)
+        if edge.join is not None and edge.join.kind == ",":
+            waiting.points.append(point)
+        conjunction = label.kind == "&" or (run.frame is not None and run.frame.conjunction)
+        both = label.kind != "|"
+        for operand in label.operands[: 1 if both else None]:
+            frame = BracketFrame(point, operand, conjunction, awaits_left=both)
+            start = replace(
+                run,
+                state=operand.states[0],
+                frame=frame,
+                first=None,
+                last=None,
+                groups=point.groups,
+                obligations=obligations,
+            )
+            self.wait(start, waiting)
+
+    def _complete_operand(
+        self, run: Run, waiting: WaitingRuns, moment: MeasuredInstant, queue: CandidateQueue
+    ) -> None:
+        """A run has matched an operand of a bracket."""
+        frame = run.frame
+        assert frame is not None
+        if frame.awaits_left:
+            self._start_second(run, waiting, moment, queue)
+        elif are_disjoint(frame, self._trace, run):
+            queue.add(frame.point, run)
+
+    def _start_second(
+        self, left: Run, waiting: WaitingRuns, moment: MeasuredInstant, queue: CandidateQueue
+    ) -> None:
+        """Evaluate the second operand over the event history, with the bindings of the first."""
+        frame = left.frame
+        assert frame is not None
+        point, label = frame.point, frame.point.edge.label
+        assert isinstance(label, BracketLabel)
+        taken = events_since(self._trace, left, point.run) if label.kind == "AND" else frozenset()
+        operand = label.operands[1]
+        second = BracketFrame(point, operand, frame.conjunction, left, taken)
+        start = replace(left, state=operand.states[0], frame=second, first=None, last=None)
+        local, inner = WaitingRuns(), CandidateQueue(point.depth + 1, queue)
+        self.wait(start, local)
+        tau = left.tau if frame.conjunction else None
+        for past, rows in replay(self._history, point.after, moment.instant, tau):
+            self.advance(local, past, rows, inner)
+        waiting.merge(local)
