@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from spaseq.rdf.in_memory.program_events import Triple
+from spaseq.rdf.terms.term import Triple
 
 Instant: TypeAlias = tuple[int, int]
 """(tau in milliseconds, k); ordered lexicographically."""

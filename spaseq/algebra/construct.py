@@ -10,8 +10,7 @@ from spaseq.algebra.answers import Answer
 from spaseq.algebra.groups import pattern_term
 from spaseq.algebra.nodes import PatternTerm, TriplePattern, is_reserved
 from spaseq.lang import ast
-from spaseq.rdf.in_memory.program_events import Triple
-from spaseq.rdf.terms.term import is_rdf_term, kind_of
+from spaseq.rdf.terms.term import Triple, is_rdf_term, kind_of
 
 _TERMS = 1 << 14
 """So many terms are remembered by what they can be: they come again and again."""

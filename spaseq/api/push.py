@@ -16,8 +16,9 @@ from spaseq.kb.ontology import entailing_schema
 from spaseq.options import EngineKeywords, KbInput, RunOptions
 from spaseq.plan.predicates import stream_predicates
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.in_memory.program_events import Triple, triples_of
+from spaseq.rdf.in_memory.program_events import triples_of
 from spaseq.rdf.inputs.bad_input import OnBad, warn
+from spaseq.rdf.terms.term import Triple
 from spaseq.runtime.job.binding import stream_names
 from spaseq.sources.iterables import Event
 from spaseq.stages.sequence import PatternStage, SequenceStage

@@ -14,8 +14,6 @@ from ctypes import c_float
 from decimal import Context, Decimal, DivisionByZero, Inexact, InvalidOperation, Overflow
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from spaseq.expr.errors import ExpressionError
 
 
@@ -112,6 +110,8 @@ def write_double(value: float) -> str:
     """The canonical lexical form of an xsd:double or xsd:float: `1.0E0`, `-1.25E-7`, `INF`."""
     if not math.isfinite(value):
         return "NaN" if value != value else "INF" if value > 0 else "-INF"
+    import numpy as np  # most programs that compile expressions write no double
+
     exact = np.float32(value) if type(value) is Float else np.float64(value)
     mantissa, exponent = np.format_float_scientific(exact, unique=True, trim="0").split("e")
     return f"{mantissa}E{int(exponent)}"
@@ -134,6 +134,8 @@ def to_float32(value: Number) -> Float:
     near: float = c_float(double).value
     if near == double or value == double or not math.isfinite(near):
         return Float(near)
+    import numpy as np
+
     beyond = math.inf if double > near else -math.inf
     with np.errstate(over="ignore"):
         other = float(np.nextafter(np.float32(near), np.float32(beyond)))

@@ -13,9 +13,9 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.term_tables import term_table
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.in_memory.program_events import Triple, batch_from_events
+from spaseq.rdf.in_memory.program_events import batch_from_events
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad, warn
-from spaseq.rdf.terms.term import literal_text, scoped_blank, split_literal
+from spaseq.rdf.terms.term import Triple, literal_text, scoped_blank, split_literal
 from spaseq.rdf.terms.vocabulary import XSD_STRING
 
 _REMEMBERED = 4096

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from spaseq.algebra.answers import Answer
 from spaseq.errors import UsageError
-from spaseq.rdf.in_memory.program_events import Triple
+from spaseq.rdf.terms.term import Triple
 from spaseq.sinks.base import Sink
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spaseq.rdf.in_memory.program_events import Triple
-from spaseq.rdf.terms.term import iri_text
+from spaseq.rdf.terms.term import Triple, iri_text
 from spaseq.rdf.terms.times import time_literal
 from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
 from spaseq.sinks.graph_sink import GraphSink

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from spaseq.rdf.in_memory.program_events import Triple
-from spaseq.rdf.terms.term import iri_text
+from spaseq.rdf.terms.term import Triple, iri_text
 from spaseq.rdf.terms.times import format_time
 from spaseq.sinks.graph_sink import GraphSink
 

@@ -7,11 +7,12 @@ partition's events for WITHIN n EVENTS.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from spaseq.compiled.arrays import Int64s
+if TYPE_CHECKING:
+    from spaseq.compiled.arrays import Int64s
 
-Measures = TypeVar("Measures", int, Int64s)
+Measures = TypeVar("Measures", int, "Int64s")
 """One measure, or many."""
 
 

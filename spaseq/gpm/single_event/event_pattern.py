@@ -19,7 +19,7 @@ from spaseq.gpm.patterns.conjunction import Conjunction, FilterConjunct
 from spaseq.gpm.single_event.known_parts import KnownPart, Solution, can_be_joined
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.lang import ast
-from spaseq.rdf.in_memory.program_events import Triple
+from spaseq.rdf.terms.term import Triple
 
 
 class EventGraph:

@@ -14,8 +14,8 @@ from spaseq.gpm.single_event.event_pattern import EventGraph, EventPattern
 from spaseq.gpm.single_event.known_parts import Solution
 from spaseq.plan.query_plan import GpmPlan, QueryPlan
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
-from spaseq.rdf.in_memory.program_events import Triple, batch_of_event
-from spaseq.rdf.terms.term import scoped_blank
+from spaseq.rdf.in_memory.program_events import batch_of_event
+from spaseq.rdf.terms.term import Triple, scoped_blank
 
 
 @dataclass(frozen=True, slots=True)

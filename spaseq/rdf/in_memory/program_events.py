@@ -16,13 +16,10 @@ from spaseq.rdf.columns.term_tables import ListedTerms
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.plain_triples import plain_triples
 from spaseq.rdf.inputs.bad_input import syntax_reason
-from spaseq.rdf.terms.term import from_pyoxigraph, from_rdflib
+from spaseq.rdf.terms.term import Triple, from_pyoxigraph, from_rdflib
 
 if TYPE_CHECKING:
     import rdflib
-
-Triple: TypeAlias = tuple[str, str, str]
-"""Canonical N-Triples texts of subject, predicate and object."""
 
 GraphLike: TypeAlias = Union["rdflib.Graph", str, Iterable[object]]
 

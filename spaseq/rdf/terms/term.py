@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Literal["iri", "bnode", "literal"]
 
+Triple: TypeAlias = tuple[str, str, str]
+"""Canonical N-Triples texts of subject, predicate and object."""
+
 _NOT_IN_IRI = re.compile(r'[\x00-\x20<>"{}|^`\\]')
 _LANGUAGE = re.compile(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*(--(ltr|rtl))?")
 

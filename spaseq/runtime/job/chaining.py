@@ -14,7 +14,8 @@ from spaseq.errors import UsageError
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.in_memory.program_events import Triple, batch_from_events
+from spaseq.rdf.in_memory.program_events import batch_from_events
+from spaseq.rdf.terms.term import Triple
 
 
 class RegisteredStream:

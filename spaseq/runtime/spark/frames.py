@@ -23,8 +23,9 @@ from spaseq.kb.endpoint import RetryCount
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.in_memory.program_events import Triple, batch_from_events, triples_of
+from spaseq.rdf.in_memory.program_events import batch_from_events, triples_of
 from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.terms.term import Triple
 from spaseq.runtime.arrivals.stream_clock import StreamClock, late_events, raise_idle
 from spaseq.runtime.job.binding import stream_names
 from spaseq.runtime.job.job import Job, LateEvent, Stats

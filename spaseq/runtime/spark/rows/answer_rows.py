@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 
 from spaseq.algebra.answers import Answer, TraceItem
-from spaseq.rdf.in_memory.program_events import Triple
 from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.terms.term import Triple
 from spaseq.runtime.job.job import LateEvent
 
 ANSWER_DDL = (
