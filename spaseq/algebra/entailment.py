@@ -43,6 +43,8 @@ def entailed(pattern: n.Pattern, schema: Schema | None) -> n.Pattern:
 
 @dataclass(frozen=True, slots=True)
 class _Rewriting:
+    """The rewriting of patterns with one schema."""
+
     schema: Schema
 
     def pattern(self, pattern: n.Pattern) -> n.Pattern:

@@ -26,6 +26,8 @@ def is_reserved(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TriplePattern:
+    """A triple whose terms may be variables."""
+
     subject: PatternTerm
     predicate: PatternTerm
     object: PatternTerm
@@ -53,6 +55,8 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Join:
+    """Each pair of solutions that agree on their shared variables (section 18.5)."""
+
     left: Pattern
     right: Pattern
 
@@ -68,18 +72,24 @@ class LeftJoin:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
+    """The solutions for which the expression is true."""
+
     expr: ast.Expr
     pattern: Pattern
 
 
 @dataclass(frozen=True, slots=True)
 class Union:
+    """The solutions of both patterns."""
+
     left: Pattern
     right: Pattern
 
 
 @dataclass(frozen=True, slots=True)
 class Minus:
+    """The left solutions that agree with no right solution that shares a variable with them."""
+
     left: Pattern
     right: Pattern
 
@@ -128,17 +138,23 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class Distinct:
+    """Each solution once."""
+
     pattern: Pattern
 
 
 @dataclass(frozen=True, slots=True)
 class OrderBy:
+    """The solutions in the order of the conditions, the first of which counts most."""
+
     pattern: Pattern
     conditions: tuple[ast.OrderCondition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
+    """The `limit` solutions (None: all) that follow the first `offset` ones."""
+
     pattern: Pattern
     offset: int
     limit: int | None

@@ -3,21 +3,51 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 
 import click
 
-from spaseq.cli.check import check
-from spaseq.cli.explain import explain
-from spaseq.cli.fmt import fmt
-from spaseq.cli.run import run
-from spaseq.cli.warm import warm
 from spaseq.errors import SpaseqError
 
 INTERRUPTED = 130
 USAGE = 2
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+COMMANDS = {
+    "run": "Run queries over streams and print their answers.",
+    "check": "Check query files without running them.",
+    "explain": "Show a query's canonical text, AST, algebra, plan and automaton.",
+    "fmt": "Print query files in canonical form.",
+    "warm": "Compile all kernels, or load those that are compiled already.",
+}
+"""Subcommands with their lines in `spaseq --help`.
+
+Each is a click command in the module of its name, which is imported when the command is called.
+"""
+
+
+class Subcommands(click.Group):
+    """The commands of `COMMANDS`, imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command = getattr(import_module(f"spaseq.cli.{cmd_name}"), cmd_name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(COMMANDS.items()))
+
+
+@click.group(
+    cls=Subcommands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(package_name="spaseq")
 def cli() -> None:
     """Notice sequences of meaningful things in streams of RDF graphs.
@@ -30,10 +60,6 @@ def cli() -> None:
     Exit status: 0 done, 1 the query has errors, 2 wrong usage, 3 an input is unusable,
     4 failure or limit while running, 130 interrupted.
     """
-
-
-for command in (run, check, explain, fmt, warm):
-    cli.add_command(command)
 
 
 def main(arguments: list[str] | None = None) -> None:
