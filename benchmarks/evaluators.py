@@ -26,7 +26,8 @@ from dataclasses import asdict, dataclass
 
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.evaluators import PartitionEvaluator, RowsByGpm, partitions
-from spaseq.automaton.run.machine import GpmColumns, Machine
+from spaseq.automaton.program.gpm_columns import GpmColumns
+from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.runs import Row
 from spaseq.automaton.sets.python.shared_evaluator import SharedEvaluator
 from spaseq.compile import CompileOptions, compile_query

@@ -27,9 +27,9 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from spaseq.automaton.batch.frame import BatchFrame
+from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.registers.compiled.run_state import RunState
 from spaseq.automaton.registers.compiled.run_tables import run_tables
-from spaseq.automaton.run.machine import GpmColumns
 from spaseq.automaton.sets.compiled.chain_state import ChainState
 from spaseq.automaton.sets.compiled.compact_state import CompactState
 from spaseq.compile import CompileOptions, compile_query

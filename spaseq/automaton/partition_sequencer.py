@@ -16,8 +16,9 @@ import numpy as np
 
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.evaluators import partitions
+from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.run.event_rows import EventRows
-from spaseq.automaton.run.machine import GpmColumns, Machine
+from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.matches import (
     REMEMBERED,
     PartitionKey,

@@ -8,11 +8,11 @@ import numpy as np
 
 from spaseq.automaton.batch.frame import OrderedRows
 from spaseq.automaton.batch.kernels.measures import positions
+from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import Acceptance, Automaton, Edge, Program, State, TakeLabel
 from spaseq.automaton.program.window import Sliding
 from spaseq.automaton.registers.compiled.run_state import RunState
 from spaseq.automaton.registers.compiled.run_tables import run_tables
-from spaseq.automaton.run.machine import GpmColumns
 from spaseq.automaton.sets.compiled.chain_state import ChainState
 from spaseq.automaton.sets.compiled.compact_state import CompactState
 from spaseq.lang.sequence import SequenceOperator

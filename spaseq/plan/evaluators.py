@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import get_args
 
-from spaseq.automaton.batch.not_compilable import NotCompilable
+from spaseq.automaton.batch.no_kernel import NoKernel
+from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.partial_order import NotReorderable, patterns_of
-from spaseq.automaton.registers.compilable import tested_program
-from spaseq.automaton.run.machine import GpmColumns
-from spaseq.automaton.sets.compilable import check_sets
+from spaseq.automaton.registers.compilable_runs import tested_program
+from spaseq.automaton.sets.compilable_sets import check_sets
 from spaseq.errors import UsageError
 from spaseq.plan.query_plan import EvaluatorChoice, EvaluatorName, QueryPlan
 from spaseq.plan.sharing import (
@@ -86,7 +86,7 @@ def obstacle_to_compiled_sets(plan: QueryPlan) -> str | None:
     try:
         gpms = len(plan.patterns.gpms)
         check_sets(gpms, sequence.partition, sequence.window, plan.answers.strategy)
-    except NotCompilable as reason:
+    except NoKernel as reason:
         return str(reason)
     return None
 
@@ -102,7 +102,7 @@ def obstacle_to_compiled_registers(plan: QueryPlan) -> str | None:
     columns = [GpmColumns(g.variables, g.conditions, g.certain) for g in plan.patterns.gpms]
     try:
         tested_program(sequence.program, columns, sequence.partition, sequence.window)
-    except NotCompilable as reason:
+    except NoKernel as reason:
         return str(reason)
     return None
 

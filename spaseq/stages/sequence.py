@@ -19,10 +19,11 @@ import numpy as np
 from spaseq.algebra.answers import Answer, Instant
 from spaseq.algebra.construct import constructed
 from spaseq.algebra.correlation import EVENT
+from spaseq.automaton.program.gpm_columns import CorrelatedColumns, GpmColumns
 from spaseq.automaton.program.selection import Position, select
 from spaseq.automaton.run.after_match import AfterMatchFilter
 from spaseq.automaton.run.event_rows import EventRows, batch_of
-from spaseq.automaton.run.machine import CorrelatedColumns, GpmColumns, Machine
+from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.matches import PartitionKey, SequenceMatch, partition_of
 from spaseq.automaton.run.work_counts import WorkCounts
 from spaseq.automaton.sequencer import sequencer

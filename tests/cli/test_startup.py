@@ -1,4 +1,4 @@
-"""What a small local run does not import."""
+"""The libraries that commands and a small local run do without."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
+
+from spaseq.cli.main import COMMANDS, cli
 
 CASE = Path(__file__).parents[2] / "streams" / "traffic"
 
@@ -29,3 +32,46 @@ def test_no_heavy_library(library: str) -> None:
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert run.stdout.startswith('{"query":')
+
+
+HEAVY = ("numba", "numpy", "pandas", "pyarrow", "pyspark", "rdflib")
+
+
+def loaded(code: str) -> set[str]:
+    """The heavy libraries that a Python process has imported after running some code."""
+    report = f"import sys; {code}; print('loaded:', *(n for n in {HEAVY} if n in sys.modules))"
+    run = subprocess.run([sys.executable, "-c", report], capture_output=True, text=True, check=True)
+    return set(run.stdout.rpartition("loaded:")[2].split())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["check", "--help"],
+        ["check", f"{CASE}/query.rq"],
+        ["fmt", f"{CASE}/query.rq"],
+        ["explain", f"{CASE}/query.rq"],
+    ],
+    ids=" ".join,
+)
+def test_commands_that_run_no_query_import_no_heavy_library(arguments: list[str]) -> None:
+    code = f"from spaseq.cli.main import cli; cli.main({arguments}, standalone_mode=False)"
+    assert loaded(code) == set()
+
+
+def test_the_package_alone_imports_no_heavy_library() -> None:
+    assert loaded("import spaseq") == set()
+
+
+def test_the_planner_imports_no_kernel() -> None:
+    code = "import spaseq.compile; kernels = [m for m in sys.modules if '.kernels' in m]"
+    assert loaded(f"{code}; assert not kernels, kernels") == set()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_shows_the_first_line_of_each_command(name: str) -> None:
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None and command.help is not None
+    line = command.help.partition("\n\n")[0]
+    assert line.startswith(COMMANDS[name].rstrip("."))

@@ -10,9 +10,9 @@ import numpy as np
 
 from spaseq.automaton.batch.kernels.measures import positions
 from spaseq.automaton.batch.slots import Interner, Key
+from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.window import Counted, Window
 from spaseq.automaton.run.event_rows import EventRows, GpmRow
-from spaseq.automaton.run.machine import GpmColumns
 from spaseq.compiled.arrays import Indices, Int32s, Int64s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 

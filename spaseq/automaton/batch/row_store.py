@@ -9,8 +9,8 @@ from itertools import islice
 
 import numpy as np
 
+from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.run.event_rows import GpmRow, batch_of
-from spaseq.automaton.run.machine import GpmColumns
 from spaseq.compiled.arrays import Indices, Int64s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns

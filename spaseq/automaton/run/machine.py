@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import Automaton, BracketLabel, Edge, Program, State, TakeLabel
 from spaseq.automaton.program.selection import Strategy
 from spaseq.automaton.program.window import Window
@@ -21,33 +22,6 @@ from spaseq.lang import ast
 
 CorrelatedSolver: TypeAlias = Callable[[int, str, tuple[tuple[str, str], ...]], Sequence[Values]]
 """Evaluates a GPM (its index) on an event (as the EVENT column holds it), values substituted."""
-
-
-@dataclass(frozen=True, slots=True)
-class CorrelatedColumns:
-    """The columns of a correlated GPM, which is evaluated when its event is taken.
-
-    `event` is the column that holds the event. The values of the variables `reads` are substituted,
-    and the values of the expressions in `parameters`, given by variable.
-    """
-
-    event: int
-    reads: tuple[str, ...]
-    parameters: tuple[tuple[str, ast.Expr], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class GpmColumns:
-    """The columns of a GPM.
-
-    `variables` are in the order of a row's values. `conditions` are the FILTERs that look back at
-    earlier steps. Every solution binds the `certain` variables.
-    """
-
-    variables: tuple[str, ...]
-    conditions: tuple[ast.Expr, ...] = ()
-    certain: frozenset[str] = frozenset()
-    correlation: CorrelatedColumns | None = None
 
 
 @dataclass(frozen=True, slots=True)

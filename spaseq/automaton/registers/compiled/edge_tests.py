@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from spaseq.automaton.batch.not_compilable import NotCompilable
+from spaseq.automaton.batch.no_kernel import NoKernel
 from spaseq.lang import ast
 
 Operator: TypeAlias = Literal["<", "<=", ">", ">=", "=", "!="]
@@ -87,7 +87,7 @@ def tests_of(condition: ast.Expr, lookup: Lookup) -> EdgeTests | None:
     """The tests that a FILTER comes down to at an edge; None if it cannot hold there.
 
     Raises:
-        NotCompilable: the FILTER is more than a conjunction of such tests.
+        NoKernel: the FILTER is more than a conjunction of such tests.
     """
     match condition:
         case ast.And(operands):
@@ -100,7 +100,7 @@ def tests_of(condition: ast.Expr, lookup: Lookup) -> EdgeTests | None:
             return () if lookup(variable) is None else None
         case ast.Compare(op, left, right):
             return _compared(op, _operand(left, lookup), _operand(right, lookup))
-    raise NotCompilable("a FILTER is more than comparisons")
+    raise NoKernel("a FILTER is more than comparisons")
 
 
 def _conjunction(operands: list[EdgeTests | None]) -> EdgeTests | None:
@@ -117,7 +117,7 @@ def _disjunction(operands: list[EdgeTests | None]) -> EdgeTests | None:
     if () in possible:
         return ()
     if len(possible) > 1:
-        raise NotCompilable("a FILTER has alternatives")
+        raise NoKernel("a FILTER has alternatives")
     return possible[0] if possible else None
 
 
@@ -156,14 +156,14 @@ def _operand(expr: ast.Expr, lookup: Lookup) -> _Operand | None:
             return _Operand(ast.Call(function, (inner.expr,)), inner.place)
         case ast.Arithmetic(op, left, right):
             return _computed(op, _operand(left, lookup), _operand(right, lookup))
-    raise NotCompilable("a FILTER compares more than numbers and what is computed of them")
+    raise NoKernel("a FILTER compares more than numbers and what is computed of them")
 
 
 def _coalesced(args: list[_Operand | None]) -> _Operand | None:
     """The first argument that is no error, where that is certain."""
     known = [arg for arg in args if arg is not None]
     if len(known) > 1 and not isinstance(known[0].expr, ast.Var | ast.Literal):
-        raise NotCompilable("an argument of COALESCE may be an error")
+        raise NoKernel("an argument of COALESCE may be an error")
     return known[0] if known else None
 
 
@@ -173,7 +173,7 @@ def _computed(
     if left is None or right is None:
         return None
     if left.place is not None and right.place is not None and left.place != right.place:
-        raise NotCompilable("a FILTER computes with values of several variables")
+        raise NoKernel("a FILTER computes with values of several variables")
     return _Operand(ast.Arithmetic(op, left.expr, right.expr), left.place or right.place)
 
 
@@ -187,4 +187,4 @@ def _compared(op: Operator, left: _Operand | None, right: _Operand | None) -> Ed
             return (EdgeTest(right.number, _FLIPPED[op], left.number),)
         case (RunValue(), RunValue()):
             return (EdgeTest(left.number, op, right.number, left_in_run=True),)
-    raise NotCompilable("a FILTER compares two values of its own step")
+    raise NoKernel("a FILTER compares two values of its own step")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import Automaton, TakeLabel
-from spaseq.automaton.run.machine import GpmColumns
 
 
 @dataclass(frozen=True, slots=True)

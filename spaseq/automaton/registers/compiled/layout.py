@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import Automaton, Edge
-from spaseq.automaton.registers.compilable import MOST_EDGES, TestedEdge
+from spaseq.automaton.registers.compilable_runs import MOST_EDGES, TestedEdge
 from spaseq.automaton.registers.compiled.edge_tests import EdgeTest, Number
 from spaseq.automaton.registers.kernels import run_arrays as kernel
 from spaseq.automaton.registers.kernels.run_arrays import ProgramArrays
-from spaseq.automaton.run.machine import GpmColumns
 from spaseq.compiled.arrays import Int32s
 
 assert MOST_EDGES <= 1 << kernel.EDGE_BITS

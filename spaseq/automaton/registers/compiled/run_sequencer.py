@@ -18,6 +18,7 @@ from spaseq.automaton.batch.frame import BatchFrame, OrderedRows
 from spaseq.automaton.batch.match_builder import MatchBuilder
 from spaseq.automaton.batch.slots import Interner
 from spaseq.automaton.partition_sequencer import PartitionSequencer
+from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.window import Counted
 from spaseq.automaton.registers.compiled.edge_tests import Number
 from spaseq.automaton.registers.compiled.exactness import SeenKinds
@@ -26,7 +27,7 @@ from spaseq.automaton.registers.compiled.run_state import RunState
 from spaseq.automaton.registers.compiled.run_tables import run_tables
 from spaseq.automaton.registers.python.register_evaluator import RegisterEvaluator
 from spaseq.automaton.run.event_rows import EventRows, GpmRow, known_double
-from spaseq.automaton.run.machine import GpmColumns, Machine
+from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.matches import PartitionKey, SequenceMatch
 from spaseq.compiled.arrays import Float64s, Int64s
 from spaseq.rdf.columns.solution_batch import SolutionBatch

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import Edge, Program
 from spaseq.automaton.program.window import Window
-from spaseq.automaton.registers.compilable import tested_program
+from spaseq.automaton.registers.compilable_runs import tested_program
 from spaseq.automaton.registers.compiled.edge_tests import EdgeTests, Number
 from spaseq.automaton.registers.compiled.layout import program_arrays
 from spaseq.automaton.registers.kernels.run_arrays import ProgramArrays
-from spaseq.automaton.run.machine import GpmColumns
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def run_tables(
     """The tables of a sequence, given the columns of each GPM by its index.
 
     Raises:
-        NotCompilable: the register kernel cannot run it.
+        NoKernel: the register kernel cannot run it.
     """
     tested = tested_program(program, gpms, partition, window)
     edges = tested.edges

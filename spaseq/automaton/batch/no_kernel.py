@@ -3,5 +3,5 @@
 from __future__ import annotations
 
 
-class NotCompilable(Exception):
+class NoKernel(Exception):
     """Integer tables cannot express a sequence. The message gives the reason in words."""

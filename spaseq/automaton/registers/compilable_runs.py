@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from spaseq.automaton.batch.not_compilable import NotCompilable
+from spaseq.automaton.batch.no_kernel import NoKernel
+from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import Edge, Program, TakeLabel
 from spaseq.automaton.program.window import Counted, Window
 from spaseq.automaton.registers.compiled.edge_tests import (
@@ -27,7 +28,6 @@ from spaseq.automaton.registers.compiled.edge_tests import (
     tests_of,
 )
 from spaseq.automaton.registers.compiled.flow import bound_by_state
-from spaseq.automaton.run.machine import GpmColumns
 from spaseq.lang import ast
 
 MOST_EDGES = 64
@@ -77,7 +77,7 @@ def tested_program(
     """The edges of a program with their tests.
 
     Raises:
-        NotCompilable: the register kernel cannot run the sequence.
+        NoKernel: the register kernel cannot run the sequence.
     """
     return _Testing(program, gpms, partition, window).program()
 
@@ -94,7 +94,7 @@ class _Testing:
         self._counted = isinstance(window, Counted)
         self._takes = [*self._taking()]
         if len(self._takes) > MOST_EDGES:
-            raise NotCompilable(f"the automaton has more than {MOST_EDGES} edges")
+            raise NoKernel(f"the automaton has more than {MOST_EDGES} edges")
         self._bound = bound_by_state(program.automaton, gpms)
         self._key = self._key_of(self._takes)
         self._check_groups(self._takes)
@@ -111,12 +111,12 @@ class _Testing:
         for number, state in enumerate(self._program.automaton.states):
             for end in state.acceptances:
                 if end.negations:
-                    raise NotCompilable("a negated step in last place looks at the whole window")
+                    raise NoKernel("a negated step in last place looks at the whole window")
             for edge in state.edges:
                 if not isinstance(edge.label, TakeLabel):
-                    raise NotCompilable(f"a bracket with `{edge.label.kind}` is matched as a whole")
+                    raise NoKernel(f"a bracket with `{edge.label.kind}` is matched as a whole")
                 if edge.join is None and edge.negations:
-                    raise NotCompilable("a negated step in first place looks at the whole window")
+                    raise NoKernel("a negated step in first place looks at the whole window")
                 yield number, edge, edge.label
 
     def _key_of(self, takes: Sequence[tuple[int, Edge, TakeLabel]]) -> tuple[str, ...]:
@@ -138,7 +138,7 @@ class _Testing:
                     binders.setdefault(variable, set()).add(take.occurrence)
         for variable, occurrences in sorted(binders.items()):
             if len(occurrences) > 1:
-                raise NotCompilable(f"the steps of a repetition join on ?{variable}")
+                raise NoKernel(f"the steps of a repetition join on ?{variable}")
 
     def _negated(self, number: int) -> TakeLabel:
         """The one GPM of a negated step."""
@@ -146,7 +146,7 @@ class _Testing:
         edges = automaton.states[0].edges
         single = len(edges) == 1 and not automaton.states[edges[0].target].edges
         if not single or not isinstance(edges[0].label, TakeLabel) or edges[0].negations:
-            raise NotCompilable("a negated step is more than a single GPM")
+            raise NoKernel("a negated step is more than a single GPM")
         return edges[0].label
 
     # --- threshold sequences ----------------------------------------------------------------------
@@ -204,7 +204,7 @@ class _Testing:
                 continue
             if variable in bound.possibly[source]:
                 if variable not in gpm.certain or variable not in bound.certainly[source]:
-                    raise NotCompilable(f"steps join on ?{variable}, which may be unbound")
+                    raise NoKernel(f"steps join on ?{variable}, which may be unbound")
                 yield _same_term(variable)
 
     def _kill(self, source: int, negated: TakeLabel) -> EdgeTests | None:
@@ -216,7 +216,7 @@ class _Testing:
             if variable in self._key or variable not in later:
                 continue
             if not self._is_known(variable, source) or variable not in gpm.certain:
-                raise NotCompilable(f"the negated {negated.name} shares ?{variable} with the match")
+                raise NoKernel(f"the negated {negated.name} shares ?{variable} with the match")
             tests.append(_same_term(variable))
         for condition in gpm.conditions:
             remaining = tests_of(condition, lambda v: self._negated_place(v, source, negated))
@@ -241,10 +241,10 @@ class _Testing:
         name = variable.name
         if name in gpm.variables:
             if name not in gpm.certain:
-                raise NotCompilable(f"a FILTER uses ?{name}, which may be unbound")
+                raise NoKernel(f"a FILTER uses ?{name}, which may be unbound")
             return SolutionValue(name)
         if name in owner and take.views[name].kind != "whole":
-            raise NotCompilable(f"a FILTER uses ?{name} inside its repetition")
+            raise NoKernel(f"a FILTER uses ?{name} inside its repetition")
         return self._run_value(name, source)
 
     def _run_value(self, name: str, source: int) -> Place:
@@ -252,7 +252,7 @@ class _Testing:
         if name not in self._bound.possibly[source]:
             return None
         if name not in self._bound.certainly[source]:
-            raise NotCompilable(f"a FILTER uses ?{name}, which may be unbound")
+            raise NoKernel(f"a FILTER uses ?{name}, which may be unbound")
         return RunValue(name)
 
     def _previous(self, name: str, edge: Edge, take: TakeLabel) -> Place:
@@ -260,7 +260,7 @@ class _Testing:
         gpm, owner = self._gpms[take.gpm], self._program.owner.get(name)
         kinds = [action.kind for action in edge.actions if action.repeat == owner]
         if owner is None or name not in gpm.certain or kinds not in (["start"], ["again"]):
-            raise NotCompilable(f"PREV(?{name}) is not of the step itself")
+            raise NoKernel(f"PREV(?{name}) is not of the step itself")
         return RunValue(name) if kinds == ["again"] else None
 
     def _negated_place(
@@ -269,12 +269,12 @@ class _Testing:
         """The place of a variable in a FILTER of a negated step."""
         gpm = self._gpms[negated.gpm]
         if isinstance(variable, ast.Prev):
-            raise NotCompilable("a negated step uses PREV")
+            raise NoKernel("a negated step uses PREV")
         name = variable.name
         if name in gpm.certain:
             return SolutionValue(name)
         if not self._is_known(name, source) or name in gpm.variables:
-            raise NotCompilable(f"the negated {negated.name} uses ?{name}, bound later if at all")
+            raise NoKernel(f"the negated {negated.name} uses ?{name}, bound later if at all")
         return RunValue(name)
 
 

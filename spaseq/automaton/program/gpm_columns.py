@@ -1,0 +1,34 @@
+"""The GPMs of a sequence, as its automaton knows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spaseq.lang import ast
+
+
+@dataclass(frozen=True, slots=True)
+class CorrelatedColumns:
+    """The columns of a correlated GPM, which is evaluated when its event is taken.
+
+    `event` is the column that holds the event. The values of the variables `reads` are substituted,
+    and the values of the expressions in `parameters`, given by variable.
+    """
+
+    event: int
+    reads: tuple[str, ...]
+    parameters: tuple[tuple[str, ast.Expr], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GpmColumns:
+    """The columns of a GPM.
+
+    `variables` are in the order of a row's values. `conditions` are the FILTERs that look back at
+    earlier steps. Every solution binds the `certain` variables.
+    """
+
+    variables: tuple[str, ...]
+    conditions: tuple[ast.Expr, ...] = ()
+    certain: frozenset[str] = frozenset()
+    correlation: CorrelatedColumns | None = None
