@@ -14,9 +14,10 @@ from uuid import uuid4
 from spaseq.errors import UsageError
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.in_memory.program_events import Triple, batch_from_events, triples_of
+from spaseq.rdf.in_memory.program_events import batch_from_events, triples_of
 from spaseq.rdf.inputs.bad_input import OnBad
 from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.terms.term import Triple
 from spaseq.rdf.terms.times import time_ms
 from spaseq.sources.base import Source, Split
 
