@@ -1,6 +1,6 @@
 """The refusals of docs/language.md: each is an error with its place and a message.
 
-`tests/runtime/test_chaining.py` has the refusals about several queries of one run,
+`tests/runtime/job/test_chaining.py` has the refusals about several queries of one run,
 `test_resolve.py` the warnings.
 """
 

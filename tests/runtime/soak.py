@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from tests.runtime.cluster import Cluster
 from tests.runtime.machines import Row, nquads, put
+from tests.runtime.spark.session.cluster import Cluster
 
 STREAMS = "ABCD"
 TARGETS = ("worker", "executor", "driver")

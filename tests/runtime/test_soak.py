@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
-from tests.runtime.cluster import standalone_cluster
 from tests.runtime.soak import Plan, soak
+from tests.runtime.spark.session.cluster import standalone_cluster
 
 pytestmark = pytest.mark.spark
 

@@ -19,7 +19,7 @@ from tests.construct.test_differential import chain, inputs
 from tests.oracle.choices import seeded
 from tests.oracle.patterns import nt
 from tests.oracle.strategies import Case
-from tests.runtime.test_chaining import query
+from tests.runtime.job.test_chaining import query
 from tests.sizes import sizes
 
 LONG_AFTER = 10**9

@@ -37,7 +37,7 @@ def test_spark_runs_where_no_java_can_be_found(tmp_path: Path) -> None:
             (tools / tool).symlink_to(found)
     (tmp_path / "north.nq").write_text(nquads(NORTH, "n"))
     (tmp_path / "south.nq").write_text(nquads(SOUTH, "s"))
-    checkout = str(Path(__file__).resolve().parents[2])
+    checkout = str(Path(__file__).resolve().parents[4])
     kept = {name: os.environ[name] for name in ("HOME", "TMPDIR") if name in os.environ}
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],

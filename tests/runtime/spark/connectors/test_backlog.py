@@ -1,4 +1,4 @@
-"""How large the batches of a backlog are."""
+"""How the data source `rdf` plans the batches of a backlog."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from spaseq.options import FileSourceSettings
 from spaseq.rdf.inputs.stream_options import StreamOptions
-from spaseq.runtime.arrivals.batch_sizer import AIM_SECONDS, FIRST_BYTES, LEAST_BYTES, BatchSizer
 from spaseq.runtime.arrivals.file_source_log import FileSourceLog
 from spaseq.runtime.spark.connectors.rdf_source import (
     RdfDataSource,
@@ -21,53 +20,8 @@ from spaseq.sources.growing import GrowingFiles
 from tests.runtime.machines import nquads, put
 
 
-class Watch:
-    """A clock that is set by hand."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    def __call__(self) -> float:
-        return self.seconds
-
-
-def sizes(most: int, *seconds: float) -> list[int]:
-    """What each batch of a backlog is let, if the ones before took so long."""
-    watch = Watch()
-    pace = BatchSizer(most, watch)
-    found = [pace.bytes]
-    for each in seconds:
-        pace.begin(pace.bytes)
-        watch.seconds += each
-        pace.begin(pace.bytes)
-        found.append(pace.bytes)
-    return found
-
-
-def test_batches_become_as_large_as_takes_the_time_aimed_at() -> None:
-    half = AIM_SECONDS / 2
-    assert sizes(2**40, half, half, AIM_SECONDS) == [FIRST_BYTES * n for n in (1, 2, 4, 4)]
-    assert sizes(2**40, 0.0, 0.0) == [FIRST_BYTES * n for n in (1, 4, 16)]
-    assert sizes(2**40, 2 * AIM_SECONDS, 3600.0) == [FIRST_BYTES // n for n in (1, 2, 8)]
-
-
-def test_batches_are_bounded() -> None:
-    assert sizes(1000, 0.0, 0.0) == [1000] * 3
-    assert sizes(FIRST_BYTES + 1, 0.0, 0.0) == [FIRST_BYTES, FIRST_BYTES + 1, FIRST_BYTES + 1]
-    assert sizes(2**40, *[3600.0] * 5)[-1] == LEAST_BYTES
-
-
-def test_waiting_for_input_says_nothing() -> None:
-    watch = Watch()
-    pace = BatchSizer(2**40, watch)
-    pace.begin(None)
-    watch.seconds = 3600.0
-    pace.begin(pace.bytes)
-    assert pace.bytes == FIRST_BYTES
-
-
 def reader(place: Path, count: int, size: int) -> RdfStreamReader:
-    """Of a stream with so many files, which takes some bytes at a time."""
+    """The reader of a stream of `count` files whose batches have `size` bytes at most."""
     directory = place / "north"
     directory.mkdir()
     for number in range(count):

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from spaseq.runtime.spark.session.shipping import package_archive
-from tests.runtime.cluster import standalone_cluster
+from tests.runtime.spark.session.cluster import standalone_cluster
 
 pytestmark = pytest.mark.spark
 
-TRAFFIC = Path(__file__).parents[2] / "streams" / "traffic"
+TRAFFIC = Path(__file__).parents[4] / "streams" / "traffic"
 
 
 def run(directory: Path, *options: str) -> str:

@@ -24,7 +24,7 @@ from spaseq.runtime.spark.stages.followed_patterns import FollowSolve
 from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
 from spaseq.sources.growing import GrowingFiles
 from tests.runtime.machines import nquads, put
-from tests.runtime.test_kb_refresh import KB, QUERY
+from tests.runtime.spark.following.test_kb_refresh import KB, QUERY
 
 
 class Driven:

@@ -18,17 +18,34 @@ from spaseq.sources.files import FileSource
 
 
 @dataclass(frozen=True)
-class Plan:
-    """As much of a plan as a job and a checkpoint look at."""
+class Identity:
+    """As much of a query's identity as a checkpoint looks at."""
 
     name: str
     fingerprint: str
-    gpms: tuple[()] = ()
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """As much of a query's inputs as a job looks at."""
+
     streams: tuple[()] = ()
 
 
+@dataclass(frozen=True)
+class Plan:
+    """As much of a plan as a job and a checkpoint look at."""
+
+    identity: Identity
+    inputs: Inputs = Inputs()
+
+
+def plan(name: str, fingerprint: str) -> Plan:
+    return Plan(Identity(name, fingerprint))
+
+
 def job_of(*plans: Plan, paths: tuple[str, ...] = ("/in",)) -> Job:
-    chosen: Any = plans or (Plan("q", "1"),)
+    chosen: Any = plans or (plan("q", "1"),)
     return Job(chosen, (FileSource(StreamOptions("http://s", paths)),), KnowledgeBase.empty())
 
 
@@ -44,8 +61,8 @@ def test_the_same_job_resumes_with_the_buckets_of_the_first_run(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("job", "watermark_ms", "change"),
     [
-        (job_of(Plan("q", "2")), 0, "query q has changed"),
-        (job_of(Plan("p", "1")), 0, "query p is new; query q is missing"),
+        (job_of(plan("q", "2")), 0, "query q has changed"),
+        (job_of(plan("p", "1")), 0, "query p is new; query q is missing"),
         (job_of(paths=("/elsewhere",)), 0, "stream http://s has changed"),
         (job_of(), 1, "the watermark was 0 ms and is now 1 ms"),
     ],
