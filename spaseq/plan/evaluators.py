@@ -8,7 +8,7 @@ from typing import get_args
 from spaseq.automaton.batch.no_kernel import NoKernel
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.partial_order import NotReorderable, patterns_of
-from spaseq.automaton.registers.compilable_runs import tested_program
+from spaseq.automaton.registers.compilable_runs import TestedProgram, tested_program
 from spaseq.automaton.sets.compilable_sets import check_sets
 from spaseq.errors import UsageError
 from spaseq.plan.query_plan import EvaluatorChoice, EvaluatorName, QueryPlan
@@ -61,7 +61,7 @@ def obstacle_to(evaluator: EvaluatorName, plan: QueryPlan) -> str | None:
         case "compiled-registers":
             return obstacle_to_compiled_registers(plan)
         case "lazy":
-            return obstacle_to_reordering(plan)
+            return obstacle_of_correlation(plan) or obstacle_to_reordering(plan)
         case "compact":
             return obstacle_to_sharing(plan)
         case "compiled-compact":
@@ -77,7 +77,7 @@ def obstacle_to_reordering(plan: QueryPlan) -> str | None:
         patterns_of(plan.sequence.program)
     except NotReorderable as reason:
         return str(reason)
-    return obstacle_of_correlation(plan)
+    return None
 
 
 def obstacle_to_compiled_sets(plan: QueryPlan) -> str | None:
@@ -98,13 +98,24 @@ def obstacle_to_compiled_registers(plan: QueryPlan) -> str | None:
     correlation = obstacle_of_correlation(plan)
     if correlation is not None:
         return correlation
-    sequence = plan.sequence
-    columns = [GpmColumns(g.variables, g.conditions, g.certain) for g in plan.patterns.gpms]
     try:
-        tested_program(sequence.program, columns, sequence.partition, sequence.window)
+        _tested(plan)
     except NoKernel as reason:
         return str(reason)
     return None
+
+
+def is_threshold_sequence(plan: QueryPlan) -> bool:
+    """Whether the plan's evaluator is the kernel for threshold sequences."""
+    if plan.sequence.evaluator.name != "compiled-registers":
+        return False
+    return _tested(plan).is_threshold_sequence
+
+
+def _tested(plan: QueryPlan) -> TestedProgram:
+    sequence = plan.sequence
+    columns = [GpmColumns(g.variables, g.conditions, g.certain) for g in plan.patterns.gpms]
+    return tested_program(sequence.program, columns, sequence.partition, sequence.window)
 
 
 def selects(plan: QueryPlan) -> bool:

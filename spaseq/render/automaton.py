@@ -23,7 +23,7 @@ _SKIPS = {
 
 
 def automaton_text(plan: QueryPlan) -> str:
-    """States with their edges, brackets and negated steps below."""
+    """The states with their edges, then the negated steps; operands of a bracket are indented."""
     return "\n".join(_program(plan, plan.sequence.program))
 
 

@@ -1,4 +1,4 @@
-"""How much memory a query needs, told beforehand: what its window holds times the size of that."""
+"""Estimate of the memory of a query: the solutions in its window times the size of a solution."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from spaseq.automaton.program.window import Counted
 from spaseq.plan.query_plan import QueryPlan
 
 BYTES = 1500
-"""Of a solution that waits in the evaluator `registers`, its texts included, as measured; the other
-evaluators need less."""
+"""Measured size of a solution that waits in the evaluator `registers`, its texts included.
+
+The other evaluators need less.
+"""
 
 
 def memory_text(plan: QueryPlan, rate: float | None = None) -> str:
-    """What stage 2 keeps at most of the solutions of the window, in words.
+    """The most memory that the solutions of the window need in stage 2, in words.
 
-    `rate` is how many solutions come per second; without it the text is a formula.
+    `rate` is the number of solutions per second; without it the text is a formula.
     """
     where = "" if plan.sequence.key.variables is None else ", over all keys"
     if isinstance(plan.sequence.window, Counted):

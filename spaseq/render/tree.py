@@ -9,7 +9,7 @@ _HIDDEN = {"span"}
 
 
 def tree(node: object, label: str = "") -> str:
-    """The node and what is below it, one line each; leaves of one node share its line."""
+    """A node and all nodes below it, a line for each node; leaves share the line of their node."""
     return "\n".join(_lines(node, label, 0))
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from spaseq.automaton.program.partial_order import patterns_of
 from spaseq.plan.evaluators import obstacle_to_reordering, with_evaluator
 from spaseq.plan.query_plan import EvaluatorChoice, QueryPlan
-from spaseq.plan.sharing import obstacle_to_sharing
+from spaseq.plan.sharing import obstacle_of_correlation, obstacle_to_sharing
 
 
 def rare_steps_first(plan: QueryPlan) -> QueryPlan:
@@ -27,11 +27,12 @@ def rare_steps_first(plan: QueryPlan) -> QueryPlan:
     sharing = obstacle_to_sharing(plan)
     if choice.asked or sharing is None:
         return plan
-    against = obstacle_to_reordering(plan) or _obstacle_of_size(plan)
+    against = obstacle_of_correlation(plan)
+    against = against or obstacle_to_reordering(plan) or _obstacle_of_size(plan)
     if against is None:
         reason = f"{sharing}; its steps can be matched in any order, the rarest first"
         return with_evaluator(plan, EvaluatorChoice("lazy", reason))
-    reason = sharing if against == sharing else f"{sharing}; {against}"
+    reason = sharing if against in sharing else f"{sharing}; {against}"
     return with_evaluator(plan, replace(choice, reason=reason))
 
 
