@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaseq.errors import Diagnostic, QueryError, Source
+from spaseq.errors import Diagnostic, QueryError, QueryText
 from spaseq.lang import ast
 from spaseq.lang.lint import lint
 from spaseq.lang.parser import parse_source
@@ -27,7 +27,7 @@ __all__ = ["Checked", "CompileOptions", "check_query", "compile_query"]
 class Checked:
     """A query text with its findings; `plan` is None if there are errors."""
 
-    source: Source
+    source: QueryText
     query: ast.Query | None
     plan: QueryPlan | None
     diagnostics: tuple[Diagnostic, ...]
@@ -51,7 +51,7 @@ def check_query(text: str, name: str = "query", options: CompileOptions = AS_USU
             of a name that is to be disabled.
     """
     known_rules(options.disable)
-    source = Source(text, options.file or "<query>")
+    source = QueryText(text, options.file or "<query>")
     parsed = parse_source(source)
     found = list(parsed.diagnostics)
     query = parsed.query

@@ -13,7 +13,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A half-open range of character offsets into a `Source`."""
+    """A half-open range of character offsets into a `QueryText`."""
 
     start: int
     end: int
@@ -23,7 +23,7 @@ NOWHERE = Span(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class QueryText:
     """The text of a query and the name (usually a path) it is reported under."""
 
     text: str = field(repr=False)
@@ -51,7 +51,7 @@ class Diagnostic:
     code: str
     message: str
     span: Span
-    source: Source
+    source: QueryText
     expected: tuple[str, ...] = ()
     suggestion: str | None = None
 

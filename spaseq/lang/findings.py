@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from spaseq.errors import Diagnostic, Source, Span
+from spaseq.errors import Diagnostic, QueryText, Span
 from spaseq.lang.escapes import Unescaped
 
 
@@ -12,7 +12,7 @@ from spaseq.lang.escapes import Unescaped
 class Findings:
     """Diagnostics of one query; methods take spans in the text without codepoint escapes."""
 
-    source: Source
+    source: QueryText
     text: Unescaped
     diagnostics: list[Diagnostic] = field(default_factory=list)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spaseq.errors import Diagnostic, Source, Span
+from spaseq.errors import Diagnostic, QueryText, Span
 from spaseq.lang import ast
 from spaseq.lang.sequence import (
     BinaryStep,
@@ -17,7 +17,7 @@ from spaseq.lang.sequence import (
 )
 
 
-def check_negations(chain: Chain, query: ast.Query, source: Source) -> Iterator[Diagnostic]:
+def check_negations(chain: Chain, query: ast.Query, source: QueryText) -> Iterator[Diagnostic]:
     """The errors of negated steps that have no meaning at their place."""
     for code, message, span in _check(chain, isinstance(query.window, ast.CountWindow), ""):
         yield Diagnostic("error", code, message, span, source)

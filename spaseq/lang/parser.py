@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from spaseq.errors import Diagnostic, QueryError, Source, Span
+from spaseq.errors import Diagnostic, QueryError, QueryText, Span
 from spaseq.lang import ast
 from spaseq.lang.escapes import restore_spans
 from spaseq.lang.findings import Findings
@@ -55,13 +55,13 @@ def parse(text: str, name: str = "<query>") -> ast.Query:
     ...       "DEFINE GPM A ON S { ?s ?p ?o } }").gpms[0].name
     'A'
     """
-    parsed = parse_source(Source(text, name))
+    parsed = parse_source(QueryText(text, name))
     if parsed.errors or parsed.query is None:
         raise QueryError(parsed.diagnostics)
     return parsed.query
 
 
-def parse_source(source: Source) -> Parsed:
+def parse_source(source: QueryText) -> Parsed:
     """Parse a query as far as possible; errors of the query become diagnostics."""
     parser = SectionParser.of(source)
     if not parser.lexemes:

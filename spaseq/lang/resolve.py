@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from spaseq.errors import Diagnostic, Source, Span
+from spaseq.errors import Diagnostic, QueryText, Span
 from spaseq.lang import ast
 from spaseq.lang.iris import is_absolute
 from spaseq.lang.negations import check_negations
@@ -38,7 +38,7 @@ class Resolved:
     """A checked query. `binds[g]` holds the variables that GPM g may bind."""
 
     query: ast.Query
-    source: Source
+    source: QueryText
     chain: Chain
     scope: Scope
     binds: dict[str, frozenset[str]]
@@ -52,7 +52,7 @@ class Resolved:
 
 def resolve(
     query: ast.Query,
-    source: Source,
+    source: QueryText,
     broken_gpms: Collection[str] = (),
     broken_clauses: Collection[str] = (),
 ) -> Resolved:
@@ -72,7 +72,7 @@ def resolve(
 @dataclass(frozen=True, slots=True)
 class _Resolver:
     query: ast.Query
-    source: Source
+    source: QueryText
     chain: Chain
     scope: Scope
     binds: dict[str, frozenset[str]]

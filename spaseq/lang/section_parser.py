@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from spaseq.errors import Source, Span
+from spaseq.errors import QueryText, Span
 from spaseq.lang.escapes import unescape
 from spaseq.lang.findings import Findings
 from spaseq.lang.scan import Lexeme, blank_comments, scan
@@ -27,7 +27,7 @@ class SectionParser:
     findings: Findings
 
     @classmethod
-    def of(cls, source: Source) -> SectionParser:
+    def of(cls, source: QueryText) -> SectionParser:
         """Scan a query; invalid codepoint escapes are errors."""
         unescaped = unescape(source.text)
         lexemes = scan(unescaped.text)

@@ -131,9 +131,9 @@ def test_line_separators_inside_strings_survive_indentation() -> None:
 
 
 def test_a_query_that_was_formatted_needs_no_assumed_prefix() -> None:
-    from spaseq.errors import Source
+    from spaseq.errors import QueryText
     from spaseq.lang.parser import parse_source
 
     text = query(pattern="?s ?p '1'^^xsd:byte")
-    assert [d.code for d in parse_source(Source(text)).diagnostics] == ["assumed-prefix"]
-    assert parse_source(Source(format_query(parse(text)))).diagnostics == ()
+    assert [d.code for d in parse_source(QueryText(text)).diagnostics] == ["assumed-prefix"]
+    assert parse_source(QueryText(format_query(parse(text)))).diagnostics == ()

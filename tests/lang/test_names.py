@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from spaseq.errors import Diagnostic, Source
+from spaseq.errors import Diagnostic, QueryText
 from spaseq.lang.parser import parse, parse_source
 from tests.lang.good_queries import query
 
 
 def findings(text: str) -> tuple[Diagnostic, ...]:
-    return parse_source(Source(text)).diagnostics
+    return parse_source(QueryText(text)).diagnostics
 
 
 def pointed_at(found: Diagnostic) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spaseq.errors import QueryError, Source
+from spaseq.errors import QueryError, QueryText
 from spaseq.lang import ast
 from spaseq.lang.parser import parse, parse_source
 from tests.lang.good_queries import good_queries, query
@@ -56,7 +56,7 @@ def of(*steps: ast.Step, ops: str = "") -> ast.Sequence:
 
 @pytest.mark.parametrize(("name", "text"), list(good_queries()))
 def test_good_queries_have_no_errors(name: str, text: str) -> None:
-    parsed = parse_source(Source(text, name))
+    parsed = parse_source(QueryText(text, name))
     assert parsed.errors == ()
     assert not parsed.broken_gpms and not parsed.broken_clauses
 

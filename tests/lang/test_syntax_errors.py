@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spaseq.compile import check_query
-from spaseq.errors import Diagnostic, QueryError, Source
+from spaseq.errors import Diagnostic, QueryError, QueryText
 from spaseq.lang.parser import parse, parse_source
 from tests.lang.good_queries import good_queries
 
@@ -37,7 +37,7 @@ def spoilt(*changes: tuple[str, str]) -> str:
 
 
 def errors(text: str) -> tuple[Diagnostic, ...]:
-    return parse_source(Source(text, "q.rq")).errors
+    return parse_source(QueryText(text, "q.rq")).errors
 
 
 def place(found: Diagnostic) -> tuple[int, int]:
@@ -45,7 +45,7 @@ def place(found: Diagnostic) -> tuple[int, int]:
 
 
 def test_the_query_without_a_mistake_is_good() -> None:
-    assert parse_source(Source(GOOD)).diagnostics == ()
+    assert parse_source(QueryText(GOOD)).diagnostics == ()
 
 
 # (what is replaced, by what, line, column, message, expected (some of it), suggestion)
@@ -168,14 +168,14 @@ def test_five_mistakes_are_five_errors_in_order_of_place() -> None:
 
 
 def test_an_error_in_one_gpm_hides_nothing_in_the_others() -> None:
-    parsed = parse_source(Source(spoilt(("ex:p ?x }", "ex:p ?x"), ("ex:q ?y .", "ex:q . ?y"))))
+    parsed = parse_source(QueryText(spoilt(("ex:p ?x }", "ex:p ?x"), ("ex:q ?y .", "ex:q . ?y"))))
     assert [place(e) for e in parsed.errors] == [(8, 21), (10, 13)]
     assert parsed.broken_gpms == {"A", "B"}
     assert parsed.broken_clauses == frozenset()
 
 
 def test_what_could_be_read_is_there_in_spite_of_errors() -> None:
-    parsed = parse_source(Source(spoilt(*FIVE)))
+    parsed = parse_source(QueryText(spoilt(*FIVE)))
     query = parsed.query
     assert query is not None
     assert parsed.broken_clauses == {"window", "sequence"}
@@ -206,13 +206,13 @@ def test_what_could_be_read_is_there_in_spite_of_errors() -> None:
     ],
 )
 def test_broken_clauses_are_named(old: str, new: str, parts: set[str], gpms: set[str]) -> None:
-    parsed = parse_source(Source(spoilt((old, new))))
+    parsed = parse_source(QueryText(spoilt((old, new))))
     assert len(parsed.errors) == 1
     assert (parsed.broken_clauses, parsed.broken_gpms) == (parts, gpms)
 
 
 def test_a_misspelt_keyword_breaks_nothing() -> None:
-    parsed = parse_source(Source(spoilt(("SELECT", "SLECT"), ("DEFINE", "DEFNE"))))
+    parsed = parse_source(QueryText(spoilt(("SELECT", "SLECT"), ("DEFINE", "DEFNE"))))
     assert len(parsed.errors) == 2
     assert parsed.query == parse(GOOD)
 
@@ -233,7 +233,7 @@ def test_a_clause_written_twice(clause: str, message: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "  \n", "# only a comment"])
 def test_an_empty_query(text: str) -> None:
-    parsed = parse_source(Source(text))
+    parsed = parse_source(QueryText(text))
     assert parsed.query is None
     assert [e.message for e in parsed.errors] == ["the query is empty"]
 

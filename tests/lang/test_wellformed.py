@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from spaseq.errors import Source
+from spaseq.errors import QueryText
 from spaseq.lang.functions import BUILT_INS
 from spaseq.lang.parser import parse_source
 from tests.lang.good_queries import query
 
 
 def messages(pattern: str) -> list[str]:
-    return [d.message for d in parse_source(Source(query(pattern=pattern))).errors]
+    return [d.message for d in parse_source(QueryText(query(pattern=pattern))).errors]
 
 
 SHARED_LABEL = ["another basic graph pattern uses this blank node label too"]

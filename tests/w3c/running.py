@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from spaseq.errors import Source
+from spaseq.errors import QueryText
 from spaseq.lang.parser import parse_source
 from tests.w3c import evaluation, formats
 from tests.w3c.exclusions import FORMATS, SYNTAX, why_excluded
@@ -81,7 +81,7 @@ def _wrong(test: Test, way: str) -> str | None:
 
 
 def _parsed(test: Test) -> str | None:
-    errors = parse_source(Source(as_gpm(test.text(), test.base), test.name)).errors
+    errors = parse_source(QueryText(as_gpm(test.text(), test.base), test.name)).errors
     if test.negative:
         return None if errors else "accepted"
     return "\n".join(d.render() for d in errors) or None
