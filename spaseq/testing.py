@@ -1,0 +1,288 @@
+"""A test bench for queries: events in, answers out, the clock by hand.
+
+`Harness` pushes events into one query and collects its answers. It needs no files, no JVM and no
+test framework:
+
+>>> query = '''
+...   PREFIX : <http://example/>
+...   SELECT ?road ?speed WITHIN 1 MINUTES PARTITION BY (?road) FROM STREAM Loops <http://example/s>
+...   WHERE { SEQ(A; B)
+...     DEFINE GPM A ON Loops { [] :road ?road ; :speed ?first }
+...     DEFINE GPM B ON Loops { [] :road ?road ; :speed ?speed FILTER (?speed < ?first) } }'''
+>>> with Harness(query) as bench:
+...     bench.push("Loops", {":road": ":a1", ":speed": 30}, at=0)
+...     bench.push("Loops", {":road": ":a1", ":speed": 20}, at=3)
+...     assert bench.answers == []  # other events of that time may follow
+...     bench.advance(10)
+...     assert bench.answers == [{"road": "http://example/a1", "speed": 20}]
+
+`letters`, `letter_query` and `words` try a sequence expression on events that are words:
+
+>>> words(letter_query("A; B+; C"), letters("a1 b1 b2 c1"))
+['a1 b1 b2 c1', 'a1 b1 c1']
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from types import TracebackType
+from typing import Any, Literal, Self, TypeAlias, Unpack
+
+import pyoxigraph as ox
+
+from spaseq.api.match import Match
+from spaseq.api.push import Engine, Event
+from spaseq.api.run import run
+from spaseq.errors import InputError
+from spaseq.lang.parser import parse
+from spaseq.options import EngineKeywords, KbInput
+from spaseq.rdf.inputs.bad_input import BadInput
+
+__all__ = ["Harness", "letter_query", "letters", "words"]
+
+STREAM = "http://example/letters"
+"""The IRI of the stream of letters; a letter query calls it S."""
+
+Seconds: TypeAlias = float
+"""Seconds since 1970-01-01T00:00:00Z."""
+
+Bindings: TypeAlias = dict[str, Any]
+"""The projected variables that are bound, with the nearest Python values."""
+
+_WORD = "http://example/word"
+_PREFIXED = re.compile(r"([A-Za-z][\w-]*)?:[\w-]*")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Harness:
+    """Pushes events into a query and collects its answers.
+
+    As a context manager it closes the streams at the end of the block, unless the block raises.
+    That closes all windows, so the last answers come then.
+
+    Attributes:
+        matches: all answers so far, as `spaseq.Match` objects.
+        bad: the events that a SPARQL endpoint gave no answer for.
+    """
+
+    def __init__(
+        self,
+        query: str,
+        kb: Mapping[str, KbInput] | None = None,
+        **options: Unpack[EngineKeywords],
+    ) -> None:
+        """Compile a query and start it.
+
+        Args:
+            query: query text.
+            kb: by graph IRI: a path, an rdflib.Graph, or the URL of a SPARQL endpoint.
+            options: any keywords of `spaseq.Engine`.
+
+        Raises:
+            QueryError, InputError, UsageError: as `spaseq.Engine`.
+        """
+        self.matches: list[Match] = []
+        self.bad: list[BadInput] = []
+        self._query, self._kb, self._options = query, kb, options
+        self._engine = Engine(query, kb, on_bad=self.bad.append, **options)
+        self._prefixes = {p.prefix: p.iri for p in parse(query).prologue.prefixes}
+        self._events: dict[str, list[Event]] = {}
+        self._now: datetime | None = None
+
+    @property
+    def answers(self) -> list[Bindings]:
+        """The bindings of all answers so far, as Python values."""
+        return [_values(match) for match in self.matches]
+
+    def push(
+        self,
+        stream: str,
+        graph: object,
+        at: Seconds | datetime | None = None,
+        iri: str | None = None,
+    ) -> None:
+        """Push one event.
+
+        Args:
+            stream: the query's name for the stream, or its IRI.
+            graph: the event's triples: Turtle text, which may use the query's prefixes; a dict of
+                one subject's properties; an rdflib.Graph; or an iterable of triples. The keys of a
+                dict are as in Turtle (`":speed"`, `"a"`, `"<http://example/speed>"`), and the key
+                `"@id"` gives the subject. A value is a Python value, a list of them, or an IRI
+                (`":a1"`, `"<http://example/a1>"`).
+            at: the time, in seconds since the epoch or as a datetime; by default one second after
+                the event before.
+            iri: the IRI of the event's graph.
+
+        Raises:
+            InputError: the graph is not RDF.
+            UsageError: the query has no such stream, or the time goes back.
+
+        >>> bench = Harness(letter_query("A"))
+        >>> bench.push("S", '<http://example/e> <http://example/word> "a1"', at=5)
+        >>> bench.push("S", {"@id": ":f", ":word": "a2"})
+        >>> [(match.start.second, answer["wA"]) for match, answer in bench.closed()]
+        [(5, 'a1'), (6, 'a2')]
+        """
+        event = Event(self._triples(graph), self._time(at), iri)
+        self.push_event(stream, event)
+
+    def push_event(self, stream: str, event: Event) -> None:
+        """Push an event that is made already, such as one of `letters`."""
+        self.matches += self._engine.push_many([(stream, event)])
+        self._now = _datetime(event.time)
+        self._events.setdefault(stream, []).append(event)
+
+    def advance(self, to: Seconds | datetime) -> None:
+        """Move the clock: no event at or before this time follows."""
+        self._now = _datetime(to)
+        self.matches += self._engine.advance(self._now)
+
+    def close(self) -> None:
+        """End all streams, which closes all windows."""
+        self.matches += self._engine.close()
+
+    def closed(self) -> list[tuple[Match, Bindings]]:
+        """End all streams; all matches with their bindings."""
+        self.close()
+        return list(zip(self.matches, self.answers, strict=True))
+
+    def replay(self, runtime: Literal["spark", "local"] = "local") -> list[Bindings]:
+        """The answers of a bounded run over the events that were pushed so far.
+
+        A query gives the same answers, whether its events are pushed or replayed:
+
+        >>> with Harness(letter_query("A; B")) as bench:
+        ...     for event in letters("a1 b1"):
+        ...         bench.push_event("S", event)
+        >>> bench.replay() == bench.answers == [{"wA": "a1", "wB": "b1"}]
+        True
+        """
+        streams: dict[str, list[Event]] = {s.name: [] for s in parse(self._query).streams}
+        names = {s.iri.value: s.name for s in parse(self._query).streams}
+        for stream, events in self._events.items():
+            streams[names.get(stream, stream)] += events
+        matches = run(self._query, streams, self._kb, runtime, **self._options)
+        return [_values(match) for match in matches]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.close()
+
+    def _time(self, at: Seconds | datetime | None) -> datetime:
+        if at is not None:
+            return _datetime(at)
+        return _EPOCH if self._now is None else self._now + timedelta(seconds=1)
+
+    def _triples(self, graph: object) -> Any:
+        """The graph in a form that the engine reads."""
+        if isinstance(graph, Mapping):
+            graph = self._turtle(graph)
+        if not isinstance(graph, str):
+            return graph
+        text = graph if graph.rstrip().endswith(".") else f"{graph} ."
+        head = "".join(f"@prefix {name}: <{iri}> .\n" for name, iri in self._prefixes.items())
+        try:
+            return [quad.triple for quad in ox.parse(head + text, ox.RdfFormat.TURTLE)]
+        except SyntaxError as error:
+            raise InputError(f"not a graph: {error}\n{text}") from None
+
+    def _turtle(self, properties: Mapping[Any, Any]) -> str:
+        """Properties of one subject as Turtle."""
+        parts = []
+        for name, value in properties.items():
+            values = value if isinstance(value, list | tuple) else [value]
+            if name != "@id":
+                parts.append(f"{name} {', '.join(map(self._term, values))}")
+        subject = self._term(properties["@id"]) if "@id" in properties else "[]"
+        return f"{subject} {' ; '.join(parts)} ."
+
+    def _term(self, value: object) -> str:
+        """A Python value as Turtle."""
+        if isinstance(value, str):
+            prefixed = _PREFIXED.fullmatch(value)
+            if prefixed is not None and (prefixed[1] or "") in self._prefixes:
+                return value
+            if value.startswith("<") and value.endswith(">"):
+                return value
+        import rdflib  # 0.3 s that tests without dicts need not pay
+
+        text: str = rdflib.Literal(value).n3()
+        return text
+
+
+def letters(text: str) -> list[Event]:
+    """One event for each word of a text, a second apart, from the epoch on.
+
+    An event has one triple, whose object is the word; the event's IRI ends in the word's place.
+
+    >>> [event.time.second for event in letters("a1 b1 b2")]
+    [0, 1, 2]
+    """
+    return [
+        Event(f'<http://example/e{n}> <{_WORD}> "{word}" .', _datetime(n), f"http://example/e{n}")
+        for n, word in enumerate(text.split())
+    ]
+
+
+def letter_query(
+    sequence: str, within: str = "1 HOURS", select: str = "", after_match: str = ""
+) -> str:
+    """A query over `letters`: each capital letter of a sequence is a GPM, without correlation.
+
+    The GPM A matches the words that begin with `a`, and binds the word to `?wA`.
+
+    Args:
+        sequence: the inside of SEQ(...).
+        within: the window.
+        select: a selection strategy: ALL, NEXT, LAST, MAX or STRICT.
+        after_match: what AFTER MATCH says, such as `SKIP PAST LAST EVENT`.
+
+    >>> words(letter_query("A: B", select="LAST"), letters("a1 a2 b1"))
+    ['a2 b1']
+    """
+    names = sorted(set(re.findall(r"\b[A-Z]\b", sequence)))
+    gpms = "\n".join(
+        f"  DEFINE GPM {name} ON S "
+        f'{{ ?e{name} :word ?w{name} FILTER (STRSTARTS(?w{name}, "{name.lower()}")) }}'
+        for name in names
+    )
+    skip = f" AFTER MATCH {after_match}" if after_match else ""
+    return (
+        f"PREFIX : <http://example/>\nSELECT {select} {' '.join(f'?w{name}' for name in names)} "
+        f"WITHIN {within}{skip} FROM STREAM S <{STREAM}>\nWHERE {{ SEQ({sequence})\n{gpms} }}"
+    )
+
+
+def words(query: str, events: Iterable[Event]) -> list[str]:
+    """The answers of a query over `letters`, each as the words of its events in order.
+
+    >>> words(letter_query("A; B!; C"), letters("a1 b1 a2 c1"))
+    ['a2 c1']
+    """
+    given = list(events)
+    spoken = {event.iri: str(event.graph).split('"')[1] for event in given}
+    with Harness(query) as bench:
+        for event in given:
+            bench.push_event(STREAM, event)
+    return [" ".join(spoken[item.event] for item in match.trace) for match in bench.matches]
+
+
+def _datetime(time: Seconds | datetime) -> datetime:
+    if isinstance(time, datetime):
+        return time
+    return _EPOCH + timedelta(seconds=time)
+
+
+def _values(match: Match) -> Bindings:
+    return {name: term.to_python() for name, term in match.bindings.items()}

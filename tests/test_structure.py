@@ -1,0 +1,168 @@
+"""The shape of the code: sizes of functions, names that stand once, kernels in their folders.
+
+An exception to a rule stands in a table with its reason. A table entry that is no longer needed
+fails the test, too.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import spaseq
+
+PACKAGE = Path(__file__).parents[1] / "spaseq"
+
+LINES = 50
+PARAMETERS = 7
+
+LARGE_FUNCTIONS: dict[str, str] = {}
+"""Functions outside kernels that are longer, or have more parameters: the reasons."""
+
+SHARED_CLASS_NAMES = {
+    "Filter": "SPARQL's name for it, in the syntax tree and in the algebra",
+}
+"""Class names that are defined more than once: the reasons."""
+
+SHARED_FILE_NAMES = {
+    "automaton/compilable.py": "what the kernels of sets and of registers can run, in each room",
+}
+"""File names that stand more than once in a room: the reasons."""
+
+KERNEL_DECORATORS = {"kernel", "device", "njit", "jit", "vectorize", "guvectorize"}
+
+
+class Module(NamedTuple):
+    """A file of the package and its syntax tree."""
+
+    path: Path
+    tree: ast.Module
+
+    @property
+    def name(self) -> str:
+        """The path from the package on."""
+        return self.path.relative_to(PACKAGE).as_posix()
+
+    @property
+    def room(self) -> str:
+        """The first folder."""
+        return self.name.partition("/")[0]
+
+    @property
+    def has_kernels(self) -> bool:
+        """Whether it stands in a folder of kernels."""
+        return "kernels" in self.path.parent.parts
+
+
+@cache
+def modules() -> tuple[Module, ...]:
+    return tuple(
+        Module(path, ast.parse(path.read_text("utf-8"))) for path in sorted(PACKAGE.rglob("*.py"))
+    )
+
+
+def functions(module: Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """How many there are; `self`, `cls`, `*args` and `**kwargs` do not count."""
+    arguments = function.args
+    named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    return len([a for i, a in enumerate(named) if i or a.arg not in ("self", "cls")])
+
+
+def test_functions_are_short_and_take_few_parameters() -> None:
+    large = set()
+    for module in modules():
+        for function in () if module.has_kernels else functions(module):
+            lines = (function.end_lineno or function.lineno) - function.lineno + 1
+            if lines > LINES or parameters(function) > PARAMETERS:
+                large.add(f"{module.name}:{function.name}")
+    assert large == set(LARGE_FUNCTIONS)
+
+
+def test_a_class_name_stands_once() -> None:
+    places = defaultdict(list)
+    for module in modules():
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(module.name)
+    shared = {name: where for name, where in places.items() if len(where) > 1}
+    assert shared.keys() == SHARED_CLASS_NAMES.keys(), shared
+
+
+def test_a_file_name_stands_once_in_a_room() -> None:
+    places = defaultdict(list)
+    for module in modules():
+        if module.path.name != "__init__.py" and module.path.parent != PACKAGE:
+            places[f"{module.room}/{module.path.name}"].append(module.name)
+    shared = {name: where for name, where in places.items() if len(where) > 1}
+    assert shared.keys() == SHARED_FILE_NAMES.keys(), shared
+
+
+def test_array_types_stand_in_one_file() -> None:
+    """No other file names a type of numpy arrays."""
+    elsewhere = [
+        f"{module.name}:{node.lineno}"
+        for module in modules()
+        if module.name != "compiled/arrays.py"
+        for node in module.tree.body
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        and node.value is not None
+        and "NDArray"
+        in {n.attr for n in ast.walk(node.value) if isinstance(n, ast.Attribute)}
+        | {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}
+    ]
+    assert elsewhere == []
+
+
+def test_kernels_stand_in_their_folders() -> None:
+    elsewhere = [
+        f"{module.name}:{function.name}"
+        for module in modules()
+        if not module.has_kernels and module.room != "compiled"
+        for function in functions(module)
+        for decorator in function.decorator_list
+        if _name(decorator) in KERNEL_DECORATORS
+    ]
+    assert elsewhere == []
+
+
+def _name(decorator: ast.expr) -> str:
+    while isinstance(decorator, ast.Call | ast.Attribute):
+        if isinstance(decorator, ast.Attribute):
+            return decorator.attr
+        decorator = decorator.func
+    return decorator.id if isinstance(decorator, ast.Name) else ""
+
+
+def test_files_classes_and_functions_have_docstrings() -> None:
+    """All files, and the public classes and functions at the top level of one."""
+    without = []
+    for module in modules():
+        if not ast.get_docstring(module.tree) and module.path.name != "__init__.py":
+            without.append(module.name)
+        for node in module.tree.body:
+            documented = isinstance(node, ast.ClassDef | ast.FunctionDef)
+            if documented and not node.name.startswith("_") and not ast.get_docstring(node):
+                without.append(f"{module.name}:{node.name}")
+    assert without == []
+
+
+@pytest.mark.parametrize("name", [n for n in spaseq.__all__ if n != "errors"])
+def test_public_names_and_their_methods_have_docstrings(name: str) -> None:
+    public = getattr(spaseq, name)
+    assert public.__doc__
+    if isinstance(public, type):
+        own = {n: member for n, member in vars(public).items() if not n.startswith("_")}
+        functions_of = {n: m for n, m in own.items() if callable(m) or isinstance(m, property)}
+        assert [n for n, member in functions_of.items() if not member.__doc__] == []
