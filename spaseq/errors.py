@@ -1,7 +1,7 @@
-"""The error tree, source spans, and diagnostics drawn with a caret.
+"""The tree of errors, and diagnostics of queries with place and caret.
 
-Exit statuses of the command line follow the tree: `QueryError` 1, `UsageError` 2, `InputError` 3,
-`RunError` 4.
+The exit statuses of the command line follow the tree: `QueryError` 1, `UsageError` 2,
+`InputError` 3, `RunError` 4.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ NOWHERE = Span(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class QueryText:
-    """The text of a query and the name (usually a path) it is reported under."""
+    """The text of a query, and the name (usually a path) that messages give it."""
 
     text: str = field(repr=False)
     name: str = "<query>"
 
     def place(self, offset: int) -> tuple[int, int]:
-        """Line and column of a character offset, both counted from 1."""
+        """(line, column) of a character offset, both counted from 1."""
         before = self.text[:offset]
         return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
 
     def line(self, number: int) -> str:
-        """The text of a line counted from 1, without its end."""
+        """The text of a line, counted from 1, without its line end."""
         lines = self.text.split("\n")
         return lines[number - 1].rstrip("\r") if 0 < number <= len(lines) else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding about a query: what, where, what was expected and the nearest valid name.
+    """One finding about a query: the message, the place, what was expected, the nearest valid name.
 
     `code` is a stable, hyphenated identifier (`unknown-stream`, `syntax`, `not-supported-yet`).
     """
@@ -56,7 +56,7 @@ class Diagnostic:
     suggestion: str | None = None
 
     def render(self) -> str:
-        """`file:line:column: severity: message`, the line, a caret under the span, and hints."""
+        """The finding as text: place and message, the line, a caret under the span, and hints."""
         line, column = self.source.place(self.span.start)
         text = self.source.line(line)
         width = max(1, min(self.span.end - self.span.start, len(text) - column + 1))
@@ -73,7 +73,7 @@ class Diagnostic:
         return "\n".join(rows)
 
     def to_json(self) -> dict[str, object]:
-        """The fields of `spaseq check --json`."""
+        """The finding as `spaseq check --json` writes it."""
         line, column = self.source.place(self.span.start)
         return {
             "severity": self.severity,
@@ -89,13 +89,13 @@ class Diagnostic:
 
 
 class SpaseqError(Exception):
-    """Root of every error this package raises on purpose."""
+    """Root of all errors that this package raises on purpose."""
 
     exit_status = 4
 
 
 class QueryError(SpaseqError):
-    """A query that cannot be run; carries every diagnostic that was found, in order of place."""
+    """A query that cannot be run, with all its diagnostics in order of place."""
 
     exit_status = 1
 
@@ -108,13 +108,13 @@ class QueryError(SpaseqError):
 
 
 class UsageError(SpaseqError):
-    """A call or command line that makes no sense as it stands."""
+    """A wrong call or command line: an unknown name, or options that contradict each other."""
 
     exit_status = 2
 
 
 class InputError(SpaseqError):
-    """An input that stops the run at its start: a missing stream, a broken KB."""
+    """An input that a run cannot start with: a missing stream, a broken knowledge base."""
 
     exit_status = 3
 

@@ -70,20 +70,17 @@ def answers(
     """The answers of one or several queries, as a DataFrame.
 
     Without `checkpoint` the streams are read to their ends when the DataFrame is evaluated. With
-    one, the DataFrame is a streaming one over files that keep arriving. The checkpoint belongs to
-    the `checkpointLocation` of the query that is started from the DataFrame: keep or remove both.
-    The session's state store is set to RocksDB, with changelog checkpointing.
+    one, it is a streaming DataFrame over files that keep arriving. The checkpoint belongs to the
+    `checkpointLocation` of the query that is started from it: keep or remove both. The session's
+    state store is set to RocksDB, with changelog checkpointing.
 
     Args:
         spark: the session.
-        query: query text, or the `Path` of a query file; several in a list. The queries of one
-            call can read the streams that others of them register.
+        query: query text, or the `Path` of a query file; several in a list.
         streams: by the query's name for a stream, or its IRI: a path (file, directory, glob) that
-            workers open themselves, or several. Or one DataFrame with an event in each row (see
-            the top of this module).
+            workers open themselves, or several; or one DataFrame of events (see the module).
         kb: by graph IRI: a path, an rdflib.Graph, or the URL of a SPARQL endpoint.
-        options: any of `spaseq.options.AnswersKeywords`: `checkpoint` and what goes with it, and
-            the options of `spaseq.run`, but for `threads`.
+        options: any of `spaseq.options.AnswersKeywords`.
 
     Returns:
         A DataFrame with a row for each answer: `query` (name), `start` and `end` (timestamps),
@@ -98,22 +95,14 @@ def answers(
     """
     chosen = RunOptions.of("answers", AnswersKeywords, options)
     plans = plan_queries(query, chosen.planning)
-    call = _Call(spark, streams, chosen, options.get("checkpoint"))
-    call.check()
-    knowledge = load_knowledge(plans, kb or {}, chosen.knowledge)
-    job = Job(plans, call.sources(plans), knowledge, chosen.stages)
-    job.watch = watch_knowledge(kb or {}, chosen.knowledge)
-    if job.watch is not None:
-        job.on_note = lambda text: _LOGGER.warning("%s", text)
-        job.on_bad = lambda bad: _LOGGER.warning("%s", bad)
     arrivals = FileSourceSettings(
         delay_ms=options.get("watermark_ms", 0), idle_ms=options.get("idle_ms")
     )
-    output = call.bounded(job) if call.checkpoint is None else call.streaming(job, arrivals)
-    sides = options.get("sides", False)
-    decode = _Decode(
-        tuple(plan.identity.name for plan in plans), options.get("strict", False), sides
-    )
+    call = _Call(spark, streams, chosen, options.get("checkpoint"), arrivals)
+    call.check()
+    output = call.output(call.job(plans, kb or {}))
+    names, sides = tuple(plan.identity.name for plan in plans), options.get("sides", False)
+    decode = _Decode(names, options.get("strict", False), sides)
     ddl = f"{ANSWER_DDL}, {SIDES_DDL}" if sides else ANSWER_DDL
     return output.mapInArrow(lambda batches: decode.run(batches), ddl)
 
@@ -126,6 +115,7 @@ class _Call:
     streams: Any  # paths by stream, or a DataFrame of events
     options: RunOptions
     checkpoint: str | PathLike[str] | None
+    arrivals: FileSourceSettings  # of files, if there is a checkpoint
 
     @property
     def frame(self) -> Any:
@@ -148,6 +138,17 @@ class _Call:
         if self.frame is not None and self.frame.isStreaming and self.checkpoint is None:
             raise UsageError("a streaming DataFrame of events needs a checkpoint directory")
 
+    def job(self, plans: tuple[QueryPlan, ...], kb: Mapping[str, KbInput]) -> Job:
+        """What to run; notes of a followed run go to the log."""
+        options = self.options
+        knowledge = load_knowledge(plans, kb, options.knowledge)
+        job = Job(plans, self.sources(plans), knowledge, options.stages)
+        job.watch = watch_knowledge(kb, options.knowledge)
+        if job.watch is not None:
+            job.on_note = lambda text: _LOGGER.warning("%s", text)
+            job.on_bad = lambda bad: _LOGGER.warning("%s", bad)
+        return job
+
     def sources(self, plans: Sequence[QueryPlan]) -> tuple[Source, ...]:
         """The sources of streams that are paths; none for a DataFrame."""
         if self.frame is not None:
@@ -157,16 +158,18 @@ class _Call:
             for iri, given in bind_streams(plans, self.streams).items()
         )
 
-    def bounded(self, job: Job) -> DataFrame:
-        """The DataFrame of `OUTPUT` rows of streams that end."""
+    def output(self, job: Job) -> DataFrame:
+        """The DataFrame of `OUTPUT` rows."""
+        return self._bounded(job) if self.checkpoint is None else self._streaming(job)
+
+    def _bounded(self, job: Job) -> DataFrame:
         solve = bounded_solve(self.spark, job, _process_directory())
         given = None if self.frame is None else frame_solutions(self.frame, solve)
         return bounded_output(self.spark, solve, solutions=given)
 
-    def streaming(self, job: Job, arrivals: FileSourceSettings) -> DataFrame:
-        """The streaming DataFrame of `OUTPUT` rows of streams that go on."""
+    def _streaming(self, job: Job) -> DataFrame:
         assert self.checkpoint is not None
-        delay_ms = arrivals.delay_ms
+        arrivals, delay_ms = self.arrivals, self.arrivals.delay_ms
         state = Checkpoint.open(Path(self.checkpoint).absolute(), job, delay_ms)
         if self.frame is not None:
             packed = frame_packs(self.spark, self.frame, job, state, delay_ms, arrivals.idle_ms)

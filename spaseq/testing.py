@@ -33,12 +33,13 @@ from typing import Any, Literal, Self, TypeAlias, Unpack
 import pyoxigraph as ox
 
 from spaseq.api.match import Match
-from spaseq.api.push import Engine, Event
+from spaseq.api.push import Engine
 from spaseq.api.run import run
 from spaseq.errors import InputError
 from spaseq.lang.parser import parse
 from spaseq.options import EngineKeywords, KbInput
 from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.sources.iterables import Event
 
 __all__ = ["Harness", "letter_query", "letters", "words"]
 

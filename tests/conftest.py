@@ -1,4 +1,4 @@
-"""What tests of several packages share: Hypothesis, one Spark session, and how workers divide tests.
+"""What tests of several packages share: Hypothesis, a Spark session, how processes divide tests.
 
 Hypothesis draws the same examples in every run, so that what passed passes again; with
 `SPASEQ_FRESH` set to anything it draws others each time.

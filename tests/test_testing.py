@@ -21,11 +21,8 @@ WHERE { SEQ(A; B!)
     [] a :Payment ; :card ?card ; :amount ?spent GRAPH <http://example/kb> { ?card :holder ?who } }
   DEFINE GPM B ON Alarms { [] :card ?card } }"""
 
-KB = {
-    "http://example/kb": rdflib.Graph().parse(
-        data="<http://example/c1> <http://example/holder> 1 ."
-    )
-}
+HOLDERS = "<http://example/c1> <http://example/holder> 1 ."
+KB = {"http://example/kb": rdflib.Graph().parse(data=HOLDERS)}
 
 
 def payment(amount: object) -> dict[str, object]:
@@ -35,7 +32,8 @@ def payment(amount: object) -> dict[str, object]:
 @pytest.mark.parametrize("row", LETTERS + SELECTION, ids=lambda row: row.id)
 def test_tables_of_the_language_page(row: Row) -> None:
     query = testing.letter_query(row.sequence, row.within, row.select, row.after_match)
-    assert testing.words(query, testing.letters(row.values)) == row.expected
+    found = testing.words(query, testing.letters(row.values))
+    assert sorted(found) == sorted(row.expected)
 
 
 def test_an_absence_is_known_when_the_clock_says_so() -> None:

@@ -53,6 +53,7 @@ class Element:
 
 
 def constant_term(expr: ast.Iri | ast.Literal) -> str:
+    """The N-Triples text of a constant."""
     match expr:
         case ast.Iri(value):
             return iri_text(value)
@@ -61,10 +62,13 @@ def constant_term(expr: ast.Iri | ast.Literal) -> str:
 
 
 def decoded(term: TermOf) -> ValueOf:
+    """The value of a compiled term."""
     return lambda env: decode(term(env))
 
 
 def derived_integer(value: ValueOf, datatype: str) -> TermOf:
+    """An integer value as a literal of a datatype that is derived from `xsd:integer`."""
+
     def run(env: Env) -> str:
         number = value(env)
         assert isinstance(number, int)
@@ -74,6 +78,8 @@ def derived_integer(value: ValueOf, datatype: str) -> TermOf:
 
 
 def variable_term(name: str) -> TermOf:
+    """The term of a variable; ExpressionError where it is unbound."""
+
     def run(env: Env) -> str:
         term = env.value(name)
         if term is None:
@@ -84,6 +90,8 @@ def variable_term(name: str) -> TermOf:
 
 
 def variable_value(name: str) -> ValueOf:
+    """The value of a variable; ExpressionError where it is unbound."""
+
     def run(env: Env) -> Value:
         term = env.value(name)
         if term is None:
@@ -94,6 +102,8 @@ def variable_value(name: str) -> ValueOf:
 
 
 def previous_term(name: str) -> TermOf:
+    """The term of a variable in the repetition before; ExpressionError in the first one."""
+
     def run(env: Env) -> str:
         term = env.previous(name)
         if term is None:
@@ -104,6 +114,8 @@ def previous_term(name: str) -> TermOf:
 
 
 def event_time(gpm: str) -> Callable[[Env], int]:
+    """The time (ms) of the last event of a GPM; ExpressionError where there is none."""
+
     def run(env: Env) -> int:
         ms = env.time(gpm)
         if ms is None:

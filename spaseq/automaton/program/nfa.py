@@ -54,6 +54,8 @@ Label: TypeAlias = TakeLabel | BracketLabel
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Edge:
+    """A transition: an event or a bracket with this label leads to the target state."""
+
     id: int  # unique in the program
     label: Label
     target: int  # state of the same automaton
@@ -72,6 +74,8 @@ class Acceptance:
 
 @dataclass(frozen=True, slots=True)
 class State:
+    """A state, with its outgoing edges and its ways to accept."""
+
     name: str
     edges: tuple[Edge, ...]
     acceptances: tuple[Acceptance, ...]
