@@ -106,7 +106,7 @@ def obstacle_to_compiled_registers(plan: QueryPlan) -> str | None:
 
 
 def is_threshold_sequence(plan: QueryPlan) -> bool:
-    """Whether the plan's evaluator is the kernel for threshold sequences."""
+    """Whether the threshold-sequence kernel runs the plan's sequence."""
     if plan.sequence.evaluator.name != "compiled-registers":
         return False
     return _tested(plan).is_threshold_sequence

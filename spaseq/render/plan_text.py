@@ -60,14 +60,20 @@ def _stages(plan: QueryPlan, rate: float | None) -> Iterator[str]:
     sequence = plan.sequence
     key = _names(sequence.key.variables or ()) or "one partition"
     yield f"stage 2    sequence, by {key} ({sequence.key.reason})"
-    yield f"  evaluator {sequence.evaluator.name}: {sequence.evaluator.reason}"
-    if is_threshold_sequence(plan):
-        yield "  kernel   that of threshold sequences"
+    yield f"  evaluator {_evaluator(plan)}: {sequence.evaluator.reason}"
     if sequence.needs_instants:
         yield "  fed with solutions and the instants of all other events"
     else:
         yield "  fed with solutions only"
     yield f"  memory   {memory_text(plan, rate)}"
+
+
+def _evaluator(plan: QueryPlan) -> str:
+    name = plan.sequence.evaluator.name
+    if name != "compiled-registers":
+        return name
+    kernel = "threshold-sequence" if is_threshold_sequence(plan) else "register"
+    return f"{name} ({kernel} kernel)"
 
 
 def _answers(answers: AnswerPlan) -> Iterator[str]:

@@ -162,3 +162,47 @@ def test_explain_says_which_and_why() -> None:
     assert "evaluator compiled-compact: no step looks at another's event; it repeats" in explain(
         text("A: B+: C")
     )
+
+
+VALUES = {
+    "A": "?a :v ?va",
+    "B": "?b :v ?vb FILTER(?vb > ?va)",
+    "C": "?c :v ?vc FILTER(?vc > ?va && ?vc > ?vb)",
+    "D": "?d :v ?vd FILTER(?vd = ?va)",
+    "E": "?e :v ?ve FILTER(?ve >= ?va && ?ve <= ?vb)",
+    "F": "?f :v ?vf FILTER(BOUND(?va))",
+    "N": "?n :v ?vn FILTER(?vn < ?va)",
+    "P": "?p :v ?vp ; :w ?wp",
+    "Q": "?q :v ?vq FILTER(?vq < ?vp && ?vq < ?wp)",
+}
+
+
+@pytest.mark.parametrize(
+    "sequence",
+    ["A; B", "A; N", "A; B; C", "A; F; B; N", "A; B; F"],
+)
+def test_explain_names_the_threshold_sequence_kernel(sequence: str) -> None:
+    shown = explain(text(sequence, VALUES))
+    assert "evaluator compiled-registers (threshold-sequence kernel): a FILTER of" in shown
+
+
+@pytest.mark.parametrize(
+    ("sequence", "rest"),
+    [
+        ("A; B, F", ""),  # a strict step
+        ("A;[5 SECONDS] B", ""),  # a bound on the gap
+        ("A; N!; B", ""),  # a negated step
+        ("A; B+; C", ""),  # a loop
+        ("A; B?; N", ""),  # an optional step
+        ("A; D", ""),  # no threshold
+        ("A; B; E", ""),  # two numbers that would both be thresholds
+        ("P; Q", ""),  # the second step compares with two numbers of the first
+        ("A; B", "PARTITION BY (?k)"),  # with a window that counts events
+    ],
+)
+def test_explain_names_the_register_kernel(sequence: str, rest: str) -> None:
+    query = text(sequence, VALUES)
+    if rest:
+        keyed = {n: p.replace(" :v", " :k ?k ; :v") for n, p in VALUES.items()}
+        query = text(sequence, keyed, rest=rest).replace("1 HOURS", "9 EVENTS")
+    assert "evaluator compiled-registers (register kernel): a FILTER of" in explain(query)

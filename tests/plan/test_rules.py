@@ -131,4 +131,6 @@ def test_explain_shows_the_rules(tmp_path: Path) -> None:
     assert "rule       shared-runs (disabled): " in shown
     assert "rule       lazy-operands (disabled): " in shown
     assert "rule       pruned-columns: " in shown
-    assert "evaluator compiled-registers: shared-runs is disabled" in shown
+    assert (
+        "evaluator compiled-registers (threshold-sequence kernel): shared-runs is disabled" in shown
+    )
