@@ -30,7 +30,6 @@ class GpmAlgebra:
     deferred: Deferred
     possible: frozenset[str]  # variables that a solution may bind
     certain: frozenset[str]  # variables that every solution over the event alone binds
-    membership: n.Pattern  # the pattern with every FILTER left out
     correlation: Correlation | None = None
 
 
@@ -47,18 +46,22 @@ def split_gpm(
     before the GPM is evaluated; `schema` what is entailed. `awaited`: what asks endpoints is
     evaluated where the sequence takes the event, unless the GPM comes first in it.
     """
-    written = translate_group(gpm.pattern)
-    whole, membership = entailed(written, schema), entailed(without_filters(written), schema)
+    whole = entailed(translate_group(gpm.pattern), schema)
     pattern, deferred = lifted(whole)
     reason = why_correlated(pattern, deferred, elsewhere)
     if awaited and reason is None and elsewhere and asks(pattern):
         reason = AWAITED
     if reason is None:
         names = visible(possible(pattern)), visible(certain(pattern))
-        return GpmAlgebra(pattern, deferred, *names, membership)
+        return GpmAlgebra(pattern, deferred, *names)
     pattern, how = correlate(whole, pattern_mentions(gpm.pattern), reason)
     names = visible(possible(pattern)), visible(certain(how.core))
-    return GpmAlgebra(pattern, (), *names, membership, how)
+    return GpmAlgebra(pattern, (), *names, how)
+
+
+def membership_pattern(gpm: ast.Gpm, schema: Schema | None = None) -> n.Pattern:
+    """The GPM's pattern without FILTERs, whose solutions decide the partitions of an event."""
+    return entailed(without_filters(translate_group(gpm.pattern)), schema)
 
 
 def without_filters(pattern: n.Pattern) -> n.Pattern:

@@ -43,10 +43,8 @@ class PatternStage:
             for g in plan.patterns.gpms
         ]
         self._memberships = [
-            None
-            if g.membership is None
-            else GpmEvaluator(g.membership, knowledge, options, plan.patterns.evaluation)
-            for g in plan.patterns.gpms
+            (own.streams, GpmEvaluator(own.pattern, knowledge, options, plan.patterns.evaluation))
+            for own in plan.patterns.memberships
         ]
 
     def evaluator(self, gpm: int) -> GpmEvaluator:
@@ -82,7 +80,7 @@ class PatternStage:
 
     def _report(self, batch: EventBatch) -> None:
         """Say which events of the batch have missed answers of endpoints."""
-        for evaluator in (*self._evaluators, *filter(None, self._memberships)):
+        for evaluator in (*self._evaluators, *(each for _, each in self._memberships)):
             for failed in evaluator.services.take_failures():
                 events = np.arange(len(batch)) if failed.event is None else failed.event
                 names = batch.names(events)
@@ -102,11 +100,14 @@ class PatternStage:
     def _keys(self, index: VerticalPartition, stream: int) -> Iterator[EventSolutions]:
         """The partitions of the batch's events: what GPMs without FILTERs bind the variables to."""
         partition = self._plan.sequence.partition
-        for gpm, membership in zip(self._plan.patterns.gpms, self._memberships, strict=True):
-            if stream in gpm.streams and membership is not None and set(partition) <= gpm.certain:
+        for streams, membership in self._memberships:
+            if stream in streams:
                 found = membership.evaluate(index)
-                keys = {v: found.columns[v] for v in partition}
-                yield _distinct(EventSolutions(found.event, keys, found.terms))
+                if not all(v in found.columns for v in partition):
+                    continue  # no solution binds them
+                bound = np.logical_and.reduce([found.columns[v] >= 0 for v in partition])
+                keys = {v: found.columns[v][bound] for v in partition}
+                yield _distinct(EventSolutions(found.event[bound], keys, found.terms))
 
     def _spread(
         self, found: EventSolutions, index: VerticalPartition, stream: int

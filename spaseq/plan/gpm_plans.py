@@ -6,12 +6,13 @@ from dataclasses import replace
 
 from spaseq.algebra.correlation import EVENT
 from spaseq.algebra.schema import Schema
-from spaseq.algebra.translate import GpmAlgebra, split_gpm
+from spaseq.algebra.scope import possible, visible
+from spaseq.algebra.translate import GpmAlgebra, membership_pattern, split_gpm
 from spaseq.lang import ast
 from spaseq.lang.resolve import Resolved
 from spaseq.lang.sequence import occurrences
 from spaseq.lang.visibility import seen_before
-from spaseq.plan.query_plan import GpmPlan
+from spaseq.plan.query_plan import GpmPlan, Membership, SequencePlan
 
 
 def gpm_algebra(
@@ -58,20 +59,46 @@ def with_awaited(
     return tuple(found)
 
 
-def _gpm_plan(resolved: Resolved, gpm: ast.Gpm, algebra: GpmAlgebra) -> GpmPlan:
+def membership_plans(
+    resolved: Resolved,
+    schema: Schema | None,
+    gpms: tuple[GpmPlan, ...],
+    sequence: SequencePlan,
+) -> tuple[Membership, ...]:
+    """The patterns that decide the partitions of events; none if stage 1 need not know them.
+
+    Stage 1 has to know the partitions of all events if stage 2 needs the instants of all events, or
+    if a GPM, which must be a negated one, does not bind every variable of PARTITION BY. All GPMs
+    that may bind these variables count, also the GPMs that the sequence does not use.
+    """
+    partition = set(sequence.partition)
+    spread = any(not partition <= gpm.certain for gpm in gpms)
+    if not partition or not (spread or sequence.needs_instants):
+        return ()
+    memberships = (
+        Membership(gpm.name, _streams(resolved, gpm), membership_pattern(gpm, schema))
+        for gpm in resolved.query.gpms
+    )
+    return tuple(m for m in memberships if partition <= visible(possible(m.pattern)))
+
+
+def _streams(resolved: Resolved, gpm: ast.Gpm) -> tuple[int, ...]:
     streams = [s.name for s in resolved.query.streams]
+    return tuple(sorted({streams.index(ref.name) for ref in gpm.streams}))
+
+
+def _gpm_plan(resolved: Resolved, gpm: ast.Gpm, algebra: GpmAlgebra) -> GpmPlan:
     positive = {o.gpm for o in resolved.scope.occurrences if o.negation is None}
     variables = sorted(algebra.possible)
     if algebra.correlation is not None:
         variables.append(EVENT)
     return GpmPlan(
         gpm.name,
-        tuple(sorted({streams.index(r.name) for r in gpm.streams})),
+        _streams(resolved, gpm),
         algebra.pattern,
         tuple(variables),
         algebra.certain,
         algebra.deferred,
-        algebra.membership,
         gpm.name not in positive,
         algebra.correlation,
     )

@@ -15,11 +15,11 @@ from spaseq.lang.resolve import Resolved
 from spaseq.lang.variables import service_names, walk
 from spaseq.plan.answering import answer_plan
 from spaseq.plan.evaluators import asked_evaluator, check_evaluator, with_evaluator
-from spaseq.plan.gpm_plans import gpm_plans, with_awaited
+from spaseq.plan.gpm_plans import gpm_plans, membership_plans, with_awaited
 from spaseq.plan.planning_options import AS_USUAL, CompileOptions
-from spaseq.plan.query_plan import GpmPlan, Identity, Inputs, QueryPlan, SequencePlan
+from spaseq.plan.query_plan import GpmPlan, Identity, Inputs, Membership, QueryPlan, SequencePlan
 from spaseq.plan.rules import apply_rules, known_rules
-from spaseq.plan.sequencing import pattern_plan, sequence_plan, with_memberships
+from spaseq.plan.sequencing import pattern_plan, sequence_plan
 
 STATE_FORMAT = 2
 """Part of every plan's fingerprint: state of another format does not fit."""
@@ -47,22 +47,24 @@ def plan_as_written(resolved: Resolved, name: str, options: CompileOptions) -> Q
     gpms = gpm_plans(resolved, schema)
     answers = answer_plan(query, gpms)
     sequence = sequence_plan(resolved, gpms, answers)
-    gpms = with_memberships(gpms, sequence)
+    memberships = membership_plans(resolved, schema, gpms, sequence)
     if options.pushed:
         gpms = with_awaited(resolved, schema, gpms)
     register = query.register.value if query.register else None
     return QueryPlan(
         identity=Identity(register or name, name, register),
-        inputs=_inputs(query, gpms),
-        patterns=pattern_plan(gpms),
+        inputs=_inputs(query, gpms, memberships),
+        patterns=pattern_plan(gpms, memberships),
         sequence=sequence,
         answers=answers,
         expressions=_expressions(query, sequence, schema),
     )
 
 
-def _inputs(query: ast.Query, gpms: tuple[GpmPlan, ...]) -> Inputs:
-    used = {gpm.name for gpm in gpms}
+def _inputs(
+    query: ast.Query, gpms: tuple[GpmPlan, ...], memberships: tuple[Membership, ...]
+) -> Inputs:
+    used = {gpm.name for gpm in gpms} | {own.gpm for own in memberships}
     services = (n for g in query.gpms if g.name in used for n in service_names(g.pattern))
     return Inputs(
         streams=tuple(s.iri.value for s in query.streams),

@@ -63,8 +63,7 @@ class GpmPlan:
     """One graph-pattern-matching expression.
 
     `pattern` holds the FILTERs that concern one event only; `conditions` those that look back at
-    earlier steps, which become conditions on the automaton's edges. `membership` is the pattern
-    with every FILTER left out, which decides an event's partitions (None: not needed). Stage 1
+    earlier steps, which become conditions on the automaton's edges. Stage 1
     evaluates the core of a correlated GPM, and the automaton its pattern. Stage 1 hands on the
     values of `private` variables only where they tell solutions of one event apart. `awaited` is
     the GPM in a form that asks its endpoints only if a partial match awaits the event.
@@ -76,11 +75,24 @@ class GpmPlan:
     variables: tuple[str, ...]  # those a solution may bind, sorted; of a correlated GPM, EVENT last
     certain: frozenset[str]  # those every solution binds
     conditions: tuple[ast.Expr, ...] = ()
-    membership: Pattern | None = None
     negated: bool = False  # used in negated steps only
     correlation: Correlation | None = None  # evaluated where the sequence takes the event
     private: frozenset[str] = frozenset()  # variables that nothing outside the pattern looks at
     awaited: GpmPlan | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """A GPM's pattern without FILTERs: it decides the partitions of events (docs/language.md,
+    Partition).
+
+    An event of its streams is in the partition of each solution that binds all variables of
+    PARTITION BY. The sequence need not use the GPM.
+    """
+
+    gpm: str
+    streams: tuple[int, ...]  # indexes in the plan's streams
+    pattern: Pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +114,14 @@ FASTEST = PatternEvaluation(rare_first=True, shared=True, lazy=True)
 
 @dataclass(frozen=True, slots=True)
 class PatternPlan:
-    """Stage 1: the GPMs, which SolutionBatch.gpm counts, and the columns that it hands on."""
+    """Stage 1: the GPMs, which SolutionBatch.gpm counts, and the columns that it hands on.
+
+    `memberships` is empty if stage 1 need not know the partitions of all events.
+    """
 
     gpms: tuple[GpmPlan, ...]
     columns: SolutionColumns
+    memberships: tuple[Membership, ...] = ()
     evaluation: PatternEvaluation = PatternEvaluation()
 
 

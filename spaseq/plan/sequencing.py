@@ -16,6 +16,7 @@ from spaseq.plan.query_plan import (
     AnswerPlan,
     EvaluatorChoice,
     GpmPlan,
+    Membership,
     PatternPlan,
     QueryPlan,
     SequencePlan,
@@ -30,27 +31,17 @@ _REGISTERS = EvaluatorChoice("registers", "shared-runs is disabled")
 """The evaluator of a plan as written. The rule shared-runs replaces it, or at least the reason."""
 
 
-def pattern_plan(gpms: tuple[GpmPlan, ...]) -> PatternPlan:
+def pattern_plan(
+    gpms: tuple[GpmPlan, ...], memberships: tuple[Membership, ...] = ()
+) -> PatternPlan:
     """Stage 1: the columns are all variables of the GPMs.
 
     Variables that conditions between steps read are there as numbers, too.
     """
     variables = tuple(sorted({v for g in gpms for v in g.variables}))
     read = {v for g in gpms for c in g.conditions for v in mentions(c)}
-    return PatternPlan(gpms, SolutionColumns(variables, tuple(v for v in variables if v in read)))
-
-
-def with_memberships(gpms: tuple[GpmPlan, ...], sequence: SequencePlan) -> tuple[GpmPlan, ...]:
-    """The GPMs without their membership, unless stage 1 has to know the partitions of all events.
-
-    It does if stage 2 needs the instants of all events, or if a GPM, which must be a negated one,
-    does not bind every variable of PARTITION BY.
-    """
-    partition = set(sequence.partition)
-    spread = any(not partition <= gpm.certain for gpm in gpms)
-    if partition and (spread or sequence.needs_instants):
-        return gpms
-    return tuple(replace(gpm, membership=None) for gpm in gpms)
+    columns = SolutionColumns(variables, tuple(v for v in variables if v in read))
+    return PatternPlan(gpms, columns, memberships)
 
 
 def sequence_plan(
@@ -70,9 +61,10 @@ def with_gpms(plan: QueryPlan, gpms: tuple[GpmPlan, ...]) -> QueryPlan:
     """The plan with other GPMs, and all that follows from them."""
     sequence = plan.sequence
     key = _key(gpms, sequence.scope, sequence.partition, sequence.needs_instants, plan.answers)
+    patterns = pattern_plan(gpms, plan.patterns.memberships)
     return replace(
         plan,
-        patterns=replace(pattern_plan(gpms), evaluation=plan.patterns.evaluation),
+        patterns=replace(patterns, evaluation=plan.patterns.evaluation),
         sequence=replace(sequence, program=_program(sequence.chain, sequence.scope, gpms), key=key),
     )
 

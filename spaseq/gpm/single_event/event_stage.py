@@ -49,9 +49,7 @@ class SingleEventStage:
             own = _event_gpm(number, gpm, plan.expressions, matcher.evaluator(number))
             for stream in gpm.streams:
                 self._gpms[stream].append(own)
-        partition = set(plan.sequence.partition)
-        spread = any(not partition <= g.certain for g in plan.patterns.gpms)
-        self._by_partition = spread or bool(plan.sequence.needs_instants and partition)
+        self._by_partition = bool(plan.patterns.memberships)
 
     def match(
         self, iri: str, time: int, k: int, name: str | None, triples: Sequence[Triple]

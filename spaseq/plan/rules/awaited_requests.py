@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from spaseq.plan.query_plan import GpmPlan, QueryPlan
 from spaseq.plan.sequencing import with_gpms
 
@@ -28,4 +26,4 @@ def awaited_requests(plan: QueryPlan) -> QueryPlan:
 
 
 def _awaited(gpm: GpmPlan) -> GpmPlan:
-    return gpm if gpm.awaited is None else replace(gpm.awaited, membership=gpm.membership)
+    return gpm if gpm.awaited is None else gpm.awaited

@@ -33,16 +33,22 @@ def pushed_predicates(plan: QueryPlan) -> QueryPlan:
 
 def _read(plan: QueryPlan, stream: int) -> tuple[str, ...] | None:
     """The predicate IRIs, sorted, that the GPMs on a stream read; None if they may read all."""
-    gpms = (gpm for gpm in plan.patterns.gpms if stream in gpm.streams)
-    read = together(_of_gpm(gpm, plan.expressions.schema) for gpm in gpms)
+    schema, patterns = plan.expressions.schema, plan.patterns
+    gpms = (gpm for gpm in patterns.gpms if stream in gpm.streams)
+    memberships = (own for own in patterns.memberships if stream in own.streams)
+    read = together(
+        [
+            *(_of_gpm(gpm, schema) for gpm in gpms),
+            *(predicates_read(own.pattern, schema) for own in memberships),
+        ]
+    )
     return None if read is None else tuple(sorted(text[1:-1] for text in read))
 
 
 def _of_gpm(gpm: GpmPlan, schema: Schema | None) -> Predicates:
-    patterns = [gpm.pattern] if gpm.membership is None else [gpm.pattern, gpm.membership]
     return together(
         [
-            *(predicates_read(p, schema) for p in patterns),
+            predicates_read(gpm.pattern, schema),
             *(predicates_of_expression(e, schema) for e in gpm.conditions),
         ]
     )
