@@ -178,13 +178,13 @@ def expand(spans: list[str]) -> str:
     if not re.search(r"\bWITHIN\b", head):
         head += "WITHIN 1 HOURS "
     sequence, having, condition = tail.partition("HAVING")
-    gpm_names = sorted({*re.findall(r"(?<![?\w])([A-Z])(?!\w)", short)})
+    assert all(re.fullmatch("[A-Z]", name) for name in more), f"{short}: {sorted(more)}"
+    gpm_names = sorted({*re.findall(r"(?<![?\w])([A-Z])(?!\w)", short), *more})
     kb = f" FROM NAMED <{KB}>" if any("GRAPH" in text for text in more.values()) else ""
     gpms = "\n  ".join(
-        f"DEFINE GPM {x} ON S, T {{ :it :{x.lower()} ?{x.lower()} . {more.pop(x, '')} }}"
+        f"DEFINE GPM {x} ON S, T {{ :it :{x.lower()} ?{x.lower()} . {more.get(x, '')} }}"
         for x in gpm_names
     )
-    assert not more, f"{short}: no GPM {sorted(more)}"
     return (
         f"PREFIX : <{NS}>\n{head.strip()}\nFROM STREAM S :S FROM STREAM T :T{kb}\n"
         f"WHERE {{\n  SEQ{sequence.strip()}\n  {gpms}\n}}\n{having}{condition}"
