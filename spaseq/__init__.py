@@ -1,10 +1,12 @@
-"""spaseq: sequences of RDF graph events, with alerts that know whose they are.
+"""spaseq: sequences of RDF graph events, in process and on Spark.
 
     for match in spaseq.run(Path("query.rq"), {"S1": "events.nq"}, {"http://ex/kb": "kb.ttl"}):
         print(match.start, match.bindings)
 
-See `run`, `Engine`, `function`, `parse`, `explain`; `spaseq.spark` for Spark users. The names
-load what they need when they are first used, so that Spark's workers import only their stage.
+The public names are `run`, `Engine`, `function`, `parse` and `explain`, with the types that they
+use. `spaseq.options` documents their keywords, `spaseq.spark` is for Spark users, `spaseq.testing`
+for tests of queries. A name loads its module at its first use, so that Spark's workers import only
+their stage.
 """
 
 from __future__ import annotations

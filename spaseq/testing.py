@@ -27,7 +27,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
-from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias, Unpack
 
 import pyoxigraph as ox
@@ -171,12 +170,7 @@ class Harness:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, at: object) -> None:
         if kind is None:
             self.close()
 

@@ -21,8 +21,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class TracedEvent:
-    """One event of a match: the GPM it matched, its stream's IRI, its graph's IRI (or None), its
-    time, and k, the place among its stream's events of that time."""
+    """One event of a match.
+
+    `gpm` names the graph pattern that it matched, `stream` is the IRI of its stream, `event` the
+    IRI of its graph (or None). `k` numbers the events of its stream that have its time, from 0.
+    """
 
     gpm: str
     stream: str
@@ -35,10 +38,10 @@ class TracedEvent:
 class Match:
     """One answer of a query.
 
-    `bindings` are the projected variables that are bound; their terms have `.n3()`,
-    `.to_python()` and `.to_rdflib()`. `start` is the time of the first event, `end` of the last
-    (or the close of the window, if the query ends in a negation). An answer of a CONSTRUCT query
-    has no bindings, but a `graph`, which is an event called `event`, at the time `end`.
+    `bindings` has the projected variables that are bound; the terms have `.n3()`, `.to_python()`
+    and `.to_rdflib()`. `start` is the time of the first event. `end` is the time of the last event,
+    or the close of the window if the query ends in a negation. An answer of a CONSTRUCT query has
+    no bindings but a `graph`: an event with the IRI `event` and the time `end`.
     """
 
     query: str
@@ -51,7 +54,7 @@ class Match:
 
     @cached_property
     def trace(self) -> tuple[TracedEvent, ...]:
-        """The events that it is made of, in order."""
+        """The events of the match, in order."""
         return tuple(_traced(item) for item in self.answer.trace)
 
     @cached_property
@@ -66,12 +69,12 @@ class Match:
 
     @property
     def event(self) -> str | None:
-        """The IRI of the event that CONSTRUCT made; None of a SELECT query."""
+        """The IRI of the event that CONSTRUCT made; None for a SELECT query."""
         return self.answer.event
 
     @property
     def graph(self) -> rdflib.Graph | None:
-        """The graph that CONSTRUCT made, a new object each time; None of a SELECT query."""
+        """The graph that CONSTRUCT made, a new object each time; None for a SELECT query."""
         if self.answer.graph is None:
             return None
         import rdflib  # 0.3 s that most runs need not pay
@@ -84,8 +87,8 @@ class Match:
 
     def to_json(self) -> dict[str, Any]:
         """The object that the jsonl format writes."""
-        found: dict[str, Any] = json.loads(answer_json(self.query, self.answer))
-        return found
+        fields: dict[str, Any] = json.loads(answer_json(self.query, self.answer))
+        return fields
 
 
 def to_datetime(time_ms: int) -> datetime:

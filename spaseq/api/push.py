@@ -1,4 +1,4 @@
-"""The engine in process: events are pushed, the answers that became certain come back."""
+"""The engine in process: the caller pushes events and gets the answers that are certain."""
 
 from __future__ import annotations
 
@@ -27,17 +27,16 @@ if TYPE_CHECKING:
     from spaseq.rdf.in_memory.text_events import TextEvents
 
 _FEW = 16
-"""So many events of a stream are sooner matched one by one."""
+"""Up to this many events of a stream are matched one by one, which is faster than as a batch."""
 
 
 class Engine:
     """One query, evaluated as events are pushed: no threads, no timers, no JVM.
 
-    Times never decrease, across all streams. Each call returns the answers that it made certain:
-    those that end before the time of the latest event, since others of that same time may follow.
-    With `limit_per_event` they are at most so many that end at the same instant (and lie in the
-    same partition); `suppressed` counts the others. `ontology`, `entailment` and `disable` are
-    those of `run`.
+    Times never decrease, across all streams. Each call returns the answers that it makes certain:
+    they end before the time of the latest event, because other events of that time may follow.
+    `limit_per_event` bounds the answers that end at the same instant (and lie in the same
+    partition); `suppressed` counts the others.
 
     >>> engine = Engine('''
     ...   SELECT ?x WITHIN 1 MINUTES FROM STREAM S <http://example/s>
@@ -88,25 +87,24 @@ class Engine:
         self._events = SingleEventStage(self._plan, self._matcher)
         self._texts: dict[str, TextEvents] = {}
         self._stage = SequenceStage(self._plan, chosen.stages, knowledge, on_bad)
-        # Events of one stream have an instant each: an event can be worked off when it comes.
+        # The events of one stream have different instants, so each is processed when it comes.
         self._alone = len(self._plan.inputs.streams) == 1
-        self._held: list[Answer] = []  # those that end at the time of the latest event
+        self._held: list[Answer] = []  # answers that end at the time of the latest event
         self._now: int | None = None  # time of the latest event
-        self._done = self._floor = -(
-            2**63
-        )  # nothing at or before `_done`, or below `_floor`, follows
+        # No event at or before `_done`, or below `_floor`, follows.
+        self._done = self._floor = -(2**63)
         self._closed = False
 
     @property
     def suppressed(self) -> int:
-        """How many answers the limit has kept back so far."""
+        """How many answers `limit_per_event` has suppressed so far."""
         return self._stage.suppressed
 
     def push(self, stream: str, graph: Any, time: datetime | int) -> list[Match]:
-        """Take one event of a stream, given by the query's name for it or its IRI.
+        """Push one event of a stream, which is named by the query's name for it or its IRI.
 
         Raises:
-            UsageError: an unknown stream, a time that goes back, or an engine that is closed.
+            UsageError: the query has no such stream, the time goes back, or the engine is closed.
         """
         self._check_open()
         iri = self._iri(stream)
@@ -115,14 +113,14 @@ class Engine:
         return self._matches(now - 1, self._alone)
 
     def push_many(self, batch: Iterable[tuple[str, Event]]) -> list[Match]:
-        """Take (stream, event) pairs in order of time; their answers, in order."""
+        """Push (stream, event) pairs in order of time; returns the certain answers, in order."""
         self._check_open()
-        taken: dict[str, list[tuple[int, str | None, Any]]] = {}
+        events_of: dict[str, list[tuple[int, str | None, Any]]] = {}
         for stream, event in batch:
             iri = self._iri(stream)
             time = self._checked(to_ms(event.time))
-            taken.setdefault(iri, []).append((time, event.iri, event.graph))
-        for iri, events in taken.items():
+            events_of.setdefault(iri, []).append((time, event.iri, event.graph))
+        for iri, events in events_of.items():
             if len(events) > _FEW and all(isinstance(graph, str) for _, _, graph in events):
                 self._stage.push(self._matcher.match(self._reader(iri).batch(events)))
             else:
@@ -150,18 +148,18 @@ class Engine:
         return self._texts[iri]
 
     def advance(self, time: datetime | int) -> list[Match]:
-        """Promise that nothing at or before a time follows; the answers that makes certain."""
+        """Promise that no event at or before a time follows; returns the certain answers."""
         self._check_open()
         return self._matches(to_ms(time))
 
     def close(self) -> list[Match]:
-        """End all streams; the remaining answers. Nothing can be pushed afterwards."""
+        """End all streams; the remaining answers. No event can be pushed afterwards."""
         self._check_open()
         self._closed = True
         return [Match(self._plan.identity.name, a) for a in self._held + self._stage.close()]
 
     def _matches(self, watermark: int, ahead: bool = False) -> list[Match]:
-        """What is certain by a watermark; with `ahead`, all that has come is worked off."""
+        """The certain answers by a watermark; with `ahead`, later events are processed, too."""
         if watermark <= self._done and not ahead:
             return []
         self._done = watermark

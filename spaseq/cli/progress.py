@@ -1,4 +1,4 @@
-"""Progress on stderr while a run lasts, and the summary at its end."""
+"""Progress on stderr during a run, and the summary at its end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _INTERVAL = 0.2  # seconds between two lines
 
 
 class ProgressLine:
-    """One line, rewritten in place, if the stream is a terminal; else nothing."""
+    """One line that is rewritten in place if the stream is a terminal; otherwise nothing."""
 
     def __init__(self, out: TextIO = sys.stderr) -> None:
         self._out = out
@@ -22,7 +22,7 @@ class ProgressLine:
         self._width = 0
 
     def __call__(self, stats: Stats) -> None:
-        """Show where the run stands, a few times a second at most."""
+        """Show the progress of the run, at most a few times a second."""
         now = time.monotonic()
         if not self._shown or now - self._last < _INTERVAL:
             return
@@ -42,20 +42,20 @@ class ProgressLine:
         self._width = len(text)
 
     def note(self, text: str) -> None:
-        """Say something on a line of its own."""
+        """Write a message on a separate line."""
         self.clear()
         self._out.write(f"spaseq: {text}\n")
         self._out.flush()
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         if self._shown and self._width:
             self._out.write(f"\r{'':<{self._width}}\r")
             self._out.flush()
 
 
 def summary(stats: Stats) -> str:
-    """The last line of a run."""
+    """The summary of a run, in one line."""
     text = (
         f"{_count(stats.matches, 'answer')} from {_count(stats.events, 'event')} "
         f"({_count(stats.triples, 'triple')}) in {stats.seconds:.1f} s"

@@ -68,9 +68,9 @@ class FollowFlags:
     buckets: int | None = None
 
 
-def _count(part: type, *names: str, **attributes: Any) -> PartOption:
-    """An option whose value is a number of things."""
-    return PartOption(part, *names, type=click.IntRange(1), metavar="N", **attributes)
+def _count(part: type, *names: str, least: int = 1, **attributes: Any) -> PartOption:
+    """An option whose value is a number of things, `least` or more."""
+    return PartOption(part, *names, type=click.IntRange(least), metavar="N", **attributes)
 
 
 def _formats() -> str:
@@ -174,13 +174,12 @@ ENDPOINTS = OptionGroup(
             show_default=True,
             help="How long an endpoint may take for one request.",
         ),
-        PartOption(
+        _count(
             ServiceOptions,
             "--service-retries",
             field="retries",
-            type=click.IntRange(0),
+            least=0,
             show_default=True,
-            metavar="N",
             help="How often a request that failed is sent again, after 0.5 s, 1 s, 2 s ...",
         ),
         _count(
@@ -190,13 +189,12 @@ ENDPOINTS = OptionGroup(
             show_default=True,
             help="How many solutions one request asks for at most.",
         ),
-        PartOption(
+        _count(
             ServiceOptions,
             "--service-cache",
             field="cache",
-            type=click.IntRange(0),
+            least=0,
             show_default=True,
-            metavar="N",
             help="For how many solutions a process keeps what endpoints answered.",
         ),
         PartOption(

@@ -1,4 +1,4 @@
-"""What a short run does without: libraries that others import in passing."""
+"""Keeps libraries that a short run does not need from being imported."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 class _NoPandas:
-    """Says that there is no pandas."""
+    """An import hook that reports pandas as missing."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: object = None
@@ -17,10 +17,10 @@ class _NoPandas:
 
 
 def keep_arrow_from_pandas() -> None:
-    """Let pyarrow believe that there is no pandas, which can still be imported.
+    """Make pyarrow work without pandas; other code can still import pandas.
 
-    pyarrow imports pandas at its first conversion to or from Python, for 0.3 s, only to recognise
-    its objects. This is for processes in which nobody gives pyarrow any.
+    At its first conversion to or from Python, pyarrow imports pandas, which takes 0.3 s, only to
+    recognise pandas objects. A local run gives pyarrow none.
     """
     finder = _NoPandas()
     sys.meta_path.insert(0, finder)

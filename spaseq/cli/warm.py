@@ -1,4 +1,4 @@
-"""`spaseq warm`: all kernels compiled, so that no run waits for it."""
+"""`spaseq warm`: compile all kernels, so that no run waits for them."""
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from types import TracebackType
 from typing import ClassVar, Literal, Self, TextIO, TypeAlias
 
 from spaseq.algebra.answers import Answer
@@ -76,11 +75,6 @@ class Sink(ABC):
         self.open()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, at: object) -> None:
         if kind is None:
             self.close()
