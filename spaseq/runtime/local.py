@@ -1,4 +1,4 @@
-"""The in-process runtime: the stages driven by a loop, no JVM, no threads, no timers."""
+"""The local runtime: a loop in this process drives the stages, without Spark and without timers."""
 
 from __future__ import annotations
 
@@ -21,9 +21,17 @@ from spaseq.stages.sorting import RowSorter
 def run(job: Job) -> Generator[tuple[int, Answer]]:
     """Replay a job's streams to their ends.
 
-    Everything is read and matched first, then sequenced in the order of instants: bounded runs
-    have no late events. Memory does not grow with the streams; what exceeds a bound is sorted on
-    disk. A query that registers a stream has its answers read by those that follow it.
+    All streams are read and matched first. Then each query's solutions are sequenced in order of
+    instants, so a bounded run has no late events. Memory does not grow with the streams: solutions
+    beyond a bound are sorted on disk. The answers of a query that registers a stream are matched
+    for the queries after it.
+
+    Yields:
+        (number of the query, answer), by query, in the order of LANGUAGE section 3.
+
+    Raises:
+        InputError: a stream cannot be read.
+        RunError: a limit is exceeded.
     """
     started, repeats = time.monotonic(), RetryCount()
     try:
@@ -37,7 +45,7 @@ def run(job: Job) -> Generator[tuple[int, Answer]]:
 
 
 class _Input:
-    """What one query has been given: the solutions of its graph patterns, to be sorted."""
+    """The input of one query's second stage: sorted solutions of its graph patterns."""
 
     def __init__(self, plan: QueryPlan, knowledge: KnowledgeBase, on_bad: OnBad) -> None:
         self.streams = plan.inputs.streams

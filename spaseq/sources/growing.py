@@ -7,7 +7,8 @@ reads ranges of files. `runtime.arrivals.file_source_log` records which batch re
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from glob import glob, has_magic
@@ -22,6 +23,7 @@ from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.rdf.ranges import FileRange, divide, is_divisible, last_place, places
 from spaseq.rdf.readers import ArrivalClock, read_files
 from spaseq.sources.base import Source, Split
+from spaseq.sources.files import FileSource
 
 WHOLE = -1
 """The `end` of a file that cannot be divided, and has been read."""
@@ -51,14 +53,12 @@ class PendingFile(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class GrowingFiles(Source):
+class GrowingFiles(FileSource):
     """The files that `options.paths` stand for, whenever they arrive.
 
     Paths are absolute. A directory must exist; a glob may have no match yet. Names that begin with
     `.` or `_` are left out, as files that are still being written.
     """
-
-    options: StreamOptions
 
     @classmethod
     def of(cls, given: object, options: StreamOptions) -> Source | None:
@@ -69,23 +69,18 @@ class GrowingFiles(Source):
         """The source for these paths, made absolute: they mean the same in every process."""
         return cls(replace(options, paths=tuple(os.path.abspath(p) for p in options.paths)))
 
-    @property
-    def iri(self) -> str:
-        return self.options.iri
-
-    def describe(self) -> str:
-        return ", ".join(self.options.paths)
-
     def check(self) -> None:
         self.present()
-
-    def keeping(self, predicates: tuple[str, ...] | None) -> Source:
-        return replace(self, options=replace(self.options, predicates=predicates))
 
     def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
         """The events of the files that are there now."""
         counter, arrival = InstantCounter(), ArrivalClock()
         return read_files(self.present(), self.options, on_bad, counter, arrival)
+
+    def splits(
+        self, pool: Executor, *, split_bytes: int | None = None, time_scan: bool = True
+    ) -> Iterable[Split] | None:
+        return None
 
     def followed(self) -> GrowingFiles:
         return self

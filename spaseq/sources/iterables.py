@@ -38,15 +38,10 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class EventSource(Source):
-    """Events in order of arrival. An iterator can be opened once."""
+class _ProgramSource(Source):
+    """Events that a program gives for a stream."""
 
     stream: str  # IRI
-    events: Iterable[Event]
-
-    @classmethod
-    def of(cls, given: object, options: StreamOptions) -> Source | None:
-        return cls(options.iri, given) if isinstance(given, Iterable) else None
 
     @property
     def iri(self) -> str:
@@ -54,6 +49,17 @@ class EventSource(Source):
 
     def describe(self) -> str:
         return "events of the program"
+
+
+@dataclass(frozen=True, slots=True)
+class EventSource(_ProgramSource):
+    """Events in order of arrival. An iterator can be opened once."""
+
+    events: Iterable[Event]
+
+    @classmethod
+    def of(cls, given: object, options: StreamOptions) -> Source | None:
+        return cls(options.iri, given) if isinstance(given, Iterable) else None
 
     def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
         events, counter = map(_checked, self.events), InstantCounter()
@@ -70,25 +76,17 @@ class EventSource(Source):
 
 
 @dataclass(frozen=True, slots=True)
-class StoredEventSource(Source):
+class StoredEventSource(_ProgramSource):
     """Events of a program in a file, where other processes read them.
 
     The file is a sequence of pickled `EventBatch`es. One run writes it, reads it and removes it.
     """
 
-    stream: str  # IRI
     path: str
 
     @classmethod
     def of(cls, given: object, options: StreamOptions) -> Source | None:
         return None  # no user has such a file
-
-    @property
-    def iri(self) -> str:
-        return self.stream
-
-    def describe(self) -> str:
-        return "events of the program"
 
     def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
         with open(self.path, "rb") as file:

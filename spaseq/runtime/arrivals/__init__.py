@@ -1,1 +1,1 @@
-"""Files as they arrive: source log, stream clocks, batch sizes and input splits, without Spark."""
+"""Which input a run reads when: splits, the file source log, stream clocks. No Spark inside."""

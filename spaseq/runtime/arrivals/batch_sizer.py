@@ -1,4 +1,4 @@
-"""How large the batches of a backlog are."""
+"""Chooses the size of batches while a backlog is read, so that each takes some seconds."""
 
 from __future__ import annotations
 
@@ -9,27 +9,32 @@ FIRST_BYTES = 512 * 2**20
 LEAST_BYTES = 16 * 2**20
 
 AIM_SECONDS = 4.0
-"""A batch costs some tenths of a second whatever is in it, but its answers come only at its end."""
+"""The time a batch is to take. An empty one takes some tenths of a second already, and answers
+come only at the end of a batch."""
 
-_MOST_CHANGE = 4.0  # times as large, or as small
+_MOST_CHANGE = 4.0  # factor between two batches
 
 
 class BatchSizer:
-    """Bytes of each stream that the next batch of a backlog is to take, so that it takes a while.
+    """How many bytes of each stream the next batch of a backlog reads.
 
     Args:
-        most: the most that a batch takes.
-        now: seconds, of a clock that does not go back.
+        most: the most bytes that a batch reads.
+        now: seconds, from a clock that never goes back.
     """
 
     def __init__(self, most: int, now: Callable[[], float] = time.monotonic) -> None:
         self._most, self._now = most, now
-        self._begun: tuple[float, float] | None = None  # when a batch of so many bytes began
+        self._begun: tuple[float, float] | None = None  # when the last batch began, and its limit
         self.bytes = min(most, FIRST_BYTES)
 
     def begin(self, size: float | None) -> None:
-        """The batch before has ended, and the next one begins; `size` is how many bytes it was let,
-        None if there were no more."""
+        """The last batch has ended and the next one begins.
+
+        Args:
+            size: the next batch's limit in bytes; None if it leaves no backlog, so that its
+                duration says nothing.
+        """
         now = self._now()
         if self._begun is not None:
             since, before = self._begun

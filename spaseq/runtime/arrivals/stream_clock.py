@@ -1,8 +1,7 @@
-"""The clock of one stream that is followed: its watermark, its late events, its instants.
+"""The clock of a followed stream: its watermark, its late events, its instants.
 
-An event is late if its time is more than the delay behind the greatest time that its stream had
-before it. That depends on the order of the stream's events alone, not on how they were cut into
-batches.
+An event is late if its time is behind the greatest earlier time of its stream by more than the
+delay. That depends only on the order of the events, not on how batches divide them.
 """
 
 from __future__ import annotations
@@ -23,40 +22,49 @@ _BEFORE_ALL = -(2**62)  # before every time, and far enough from the least int64
 
 @dataclass(slots=True)
 class StreamClock:
-    """Where a stream stands. `counts` is how many events had each time not behind the watermark.
+    """Where a stream's time stands.
 
-    `floor` is a time that the watermark has been raised to because the stream was idle.
+    Attributes:
+        delay_ms: how far an event may be behind.
+        latest: the greatest time so far, ms.
+        counts: how many events had each time, for times that the watermark has not passed.
+        floor: the time (ms) to which the watermark was raised while the stream was idle.
     """
 
     delay_ms: int
-    latest: int | None = None  # the greatest time so far, ms
+    latest: int | None = None
     counts: dict[int, int] = field(default_factory=dict)
     floor: int | None = None
 
     @property
     def watermark(self) -> int | None:
-        """No event before this time (ms) will be let through; None before the first event."""
+        """The time (ms) before which every further event is late; None before the first event."""
         own = None if self.latest is None else self.latest - self.delay_ms
         return max((t for t in (own, self.floor) if t is not None), default=None)
 
     def raise_to(self, time: int) -> None:
-        """Let no more events before a time (ms) through."""
+        """Raise the watermark to a time (ms)."""
         self.floor = time if self.floor is None else max(self.floor, time)
         self._forget()
 
     def before(self, times: Int64s) -> StreamClock:
-        """What this clock has to know to judge and number events with these times."""
+        """This clock with the counts of these times (ms) only, which is enough to judge them."""
         among = self.counts.keys() & _between(times, self.counts)
         return replace(self, counts={t: self.counts[t] for t in among})
 
     def pass_over(self, times: Int64s) -> None:
-        """Go on as if events with these times had been admitted or refused."""
+        """Move on as if events with these times (ms) had been judged."""
         if len(times):
             limit, self.latest = self._limits(times)
             self._add(*np.unique(times[times >= limit], return_counts=True))
 
     def judge(self, batch: EventBatch) -> tuple[EventBatch, Int64s]:
-        """All events, k = -1 where late, and by how much (ms, int64[n]) each is late; 0 if not."""
+        """Number the events of a batch and find the late ones.
+
+        Returns:
+            The batch, k = -1 for late events, and how late each event is (ms, int64[n], 0 if it is
+            not late).
+        """
         if not len(batch):
             return batch, np.empty(0, np.int64)
         limit, self.latest = self._limits(batch.time)
@@ -66,13 +74,14 @@ class StreamClock:
         return replace(batch, k=k), lateness
 
     def admit(self, batch: EventBatch) -> tuple[EventBatch, list[LateEvent]]:
-        """The events that are not late, with their k, and the late ones."""
+        """The events in time, numbered, and the late ones."""
         judged, lateness = self.judge(batch)
         late = late_events(batch, lateness)
         return (judged.take(np.flatnonzero(lateness == 0)) if late else judged), late
 
     def _limits(self, times: Int64s) -> tuple[Int64s, int]:
-        """(the time that each event must not be before, the greatest time after them)."""
+        """For events with these times: the least time (ms, int64[n]) at which each is not late, and
+        the greatest time after all of them."""
         latest = _BEFORE_ALL if self.latest is None else self.latest
         greatest = np.maximum.accumulate(np.concatenate([[latest], times]))
         limit = greatest[:-1] - self.delay_ms
@@ -81,8 +90,8 @@ class StreamClock:
         return limit, int(greatest[-1])
 
     def _count(self, times: Int64s) -> Int32s:
-        """k of each event, and the counts moved on."""
-        if (times[1:] > times[:-1]).all():  # as they mostly come
+        """k of each event; the events are counted."""
+        if (times[1:] > times[:-1]).all():  # the usual case
             k = self._known(times)
             self._add(times, np.ones(len(times), np.int64))
             return k.astype(np.int32)
@@ -92,27 +101,27 @@ class StreamClock:
         return k.astype(np.int32)
 
     def _known(self, distinct: Int64s) -> Int64s:
-        """How many events each of these ascending times has had."""
+        """How many earlier events have each of these ascending times."""
         known = np.zeros(len(distinct), np.int64)
         for time in self.counts.keys() & _between(distinct, self.counts):
             known[np.searchsorted(distinct, time)] = self.counts[time]
         return known
 
     def _add(self, distinct: Int64s, sizes: Int64s) -> None:
-        """Count events at these times in, as long as their times are not behind the watermark."""
+        """Count events at these times; the watermark's past is forgotten."""
         kept = distinct >= self._forget()
         for time, size in zip(distinct[kept].tolist(), sizes[kept].tolist(), strict=True):
             self.counts[time] = self.counts.get(time, 0) + size
 
     def _forget(self) -> int:
-        """Drop what is behind the watermark, which is returned."""
+        """Drop the counts of times behind the watermark, which is returned."""
         watermark = self.watermark
         assert watermark is not None
         self.counts = {t: n for t, n in self.counts.items() if t >= watermark}
         return watermark
 
     def as_json(self) -> list[Any]:
-        """The clock as a value that JSON can hold; `of_json` takes it up again."""
+        """The clock as JSON values; `of_json` is the inverse."""
         return [self.delay_ms, self.latest, self.floor, list(self.counts.items())]
 
     @classmethod
@@ -123,17 +132,23 @@ class StreamClock:
 
 
 def _between(times: Int64s, counts: Mapping[int, int]) -> set[int]:
-    """Those of some times that lie between the first and the last one that is counted."""
+    """The times between the first and the last counted one."""
     if not counts:
         return set()
     return set(times[(times >= min(counts)) & (times <= max(counts))].tolist())
 
 
 def raise_idle(clocks: Iterable[tuple[StreamClock, bool]]) -> bool:
-    """Let the watermarks of streams that are said to be idle follow those of the others.
+    """Raise the watermarks of idle streams to the least one of the other streams.
 
-    Nothing rises while one that is not idle has had no event; if all are idle, they rise to the
-    furthest. Returns whether one has risen.
+    If all are idle, they rise to the greatest one. Nothing rises while a stream that is not idle
+    has had no event.
+
+    Args:
+        clocks: each stream's clock, and whether the stream is idle.
+
+    Returns:
+        Whether a watermark has risen.
     """
     given = list(clocks)
     idle = [clock for clock, is_idle in given if is_idle]
@@ -143,7 +158,7 @@ def raise_idle(clocks: Iterable[tuple[StreamClock, bool]]) -> bool:
     known = [m for m in (busy or [clock.watermark for clock in idle]) if m is not None]
     if not known:
         return False
-    to = min(known) if busy else max(known)  # nobody is left to wait for if all are idle
+    to = min(known) if busy else max(known)  # if all are idle, no stream waits for another
     risen = [clock for clock in idle if clock.watermark is None or clock.watermark < to]
     for clock in risen:
         clock.raise_to(to)
@@ -151,7 +166,7 @@ def raise_idle(clocks: Iterable[tuple[StreamClock, bool]]) -> bool:
 
 
 def late_events(batch: EventBatch, lateness: Int64s) -> list[LateEvent]:
-    """The events of a batch that are late; `lateness` is int64[n], ms, 0 where not."""
+    """The late events of a batch; `lateness` (ms, int64[n]) is 0 for the others."""
     behind = np.flatnonzero(lateness)
     names, times = batch.names(behind).to_pylist(), batch.time[behind].tolist()
     return [

@@ -1,1 +1,1 @@
-"""What a run does and reports: the contract of both runtimes."""
+"""A run as both runtimes see it: its job, its queries' streams, its counts and limits."""

@@ -1,4 +1,4 @@
-"""Which input belongs to which stream or KB of the queries of a run."""
+"""Assigns the inputs that a user gives to the streams and graphs that queries name."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ V = TypeVar("V")
 
 
 def split_assignment(text: str, names: Collection[str]) -> tuple[str, str] | None:
-    """`NAME=VALUE`, `IRI=VALUE` or `<IRI>=VALUE` in two; the longest known name wins.
+    """Split `NAME=VALUE`, `IRI=VALUE` or `<IRI>=VALUE`; the longest known name wins.
 
-    None if the text has no `=`; a name that is not known ends at the first `=`.
+    An unknown name ends at the first `=`. None if the text has no `=`.
     """
     if text.startswith("<") and ">=" in text:
         name, value = text[1:].split(">=", 1)
@@ -33,10 +33,10 @@ def split_assignment(text: str, names: Collection[str]) -> tuple[str, str] | Non
 
 
 def stream_names(plans: Sequence[QueryPlan]) -> dict[str, str]:
-    """Every name an input can be given by, the queries' names for streams and IRIs, to its IRI.
+    """The IRI of a stream for every name that a user may give: a query's name for it, or the IRI.
 
-    Streams that one of the queries registers take no input. A name that queries use for different
-    streams is left out.
+    Streams that a query registers take no input. A name that queries use for different streams is
+    left out.
     """
     names: dict[str, str] = {}
     clashes = set()
@@ -50,13 +50,12 @@ def stream_names(plans: Sequence[QueryPlan]) -> dict[str, str]:
 
 
 def bind_streams(plans: Sequence[QueryPlan], given: Mapping[str, V]) -> dict[str, V]:
-    """The inputs by stream IRI, in the order of the queries; each stream of the queries has one.
+    """The inputs by stream IRI, in the order of the queries.
 
     A followed run numbers its streams in that order, which must be the same when it resumes.
 
     Raises:
-        UsageError: an input for a stream that no query reads or that one registers, or a stream
-            without input.
+        UsageError: a stream has no input, or an input belongs to no stream or to a registered one.
     """
     names = stream_names(plans)
     made = registered(plans)
@@ -80,7 +79,7 @@ def _streams(plans: Iterable[QueryPlan]) -> Iterator[tuple[str, str]]:
 
 
 def _no_input_wanted(plans: Sequence[QueryPlan], names: Collection[str], name: str) -> str:
-    """Why an input with this name cannot be had."""
+    """The message for an input that no stream takes."""
     made = registered(plans)
     iri = next((iri for n, iri in _streams(plans) if n == name and iri in made), name)
     if iri in made:
@@ -90,12 +89,11 @@ def _no_input_wanted(plans: Sequence[QueryPlan], names: Collection[str], name: s
 
 
 def check_kbs(plans: Sequence[QueryPlan], knowledge: KnowledgeBase) -> None:
-    """Every graph that FROM NAMED names is loaded, every SERVICE is an endpoint, and no endpoint
-    is asked what cannot be said in SPARQL.
+    """Check that the knowledge base has what queries name, and that endpoints can be asked for it.
 
     Raises:
-        InputError: a graph or an endpoint is not there.
-        UsageError: an endpoint would be asked a path under entailment that has no text.
+        InputError: a graph of FROM NAMED is not loaded, or a SERVICE is no endpoint.
+        UsageError: an endpoint holds a path that entailment makes and SPARQL cannot write.
     """
     graphs = {*knowledge.graphs, *knowledge.endpoints}
     for plan in plans:
@@ -115,7 +113,7 @@ def check_kbs(plans: Sequence[QueryPlan], knowledge: KnowledgeBase) -> None:
 
 
 def _check_paths(plan: QueryPlan, knowledge: KnowledgeBase) -> None:
-    """Under entailment an endpoint is asked no path that SPARQL has no text for."""
+    """Under entailment, refuse paths for an endpoint that cannot be written in SPARQL."""
     if plan.expressions.schema is None or not knowledge.endpoints:
         return
     for gpm in plan.patterns.gpms:

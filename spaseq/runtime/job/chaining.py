@@ -1,7 +1,7 @@
-"""Queries of one run that read the streams which others register (LANGUAGE section 3, Answers).
+"""Queries of one run that read streams which others register (LANGUAGE section 3, Answers).
 
-A stream that a query registers consists of the graph events of its answers: their order is that of
-the answers, which numbers events of equal time, and an event is there once its answer is final.
+The events of a registered stream are the answers of the query, in their order, which also numbers
+events of equal time. An event is there as soon as its answer is final.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from spaseq.rdf.terms.term import Triple
 
 
 class RegisteredStream:
-    """The answers of a CONSTRUCT query, in their order, as events of the stream it registers."""
+    """The answers of a CONSTRUCT query as events of the stream that it registers."""
 
     def __init__(self, iri: str) -> None:
         self._iri = iri
@@ -35,7 +35,7 @@ def _event(answer: Answer) -> tuple[int, str | None, Sequence[Triple]]:
 
 
 def registered(plans: Sequence[QueryPlan]) -> dict[str, int]:
-    """The streams that queries register, by IRI: the number of the query.
+    """The number of the query that registers a stream, by the stream's IRI.
 
     Raises:
         UsageError: two queries register one stream.
@@ -53,11 +53,11 @@ def registered(plans: Sequence[QueryPlan]) -> dict[str, int]:
     return found
 
 
-def sources(plans: Sequence[QueryPlan]) -> list[frozenset[int]]:
-    """For each query, the numbers of the queries whose streams it reads.
+def queries_read(plans: Sequence[QueryPlan]) -> list[frozenset[int]]:
+    """For each query the numbers of the queries whose streams it reads.
 
     Raises:
-        UsageError: a query reads what a SELECT query registers, which has no events.
+        UsageError: a query reads the stream of a SELECT query, whose answers are no events.
     """
     known = registered(plans)
     for plan in plans:
@@ -72,12 +72,14 @@ def sources(plans: Sequence[QueryPlan]) -> list[frozenset[int]]:
 
 
 def reading_order(plans: Sequence[QueryPlan]) -> tuple[QueryPlan, ...]:
-    """The queries, each after those whose streams it reads; otherwise their order is kept.
+    """The queries in an order in which each comes after the queries whose streams it reads.
+
+    Otherwise their order stays.
 
     Raises:
         UsageError: queries read each other's streams in a circle.
     """
-    reads = sources(plans)
+    reads = queries_read(plans)
     ordered: list[int] = []
     waiting = list(range(len(plans)))
     while waiting:
@@ -90,7 +92,7 @@ def reading_order(plans: Sequence[QueryPlan]) -> tuple[QueryPlan, ...]:
 
 
 def _circle(plans: Sequence[QueryPlan], reads: list[frozenset[int]], waiting: list[int]) -> str:
-    """Says which queries wait for each other."""
+    """The message that names a circle of queries."""
     path = [waiting[0]]
     while (following := min(reads[path[-1]].intersection(waiting))) not in path:
         path.append(following)
@@ -104,8 +106,11 @@ def _circle(plans: Sequence[QueryPlan], reads: list[frozenset[int]], waiting: li
 
 
 def levels(plans: Sequence[QueryPlan]) -> list[list[int]]:
-    """The queries, in reading order, by how many others one after the other they wait for."""
+    """The numbers of the queries, in reading order, level by level.
+
+    A query of level n reads a stream of level n - 1, and none of a higher level.
+    """
     level: list[int] = []
-    for reads in sources(plans):
+    for reads in queries_read(plans):
         level.append(1 + max((level[n] for n in reads), default=-1))
     return [[n for n, at in enumerate(level) if at == i] for i in range(max(level, default=-1) + 1)]

@@ -1,4 +1,4 @@
-"""Durations as options give them."""
+"""Durations as users write them in options."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _UNITS = {"MILLISECOND": 1, "SECOND": 1000, "MINUTE": 60_000, "HOUR": 3_600_000,
 
 
 def milliseconds(text: str) -> int:
-    """`5 SECONDS` in ms; UsageError if it is no duration."""
+    """`5 SECONDS` as milliseconds; UsageError if the text is no duration."""
     found = re.fullmatch(r"\s*(\d+)\s*([A-Za-z]+?)[sS]?\s*", text)
     unit = _UNITS.get(found[2].upper()) if found else None
     if found is None or unit is None:

@@ -1,8 +1,8 @@
-"""Stage 2 of queries that read each other's streams, as one: for runs that do not end.
+"""Stage 2 of followed queries that read each other's streams: they advance together, in one group.
 
-What a query registers is an event stream whose time stands where the query's own time stands: once
-the watermark of all that it reads has passed a time, its answers up to that time are final, and no
-other event at or before that time will follow. Its readers' watermark is the least over their
+The watermark of a registered stream is that of the query that registers it: once the watermarks of
+all streams that the query reads have passed a time, its answers up to that time are final, and no
+further event at or before that time comes. The watermark of a reader is the least one of its
 streams, registered or not.
 """
 
@@ -18,33 +18,40 @@ from spaseq.options import StageOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.bad_input import OnBad, warn
-from spaseq.runtime.job.chaining import RegisteredStream, sources
+from spaseq.runtime.job.chaining import RegisteredStream, queries_read
 from spaseq.stages.sequence import PatternStage, SequenceStage
 
 
 @dataclass(frozen=True, slots=True)
 class QueryGroup:
-    """Queries, in reading order, that have to do with each other's streams; a query that reads and
-    registers nothing of the kind is a group by itself. `streams` are those that none registers."""
+    """Queries that are connected by registered streams; any other query is a group by itself.
+
+    Attributes:
+        numbers: the queries, in reading order.
+        streams: the IRIs of the streams that come from outside the group.
+    """
 
     numbers: tuple[int, ...]
     streams: tuple[str, ...]
 
     def key(self, plans: Sequence[QueryPlan]) -> tuple[str, ...] | None:
-        """What the group's work may be split by: a query's own key, if it is alone."""
+        """The variables by which stage 2 is split: the key of a query that is alone, else None."""
         if len(self.numbers) > 1:
             return None
         return plans[self.numbers[0]].sequence.key.variables
 
     def title(self, plans: Sequence[QueryPlan]) -> str:
-        """What messages call the group."""
+        """The group's name in messages."""
         return ", ".join(plans[n].identity.name for n in self.numbers)
 
 
 def groups(plans: Sequence[QueryPlan]) -> list[QueryGroup]:
-    """The groups of a run's queries, by their first query; `plans` are in reading order."""
+    """The groups of a run's queries, in order of their first queries.
+
+    `plans` are in reading order.
+    """
     home = list(range(len(plans)))
-    for number, reads in enumerate(sources(plans)):
+    for number, reads in enumerate(queries_read(plans)):
         joined = {home[n] for n in (*reads, number)}
         home = [min(joined) if h in joined else h for h in home]
     found = []
@@ -62,10 +69,17 @@ def group_of(plans: Sequence[QueryPlan], query: int) -> QueryGroup:
 
 
 class GroupStage:
-    """The sequence stages of a group's queries, the answers of one feeding the next.
+    """The sequence stages of a group's queries; the answers of one are events for the next.
 
-    Rows are those of events of the group's `streams`; those of registered ones are made here.
-    `on_bad` is called for each event that an endpoint was asked for in vain.
+    `push` takes solutions over the group's `streams`. Solutions over registered streams are made
+    here.
+
+    Args:
+        plans: those of all queries of the run.
+        group: the group.
+        knowledge: what graph patterns over registered streams are matched with.
+        options: of each stage.
+        on_bad: called for each event that an endpoint gave no answer for.
     """
 
     def __init__(
@@ -99,25 +113,28 @@ class GroupStage:
 
     @property
     def reads_knowledge(self) -> bool:
-        """Whether a graph of the knowledge base is read here, not in stage 1 alone."""
+        """Whether this stage, and not only stage 1, reads graphs of the knowledge base."""
         correlated = (
             n for n, plan in self.plans.items() if any(g.correlation for g in plan.patterns.gpms)
         )
         return any(self.plans[n].inputs.kbs for n in (*correlated, *self._fed))
 
     def use(self, knowledge: KnowledgeBase) -> None:
-        """From now on evaluate with this knowledge base; what has been found so far stays."""
+        """Evaluate with this knowledge base from now on; partial matches stay."""
         for stage in self._stages.values():
             stage.use(knowledge)
         self._matchers = self._matchers_with(knowledge)
 
     def push(self, query: int, rows: SolutionBatch) -> None:
-        """Take rows of a query."""
+        """Take solutions of a query, in any order."""
         self._stages[query].push(rows)
 
     def advance(self, marks: Mapping[str, int]) -> list[tuple[int, list[Answer]]]:
-        """Each query's answers that are certain once no event at or before its stream's mark (ms,
-        by stream IRI) follows."""
+        """Each query's answers that the watermarks make final.
+
+        Args:
+            marks: by stream IRI the time (ms) at or before which no event follows.
+        """
         marks = dict(marks)
         found = []
         for number, plan in self.plans.items():
@@ -131,30 +148,29 @@ class GroupStage:
         return found
 
     def _feed(self, number: int, iri: str, answers: Sequence[Answer]) -> None:
-        # All answers of one time come together, so that their numbering starts afresh.
+        # Answers of one time come together, so a new counter numbers them rightly.
         events = RegisteredStream(iri).events(answers)
         for reader in self._readers[number]:
             self._stages[reader].push(self._matchers[reader].match(events))
 
     @property
     def suppressed(self) -> int:
-        """How many answers the limit has kept back so far."""
+        """How many answers the limit has left out so far."""
         return sum(stage.suppressed for stage in self._stages.values())
 
     def live_runs(self) -> dict[int, int]:
-        """How many partial matches wait, by query."""
+        """The number of waiting partial matches, by query."""
         return {number: stage.live_runs() for number, stage in self._stages.items()}
 
     def snapshot(self) -> bytes:
-        """The state; `restore` on a stage of the same queries takes it up again. That of a query
-        that is alone is its stage's own."""
+        """The state as bytes; a query that is alone has its stage's snapshot."""
         if len(self._stages) == 1:
             return next(iter(self._stages.values())).snapshot()
         parts = [stage.snapshot() for stage in self._stages.values()]
         return pickle.dumps(parts, pickle.HIGHEST_PROTOCOL)
 
     def restore(self, snapshot: bytes) -> None:
-        """Take up a snapshot; RunError as from `SequenceStage.restore`."""
+        """Go on from a snapshot of the same queries; RunError as from `SequenceStage.restore`."""
         parts = [snapshot] if len(self._stages) == 1 else pickle.loads(snapshot)
         for stage, part in zip(self._stages.values(), parts, strict=True):
             stage.restore(part)

@@ -1,8 +1,8 @@
-"""What a run is asked to do and what it reports: the one contract of both runtimes.
+"""What a run has to do and what it reports: the one contract of both runtimes.
 
-A runtime is a function `run(job) -> Iterator[tuple[int, Answer]]`: answers with the index of their
-query in `job.plans`, in the order of LANGUAGE section 3 within each query. It fills `job.stats` as
-it goes and calls the `on_*` functions in the calling thread.
+A runtime is a function `run(job) -> Iterator[tuple[int, Answer]]`. It gives answers, each with the
+index of its query in `job.plans`, and each query's in the order of LANGUAGE section 3. It updates
+`job.stats` while it runs and calls the `on_*` functions in the calling thread.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from spaseq.sources.base import Source
 
 @dataclass(frozen=True, slots=True)
 class LateEvent:
-    """An event that came behind its stream's watermark, and by how much."""
+    """An event behind its stream's watermark, and how far behind."""
 
     stream: str
     event: str | None
@@ -31,16 +31,16 @@ class LateEvent:
 
 @dataclass(slots=True)
 class Stats:
-    """Counts of a run so far; `stages` is seconds of work per stage (summed over tasks)."""
+    """Counts of a run so far. `stages` is seconds of work per stage, summed over tasks."""
 
     events: int = 0
     triples: int = 0
     matches: int = 0
-    suppressed: int = 0  # answers that the limit per event kept back
+    suppressed: int = 0  # answers that the limit per event leaves out
     bad: int = 0
     late: int = 0
     repeated: int = 0  # requests to endpoints that were sent again
-    refreshed: int = 0  # times that the knowledge base was loaded anew
+    refreshed: int = 0  # times that a changed knowledge base was loaded
     seconds: float = 0.0
     watermark: int | None = None  # ms, the least of all streams'
     watermarks: dict[str, int | None] = field(default_factory=dict)  # by stream that is followed
@@ -52,7 +52,7 @@ class Stats:
 
     @property
     def waits_for(self) -> str | None:
-        """The stream whose watermark the answers of a followed run wait for, if one is behind."""
+        """The stream with the least watermark, for which answers wait; None if none is behind."""
         marks = self.watermarks
         if len(set(marks.values())) < 2:
             return None
@@ -75,17 +75,17 @@ def _ignore(_: object) -> None:
 class Job:
     """Queries, their inputs, and where everything but answers goes.
 
-    The readers of the streams are told which predicates the queries look at.
+    Sources are told which predicates the queries look at.
     """
 
     plans: tuple[QueryPlan, ...]  # each after those whose registered streams it reads
-    streams: tuple[Source, ...]  # each stream of the plans once, except registered ones
+    streams: tuple[Source, ...]  # each stream of the plans once, registered ones left out
     knowledge: KnowledgeBase
     options: StageOptions = StageOptions()
-    watch: KbWatch | None = None  # takes up changes of the KB's files, where streams are followed
+    watch: KbWatch | None = None  # sees changes of the knowledge base, if streams are followed
     on_bad: Callable[[BadInput], None] = _ignore
     on_late: Callable[[LateEvent], None] = _ignore
-    on_note: Callable[[str], None] = _ignore  # what a user may want to know
+    on_note: Callable[[str], None] = _ignore  # notes for the user
     on_progress: Callable[[Stats], None] = _ignore
     stats: Stats = field(default_factory=Stats)
 
@@ -93,6 +93,6 @@ class Job:
         self.streams = tuple(s.keeping(stream_predicates(self.plans, s.iri)) for s in self.streams)
 
     def take_bad(self, bad: BadInput) -> None:
-        """Count bad input and hand it on."""
+        """Count bad input and report it."""
         self.stats.bad += 1
         self.on_bad(bad)

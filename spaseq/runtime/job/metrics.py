@@ -1,4 +1,4 @@
-"""The counts of a run as Prometheus text, on a port of this machine."""
+"""Serves the counts of a run as Prometheus text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def prometheus_text(stats: Stats) -> str:
-    """Counts so far, and gauges of the last batch, in Prometheus' text format."""
+    """The counts so far and the gauges of the last batch, in the text format of Prometheus."""
     lines: list[str] = []
 
     def add(name: str, kind: str, about: str, values: Mapping[str, float], label: str = "") -> None:
@@ -27,16 +27,22 @@ def prometheus_text(stats: Stats) -> str:
 
     add("events_total", "counter", "Events read.", {"": stats.events})
     add("triples_total", "counter", "Triples read.", {"": stats.triples})
-    add("answers_total", "counter", "Answers given.", {"": stats.matches})
-    add("withheld_total", "counter", "Answers the limit kept back.", {"": stats.suppressed})
+    add("answers_total", "counter", "Answers found.", {"": stats.matches})
+    add("suppressed_total", "counter", "Answers that the limit left out.", {"": stats.suppressed})
     add("bad_total", "counter", "Malformed input.", {"": stats.bad})
     add("late_total", "counter", "Events behind their stream's watermark.", {"": stats.late})
     repeated = {"": stats.repeated}
     add("repeated_requests_total", "counter", "Requests to endpoints sent again.", repeated)
     add("batches_total", "counter", "Batches done.", {"": stats.batches})
-    add("stage_seconds_total", "counter", "Work by stage.", stats.stages, "stage")
-    add("batch_seconds", "gauge", "The last batch, by Spark's phases.", stats.phases, "phase")
-    add("partial_matches", "gauge", "Partial matches that wait.", stats.live_runs, "query")
+    add("stage_seconds_total", "counter", "Seconds of work, by stage.", stats.stages, "stage")
+    add(
+        "batch_seconds",
+        "gauge",
+        "Seconds of the last batch, by phase of Spark.",
+        stats.phases,
+        "phase",
+    )
+    add("partial_matches", "gauge", "Waiting partial matches.", stats.live_runs, "query")
     add("state_bytes", "gauge", "State in the state store.", stats.state_bytes, "query")
     known = {s: m / 1000 for s, m in stats.watermarks.items() if m is not None}
     add("watermark_seconds", "gauge", "Watermark, since 1970.", known, "stream")
@@ -48,10 +54,14 @@ def prometheus_text(stats: Stats) -> str:
 
 @contextmanager
 def metrics_served(stats: Stats, port: int) -> Iterator[int]:
-    """Serve the counts at `/metrics` of the loopback interface; the port (a free one for 0).
+    """Serve the counts at `/metrics` of the loopback interface; gives the port.
+
+    Args:
+        stats: the counts, which change while they are served.
+        port: 0 for any free port.
 
     Raises:
-        UsageError: the port cannot be had.
+        UsageError: the port is not free.
     """
 
     class Handler(BaseHTTPRequestHandler):
@@ -65,7 +75,7 @@ def metrics_served(stats: Stats, port: int) -> Iterator[int]:
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Nothing: stderr is for people."""
+            """Log nothing: stderr is for people."""
 
     try:
         server = ThreadingHTTPServer(("127.0.0.1", port), Handler)

@@ -1,4 +1,4 @@
-"""How large the state of one bucket may become, and what is said when it does."""
+"""Checks the state of a bucket against its limits; the error says what fills it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def check_state(
 
 
 def _key(plan: QueryPlan, recent: SolutionBatch) -> str:
-    """The key that most of the solutions have."""
+    """The most frequent key, as part of a message."""
     if not plan.sequence.key.variables:
         return f"it has no key ({plan.sequence.key.reason}), so all is in one bucket"
     if not len(recent):
@@ -61,7 +61,7 @@ def _key(plan: QueryPlan, recent: SolutionBatch) -> str:
 
 
 def _step(plan: QueryPlan, recent: SolutionBatch) -> str:
-    """The step that most of the solutions are of."""
+    """The most frequent step, as part of a message."""
     gpms = recent.gpm[recent.gpm != BARE]
     if not len(gpms):
         return ""

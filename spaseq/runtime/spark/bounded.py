@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from spaseq.algebra.answers import Answer
 from spaseq.runtime.arrivals.input_splits import bounded_splits
-from spaseq.runtime.job.chaining import sources
+from spaseq.runtime.job.chaining import queries_read
 from spaseq.runtime.job.job import Job, Stats
 from spaseq.runtime.spark.rows.stage_rows import OUTPUT_DDL, OVERLAP, PACKS_DDL, Message, payload_of
 from spaseq.runtime.spark.session.spark_session import session
@@ -165,7 +165,7 @@ def bounded_output(
         )
         return ordered.mapInArrow(run, OUTPUT_DDL)
 
-    if any(sources(plans)):
+    if any(queries_read(plans)):
         return chained_output(solve, solutions, sequence, keep)
     return sequence(solutions)
 

@@ -14,8 +14,8 @@ from spaseq.runtime.job.binding import bind_streams, stream_names
 from spaseq.runtime.job.chaining import (
     RegisteredStream,
     levels,
+    queries_read,
     reading_order,
-    sources,
 )
 
 
@@ -53,7 +53,7 @@ def test_levels() -> None:
     )
     assert titles(plans) == "b c last alone"
     assert levels(plans) == [[0, 3], [1], [2]]
-    assert sources(plans) == [frozenset(), {0}, {0, 1}, frozenset()]
+    assert queries_read(plans) == [frozenset(), {0}, {0, 1}, frozenset()]
 
 
 def test_a_circle_is_refused_with_the_names_of_its_queries() -> None:

@@ -1,8 +1,8 @@
 """The Spark data source `rdf`: RDF files as rows, one per event, bounded or as they arrive.
 
-Its partitions are ranges of files (see `works`), which any worker can open. The runs of this
-package read the same partitions, but have them handed over unread, one row each, so that events
-become columns of terms in the task that matches them.
+Its partitions are splits of files, which any worker can open. A followed run of this package reads
+the same partitions, but gets each split as one row, unread: its events become columns of terms in
+the task that matches them.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ EVENT_DDL = "stream string, time timestamp, k int, event string, graph string, l
 SPLIT_DDL = "stream int, split binary"
 
 SMALL_BATCH_BYTES = 2**20
-"""A batch with no more input than this is one task."""
+"""A batch of no more input than this is one task."""
 
 _EVENTS = pa.schema(
     [
@@ -99,17 +99,17 @@ def source_options(
 class RdfDataSource(DataSource):  # type: ignore[misc]
     """`spark.read.format("rdf")` and `spark.readStream.format("rdf")`.
 
-    A row is an event: `stream` (IRI), `time`, `k` (how many events of the stream with this time
-    came before), `event` (the graph's IRI, or null), `graph` (N-Triples text), and `late_ms` (how
-    far it came behind the stream's watermark; null, as in a bounded read, if it did not).
+    A row is an event: `stream` (IRI), `time`, `k` (how many earlier events of the stream have this
+    time), `event` (the graph's IRI, or null), `graph` (N-Triples text), and `late_ms` (how far it
+    is behind the stream's watermark; null if it is not late, and in a bounded read).
 
     Options (case-insensitive): `path` (file, directory or glob; required), `stream` (its IRI),
-    `timePredicate` (IRI), `format` (where file names do not tell), `base` (IRI, for relative ones),
+    `timePredicate` (IRI), `format` (if file names do not tell it), `base` (IRI, for relative ones),
     `triplesPerEvent` (of N-Triples and Turtle), `maxPartitionBytes`, `mode` (PERMISSIVE: malformed
-    input is logged and left out; FAILFAST: it is an error). For `readStream` also: `log` (a
-    directory in which the source keeps what it has taken; required, and to be kept together with
-    the checkpoint), `watermark` (a duration), `maxBytesPerBatch`, `growing` (files may be appended
-    to), `settle` (a duration: after it a growing file's last event is whole).
+    input is logged and left out; FAILFAST: it is an error). For `readStream` also: `log` (the
+    directory of the file source log; required; belongs to the checkpoint), `watermark` (a
+    duration), `maxBytesPerBatch`, `growing` (files may be appended to), `settle` (a duration: a
+    growing file without a change for this long ends with a whole event).
 
     >>> spark.dataSource.register(RdfDataSource)  # doctest: +SKIP
     >>> spark.read.format("rdf").load("events.nq").show()  # doctest: +SKIP
@@ -131,15 +131,15 @@ class RdfDataSource(DataSource):  # type: ignore[misc]
 
 @dataclass(frozen=True, slots=True)
 class _Options:
-    """The options, read."""
+    """The options of the data source, parsed."""
 
     streams: tuple[StreamOptions, ...]
-    has_events: bool  # or works
+    has_events: bool  # rows are events; if not, splits
     log: Path | None
     settings: FileSourceSettings
     strict: bool = False
-    directory: str | None = None  # what relative paths start from
-    range_bytes: int | None = None  # of a bounded read, if it is said
+    directory: str | None = None  # relative paths start from here
+    range_bytes: int | None = None  # of a bounded read, if given
 
     @classmethod
     def of(cls, options: Any) -> _Options:
@@ -232,7 +232,7 @@ class _SplitPartition(InputPartition):  # type: ignore[misc]
 
 
 class _Reading:
-    """What both readers do in a task."""
+    """What both readers do in a task: read a partition."""
 
     def __init__(self, options: _Options) -> None:
         self._options = options
@@ -266,7 +266,7 @@ class _Reading:
 
 
 class RdfReader(_Reading, DataSourceReader):  # type: ignore[misc]
-    """Everything that is there."""
+    """Reads all files that are there."""
 
     def partitions(self) -> Sequence[InputPartition]:
         options = self._options
@@ -277,9 +277,9 @@ class RdfReader(_Reading, DataSourceReader):  # type: ignore[misc]
 
 
 class RdfStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
-    """Plans batches from an `FileSourceLog`; an offset is the number of the last batch.
+    """Plans batches with a `FileSourceLog`; an offset is the number of the last batch.
 
-    As long as there is a backlog, a batch is planned while the one before is worked off.
+    During a backlog, a batch is planned while Spark processes the one before.
     """
 
     def __init__(self, options: _Options) -> None:
@@ -291,10 +291,10 @@ class RdfStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailable
         self._upto: Sizes | None = None  # how far files may be read, if that is fixed
         self._sizer = BatchSizer(options.settings.max_bytes)
         self._thread = ThreadPoolExecutor(1)
-        self._ahead: tuple[Future[int], float] | None = None  # a batch being planned, of how much
+        self._ahead: tuple[Future[int], float] | None = None  # a batch being planned, and its limit
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What goes to a task, which plans nothing."""
+        """The copy for a task, which plans nothing."""
         return RdfStreamReader, (self._options,)
 
     def initialOffset(self) -> dict[str, int]:
@@ -310,7 +310,7 @@ class RdfStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailable
         most = self._most(limit)
         if self._ahead is not None:
             planning, most = self._ahead
-            planning.exception()  # which comes again if it still is so
+            planning.exception()  # waits; an error comes again below
         number = self._log.plan_batch(start["batch"], self._upto, most)
         if number > start["batch"] and self._log.has_backlog:
             self._sizer.begin(most)
@@ -323,14 +323,14 @@ class RdfStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailable
         return {"batch": number}
 
     def _most(self, limit: ReadLimit) -> float:
-        """Bytes of each stream that a batch may take."""
+        """Most bytes of each stream that a batch reads."""
         if isinstance(limit, ReadAllAvailable):
             return float("inf")
         most = self._sizer.bytes
         return min(most, limit.max_bytes) if isinstance(limit, ReadMaxBytes) else most
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        """A task per range, or one if there is little to read."""
+        """A task per split, or one task if there is little to read."""
         batches = [self._log.batch(n) for n in range(start["batch"] + 1, end["batch"] + 1)]
         splits = arrived_splits(batches)
         parts: list[tuple[AnySplit, ...]]

@@ -1,4 +1,4 @@
-"""Answers as rows of a DataFrame, and back."""
+"""Answers as rows of the DataFrame that users see, and back."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ SIDES_SCHEMA = pa.schema(
         ),
     ]
 )
-"""Answers, late events and malformed input, each in rows of its own."""
+"""Rows of answers, of late events and of malformed input."""
 
 
 def side_row_of(side: LateEvent | BadInput) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def _triple(triple: Triple) -> dict[str, str]:
 
 
 def answer_of_row(row: dict[str, Any]) -> Answer:
-    """What a row of `ANSWER_SCHEMA` says of an answer; first and end have no k."""
+    """The answer of a row of `ANSWER_SCHEMA`; the k of its first and its end are 0."""
     trace = tuple(
         TraceItem(_ms(t["time"]), t["k"], t["gpm"], t["stream"], t["event"]) for t in row["trace"]
     )
@@ -124,6 +124,6 @@ def answer_of_row(row: dict[str, Any]) -> Answer:
 
 
 def _ms(time: Any) -> int:
-    """Milliseconds of a timestamp, as Arrow gives it (an aware datetime)."""
+    """Milliseconds of a timestamp, which Arrow gives as an aware datetime."""
     ms: int = round(time.timestamp() * 1000)
     return ms

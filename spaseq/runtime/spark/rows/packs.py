@@ -1,7 +1,7 @@
-"""Solutions on their way to stage 2 of a bounded run: sorted runs, cut into packs.
+"""Packs the solutions of a bounded run for stage 2: sorts them in runs and cuts these into packs.
 
-Spark sorts the packs of a (query, bucket) by their least time. Because packs come from sorted runs,
-few of them overlap, however disordered a stream is, and stage 2 need not hold more than those.
+Spark sorts the packs of a (query, bucket) by their least time. Packs come from sorted runs, so few
+of them overlap even if a stream is out of order, and stage 2 holds only those that overlap.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.runtime.spark.rows.stage_rows import NO_SPLIT, PACKS, buckets, pack, rows
 
 RUN_ROWS = 200_000
-"""So many solutions at most are sorted at a time."""
+"""At most this many solutions are sorted at a time."""
 
 PACK_ROWS = 10_000
 
 
 class Packer:
-    """Makes rows of `PACKS` of one query's solutions.
+    """Makes rows of `PACKS` from one query's solutions.
 
-    A batch whose times follow those of the ones before needs no sorting with them.
+    A batch that begins after the end of the last one starts a new run.
 
     Args:
         plan: the query's.
         query: its number.
-        count: into how many buckets its solutions are divided.
-        parts: into how many partitions stage 2 is.
+        count: the number of buckets of stage 2.
+        parts: the number of partitions of stage 2.
         split: the number of the split that the solutions are of.
     """
 
@@ -45,16 +45,16 @@ class Packer:
         self._end = 0  # the greatest time held
 
     def add(self, solutions: SolutionBatch) -> Iterator[pa.RecordBatch]:
-        """Take solutions; rows of earlier ones."""
+        """Take solutions; rows of the last run, if it has ended."""
         if self._held and (solutions.time.min() >= self._end or self._rows >= RUN_ROWS):
             yield self.rest()
         latest = int(solutions.time.max())
         self._end = max(self._end, latest) if self._held else latest
-        self._held.append(solutions.compact())  # without the text that was read
+        self._held.append(solutions.compact())  # drops the text that was read
         self._rows += len(solutions)
 
     def rest(self) -> pa.RecordBatch:
-        """Rows of all that is held."""
+        """Rows of the present run, which ends."""
         run = SolutionBatch.concat(self._held, self._plan.patterns.columns)
         self._held, self._rows = [], 0
         if (run.time[1:] < run.time[:-1]).any():

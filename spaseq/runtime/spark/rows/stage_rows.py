@@ -1,12 +1,13 @@
-"""The rows that travel between Spark's stages, as Arrow record batches.
+"""The rows that travel between the stages of a Spark run, as Arrow record batches.
 
-Three kinds of row share each schema, so that one pass over the input yields everything:
+Three kinds of row share a schema, so that one pass over the input yields everything:
 
-* *side* rows: what is not an answer - counts, bad inputs, late events, errors - as a pickled
-  message; their query is `SIDE`;
-* *packs*: solutions of a query's graph patterns as Arrow bytes, so that Spark moves and sorts few
-  rows, whatever is in them;
-* *answer* rows: an `Answer` as bytes with the text that orders it.
+* A *pack* has many solutions of one query as Arrow bytes, so that Spark moves and sorts few rows.
+* An *answer row* has one `Answer` as bytes, and the text that orders it.
+* A *side row* has a pickled message: counts, bad input, a late event or an error. Its query is
+  `SIDE`.
+
+Rows of the queries `EXTENT` and `OVERLAP` number ties; see `arrivals.tie_numbering`.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ OVERLAP = -3
 Message: TypeAlias = Stats | BadInput | LateEvent | SpaseqError
 
 OUTPUT = pa.schema([("query", pa.int32()), ("order", pa.string()), ("payload", pa.binary())])
-"""What stage 2 yields: side rows and answer rows."""
+"""The rows that stage 2 yields: side rows and answer rows."""
 
 OUTPUT_DDL = "query int, `order` string, payload binary"
 
@@ -57,7 +58,7 @@ PACKS = pa.schema(
         ("payload", pa.binary()),
     ]
 )
-"""What stage 1 of a bounded run yields."""
+"""The rows that stage 1 of a bounded run yields."""
 
 PACKS_DDL = (
     "part int, query int, bucket int, time bigint, split int, `order` string, payload binary"
@@ -67,7 +68,13 @@ NO_SPLIT = -1
 
 
 def rows(schema: pa.Schema, n: int, **columns: Any) -> pa.RecordBatch:
-    """A record batch of n rows: the given columns (an array, or one value for all), nulls else."""
+    """A record batch of n rows.
+
+    Args:
+        schema: the columns.
+        n: the number of rows.
+        columns: the values by column: one for each row, or one for all; other columns are null.
+    """
     arrays = []
     for field in schema:
         given = columns.get(field.name)
@@ -83,7 +90,7 @@ def rows(schema: pa.Schema, n: int, **columns: Any) -> pa.RecordBatch:
 
 
 class SideRows:
-    """Makes side rows whose order is: source, then the order in which they were made."""
+    """Makes side rows. They are ordered by `source` (a number), then as they were made."""
 
     def __init__(self, schema: pa.Schema, source: int) -> None:
         self._schema, self._source, self._made = schema, source, 0
@@ -123,7 +130,7 @@ def answer_rows(query: int, answers: Sequence[Answer]) -> pa.RecordBatch:
 
 
 def answer_bytes(answer: Answer) -> bytes:
-    """An answer as bytes, seven times as fast as pickling it."""
+    """An answer as bytes; seven times as fast as pickling it."""
     trace = [(t.time, t.k, t.gpm, t.stream, t.event) for t in answer.trace]
     a = answer
     graph = None if a.graph is None else (a.event, a.graph)
@@ -139,7 +146,7 @@ def answer_of(data: bytes) -> Answer:
 
 
 def payload_of(query: int, payload: bytes) -> Message | Answer:
-    """What a row of `OUTPUT` carries."""
+    """The message or answer in a row of `OUTPUT`."""
     if query != SIDE:
         return answer_of(payload)
     message: Message = pickle.loads(payload)
@@ -147,7 +154,7 @@ def payload_of(query: int, payload: bytes) -> Message | Answer:
 
 
 def buckets(solutions: SolutionBatch, key: Sequence[str] | None, count: int) -> Int32s:
-    """The bucket in 0..count-1 of every row: a hash of its key's texts, the same in any process."""
+    """The bucket (0..count-1) of every row: a hash of its key's texts that any process computes."""
     n = len(solutions)
     if key is None or count == 1:
         return np.zeros(n, np.int32)
@@ -160,4 +167,4 @@ def buckets(solutions: SolutionBatch, key: Sequence[str] | None, count: int) -> 
 def _hashes(column: TermColumn) -> UInt64s:
     used = column.compact()
     distinct = [zlib.crc32(t.encode()) for t in used.terms.to_pylist()]
-    return np.array([*distinct, 0], np.uint64)[used.codes]  # the last is UNBOUND's
+    return np.array([*distinct, 0], np.uint64)[used.codes]  # UNBOUND takes the last one

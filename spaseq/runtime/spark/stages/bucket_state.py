@@ -1,9 +1,9 @@
-"""Stage 2 of a followed run on Spark's workers: the sequence stage of a bucket, and its state.
+"""Stage 2 of a followed run on Spark's workers: a bucket's sequence stage and its stored state.
 
-The state of a bucket is a log: what came with each batch, after a snapshot that is taken anew when
-the log has grown to its size. A batch therefore writes what it brought and no more, however large
-the state is. A worker keeps the stages it has worked with; the next batch of a bucket that comes
-to it reads only the part of the log that it has not seen.
+The state of a bucket is a snapshot and a log of the input of every batch since. A batch therefore
+writes its own input only, however large the state is. When the log has grown to the size of the
+snapshot, a new snapshot replaces both. A worker keeps its stages between batches (a `WarmStage`)
+and reads only the part of the log that they have not seen.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from spaseq.runtime.spark.stages.followed_patterns import NEVER, PACKED
 from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
 
 STATE_FORMAT = 3
-"""Version of what is in the state store; a snapshot in it has one of its own. Formats 1 and 2 are
-read, and go on as this one."""
+"""Version of the state's layout; snapshots have a version of their own. Formats 1 and 2 are read,
+and written again as this one."""
 
 CHUNK_BYTES = 2**20
 LOG_BYTES = 2**20
-"""A log is not replaced by a snapshot before it has so many bytes, or `LOG_ENTRIES`."""
+"""A log of fewer bytes, and of at most `LOG_ENTRIES` entries, is not replaced by a snapshot."""
 LOG_ENTRIES = 500
 
 _SNAPSHOT, _LOG = 0, 1
@@ -49,9 +49,14 @@ GroupKey: TypeAlias = tuple[str, int, int]
 
 @dataclass(slots=True)
 class Meta:
-    """What is known of a bucket: `version` batches have come to it, those from `first` in the log.
+    """What a bucket's state has.
 
-    `marks` are the watermarks (ms) of the group's streams.
+    Attributes:
+        marks: the watermarks (ms) of the group's streams.
+        version: the number of entries so far.
+        first: the first entry that is in the log; the snapshot includes those before.
+        snapshot_chunks, snapshot_bytes: the size of the snapshot.
+        log_bytes: the size of the log.
     """
 
     marks: list[int]
@@ -67,7 +72,7 @@ class Meta:
         return self.snapshot_bytes + self.log_bytes
 
     def row(self) -> tuple[Any, ...]:
-        """As the state's variable `meta` has it."""
+        """The value of the state variable `meta`."""
         return (
             STATE_FORMAT,
             self.version,
@@ -80,7 +85,7 @@ class Meta:
 
     @classmethod
     def of(cls, row: tuple[Any, ...]) -> Meta:
-        """The inverse of `row`; RunError if another version of the package wrote it otherwise."""
+        """The inverse of `row`; RunError for a layout of another version of the package."""
         form, version, first, chunks, snapshot_bytes, log_bytes, marks = row
         if not 1 <= form <= STATE_FORMAT:
             raise RunError(
@@ -91,53 +96,73 @@ class Meta:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a batch brings to a bucket: packs of solutions, each with the query it is for, how far
-    time has come (ms) in each stream of the group, and the name of the knowledge base."""
+    """The input that a batch brings to a bucket: an entry of the log.
+
+    Attributes:
+        times: per stream of the group the time (ms) at or before which no event follows.
+        packs: (query, packed solutions).
+        knowledge: the name of the knowledge base.
+    """
 
     times: tuple[int, ...]
     packs: tuple[tuple[int, bytes], ...]
     knowledge: str = ""
 
     def apply(self, stage: GroupStage) -> list[tuple[int, list[Answer]]]:
-        """Work it off: the answers by query."""
+        """Process the entry: the answers, by query."""
         for query, pack in self.packs:
             stage.push(query, unpack(pack, stage.plans[query].patterns.columns))
         return stage.advance(dict(zip(stage.group.streams, self.times, strict=True)))
 
     def data(self) -> bytes:
-        """The entry as bytes, in a form that does not depend on this class."""
+        """The entry as bytes, which do not name this class."""
         return pickle.dumps((self.times, self.packs, self.knowledge), protocol=5)
 
     @classmethod
     def of(cls, data: bytes, group: QueryGroup) -> Entry:
-        """The inverse of `data`; what formats 1 and 2 wrote, too."""
+        """The inverse of `data`, also for entries of formats 1 and 2."""
         times, packs, *names = pickle.loads(data)
-        if isinstance(times, int):  # format 1: a query alone, and one time for all its streams
+        if isinstance(times, int):  # format 1: one query, and one time for all its streams
             times = (times,) * len(group.streams)
             packs = tuple((group.numbers[0], pack) for pack in packs)
         return cls(times, packs, *names)
 
     def solutions(self, query: int, stage: GroupStage) -> SolutionBatch:
-        """All solutions of a query that came."""
+        """The solutions of a query in this entry."""
         columns = stage.plans[query].patterns.columns
         own = [unpack(pack, columns) for reader, pack in self.packs if reader == query]
         return SolutionBatch.concat(own, columns)
 
 
 @dataclass(slots=True)
-class Warm:
-    """A stage that this worker has, how many batches it has seen, and the name of the knowledge
-    base of the last of them."""
+class WarmStage:
+    """A stage that a worker keeps between batches.
+
+    Attributes:
+        version: how many entries the stage has processed.
+        stage: the stage.
+        bad: the events that an endpoint gave the stage no answer for.
+        knowledge: the name of the knowledge base of the last entry.
+    """
 
     version: int
     stage: GroupStage
-    bad: list[BadInput]  # what endpoints did not answer the stage
+    bad: list[BadInput]
     knowledge: str = ""
 
 
 @dataclass(slots=True)
 class BucketState:
-    """The state of one bucket: `meta` is a value state, `chunks` a map state of Spark's."""
+    """The stored state of one bucket.
+
+    Attributes:
+        plans: those of all queries of the run.
+        group: the queries that the bucket belongs to.
+        meta: Spark's value state of a `Meta` row.
+        chunks: Spark's map state from (kind, number) to bytes: chunks of the snapshot, and entries.
+        options: of the sequence stages.
+        knowledge: the knowledge base.
+    """
 
     plans: Sequence[QueryPlan]
     group: QueryGroup
@@ -146,8 +171,11 @@ class BucketState:
     options: StageOptions = StageOptions()
     knowledge: StoredKnowledge | None = None
 
-    def load(self, warm: Warm | None) -> tuple[Meta, Warm]:
-        """Where the bucket stands, and a stage that stands there, made of `warm` if possible."""
+    def load(self, warm: WarmStage | None) -> tuple[Meta, WarmStage]:
+        """The bucket's meta data, and a stage that has processed all entries.
+
+        That stage is `warm`, if `warm` has processed no others.
+        """
         known = self.meta.get() if self.meta.exists() else None
         if known is None:
             marks = [NEVER] * len(self.group.streams)
@@ -163,26 +191,26 @@ class BucketState:
             self._use(entry.knowledge, warm)
             entry.apply(warm.stage)
             warm.version = number
-        warm.bad.clear()  # it has been reported
+        warm.bad.clear()  # the batches of these entries have reported them
         return meta, warm
 
     def times(self, meta: Meta) -> tuple[int, ...]:
-        """After what times nothing has been worked off yet, by stream of the group."""
+        """Per stream of the group the time (ms) at or before which no event follows."""
         marks = meta.marks
-        if len(self.group.numbers) == 1:  # the stream that is behind is all that counts
+        if len(self.group.numbers) == 1:  # only the last of the streams counts
             marks = [min(marks)] * len(marks)
         return tuple(max(mark - 1, NEVER) for mark in marks)
 
-    def renew(self, name: str, meta: Meta, warm: Warm) -> bool:
-        """Go on with a knowledge base; whether the batches in the log had another one.
+    def renew(self, name: str, meta: Meta, warm: WarmStage) -> bool:
+        """Use the named knowledge base from now on; whether entries of the log had another one.
 
-        If so, a snapshot must take the log's place, which nobody could work off again once the
-        other one is gone.
+        If so, a snapshot must replace the log: the log cannot be processed again once the other
+        knowledge base is gone.
         """
         return self._use(name, warm) and meta.version >= meta.first
 
-    def _use(self, name: str, warm: Warm) -> bool:
-        """Have the stage read a knowledge base; False if it has it, or reads none."""
+    def _use(self, name: str, warm: WarmStage) -> bool:
+        """Give the stage a knowledge base; False if it has that one already, or reads none."""
         if name in ("", warm.knowledge) or not warm.stage.reads_knowledge:
             return False
         assert self.knowledge is not None
@@ -191,7 +219,7 @@ class BucketState:
         return True
 
     def append(self, meta: Meta, entry: Entry, stage: GroupStage, *, renewed: bool = False) -> None:
-        """Keep what a batch brought; `stage` has worked it off, `renewed` is what `renew` said."""
+        """Store an entry that `stage` has processed; `renewed` is the result of `renew`."""
         data = entry.data()
         meta.version += 1
         meta.log_bytes += len(data)
@@ -204,7 +232,7 @@ class BucketState:
         self.meta.update(meta.row())
 
     def _replace(self, meta: Meta, snapshot: bytes) -> None:
-        """A snapshot instead of the log."""
+        """Replace the log and the last snapshot by a new snapshot."""
         for number in range(meta.first, meta.version):
             self.chunks.removeKey((_LOG, number))
         parts = [snapshot[i : i + CHUNK_BYTES] for i in range(0, len(snapshot), CHUNK_BYTES)]
@@ -215,11 +243,11 @@ class BucketState:
         meta.snapshot_chunks, meta.snapshot_bytes = len(parts), len(snapshot)
         meta.first, meta.log_bytes = meta.version + 1, 0
 
-    def _fresh(self, version: int) -> Warm:
+    def _fresh(self, version: int) -> WarmStage:
         knowledge = KnowledgeBase.empty() if self.knowledge is None else self.knowledge.open()
         bad: list[BadInput] = []
         stage = GroupStage(self.plans, self.group, knowledge, self.options, bad.append)
-        return Warm(version, stage, bad)
+        return WarmStage(version, stage, bad)
 
     def _read(self, kind: int, number: int) -> bytes:
         found = self.chunks.getValue((kind, number))
@@ -233,11 +261,17 @@ class BucketState:
 
 @dataclass(frozen=True, slots=True)
 class Buckets:
-    """Stage 2 in a worker, for whichever bucket of whichever query comes to it.
+    """Stage 2 in a worker, for every bucket of every query that Spark sends to it.
 
-    A bucket is called with every batch, because every batch brings it marks of its streams; its
-    query stands for all that it is in one `group_stage.Group` with. `checkpoint` is the
-    checkpoint's id.
+    Every batch reaches every bucket, because it brings the watermarks of its streams. The first
+    query of a `QueryGroup` stands for the group.
+
+    Attributes:
+        plans: those of all queries of the run.
+        checkpoint: the checkpoint's id.
+        knowledge: the knowledge base.
+        options: of the sequence stages.
+        limits: of each bucket's state.
     """
 
     plans: tuple[QueryPlan, ...]
@@ -246,14 +280,20 @@ class Buckets:
     options: StageOptions = StageOptions()
     limits: StateLimits = field(default_factory=StateLimits)
 
-    warm: ClassVar[dict[GroupKey, Warm]] = {}
-    """The stages that this process has."""
+    warm: ClassVar[dict[GroupKey, WarmStage]] = {}
+    """The stages that this process keeps."""
 
     def batch(
         self, query: int, bucket: int, rows: Iterator[pd.DataFrame], meta: Any, chunks: Any
     ) -> Iterator[pd.DataFrame]:
-        """A batch's rows of `PACKED` for one bucket, with the variables of its state (as in
-        `BucketState`), to rows of `OUTPUT`."""
+        """Turn a batch's rows of `PACKED` for one bucket into rows of `OUTPUT`.
+
+        Args:
+            query: the first query of the group, or `SIDE`.
+            bucket: the bucket's number.
+            rows: the rows.
+            meta, chunks: the variables of the bucket's state; see `BucketState`.
+        """
         for key in [key for key in self.warm if key[0] != self.checkpoint]:
             del self.warm[key]
         if query == SIDE:
@@ -270,7 +310,7 @@ class Buckets:
             knowledge=self.knowledge,
         )
         try:
-            # What fails half-way must not be used again, so it is taken out meanwhile.
+            # A stage that fails half-way must not be used again, so it is removed meanwhile.
             stands, warm = state.load(self.warm.pop(warm_key, None))
             yield from self._advance(bucket, rows, state, stands, warm, side)
             self.warm[warm_key] = warm
@@ -283,7 +323,7 @@ class Buckets:
         rows: Iterator[pd.DataFrame],
         state: BucketState,
         meta: Meta,
-        warm: Warm,
+        warm: WarmStage,
         side: SideRows,
     ) -> Iterator[pd.DataFrame]:
         start, repeats = time.perf_counter(), RetryCount()
@@ -318,8 +358,7 @@ class Buckets:
 def _packs(
     rows: Iterator[pd.DataFrame], marks: list[int]
 ) -> tuple[tuple[tuple[int, bytes], ...], str]:
-    """The packs of a group, each with its query, and the name of the knowledge base; the marks are
-    moved on."""
+    """(query, pack) of all packs, and the name of the knowledge base; moves the marks on."""
     packs, knowledge = [], ""
     for frame in rows:
         columns: Sequence[list[Any]] = [

@@ -1,9 +1,9 @@
 """Stage 1 of a followed run on Spark's workers.
 
-To stage 2 (see `spark_state`) travel packs: the solutions of one batch for one query and bucket as
-Arrow bytes, and marks: a stream's watermark, sent to every bucket with every batch, so that time
-passes everywhere, with the name of the batch's knowledge base. Queries that read each other's
-streams are one group, of one bucket.
+Two kinds of row travel to stage 2 (see `bucket_state`). A *pack* has the solutions of one batch for
+one query and bucket, as Arrow bytes. A *mark* has a stream's watermark and the name of the batch's
+knowledge base; every batch sends it to every bucket, so that time passes everywhere. Queries that
+read each other's streams are one group, which has one bucket.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ PACKED_DDL = (
 )
 
 HELD_ROWS = 100_000
-"""Solutions of a task that are packed at a time."""
+"""A task packs about this many solutions at a time."""
 
 NEVER = -(2**63) + 1
-"""The watermark of a stream that has had no event yet."""
+"""The watermark of a stream before its first event."""
 
 
 @dataclass(frozen=True, slots=True)
 class FollowSolve:
-    """Stage 1: each row of its input is an `ArrivedSplit`, or the `StreamProgress` of a stream."""
+    """Stage 1. Each row of its input is a pickled `ArrivedSplit` or `StreamProgress`."""
 
     plans: tuple[QueryPlan, ...]
     streams: tuple[GrowingFiles, ...]
@@ -105,14 +105,14 @@ class FollowSolve:
         solver = Solver(self.plans, source.iri, knowledge, stats, on_bad)
         held = [list[SolutionBatch]() for _ in self.plans]
         for query, solutions in solver.solve(in_time()):
-            held[query].append(solutions.compact())  # without the text that was read
+            held[query].append(solutions.compact())  # drops the text that was read
             if sum(map(len, held[query])) >= HELD_ROWS:
                 yield from self._packed(query, held[query])
         for query, rest in enumerate(held):
             yield from self._packed(query, rest)
 
     def _packed(self, query: int, held: list[SolutionBatch]) -> Iterator[pa.RecordBatch]:
-        """All that is held, which is emptied."""
+        """Rows of the held solutions; empties the list."""
         solutions = SolutionBatch.concat(held, self.plans[query].patterns.columns)
         held.clear()
         if len(solutions):
@@ -129,7 +129,7 @@ class FollowSolve:
 def packed(
     plans: Sequence[QueryPlan], query: int, solutions: SolutionBatch, count: int
 ) -> Iterator[pa.RecordBatch]:
-    """Solutions of a query as rows of `PACKED`, one for each of its buckets that has any."""
+    """Solutions of a query as rows of `PACKED`, one per bucket that has any."""
     plan, group = plans[query], group_of(plans, query)
     bucket = buckets(solutions, group.key(plans), count)
     for b in np.unique(bucket).tolist():
@@ -142,8 +142,15 @@ def packed(
 def marks(
     plans: Sequence[QueryPlan], iri: str, watermark: int | None, count: int, knowledge: str = ""
 ) -> Iterator[pa.RecordBatch]:
-    """A stream's watermark (ms) for every bucket of every group of queries that reads it, and the
-    name of the knowledge base to go on with ("": the one there is)."""
+    """Rows of `PACKED` that carry a stream's watermark to every bucket of the groups that read it.
+
+    Args:
+        plans: those of all queries of the run.
+        iri: the stream.
+        watermark: in ms; None before the first event.
+        count: buckets of a query with a key.
+        knowledge: the name of the knowledge base to use from now on; "" for the present one.
+    """
     mark = NEVER if watermark is None else watermark
     for group in groups(plans):
         if iri in group.streams:

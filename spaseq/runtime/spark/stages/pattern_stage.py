@@ -31,7 +31,7 @@ _PROGRESS_SECONDS = 0.5
 
 
 class Solver:
-    """The matchers of every plan that reads one stream, and what they have cost so far."""
+    """Matches one stream's events for every query that reads it, and counts what that costs."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Solver:
         self._stats = stats
 
     def solve(self, events: Iterator[EventBatch]) -> Iterator[tuple[int, SolutionBatch]]:
-        """(query, its solutions) for every batch of events and every query that has any."""
+        """(query, solutions) for every batch of events and every query that has solutions."""
         for batch in self._timed(events):
             self._stats.events += len(batch)
             self._stats.triples += batch.triples

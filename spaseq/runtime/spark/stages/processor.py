@@ -1,8 +1,8 @@
-"""What Spark calls for every bucket of a followed run: it names the variables of a bucket's state.
+"""The processor that Spark calls for every bucket of a followed run.
 
-That happens once more in a process of its own before a query's first batch, which would spend most
-of its time with loading all that a bucket needs. So this module imports next to nothing, and what
-is to be done, `spark_state.Buckets`, comes as bytes that only a worker opens.
+Before a query's first batch Spark starts one more process, which only asks for the names of the
+state's variables. To keep that process quick, this module imports next to nothing: the processor
+holds `bucket_state.Buckets` as bytes, which only a worker unpickles.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CHUNK_DDL = "data binary"
 class FollowSequence(StatefulProcessor):  # type: ignore[misc]
     """For `transformWithStateInPandas` on groups of (query, bucket): rows of `PACKED` to `OUTPUT`.
 
-    `buckets` are pickled.
+    `buckets` is a pickled `Buckets`.
     """
 
     buckets: bytes

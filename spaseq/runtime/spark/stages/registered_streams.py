@@ -1,8 +1,7 @@
 """Queries that read each other's streams, on Spark: stage 2 of one feeds stage 1 of the next.
 
-The queries are worked off level by level (see `chaining.levels`). Whatever stream is read, it is
-read once, for all queries. The events of a registered stream are made in one task, because their
-numbering goes by the order of all answers.
+The queries run level by level (see `chaining.levels`). Every stream is read once, for all queries.
+One task makes all events of a registered stream, because the order of all answers numbers them.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from spaseq.errors import SpaseqError
 from spaseq.kb.endpoint import RetryCount
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.bad_input import BadInput
-from spaseq.runtime.job.chaining import RegisteredStream, levels, sources
+from spaseq.runtime.job.chaining import RegisteredStream, levels, queries_read
 from spaseq.runtime.job.job import Stats
 from spaseq.runtime.spark.rows.stage_rows import (
     EXTENT,
@@ -32,7 +31,7 @@ from spaseq.runtime.spark.rows.stage_rows import (
 from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve
 
 SOURCE = 2**30
-"""Side rows of registered streams come after those of all other streams."""
+"""The order of side rows: registered streams come after all other streams."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ class RegisteredSolve:
             yield side.batch([error])
             for _ in batches:  # read to the end, as Spark expects
                 pass
-        # These events are no input of the run.
+        # These events are not input of the run, so they are not counted.
         counts = Stats(bad=len(bad), repeated=repeats.take(), stages=stats.stages)
         yield side.batch([*bad, counts])
 
@@ -81,7 +80,7 @@ def chained_output(
         sequence: stage 2, from such a DataFrame to one of `OUTPUT` rows.
         keep: called for each DataFrame that is used more than once; may persist it.
     """
-    reads = sources(solve.plans)
+    reads = queries_read(solve.plans)
     inputs, outputs = [keep(solutions)], []
     for level in levels(solve.plans):
         fed = _union([frame.where(frame["query"].isin([EXTENT, *level])) for frame in inputs])

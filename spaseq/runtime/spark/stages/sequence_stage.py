@@ -1,7 +1,7 @@
 """Stage 2 of a bounded run on Spark's workers: sorted packs of solutions in, answers out.
 
-The packs of a partition come sorted by query, bucket and least time, so that the sequence stage of
-one (query, bucket) after the other streams through them and holds only the packs that overlap.
+The packs of a partition come sorted by query, bucket and least time. The task processes one
+(query, bucket) after the other and holds only packs whose times overlap.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
 from spaseq.stages.sequence import SequenceStage
 
 SOURCE = 2**31
-"""Side rows of this stage come after those of all streams."""
+"""The order of side rows: this stage comes after all streams."""
 
 ADVANCE_ROWS = 65_536
-"""Solutions are worked off so many at a time, because every time costs, the more keys there are."""
+"""About this many solutions are processed at a time: every step costs, most with many keys."""
 
 _PLACE = ("bucket", "time", "split")
 
 
 @dataclass(slots=True)
 class _Group:
-    """The stage that is being fed, and whose it is."""
+    """The stage that takes the packs, and its query and bucket."""
 
     query: int
     bucket: int
     stage: SequenceStage
-    rows: int = 0  # since it was last advanced
+    rows: int = 0  # since the last advance
 
 
 @dataclass(slots=True)
@@ -98,7 +98,7 @@ class SequenceTask:
         began = time.perf_counter()
         answers: list[Answer] = []
         if group.rows >= ADVANCE_ROWS:
-            answers = group.stage.advance(first - 1)  # no pack that follows begins before this one
+            answers = group.stage.advance(first - 1)  # later packs begin no earlier
             group.rows = 0
         solutions = self._numbered(split, unpack(payload, self.plans[query].patterns.columns))
         group.stage.push(solutions)
@@ -106,7 +106,7 @@ class SequenceTask:
         yield from self._out(query, answers, began)
 
     def _numbered(self, split: int, solutions: SolutionBatch) -> SolutionBatch:
-        """With what the split's numbers lack; all extents come before the first pack."""
+        """Solutions numbered as in the whole stream; all extents come before the first pack."""
         if self._earlier is None:
             self._earlier = earlier(self._extents)
         known = self._earlier.get(split)

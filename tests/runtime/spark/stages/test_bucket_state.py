@@ -27,7 +27,7 @@ from spaseq.runtime.job.group_stage import groups
 from spaseq.runtime.job.state_limits import check_state
 from spaseq.runtime.spark.rows.stage_rows import pack
 from spaseq.runtime.spark.stages import bucket_state
-from spaseq.runtime.spark.stages.bucket_state import STATE_FORMAT, BucketState, Entry, Warm
+from spaseq.runtime.spark.stages.bucket_state import STATE_FORMAT, BucketState, Entry, WarmStage
 from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
 from spaseq.stages.sequence import STATE_VERSION, PatternStage, SequenceStage
 from tests.runtime.machines import HEAD, IRIS, KEYED, UNKEYED
@@ -104,7 +104,7 @@ def bucket(plan: QueryPlan, meta: FakeValue, chunks: FakeMap) -> BucketState:
     return BucketState([plan], groups([plan])[0], meta, chunks)
 
 
-def applied(entry: Entry, warm: Warm) -> list[Answer]:
+def applied(entry: Entry, warm: WarmStage) -> list[Answer]:
     ((_, answers),) = entry.apply(warm.stage)
     return answers
 
@@ -137,7 +137,7 @@ def test_any_worker_goes_on_where_the_others_stopped(
 ) -> None:
     plan = PLANS[name]
     meta, chunks = FakeValue(), FakeMap()
-    workers: list[Warm | None] = [None, None, None]
+    workers: list[WarmStage | None] = [None, None, None]
     found: list[Answer] = []
     sizes = [*sizes, max(len(EVENTS) - sum(sizes), 0)]
     for entry in entries(plan, [s for s in sizes if s]):
