@@ -1,7 +1,7 @@
-"""External sorting of solution rows: bounded runs sort everything, whatever its size.
+"""External sorting of solutions by time, for bounded runs.
 
-Rows are kept in memory up to a bound, then written as sorted runs into temporary Arrow files; rows
-that arrive in order extend one run. Reading back merges the runs by time.
+Rows are kept in memory up to a bound. Beyond it they are written to temporary Arrow files, each a
+sorted run. Rows that arrive in order extend one run. Reading merges the runs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ MEMORY_ROWS = 200_000
 
 
 class RowSorter:
-    """Takes rows in any order, gives them in the order of time, cut between timestamps."""
+    """Takes rows in any order, and gives batches in the order of time.
+
+    `memory_rows` is the number of rows in memory at which a sorted run is written.
+    """
 
     def __init__(self, columns: SolutionColumns, memory_rows: int = MEMORY_ROWS) -> None:
         self._columns = columns
@@ -33,7 +36,7 @@ class RowSorter:
         self._runs: list[_RunWriter] = []
 
     def add(self, batch: SolutionBatch) -> None:
-        """Take rows; may write a run to disk."""
+        """Take rows; this may write a run to disk."""
         if not len(batch):
             return
         self._buffer.append(batch)
@@ -42,7 +45,11 @@ class RowSorter:
             self._spill()
 
     def batches(self) -> Iterator[tuple[SolutionBatch, int]]:
-        """All rows: batches with their last time; later batches are later by at least 1 ms."""
+        """All rows, in batches with a time (ms) that ends them; the files are removed after the last.
+
+        Each row of a batch is at or before the batch's time and after the time of the batch before.
+        Within a batch the rows are in no particular order.
+        """
         try:
             sources: list[Iterator[SolutionBatch]] = [run.read() for run in self._runs]
             if self._buffer:
@@ -75,7 +82,7 @@ class RowSorter:
 
 
 class _RunWriter:
-    """One sorted run on disk."""
+    """Writes one sorted run to disk; `last` is the time of its last row."""
 
     def __init__(self, path: Path, columns: SolutionColumns) -> None:
         self.last = -(2**63)
@@ -102,7 +109,7 @@ def _chunks(rows: SolutionBatch) -> Iterator[SolutionBatch]:
 
 @dataclass(slots=True)
 class _Head:
-    """The part of a run that has been read and not yet given out."""
+    """The rows of a run that have been read but not given out."""
 
     source: Iterator[SolutionBatch]
     rows: SolutionBatch | None
@@ -114,7 +121,7 @@ def _merge(
     heads = [_Head(s, next(s, None)) for s in sources]
     heads = [h for h in heads if h.rows is not None]
     while heads:
-        # Beyond the least of the heads' last times nothing is known of that run yet.
+        # A run whose head ends first may go on at once after its head's last time.
         safe = min(int(h.rows.time[-1]) for h in heads if h.rows is not None)
         due = [_cut(head, safe) for head in heads]
         due += [_read_on(head, safe) for head in heads]
@@ -125,7 +132,7 @@ def _merge(
 
 
 def _cut(head: _Head, safe: int) -> list[SolutionBatch]:
-    """Take the rows at or before a time off a head."""
+    """Remove the rows at or before the safe time from a head."""
     rows = head.rows
     assert rows is not None
     end = int(np.searchsorted(rows.time, safe, side="right"))
@@ -134,7 +141,7 @@ def _cut(head: _Head, safe: int) -> list[SolutionBatch]:
 
 
 def _read_on(head: _Head, safe: int) -> list[SolutionBatch]:
-    """Refill an emptied head; rows of the safe time that follow are due as well."""
+    """Refill an empty head; give the rows of the safe time that follow."""
     due: list[SolutionBatch] = []
     while head.rows is None:
         head.rows = next(head.source, None)

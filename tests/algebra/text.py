@@ -43,6 +43,8 @@ def shown(pattern: n.Pattern) -> str:
             return f"Extend({shown(inner)}, {variable}, {expression(expr)})"
         case n.Graph(name, inner):
             return f"Graph({_term(name)}, {shown(inner)})"
+        case n.Service(name, inner):
+            return f"Service({_term(name)}, {shown(inner)})"
         case n.Table(variables, rows):
             cells = (" ".join("-" if t is None else _term(t) for t in row) for row in rows)
             return f"Table({' '.join(variables)}: {' | '.join(cells)})"

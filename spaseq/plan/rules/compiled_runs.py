@@ -27,14 +27,17 @@ def compiled_runs(plan: QueryPlan) -> QueryPlan:
     'compiled-chain'
     """
     choice = plan.sequence.evaluator
-    if choice.asked or choice.name == "lazy" or obstacle_of_correlation(plan) is not None:
+    if choice.asked or obstacle_of_correlation(plan) is not None:
         return plan
-    compiled: EvaluatorName = "compiled-registers"
-    if choice.name == "compact":
-        against = obstacle_to_compiled_sets(plan)
-        compiled = "compiled-chain" if obstacle_to_chain(plan) is None else "compiled-compact"
-    else:
-        against = obstacle_to_compiled_registers(plan)
+    compiled: EvaluatorName
+    match choice.name:
+        case "compact":
+            against = obstacle_to_compiled_sets(plan)
+            compiled = "compiled-chain" if obstacle_to_chain(plan) is None else "compiled-compact"
+        case "registers":
+            against, compiled = obstacle_to_compiled_registers(plan), "compiled-registers"
+        case _:
+            return plan
     if against is None:
         return with_evaluator(plan, replace(choice, name=compiled))
     return with_evaluator(

@@ -1,0 +1,63 @@
+"""Values of earlier steps in a pattern: which terms they replace, and what they are joined with."""
+
+from __future__ import annotations
+
+import pytest
+
+from spaseq.algebra.groups import translate_group
+from spaseq.algebra.substitution import mentions, substituted
+from tests.algebra.text import group_of, shown
+
+
+@pytest.mark.parametrize(
+    ("group", "values", "result"),
+    [
+        ("{ ?e :v ?x }", {}, "BGP(?e :v ?x)"),
+        ("{ ?e :v ?x }", {"z": ":a"}, "BGP(?e :v ?x)"),
+        ("{ ?e :v ?x }", {"x": ":a"}, "Join(BGP(?e :v :a), Table(x: :a))"),
+        ("{ ?e :v+ ?x }", {"x": ":a"}, "Join(Path(), Table(x: :a))"),
+        (
+            "{ ?e :v ?y OPTIONAL { ?e :w ?x } }",
+            {"x": ":a"},
+            "LeftJoin(BGP(?e :v ?y), Join(BGP(?e :w :a), Table(x: :a)), true)",
+        ),
+        (
+            "{ ?e :v ?x MINUS { ?e :w ?x } }",
+            {"x": ":a"},
+            "Minus(Join(BGP(?e :v :a), Table(x: :a)), Join(BGP(?e :w :a), Table(x: :a)))",
+        ),
+        (
+            "{ GRAPH ?g { ?e :v ?y } }",
+            {"g": ":kb"},
+            "Join(Graph(:kb, BGP(?e :v ?y)), Table(g: :kb))",
+        ),
+        ("{ VALUES ?x { :a :b } }", {"x": ":a"}, "Join(Table(x: :a | :b), Table(x: :a))"),
+        (
+            "{ ?e :v ?y FILTER(?y > ?x) }",
+            {"x": ":a"},
+            "Project(Filter(?y > ?x, Join(BGP(?e :v ?y), Table(x: :a))), e y)",
+        ),
+        (
+            "{ { SELECT ?y WHERE { ?x :v ?y } } }",
+            {"x": ":a", "y": ":b"},
+            "Project(Join(BGP(?x :v :b), Table(y: :b)), y)",
+        ),
+    ],
+)
+def test_values_take_the_place_of_variables(
+    group: str, values: dict[str, str], result: str
+) -> None:
+    terms = {v: f"<http://e/{t[1:]}>" for v, t in values.items()}
+    assert shown(substituted(translate_group(group_of(group)), terms)) == result
+
+
+def test_an_endpoint_is_not_sent_blank_nodes() -> None:
+    pattern = translate_group(group_of("{ SERVICE :s { ?x :v ?y } }"))
+    found = substituted(pattern, {"x": "_:b", "y": "<http://e/a>"})
+    inner = "Join(BGP(?x :v :a), Table(y: :a))"
+    assert shown(found) == f"Join(Service(:s, {inner}), Table(x y: _:b :a))"
+
+
+def test_an_expression_mentions_variables_in_exists_too() -> None:
+    pattern = translate_group(group_of("{ ?e :v ?x FILTER(?x > ?y || EXISTS { ?e :w ?z }) }"))
+    assert mentions(pattern.expr) == {"x", "y", "e", "z"}  # type: ignore[union-attr]

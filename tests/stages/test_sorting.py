@@ -1,0 +1,98 @@
+"""Sorting rows by time within a bound on memory."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.solution_columns import SolutionColumns
+from spaseq.rdf.columns.term_columns import TermColumn, text_array
+from spaseq.stages.sorting import RowSorter
+
+COLUMNS = SolutionColumns(("x",))
+TIMES = st.lists(st.lists(st.integers(-5, 20), max_size=12), max_size=12)
+
+
+def batch(times: list[int], first: int) -> SolutionBatch:
+    """Rows of these times; k and the term of ?x are the number of the row."""
+    numbers = range(first, first + len(times))
+    zeros = np.zeros(len(times), np.int32)
+    terms = TermColumn.of([f'"{i}"' for i in numbers])
+    events = text_array([None] * len(times))
+    k = np.array(numbers, np.int32)
+    return SolutionBatch(zeros, np.array(times, np.int64), k, zeros, events, {"x": terms})
+
+
+def filled(batches: list[list[int]], memory_rows: int) -> RowSorter:
+    """A sorter that has taken batches of rows with these times."""
+    sorter, first = RowSorter(COLUMNS, memory_rows), 0
+    for times in batches:
+        sorter.add(batch(times, first))
+        first += len(times)
+    return sorter
+
+
+def rows_of(found: SolutionBatch) -> Iterator[tuple[int, int, str | None]]:
+    return zip(found.time.tolist(), found.k.tolist(), found.texts("x"), strict=True)
+
+
+@pytest.fixture(autouse=True)
+def spills(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The directory in which sorters make theirs."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+@given(batches=TIMES, memory_rows=st.integers(1, 30))
+@settings(deadline=None)
+def test_rows_come_in_the_order_that_python_sorts_them(
+    batches: list[list[int]], memory_rows: int
+) -> None:
+    times = [time for some in batches for time in some]
+    expected = sorted((time, k, f'"{k}"') for k, time in enumerate(times))
+    parts = [part for part, _ in filled(batches, memory_rows).batches()]
+    assert [row for part in parts for row in sorted(rows_of(part))] == expected
+
+
+@given(batches=TIMES, memory_rows=st.integers(1, 30))
+@settings(deadline=None)
+def test_batches_are_cut_between_times(batches: list[list[int]], memory_rows: int) -> None:
+    before = -(2**63)
+    for part, last in filled(batches, memory_rows).batches():
+        assert before < part.time.min() <= part.time.max() <= last
+        before = last
+
+
+def test_rows_in_order_extend_one_run(spills: Path) -> None:
+    sorter = filled([[1, 2], [2, 3], [4, 5], [0, 1]], memory_rows=2)
+    assert len([*spills.glob("spaseq-sort-*/run-*.arrow")]) == 2
+    assert sum(len(part) for part, _ in sorter.batches()) == 8
+
+
+def test_nothing_is_written_below_the_bound(spills: Path) -> None:
+    sorter = filled([[3, 1], [2]], memory_rows=4)
+    assert [*spills.iterdir()] == []
+    [(part, last)] = sorter.batches()
+    assert (part.time.tolist(), last) == ([1, 2, 3], 3)
+
+
+def test_files_are_removed_when_all_rows_have_been_read(spills: Path) -> None:
+    sorter = filled([[3], [2], [1]], memory_rows=1)
+    assert len([*spills.glob("spaseq-sort-*/*")]) == 3
+    assert sum(len(part) for part, _ in sorter.batches()) == 3
+    assert [*spills.iterdir()] == []
+
+
+def test_files_are_removed_when_nobody_reads_on(spills: Path) -> None:
+    batches = filled([[3], [2], [1]], memory_rows=1).batches()
+    next(batches)
+    assert [*spills.iterdir()]
+    batches.close()
+    assert [*spills.iterdir()] == []
