@@ -1,4 +1,4 @@
-"""From matches to answers: order, HAVING, projection (LANGUAGE sections 3 and 5)."""
+"""From matches to answers: HAVING, projection and order (LANGUAGE sections 3 and 5)."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from spaseq.expr.compile import compile_filter, compile_term
 from spaseq.plan.query_plan import QueryPlan
 
 _place = itemgetter(*map(Answer._fields.index, ("end", "first", "trace")))
-"""What answers are ordered by before all else, and most of them by nothing else."""
+"""The part of an answer that decides its order, unless two answers are equal in it."""
 
 MOST_BYTES = 2**32
-"""Memory that the answers of one step of the watermark may take, roughly."""
+"""Bound on the memory of the answers of one step of the watermark, estimated."""
 
 _ANSWER_BYTES, _EVENT_BYTES = 1024, 16
 
 _LAYOUTS = 4096
-"""So many layouts of matches are remembered."""
+"""The most layouts of matches that are kept."""
 
 _new = partial(tuple.__new__, Answer)
 
@@ -33,38 +33,33 @@ _Pick: TypeAlias = Callable[[Sequence[Binding]], tuple[Binding, ...]]
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """What takes the single variables, by name, and the projected ones from a match's bindings."""
+    """Picks the single variables, by name, and the projected ones from a match's bindings."""
 
     singles: _Pick
     bindings: _Pick
 
 
 class Projection:
-    """How the matches of one query become answers."""
+    """Turns the matches of one query into answers."""
 
     def __init__(self, plan: QueryPlan) -> None:
         self._name = plan.identity.name
         self._variables = sorted({v for g in plan.patterns.gpms for v in g.variables})
-        self._having = (
-            compile_filter(plan.answers.having, plan.expressions)
-            if plan.answers.having is not None
-            else None
-        )
-        self._projected = [p.name for p in plan.answers.projection]
-        self._only_variables = plan.answers.having is None and all(
-            p.expr is None for p in plan.answers.projection
-        )
+        having, projection = plan.answers.having, plan.answers.projection
+        self._having = None if having is None else compile_filter(having, plan.expressions)
+        self._projected = [p.name for p in projection]
+        self._only_variables = having is None and all(p.expr is None for p in projection)
         self._terms = [
             (p.name, None if p.expr is None else compile_term(p.expr, plan.expressions))
-            for p in plan.answers.projection
+            for p in projection
         ]
         self._layouts: dict[tuple[int | str, ...], _Layout] = {}
 
     def answers(self, matches: Iterable[SequenceMatch]) -> Iterator[tuple[SequenceMatch, Answer]]:
-        """The matches that HAVING is not against, with their answers.
+        """The matches for which HAVING is true, with their answers.
 
         Raises:
-            RunError: they would take more memory than they may.
+            RunError: they need more memory than `MOST_BYTES`.
         """
         room = MOST_BYTES
         for match in matches:
@@ -84,7 +79,7 @@ class Projection:
         )
 
     def _answer(self, match: SequenceMatch) -> Answer | None:
-        """The answer of a match; None if HAVING is against it."""
+        """The answer of a match; None if HAVING is not true."""
         solutions = match.solutions
         trace = tuple([solution.item for solution in solutions])
         if not all(map(lt, trace, trace[1:])):
@@ -110,8 +105,10 @@ class Projection:
         return _new((trace[0][:2], end, trace, bindings, singles, lists or (), None, None))
 
     def _layout(self, key: tuple[int | str, ...], pairs: Sequence[Binding]) -> _Layout:
-        """Where the variables of a match stand in its pairs, kept by the shapes of its solutions
-        and by its lists."""
+        """The places of a match's variables in its pairs.
+
+        `key`, under which the layout is kept, are the shapes of its solutions and its lists.
+        """
         places = {pair[0]: i for i, pair in enumerate(pairs)}
         singles = [places[v] for v in self._variables if v in places and v not in key]
         bindings = [places[v] for v in self._projected if v in places]
@@ -122,7 +119,7 @@ class Projection:
         return layout
 
     def _bindings(self, env: MatchEnv) -> Iterator[tuple[str, str]]:
-        """The values of what SELECT names."""
+        """The values of the items of SELECT."""
         for name, term in self._terms:
             value = env.value(name) if term is None else term(env)
             if value is not None:
@@ -132,9 +129,9 @@ class Projection:
 
 
 def order_of(answers: Sequence[Answer]) -> list[int]:
-    """The places of answers in their order (see `Answer.order_key`), those of equal ones once.
+    """The places of answers in the order of `Answer.order_key`; of equal answers, one place.
 
-    The text that says it whole is made only of answers whose traces are the same.
+    The key's text is made only for answers whose traces are equal.
     """
     places = [*map(_place, answers)]
     order = sorted(range(len(answers)), key=places.__getitem__)
@@ -158,7 +155,7 @@ def order_of(answers: Sequence[Answer]) -> list[int]:
 
 
 class MatchEnv:
-    """Variables of a complete match, for SELECT and HAVING."""
+    """The variables of a complete match, for SELECT and HAVING."""
 
     __slots__ = ("_lists", "_singles", "_trace", "extra")
 

@@ -45,10 +45,11 @@ class RowSorter:
             self._spill()
 
     def batches(self) -> Iterator[tuple[SolutionBatch, int]]:
-        """All rows, in batches with a time (ms) that ends them; the files are removed after the last.
+        """All rows in batches, each with the time (ms) that ends it.
 
         Each row of a batch is at or before the batch's time and after the time of the batch before.
-        Within a batch the rows are in no particular order.
+        Within a batch the rows are in no particular order. The files are removed after the last
+        batch, or when the iterator is closed.
         """
         try:
             sources: list[Iterator[SolutionBatch]] = [run.read() for run in self._runs]

@@ -1,0 +1,44 @@
+"""From a plan to the machine that its evaluator runs."""
+
+from __future__ import annotations
+
+from spaseq.algebra.correlation import EVENT
+from spaseq.automaton.program.gpm_columns import CorrelatedColumns, GpmColumns
+from spaseq.automaton.run.machine import CorrelatedSolver, Machine
+from spaseq.plan.evaluators import selects
+from spaseq.plan.query_plan import GpmPlan, QueryPlan
+
+
+def machine_of(plan: QueryPlan, solve: CorrelatedSolver, limit: int | None) -> Machine:
+    """The machine of a plan.
+
+    `solve` evaluates correlated GPMs. `limit` bounds the matches that end at one instant, for each
+    partition and value of the key; None if the evaluator does not apply the limit.
+    """
+    sequence, gpms = plan.sequence, plan.patterns.gpms
+    partition, evaluator = sequence.partition, sequence.evaluator
+    return Machine(
+        sequence.program,
+        sequence.window,
+        [_columns(gpm) for gpm in gpms],
+        [gpm.name for gpm in gpms],
+        plan.answers.strategy == "STRICT",
+        plan.expressions,
+        evaluator=evaluator.name,
+        partition=partition,
+        key=evaluator.key,
+        order=evaluator.order,
+        strategy=plan.answers.strategy if selects(plan) else "ALL",
+        streams=plan.inputs.streams,
+        limit=limit,
+        limit_key=tuple(v for v in sequence.key.variables or () if v not in partition),
+        solve=solve,
+    )
+
+
+def _columns(gpm: GpmPlan) -> GpmColumns:
+    correlation = None
+    if gpm.correlation is not None:
+        event = gpm.variables.index(EVENT)
+        correlation = CorrelatedColumns(event, gpm.correlation.reads, gpm.correlation.parameters)
+    return GpmColumns(gpm.variables, gpm.conditions, gpm.certain, correlation)
