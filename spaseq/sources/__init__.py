@@ -31,9 +31,9 @@ def source_of(given: object, options: StreamOptions) -> Source:
     >>> source_of("events.nq", StreamOptions("http://example/s", ())).describe()
     'events.nq'
     """
-    taken = _paths_or_items(given)
+    given = _paths_or_items(given)
     for kind in SOURCES:
-        source = kind.of(taken, options)
+        source = kind.of(given, options)
         if source is not None:
             return source
     raise UsageError(f"a stream is paths or spaseq.Event objects, not {type(given).__name__}")

@@ -207,7 +207,7 @@ class FileSourceLog:
         return StreamArrivals(tuple(slices), clock, at if slices else last.since)
 
     def _raise_idle(self, streams: Sequence[StreamArrivals], at: int) -> bool:
-        """Let the watermarks of idle streams follow those of the others; whether one has risen."""
+        """Raise the watermarks of idle streams; whether one has risen."""
         idle_ms = self._settings.idle_ms
         if idle_ms is None:
             return False

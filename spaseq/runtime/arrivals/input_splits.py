@@ -41,7 +41,7 @@ class InputSplit:
 def bounded_splits(
     sources: Sequence[Source], split_bytes: int | None = None, time_scan: bool = True
 ) -> list[InputSplit]:
-    """All splits of a run's streams; the arguments are those of `Source.splits`."""
+    """All splits of a run's streams; see `Source.splits` for the other arguments."""
     found: list[InputSplit] = []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for number, source in enumerate(sources):

@@ -75,7 +75,7 @@ class GroupStage:
     here.
 
     Args:
-        plans: those of all queries of the run.
+        plans: of all queries of the run.
         group: the group.
         knowledge: what graph patterns over registered streams are matched with.
         options: of each stage.

@@ -1,8 +1,8 @@
-"""The Spark runtime for bounded input: two stages, one shuffle by bucket, answers in order.
+"""The Spark runtime for streams that end: two stages, one shuffle by bucket, answers in order.
 
-Stage 1 reads the streams and matches graph patterns; its rows are shuffled to (query, bucket) and
-sorted by instant; stage 2 turns them into answers. The answers are kept on disk by Spark, sorted in
-pieces of bounded size, and handed to the caller piece by piece.
+Stage 1 reads the streams and matches graph patterns. Its rows are shuffled by (query, bucket) and
+sorted by time. Stage 2 turns them into answers. Spark keeps the answers on disk; the driver gets
+them sorted, in pieces of bounded size.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ PIECE_BYTES = 64 * 2**20
 """Answers come to the driver in sorted pieces of about this size."""
 
 ARROW_BYTES = 32 * 2**20
-"""Packs of solutions go to a worker about so many bytes at a time."""
+"""A worker gets packs of solutions in batches of about this size."""
 
 _PACK_ROWS = 500
 _POLL_SECONDS = 0.25
@@ -61,7 +61,7 @@ def run(
     """Evaluate a job whose streams end, on Spark.
 
     Args:
-        job: what to run; its `stats` are filled as the run goes, its functions called from here.
+        job: what to run; its `stats` are updated and its functions are called in this thread.
         spark: the session; the process's own (see `spark_session.session`) if not given.
         master: a cluster's URL, if the session is started here.
         partitions: parallel tasks of stage 2; the session's parallelism if not given.
@@ -71,7 +71,8 @@ def run(
         (number of the query, answer), by query, in the order of LANGUAGE section 3.
 
     Raises:
-        InputError, RunError: as raised by a stage, or RunError for a failure of Spark itself.
+        InputError: a stream cannot be read.
+        RunError: a stage or Spark fails.
     """
     started = time.perf_counter()
     with spark_errors():
@@ -103,7 +104,7 @@ def _delivered(
                 output = keep(bounded_output(spark, solve, keep, time_scan=time_scan))
                 size = _while_watching(spark, partial(_size, output), job, solve.progress, started)
             if size.overlap:
-                continue  # after which it will not
+                continue  # with a scan, splits cannot overlap
             with spark_errors():
                 yield from _deliver(job, _pieces(output, size.bytes))
             break
@@ -112,7 +113,7 @@ def _delivered(
 def bounded_solve(
     spark: Any, job: Job, workplace: Path, partitions: int | None = None
 ) -> BoundedSolve:
-    """Stage 1 of a job; `workplace` is a directory that lasts as long as it may run."""
+    """Stage 1 of a job; `workplace` is a directory that must last as long as the run."""
     ship_functions()
     cores = partitions or spark.sparkContext.defaultParallelism
     groups = sum(1 if plan.sequence.key.variables is None else cores for plan in job.plans)
@@ -177,14 +178,14 @@ def _disk_only() -> Any:
 
 
 class _Size(NamedTuple):
-    """How much there is to deliver, and whether an `OVERLAP` row is among it."""
+    """The bytes of all answers and messages, and whether there is an `OVERLAP` row."""
 
     bytes: int
     overlap: bool
 
 
 def _size(output: Any) -> _Size:
-    """Size of all answers and messages; computes and stores them."""
+    """Compute and store all answers and messages; their size."""
     from pyspark.sql import functions as sf
 
     total = sf.sum(sf.length("payload") + sf.length("order"))
@@ -193,7 +194,7 @@ def _size(output: Any) -> _Size:
 
 
 def _pieces(output: Any, size: int) -> Iterator[tuple[int, Message | Answer]]:
-    """(query, message or answer) of all rows, sorted by query and order, piece by piece."""
+    """(query, message or answer) of all rows in order, one piece after the other."""
     count = -(-size // PIECE_BYTES)
     one = output.coalesce(1) if count <= 1 else output.repartitionByRange(count, "query", "order")
     packed = one.sortWithinPartitions("query", "order").mapInArrow(_pack, "pack binary")
@@ -203,7 +204,7 @@ def _pieces(output: Any, size: int) -> Iterator[tuple[int, Message | Answer]]:
 
 
 def _pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Many rows into one, because Spark hands rows to the driver one at a time."""
+    """Pack many rows into one: Spark hands rows to the driver one by one."""
     for batch in batches:
         for start in range(0, batch.num_rows, _PACK_ROWS):
             part = batch.slice(start, _PACK_ROWS)
@@ -215,9 +216,9 @@ def _pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def _deliver(
     job: Job, items: Iterator[tuple[int, Message | Answer]]
 ) -> Iterator[tuple[int, Answer]]:
-    """Answers to the caller, messages to where the job wants them."""
+    """Give answers to the caller and messages to the job."""
     marks: list[int] = []
-    job.stats.events = job.stats.triples = 0  # what was known of tasks that were still running
+    job.stats.events = job.stats.triples = 0  # drops the counts of running tasks
     for query, item in items:
         if isinstance(item, Answer):
             yield query, item
@@ -231,7 +232,7 @@ def _deliver(
 def _while_watching(
     spark: Any, action: Callable[[], T], job: Job, progress: str | None, started: float
 ) -> T:
-    """The action's result, computed in another thread while progress is reported from this one."""
+    """Compute an action in another thread and report progress from this one; the result."""
     context = spark.sparkContext
     group = f"spaseq-{id(job)}"
     with ThreadPoolExecutor(1) as pool:

@@ -1,8 +1,8 @@
-"""Stage 1 over a DataFrame of events: columns stream, time, graph, and event, k if there are.
+"""Stage 1 over a DataFrame of events: columns stream, time, graph, and optionally event and k.
 
-A bounded frame without k is sorted by (stream, time, event, graph) to number events of equal time;
-a streaming one goes through one group per stream that keeps its clock, or through one for all if
-idle streams are not to be waited for.
+A bounded frame is sorted by (stream, time, k, event, graph), so that tasks can number events of
+equal time. A streaming frame is grouped by stream; each group keeps the stream's clock. If idle
+streams must not hold the others back, one group keeps the clocks of all streams.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def frame_packs(
 
 
 def normalised(frame: Any) -> Any:
-    """The columns of `COLUMNS`, time in ms; rows that the source rdf calls late are left out.
+    """The frame with the columns `COLUMNS`, time in ms, without rows that are marked late.
 
     Raises:
         UsageError: a column is missing, or time is neither a timestamp nor an integer.
@@ -108,7 +108,7 @@ def normalised(frame: Any) -> Any:
 
 
 def numbered(frame: Any, count: int) -> Any:
-    """A normalised bounded frame, so sorted that a task can number events of equal time."""
+    """A normalised bounded frame, sorted so that tasks can number events of equal time."""
     place = frame.repartition(count, "stream", "time")
     return place.sortWithinPartitions("stream", "time", "k", "event", "graph")
 
@@ -118,7 +118,7 @@ class FrameSolve:
     """Stage 1 of a bounded run over sorted rows of `COLUMNS`."""
 
     solve: BoundedSolve
-    names: Mapping[str, str]  # what a stream may be called -> its IRI
+    names: Mapping[str, str]  # IRIs by all names of streams
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """For `mapInArrow`: rows of `COLUMNS` to rows of `PACKS`."""
@@ -145,20 +145,20 @@ class FrameSolve:
 
 @dataclass(frozen=True, slots=True)
 class FrameMatching:
-    """What a streaming run does with the rows of one stream in one batch."""
+    """Matches the rows of one stream in one batch of a streaming run."""
 
     plans: tuple[QueryPlan, ...]
     knowledge: StoredKnowledge
     buckets: int
-    names: Mapping[str, str]  # what a stream may be called -> its IRI
+    names: Mapping[str, str]  # IRIs by all names of streams
 
     @property
     def streams(self) -> list[str]:
-        """The IRIs."""
+        """The IRIs of the streams."""
         return sorted(set(self.names.values()))
 
     def solved(self, iri: str, given: list[Row], clock: StreamClock) -> Iterator[pa.RecordBatch]:
-        """Packs and side rows; the clock is moved on. Rows are not late behind each other."""
+        """Packs and side rows of a batch's rows, which are sorted by time; moves the clock on."""
         stats, number, repeats = Stats(), self.streams.index(iri), RetryCount()
         ordered = sorted(given, key=lambda r: tuple("" if x is None else x for x in r[3:]))
         ordered.sort(key=lambda r: (r[1] or 0, r[2] or 0))
@@ -175,7 +175,7 @@ class FrameMatching:
         yield SideRows(PACKED, number).batch([*found, *late, stats])
 
     def marked(self, iri: str, clock: StreamClock) -> Iterator[pa.RecordBatch]:
-        """Where a stream's time stands."""
+        """Rows of `PACKED` with the stream's watermark."""
         number = len(self.streams) + self.streams.index(iri)
         yield from marks(self.plans, iri, clock.watermark, self.buckets)
         yield SideRows(PACKED, number).batch([Stats(watermarks={iri: clock.watermark})])
@@ -217,10 +217,10 @@ class FrameClock(StatefulProcessor):  # type: ignore[misc]
 
 @dataclass(slots=True)
 class FrameClocks(StatefulProcessor):  # type: ignore[misc]
-    """As `FrameClock`, for one group of all streams: an idle one no longer holds the others back.
+    """As `FrameClock`, for one group of all streams: idle streams do not hold the others back.
 
-    A stream is idle that has had no row for `idle_ms` of Spark's processing time; a timer ends the
-    wait if no stream has any.
+    A stream is idle if it has had no row for `idle_ms` of Spark's processing time. A timer raises
+    its watermark if no stream has new rows.
     """
 
     matching: FrameMatching
@@ -264,7 +264,7 @@ class FrameClocks(StatefulProcessor):  # type: ignore[misc]
                     self._handle.registerTimer(end)
 
     def _stored(self, iri: str, now: int) -> tuple[StreamClock, int]:
-        """A stream's clock, and since when (ms of processing time) it has had no row."""
+        """A stream's clock, and when it last had a row (ms of processing time)."""
         known = self._clocks.getValue((iri,))
         if known is None:
             return StreamClock(self.delay_ms), now
@@ -278,7 +278,7 @@ def _rows(frame: pd.DataFrame) -> Iterator[Row]:
 
 
 def _by_stream(rows: Iterator[Any], names: Mapping[str, str]) -> dict[str, list[Row]]:
-    """The rows of those streams that are read, in order."""
+    """The rows by stream, in order; rows of unknown streams are left out."""
     found: dict[str, list[Row]] = {}
     for row in rows:
         iri = names.get(row[0])
@@ -290,7 +290,7 @@ def _by_stream(rows: Iterator[Any], names: Mapping[str, str]) -> dict[str, list[
 def _events(
     iri: str, rows: Sequence[Row], counter: InstantCounter
 ) -> tuple[EventBatch, list[BadInput]]:
-    """Events of one stream, with their own k if they have one, and the rows that are none."""
+    """The events of one stream's rows, with the rows' own k if given, and the bad rows."""
     events: list[tuple[int, str | None, Sequence[Triple]]] = []
     given: list[int | None] = []
     bad: list[BadInput] = []

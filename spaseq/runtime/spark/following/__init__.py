@@ -1,1 +1,1 @@
-"""Structured Streaming over input that keeps arriving."""
+"""Followed runs: Structured Streaming over files that keep arriving, with a checkpoint."""

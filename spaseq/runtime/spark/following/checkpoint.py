@@ -1,8 +1,8 @@
-"""The directory in which a followed run keeps what it needs to go on where it ended.
+"""The directory from which a followed run resumes.
 
-`spaseq.json` says what the state belongs to; `spark/` is Structured Streaming's own checkpoint;
-`arrivals/` what was taken of which file and where each stream's time stood; `output.json` how far
-output files had come at the start of the last batch.
+`spaseq.json` describes the job that the state belongs to. `spark/` is the checkpoint of Structured
+Streaming. `arrivals/` is the file source log. `output.json` has the sizes of output files at the
+start of the last batch.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from spaseq.runtime.arrivals.file_source_log import write_atomically
 from spaseq.runtime.job.job import Job
 
 FORMAT_VERSION = 2
-"""Version of everything in the directory but Spark's own part."""
+"""Version of everything in the directory, Spark's own part left out."""
 
 
 BUCKETS = 8
-"""Into how many buckets stage 2 of a query with a key is split, if nothing else is said."""
+"""The usual number of buckets of a query with a key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The directory, and what is fixed for as long as it is used."""
+    """A checkpoint's directory, and what is fixed as long as it is used."""
 
     directory: Path
     id: str  # no other checkpoint has it
@@ -41,16 +41,16 @@ class Checkpoint:
     def open(
         cls, directory: Path, job: Job, watermark_ms: int, buckets: int | None = None
     ) -> Checkpoint:
-        """Make the directory, or resume from it.
+        """Make a checkpoint, or resume from one.
 
         Args:
             buckets: of each query that has a key; `BUCKETS`, or what an existing checkpoint has, if
                 not given.
 
         Raises:
-            UsageError: it is the checkpoint of other queries, streams or knowledge, or of another
-                watermark or number of buckets; the message says which.
-            RunError: it cannot be read or written.
+            UsageError: the checkpoint has other queries, streams or knowledge, or another watermark
+                or number of buckets; the message says which.
+            RunError: the directory cannot be read or written.
         """
         manifest = directory / "spaseq.json"
         wanted = _description(job, watermark_ms)
@@ -79,7 +79,7 @@ class Checkpoint:
 
 
 def _description(job: Job, watermark_ms: int) -> dict[str, Any]:
-    """What has to be the same for the state to be of use."""
+    """What must stay the same for a run to resume, as JSON values."""
     return {
         "version": FORMAT_VERSION,
         "queries": {p.identity.name: p.identity.fingerprint for p in job.plans},
@@ -127,11 +127,11 @@ def _differences(what: str, found: Mapping[str, Any], wanted: Mapping[str, Any])
 
 
 class OutputPositions:
-    """Makes files an idempotent sink: a batch that is run again replaces what it had written.
+    """Makes output files idempotent: a batch that is run again replaces its first output.
 
-    Before a batch writes, the sizes of the files are written down under its number; if they are
-    there already, the batch is run again, and the files are cut to those sizes. Files that cannot
-    be cut (a terminal, a pipe) get such a batch twice.
+    Before a batch writes, the sizes of the files are stored under its number. If they are stored
+    already, the batch is run again, and the files are first cut to these sizes. A terminal or a
+    pipe cannot be cut and gets such a batch twice.
     """
 
     def __init__(self, checkpoint: Path, files: Mapping[str, TextIO]) -> None:
@@ -143,7 +143,7 @@ class OutputPositions:
         """Before the first output of a batch.
 
         Raises:
-            RunError: a file is shorter than it was.
+            RunError: a file is shorter than its stored size.
         """
         known = self._known()
         if known is not None and known[0] == batch:
@@ -154,7 +154,7 @@ class OutputPositions:
         write_atomically(self._path, json.dumps([batch, sizes]))
 
     def end(self, batch: int) -> None:
-        """After the last output of a batch: what was written is on disk when this returns."""
+        """After the last output of a batch. Returns when the output is on disk."""
         for file in self._files.values():
             file.flush()
             os.fsync(file.fileno())

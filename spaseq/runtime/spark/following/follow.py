@@ -1,9 +1,9 @@
-"""The Spark runtime for input that keeps arriving: Structured Streaming, resumed from a checkpoint.
+"""The Spark runtime for files that keep arriving: Structured Streaming, resumed from a checkpoint.
 
-Every micro-batch goes through the two stages of `spark_follow_stages`; its answers and messages
-come to the driver, which hands them to the caller, and the batch is committed when the caller has
-asked for more. A batch that was not committed is run again by the next run with the same
-checkpoint; `checkpoint.OutputPositions` makes output files forget its first attempt.
+Every micro-batch goes through the two stages (`stages.followed_patterns`, `stages.bucket_state`).
+Its answers and messages come to the driver, which hands them to the caller. The batch is committed
+when the caller asks for more. The next run with the same checkpoint repeats a batch that was not
+committed, and `checkpoint.OutputPositions` removes what its first attempt has written.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ STATE_SETTINGS = {
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
 }
-"""What the state store has to be, so that a batch writes no more than what it changed."""
+"""Spark settings with which a batch writes only what it changed in the state store."""
 
 STAGE = "SPASEQ_STAGE"
-"""The environment variable that tells workers of stage 2 from others."""
+"""The environment variable that marks the workers of stage 2."""
 
 _POLL_SECONDS = 0.2
 _SETTLE_POLLS = 200
 
 
 class BatchOutput(Protocol):
-    """Told when the output of a batch begins and ends; see `checkpoint.OutputPositions`."""
+    """Learns when the output of a batch begins and ends; see `checkpoint.OutputPositions`."""
 
     def begin(self, batch: int) -> None: ...
 
@@ -76,23 +76,22 @@ def follow(
 ) -> Generator[tuple[int, Answer]]:
     """Evaluate a job over files that keep arriving in its streams' directories.
 
-    The end of input is never reached: an answer comes when the watermark of every stream of its
-    query has passed its end. Closing the iterator stops the run; the batch in hand then counts as
-    not done.
+    The input has no end: an answer comes when the watermark of every stream of its query has passed
+    its end. Closing the iterator stops the run; the present batch is then not committed.
 
     Args:
         job: what to run; `on_bad` and `on_late` are called between `output.begin` and `output.end`.
-        output: told of the batches' boundaries.
+        output: learns when each batch begins and ends.
         spark: the session; the process's own if not given.
-        stop: once set, the run ends when the batch in hand is done.
+        stop: once set, the run ends after the present batch.
 
     Yields:
         (number of the query, answer), each query's in the order of LANGUAGE section 3.
 
     Raises:
-        UsageError: the checkpoint belongs to something else.
+        UsageError: the checkpoint belongs to another job, or a stream has an end.
         InputError: a stream's directory does not exist.
-        RunError: a limit was exceeded, or Spark failed.
+        RunError: a limit is exceeded, or Spark fails.
     """
     job = replace(job, streams=followed_streams(job))
     for stream in job.streams:
@@ -124,10 +123,11 @@ def run(
     sides: dict[str, TextIO] | None = None,
     master: str | None = None,
 ) -> None:
-    """`follow`, with the answers written to a file or `-`; a resumed run goes on with the file.
+    """Follow a job and write its answers to a file or `-`; a resumed run appends to the file.
 
-    `sides` are further output files, open for appending, that go back with `out` when a batch is
-    run again. `master` is a cluster's URL. An interrupt (SIGINT) ends the run after the batch.
+    An interrupt (SIGINT) ends the run after the present batch. `sides` are further output files,
+    open for appending, which are cut with `out` when a batch is run again. `master` is a cluster's
+    URL.
     """
     if form in SINKS and SINKS[form].ends:
         endless = ", ".join(name for name, sink in SINKS.items() if not sink.ends)
@@ -151,7 +151,7 @@ def run(
 
 def _opened(path: str, resumed: bool) -> TextIO:
     try:
-        # Appending, so that what follows a cut goes to the new end.
+        # Append mode: after a cut, writing goes on at the new end.
         file = open(path, "a", encoding="utf-8", newline="")  # noqa: SIM115
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from None
@@ -191,7 +191,7 @@ def following_output(
     settings: FileSourceSettings,
     limits: StateLimits | None = None,
 ) -> Any:
-    """The streaming DataFrame of `OUTPUT` rows: messages, and answers that have become final."""
+    """The streaming DataFrame of `OUTPUT` rows: messages, and answers when they are final."""
     ship_functions()
     knowledge = store_knowledge(spark, job.knowledge, checkpoint.directory)
     streams = followed_streams(job)
@@ -208,24 +208,24 @@ def following_output(
 def sequenced(
     spark: Any, job: Job, checkpoint: Checkpoint, packed: Any, limits: StateLimits | None = None
 ) -> Any:
-    """Stage 2: the streaming DataFrame of `OUTPUT` rows for one of `PACKED` rows."""
+    """Stage 2: from a streaming DataFrame of `PACKED` rows to one of `OUTPUT` rows."""
     knowledge = store_knowledge(spark, job.knowledge, checkpoint.directory)
     stages = Buckets(job.plans, checkpoint.id, knowledge, job.options, limits or StateLimits())
     sequence = FollowSequence(pickle.dumps(stages, pickle.HIGHEST_PROTOCOL))
     for name, value in STATE_SETTINGS.items():
         spark.conf.set(name, value)
-    with _workers_of_its_own(spark):
+    with _separate_workers(spark):
         return packed.groupBy("query", "bucket").transformWithStateInPandas(
             sequence, OUTPUT_DDL, "append", "none"
         )
 
 
 @contextmanager
-def _workers_of_its_own(spark: Any) -> Iterator[None]:
-    """What is made meanwhile runs in worker processes that nothing else runs in.
+def _separate_workers(spark: Any) -> Iterator[None]:
+    """DataFrames that are made in this context run in worker processes of their own.
 
-    Spark gives a task any worker with the same environment. Among those of stage 1, too, a bucket
-    would meet again and again one that has not seen its state.
+    Spark gives a task any worker with the same environment. If stage 1 and stage 2 shared their
+    workers, a bucket would often meet a worker that does not keep its stage.
     """
     environment = spark.sparkContext.environment
     environment[STAGE] = "2"
@@ -237,7 +237,7 @@ def _workers_of_its_own(spark: Any) -> Iterator[None]:
 
 @dataclass(slots=True)
 class _Batch:
-    """A micro-batch on its way through the caller."""
+    """A micro-batch that the caller receives."""
 
     number: int
     items: list[tuple[int, Message | Answer]]  # in order of query, then of answers
@@ -245,7 +245,7 @@ class _Batch:
 
 
 class _Stopped(Exception):
-    """The caller wants no more; the batch in hand is not committed."""
+    """The caller has stopped; the present batch is not committed."""
 
 
 class _Handover:
@@ -266,12 +266,12 @@ class _Handover:
                 raise _Stopped
 
     def stop(self) -> None:
-        """Wait for no more batches."""
+        """Stop waiting: further batches are not committed."""
         self._stopped.set()
 
 
 def _batches(query: Any, handover: _Handover, stop: threading.Event) -> Iterator[_Batch | None]:
-    """Batches as they come, each committed when the next one is asked for; None while waiting."""
+    """Batches as they come; None while waiting. Asking for the next one commits the last one."""
     while not stop.is_set():
         try:
             batch = handover.waiting.get(timeout=_POLL_SECONDS)
@@ -289,7 +289,7 @@ def _batches(query: Any, handover: _Handover, stop: threading.Event) -> Iterator
 
 
 def _settle(query: Any) -> None:
-    """Give a batch that is done the time to be committed."""
+    """Wait until Spark has committed the last batch."""
     for _ in range(_SETTLE_POLLS):
         if not query.isActive or not query.status["isTriggerActive"]:
             return
@@ -305,7 +305,7 @@ def _until_interrupted() -> Iterator[threading.Event]:
     """
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield asked  # signals go to the main thread, which has its own way to stop this one
+        yield asked  # only the main thread gets signals
         return
 
     def interrupted(_number: int, _frame: object) -> None:
@@ -324,7 +324,7 @@ def _until_interrupted() -> Iterator[threading.Event]:
 
 @dataclass(slots=True)
 class _Delivery:
-    """Gives out what batches hold, and keeps the job's counts."""
+    """Gives batches to the caller and updates the job's counts."""
 
     job: Job
     output: BatchOutput | None
@@ -343,7 +343,7 @@ class _Delivery:
         self._note_phases()
 
     def _note_phases(self) -> None:
-        """Take down what Spark says of the last batch that had input, once it has said so."""
+        """Note the phases of the last batch that had input, as soon as Spark reports them."""
         progress = self.query.lastProgress
         if progress is not None and "addBatch" in progress["durationMs"]:
             phases = dict(progress["durationMs"])

@@ -1,4 +1,4 @@
-"""A changed knowledge base takes the place of the last one between batches of a followed run."""
+"""Between batches of a followed run, a changed knowledge base replaces the last one."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _PAUSE_SECONDS = 0.5
 
 @dataclass(slots=True)
 class Refresh:
-    """Stores what `job.watch` finds, and has new batches read with it."""
+    """Stores the changed knowledge base that `job.watch` finds, for new batches to use."""
 
     spark: Any
     job: Job
     checkpoint: Checkpoint
 
     def poll(self) -> None:
-        """Look whether the KB has changed; if it does not load, the last one stays in use."""
+        """Check whether the knowledge base has changed; if it does not load, the last one stays."""
         watch, job = self.job.watch, self.job
         if watch is None:
             return
@@ -49,10 +49,10 @@ class Refresh:
         job.on_note(f"the knowledge base has changed: {len(changed):,} triples from the next batch")
 
     def keep(self) -> None:
-        """Poll from now on, in a thread of its own, for as long as the session lives."""
+        """Poll from now on in another thread, as long as the session lives."""
 
         def poll() -> None:
-            while self.spark.sparkContext._jsc is not None:  # it is None once it has been stopped
+            while self.spark.sparkContext._jsc is not None:  # None after the session has stopped
                 self.poll()
                 time.sleep(_PAUSE_SECONDS)
 
@@ -62,8 +62,8 @@ class Refresh:
         directory = Path(self.checkpoint.directory)
         streams = [stream.followed() for stream in self.job.streams]
         arrivals = FileSourceLog(self.checkpoint.arrivals, streams)
-        first = f"{KB_FILE}{self.job.knowledge.hash}"  # what stage 2 begins with
-        # What was current until now may be taken for a batch at this very moment.
+        first = f"{KB_FILE}{self.job.knowledge.hash}"  # stage 2 starts with it
+        # A batch may be planned at this moment with the knowledge base that was current so far.
         needed = {*arrivals.knowledge_in_use(), first}
         stored = store_knowledge(self.spark, knowledge, directory)
         arrivals.use_knowledge(stored.name)

@@ -1,13 +1,13 @@
 """The process from which Spark forks its Python workers, with the package and its kernels loaded.
 
-Without it every worker imports numpy, pandas, Arrow and this package and loads the kernels anew, a
-second each. What is loaded by then is frozen: a worker collects garbage after each of its tasks,
-and looking through some hundred thousand objects that stay for ever took as long as a task's work.
+Without it every worker takes a second to import numpy, pandas, Arrow and this package and to load
+the kernels. The daemon also freezes what is loaded: a worker collects garbage after each task, and
+a look at some hundred thousand permanent objects takes as long as the task itself.
 
-On a cluster the package may have been shipped with the application, into a directory that lasts as
-long as an executor. It is then moved to one that stays, because that is where the compiled kernels
-are found again by the next executor, and started from there. The kernels that came with it are put
-where they would be if they had been compiled here.
+On a cluster the package may come with the application, in a directory that lasts as long as the
+executor. The daemon then copies the package to a lasting directory and starts from there, so that
+the next executor finds the compiled kernels. Kernels that were shipped with the package are put
+where kernels compiled on this machine would be.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-# As in `shipping`, which takes long to import.
+# The same names as in `shipping`, which is slow to import.
 SHIPPED = "SPASEQ_SHIPPED"
 KERNELS_NAME = "compiled_kernels"
 
@@ -27,7 +27,7 @@ _PACKAGE = Path(__file__).absolute().parents[3]
 
 
 def _settle(digest: str) -> None:
-    """Go on from the lasting copy of the package, which is made if need be."""
+    """Start again from the lasting copy of the package; make the copy if it does not exist."""
     del os.environ[SHIPPED]
     place = Path(tempfile.gettempdir(), f"spaseq-{os.getuid()}", digest)
     if not place.is_dir():

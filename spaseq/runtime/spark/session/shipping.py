@@ -1,6 +1,6 @@
 """The package as an archive, for executors on machines where it is not installed.
 
-Compiled kernels go with it, so that executors on machines like this one need not compile them.
+The archive has the compiled kernels too, for executors on machines like this one.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from spaseq.compiled.warming import compiled
 PACKAGE = Path(__file__).absolute().parents[3]
 
 SHIPPED = "SPASEQ_SHIPPED"
-"""The environment variable that tells executors of a shipped package: its digest."""
+"""The environment variable with the digest of a shipped package."""
 
 ARCHIVE_NAME = "spaseq-package"
-"""The directory in which executors find the unpacked archive."""
+"""The directory of the unpacked archive on an executor."""
 
 KERNELS_NAME = "compiled_kernels"
-"""The directory within the shipped package that has compiled kernels."""
+"""The directory of compiled kernels within the shipped package."""
 
 
 def package_archive(directory: Path) -> tuple[Path, str]:

@@ -1,4 +1,4 @@
-"""A quiet local Spark session, started on whatever Java there is."""
+"""Starts a quiet Spark session, local or on a cluster, with the Java that the machine has."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from spaseq.runtime.spark.session.jvm import find_java, java_home
 from spaseq.runtime.spark.session.shipping import ARCHIVE_NAME, PACKAGE, SHIPPED, package_archive
 
 _PYTHON_START = Path(__file__).absolute().parent / "python_start"
-"""Has a `sitecustomize`."""
+"""The directory of our `sitecustomize`."""
 
 _TAIL = 2000  # characters of Spark's log that go into an error message
 
@@ -40,12 +40,12 @@ def session(
         cores: threads of a local session; the machine's cores if not given.
         master: a cluster's URL; its executors get this package with the application. A local
             session if not given.
-        config: Spark settings on top of (and instead of) the ones chosen here.
+        config: Spark settings that add to, or replace, those of this module.
         verbose: let Spark and its workers write to stderr; otherwise that text is kept in a
             temporary file and shown only if Spark fails to start.
 
     Raises:
-        RunError: no usable Java, or Spark does not start.
+        RunError: there is no usable Java, or Spark does not start.
     """
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
@@ -71,7 +71,7 @@ _SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "2g",
     "spark.python.daemon.module": "spaseq.runtime.spark.session.daemon",
-    # Little of the work is the JVM's: its optimising compiler took longer than it saved.
+    # The JVM does little of the work: its optimising compiler costs more time than it saves.
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.streaming.minBatchesToRetain": "10",
@@ -85,7 +85,7 @@ _LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.
 
 def _local(cores: int) -> dict[str, str]:
     return {
-        # Without a retry count, a local session gives up at the first failed task.
+        # Without a retry count, a local session stops at the first failed task.
         "spark.master": f"local[{cores},4]",
         "spark.sql.shuffle.partitions": str(cores),
         "spark.sql.streaming.checkpointFileManagerClass": _LOCAL_CHECKPOINTS,
@@ -93,15 +93,17 @@ def _local(cores: int) -> dict[str, str]:
     }
 
 
-# The usual one starts a process several times for every file that it renames on a local disk.
+# Spark's default starts several processes for every file that it renames on a local disk.
 _LOCAL_CHECKPOINTS = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
 
 
 def _without_checksum_files(context: Any) -> None:
-    """Checkpoint files on local disks have no second file beside them, which could not be replaced
-    together with the first. Spark has checksums of its own."""
+    """Write checkpoint files on local disks without checksum files beside them.
+
+    Two files cannot be replaced at once. Spark has its own checksums.
+    """
     java = context._jvm
     files = java.org.apache.hadoop.fs.FileSystem.getLocal(context._jsc.hadoopConfiguration())
     files.setWriteChecksum(False)
@@ -173,11 +175,10 @@ def _tail(log: IO[bytes] | None) -> str:
 
 
 def _python_path() -> dict[str, str]:
-    """PYTHONPATH with what every Python that Spark starts runs first, and with this package's root,
-    where the package is not installed.
+    """PYTHONPATH for every Python that Spark starts: `sitecustomize`, and this package's root.
 
-    An installed package is found without it, and its directory in front of the standard library
-    could hide modules of that.
+    The root is left out if the package is installed: its directory, in front of the standard
+    library, could hide modules.
     """
     root = str(Path(__file__).absolute().parents[4])
     installed = root in {*site.getsitepackages(), site.getusersitepackages()}
@@ -201,7 +202,7 @@ def _environment(changes: Mapping[str, str]) -> Iterator[None]:
 
 
 def _warm_kernels() -> None:
-    """Compile the kernels once, so that workers load them instead of each compiling its own."""
+    """Compile the kernels once, so that workers need not compile them."""
     name = "spaseq.compiled.warming"
     if importlib.util.find_spec(name) is not None:
         importlib.import_module(name).warm()

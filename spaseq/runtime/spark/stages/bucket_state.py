@@ -156,7 +156,7 @@ class BucketState:
     """The stored state of one bucket.
 
     Attributes:
-        plans: those of all queries of the run.
+        plans: of all queries of the run.
         group: the queries that the bucket belongs to.
         meta: Spark's value state of a `Meta` row.
         chunks: Spark's map state from (kind, number) to bytes: chunks of the snapshot, and entries.
@@ -267,7 +267,7 @@ class Buckets:
     query of a `QueryGroup` stands for the group.
 
     Attributes:
-        plans: those of all queries of the run.
+        plans: of all queries of the run.
         checkpoint: the checkpoint's id.
         knowledge: the knowledge base.
         options: of the sequence stages.

@@ -145,7 +145,7 @@ def marks(
     """Rows of `PACKED` that carry a stream's watermark to every bucket of the groups that read it.
 
     Args:
-        plans: those of all queries of the run.
+        plans: of all queries of the run.
         iri: the stream.
         watermark: in ms; None before the first event.
         count: buckets of a query with a key.

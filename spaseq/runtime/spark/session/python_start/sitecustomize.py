@@ -1,8 +1,8 @@
-"""Run by every Python that Spark starts, before anything else: see `spark_session`.
+"""Runs first in every Python that Spark starts; see `spark_session`.
 
-Spark names an archive of PySpark first, whose modules have to be compiled again in every process,
-which takes most of a second. Where PySpark is installed, it is taken from there. A `sitecustomize`
-that this one hides runs after it.
+Spark puts an archive of PySpark first on the path. Every process would compile its modules again,
+which takes most of a second. If PySpark is installed, it is imported from there instead. Another
+`sitecustomize`, which this one hides, runs after it.
 """
 
 import sys
