@@ -138,7 +138,7 @@ class RunState:
 
     def _advance(self, rows: OrderedRows, number: Float64s, until: int, outputs: Arrays) -> int:
         return advance(
-            *rows.columns,
+            rows.columns,
             number,
             rows.number,
             until,
@@ -157,7 +157,7 @@ class RunState:
         steps = self._thresholds
         assert steps is not None
         return advance_threshold_sequence(
-            *rows.columns,
+            rows.columns,
             number,
             rows.number,
             steps.edges,

@@ -172,13 +172,7 @@ def _set_registers(batch: BatchArrays, e: int, row: int, run: int, previous: int
 
 @lean_kernel
 def advance(
-    slot: Int32s,
-    gpm: Int32s,
-    time_ms: Int64s,
-    k: Int32s,
-    start: Int64s,
-    lowest: Int64s,
-    ordinal: Int64s,
+    row_arrays: Arrays,
     number: Float64s,
     first_id: int,
     until: int,
@@ -192,20 +186,17 @@ def advance(
     outputs: Arrays,
     cursor: Int64s,
 ) -> int:
-    """Process n solutions in the order of instants; those of one instant and slot are together.
+    """Process the solutions of a batch, instant by instant.
 
     Args:
-        slot, gpm, time_ms, k: [n] of each solution; `gpm` is -1 for an event without a solution.
-        start: [n] the measure of a match that begins here.
-        lowest: [n] the least measure at which a match may begin that ends here.
-        ordinal: [n] number of the instant among those of its slot; empty if there is no `,`.
+        row_arrays, program_arrays, run_arrays, waiting_arrays, arrival_arrays: the fields of
+            `run_arrays.RowArrays`, `ProgramArrays`, `RunArrays`, `WaitingArrays` and
+            `ArrivalArrays`, as plain tuples.
         number: [C, n] the numbers that are compared.
         first_id: id of the first solution; ids count solutions through all batches.
         until: the row from which on no instant is begun, n at most.
         is_sorted: whether small blocks are kept sorted, as the threshold-sequence kernel needs.
         counted: n of WITHIN n EVENTS, else -1.
-        program_arrays, run_arrays, waiting_arrays, arrival_arrays: `run_arrays.ProgramArrays`,
-            `RunArrays`, `WaitingArrays` and `ArrivalArrays` as plain tuples.
         progress: [slots, 2] see its columns in `run_arrays`.
         outputs: taken uint8 [n]: 1 for solutions that waiting runs have taken; matched int64: the
             ids of each match's solutions, one match behind the other; ends int64 [, 2]: where each
@@ -216,6 +207,7 @@ def advance(
     Returns:
         DONE, or which array is full; `cursor[NEED]` says how many places it lacks.
     """
+    slot, gpm, time_ms, k, start, lowest, ordinal = row_arrays
     program, runs = ProgramArrays(*program_arrays), RunArrays(*run_arrays)
     waiting, arrivals = WaitingArrays(*waiting_arrays), ArrivalArrays(*arrival_arrays)
     batch = BatchArrays(program, runs, waiting, arrivals, number)

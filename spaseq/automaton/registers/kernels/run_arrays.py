@@ -17,6 +17,25 @@ from spaseq.compiled.arrays import Bytes, Float64s, Int32s, Int64s
 NONE = -1
 
 
+class RowArrays(NamedTuple):
+    """n solutions in the order of instants; those of one instant and slot are together."""
+
+    slot: Int32s
+    """[n]."""
+    gpm: Int32s
+    """[n] the GPM; -1 for an event without a solution."""
+    time_ms: Int64s
+    """[n] with `k`, the instant."""
+    k: Int32s
+    """[n]."""
+    start: Int64s
+    """[n] the measure of a match that begins here."""
+    lowest: Int64s
+    """[n] the least measure at which a match may begin that ends here."""
+    ordinal: Int64s
+    """[n] number of the instant among those of its slot; empty if there is no `,`."""
+
+
 class ProgramArrays(NamedTuple):
     """A sequence as the register kernel reads it. Ranges are given by where each begins."""
 

@@ -49,7 +49,7 @@ from spaseq.automaton.registers.kernels.run_arrays import (
     TOP,
     USED,
     WIDEST,
-    RunArrays,
+    RowArrays,
     WaitingArrays,
 )
 from spaseq.automaton.registers.kernels.run_nodes import length_of, write_match, write_run
@@ -67,10 +67,7 @@ from spaseq.compiled.decorators import (
 
 @device_function
 def _prepare(
-    slot: Int32s,
-    gpm: Int32s,
-    time_ms: Int64s,
-    k: Int32s,
+    rows: RowArrays,
     number: Float64s,
     step: Int32s,
     edges: int,
@@ -86,6 +83,7 @@ def _prepare(
     Returns:
         The end of the rows that are prepared: m rows on, or the first instant of several rows.
     """
+    slot, gpm, time_ms, k, _, _, _ = rows
     assume(step.shape[1] == STEP_COLUMNS)
     end = min(row + len(code), len(slot))
     for i in range(row, end):
@@ -122,23 +120,16 @@ def _threshold(
 
 
 @inlined_device_function
-def _set_register(
-    source: Int32s,
-    s: int,
-    r: int,
-    number: Float64s,
-    row: int,
-    register: Float64s,
-    run: int,
-    previous: int,
-) -> None:
-    """Set register `r` of a run that has taken a solution; `previous` may be NONE."""
-    value = np.nan
-    if source[s, r] >= 0:
-        value = number[as_nonnegative(source[s, r]), row]
+def _value(
+    source: int, number: Float64s, row: int, register: Float64s, previous: int, r: int
+) -> float:
+    """The value of register `r` of a run that has taken a solution; `previous` may be NONE."""
+    value: float = np.nan
+    if source >= 0:
+        value = number[as_nonnegative(source), row]
     elif previous >= 0:
         value = register[as_nonnegative(previous), r]
-    register[run, r] = value
+    return value
 
 
 @inlined_device_function
@@ -154,21 +145,16 @@ def _set_registers(
     """Set all registers of a run that has taken a solution."""
     # The first one stands before the loop, because most sequences have no other.
     if register.shape[1] > 0:
-        _set_register(source, s, 0, number, row, register, run, previous)
+        register[run, 0] = _value(source[s, 0], number, row, register, previous, 0)
     if register.shape[1] > 1:
-        for r in range(1, register.shape[1]):
-            _set_register(source, s, as_nonnegative(r), number, row, register, run, previous)
+        for i in range(1, register.shape[1]):
+            r = as_nonnegative(i)
+            register[run, r] = _value(source[s, r], number, row, register, previous, r)
 
 
 @lean_kernel
 def advance_threshold_sequence(
-    slot: Int32s,
-    gpm: Int32s,
-    time_ms: Int64s,
-    k: Int32s,
-    start: Int64s,
-    lowest: Int64s,
-    ordinal: Int64s,
+    row_arrays: Arrays,
     number: Float64s,
     first_id: int,
     edges: int,
@@ -181,21 +167,22 @@ def advance_threshold_sequence(
     outputs: Arrays,
     cursor: Int64s,
 ) -> int:
-    """Process n solutions in the order of instants, up to the first instant with several.
+    """Process the solutions of a batch up to the first instant with several.
 
     Args:
-        slot .. first_id: as `register_runs.advance` takes them; `ordinal` is not read.
-        edges, step, source, threshold_register: `threshold_steps.ThresholdSequence`.
-        run_arrays, waiting_arrays, outputs: as `register_runs.advance` takes them; nodes have no
-            time, because no operator bounds a gap.
+        row_arrays, number, first_id, run_arrays, waiting_arrays, outputs: as
+            `register_runs.advance` takes them. Ordinals are not read. Nodes have no time, because
+            no operator bounds a gap.
+        edges, step, source, threshold_register: the fields of `threshold_steps.ThresholdSteps`.
         ahead: code int64 [m] and level float64 [m], which `_prepare` fills; AHEAD is the best m.
         cursor: as there; ROW may point into the middle of what a row does.
 
     Returns:
         DONE, or which array is full, or TIED: the register kernel has to go on.
     """
-    runs, waiting = RunArrays(*run_arrays), WaitingArrays(*waiting_arrays)
-    node, register = runs
+    rows, waiting = RowArrays(*row_arrays), WaitingArrays(*waiting_arrays)
+    slot, gpm, start, lowest = rows.slot, rows.gpm, rows.start, rows.lowest
+    node, register = run_arrays
     blocks, _, threshold, run = waiting
     taken, matched, ends = outputs
     codes, levels = ahead
@@ -213,7 +200,7 @@ def advance_threshold_sequence(
         if row == until:
             begin = row
             if row < len(slot):
-                until = _prepare(slot, gpm, time_ms, k, number, step, edges, row, codes, levels)
+                until = _prepare(rows, number, step, edges, row, codes, levels)
             if row == until:
                 break
         prepared = as_nonnegative(row - begin)
