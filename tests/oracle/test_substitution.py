@@ -14,6 +14,7 @@ from spaseq.compile import compile_query
 from tests.oracle.agreement import Tally, compare
 from tests.oracle.draw_events import KB, NS, STREAMS, Arrivals, knowledge, number, term
 from tests.oracle.strategies import Case
+from tests.sizes import sizes
 
 A = "?x ex:v ?a"
 PATTERNS = {
@@ -96,10 +97,11 @@ def check(sequence: str, pattern: str, seeds: range) -> Tally:
     return tally
 
 
+@sizes(1, 3)
 @pytest.mark.parametrize("name", PATTERNS)
-def test_substituted(name: str) -> None:
+def test_substituted(name: str, examples: int) -> None:
     for number_, sequence in enumerate(SEQUENCES):
-        check(sequence, PATTERNS[name], range(10 * number_, 10 * number_ + 3))
+        check(sequence, PATTERNS[name], range(10 * number_, 10 * number_ + examples))
 
 
 @pytest.mark.parametrize("name", MORE)
