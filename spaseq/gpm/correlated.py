@@ -1,4 +1,4 @@
-"""GPMs that are evaluated where the sequence takes an event, with earlier bindings substituted."""
+"""Correlated GPMs: evaluated when the sequence takes an event, with earlier bindings put in."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from spaseq.rdf.terms.term import Triple, literal_text, scoped_blank, split_lite
 from spaseq.rdf.terms.vocabulary import XSD_STRING
 
 _REMEMBERED = 4096
-"""(event, values) pairs whose solutions are kept; runs that wait often agree in the values."""
+"""Number of (event, values) pairs in the cache of solutions. Runs often have equal values."""
 
 _SHOWN = 300
-"""Characters of an event that a report shows."""
+"""Characters of an event in a report."""
 
 
 def with_events(found: EventSolutions, index: VerticalPartition) -> EventSolutions:
-    """The solutions with one more variable, EVENT: their event's triples as one literal.
+    """The solutions with the variable EVENT: the triples of their event as one literal.
 
-    Blank nodes in it have the labels that they have outside of the event.
+    Blank nodes in it have their labels of answers.
     """
     texts = {e: _event_text(index.batch, e) for e in dict.fromkeys(found.event.tolist())}
     codes = index.lexicon.encode([texts[e] for e in found.event.tolist()])
@@ -56,20 +56,20 @@ class CorrelatedEvaluator:
     """The correlated GPMs of a plan: solutions of one event, given values for its variables."""
 
     def __init__(self, plan: QueryPlan, knowledge: KnowledgeBase, on_bad: OnBad = warn) -> None:
-        """`on_bad` is called for each event that an endpoint was asked for in vain."""
+        """It calls `on_bad` for each event that lacks an endpoint's answer."""
         self._plan, self._on_bad = plan, on_bad
         self.solve = lru_cache(_REMEMBERED)(self._solve)
         self.use(knowledge)
 
     def use(self, knowledge: KnowledgeBase) -> None:
-        """From now on evaluate with this knowledge base."""
+        """Use another knowledge base from now on."""
         self._knowledge = knowledge.only(self._plan.inputs.kbs)
         self.solve.cache_clear()
 
     def _solve(
         self, gpm: int, event: str, values: tuple[tuple[str, str], ...]
     ) -> tuple[tuple[str | None, ...], ...]:
-        """Each solution's terms, by the GPM's variables; that of EVENT stays empty."""
+        """The terms of each solution, in order of the GPM's variables; EVENT stays unbound."""
         plan, own = self._plan, self._plan.patterns.gpms[gpm]
         pattern = substituted(own.pattern, dict(values))
         evaluation = plan.patterns.evaluation

@@ -1,4 +1,4 @@
-"""Evaluates a graph pattern on whole batches of events (SPARQL 1.1 section 18.6, by columns)."""
+"""Evaluation of a graph pattern on batches of events (SPARQL 1.1 section 18.6, in columns)."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from spaseq.rdf.columns.event_batch import EventBatch
 class EventSolutions:
     """The r solutions of a pattern on a batch of events.
 
-    `event` [r] is the row of each solution's event in the batch, ascending. `columns` has codes
-    [r] into `terms` for every variable that the pattern may bind, -1 where it is unbound. Codes
-    below the batch's number of terms are the batch's own.
+    `event` int64 [r] is the index of each solution's event in the batch, ascending. `columns` has
+    int32 codes [r] into `terms` for each variable that the pattern may bind, -1 where it is
+    unbound. Codes below the batch's number of terms are codes of the batch.
     """
 
     event: Int64s
@@ -54,7 +54,7 @@ class GpmEvaluator:
 
     @property
     def services(self) -> Services:
-        """Where it asks endpoints, and learns of requests that failed."""
+        """The evaluator of requests to endpoints, with the failed ones."""
         return self._operators.services
 
     @property
@@ -63,18 +63,18 @@ class GpmEvaluator:
         return self._operators.parts(self._pattern)
 
     def constant(self, part: n.Pattern) -> Solutions | None:
-        """The solutions of a part that reads no event and asks no endpoint; None if it does."""
+        """The solutions of a part that reads no event and asks no endpoint, None for others."""
         return self._operators.constant(part)
 
     def evaluate(self, events: EventBatch | VerticalPartition) -> EventSolutions:
         """The solutions on each event, as a multiset.
 
-        Blank nodes of the pattern are no variables, but count for multiplicity. Give a
-        `VerticalPartition` where several patterns are evaluated on one batch.
+        Blank nodes of the pattern are not returned as variables, but count for multiplicity. Pass a
+        `VerticalPartition` to evaluate several patterns on one batch.
         """
         index = events if isinstance(events, VerticalPartition) else VerticalPartition(events)
         active = ActiveGraph(index, len(index.batch))
         found = active.spread(self._operators.solutions(self._pattern, active))
         assert found.event is not None
         columns = {v: found.column(v) for v in self._variables}
-        return EventSolutions(found.event, columns, index.lexicon.texts)
+        return EventSolutions(found.event, columns, index.lexicon)

@@ -1,4 +1,4 @@
-"""Stage 1 of a query: event batches in, solutions of all its graph patterns out. Stateless."""
+"""Stage 1 of a query: from event batches to the solutions of all its GPMs, without state."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from spaseq.rdf.terms.times import format_time
 class PatternStage:
     """Evaluates every GPM of a plan on the events of its streams.
 
-    `on_bad` is called for each event that an endpoint was asked for in vain.
+    It calls `on_bad` for each event that lacks an endpoint's answer.
     """
 
     def __init__(self, plan: QueryPlan, knowledge: KnowledgeBase, on_bad: OnBad = warn) -> None:
@@ -48,13 +48,13 @@ class PatternStage:
         ]
 
     def evaluator(self, gpm: int) -> GpmEvaluator:
-        """What evaluates a GPM (its index)."""
+        """The evaluator of a GPM, by index."""
         return self._evaluators[gpm]
 
     def match(self, batch: EventBatch) -> SolutionBatch:
-        """Solutions of the batch's events, and bare events where stage 2 needs them.
+        """The solutions of the batch's events, and bare events if stage 2 needs them.
 
-        A batch of a stream that the query does not read has none.
+        There are none if the query does not read the batch's stream.
         """
         stream = self._streams.get(batch.stream)
         if stream is None or not len(batch):
@@ -79,7 +79,7 @@ class PatternStage:
         return rows.batch()
 
     def _report(self, batch: EventBatch) -> None:
-        """Say which events of the batch have missed answers of endpoints."""
+        """Report the events of the batch that lack an endpoint's answer."""
         for evaluator in (*self._evaluators, *(each for _, each in self._memberships)):
             for failed in evaluator.services.take_failures():
                 events = np.arange(len(batch)) if failed.event is None else failed.event
@@ -98,7 +98,7 @@ class PatternStage:
             rows.add(BARE, keys)
 
     def _keys(self, index: VerticalPartition, stream: int) -> Iterator[EventSolutions]:
-        """The partitions of the batch's events: what GPMs without FILTERs bind the variables to."""
+        """The partitions of events: the values that GPMs without FILTERs give the variables."""
         partition = self._plan.sequence.partition
         for streams, membership in self._memberships:
             if stream in streams:
@@ -112,8 +112,10 @@ class PatternStage:
     def _spread(
         self, found: EventSolutions, index: VerticalPartition, stream: int
     ) -> EventSolutions:
-        """Solutions of a negated GPM that leaves partition variables open, once for each of their
-        event's partitions that they fit."""
+        """The solutions of a negated GPM that leaves partition variables unbound.
+
+        A solution is repeated for each partition of its event that it is compatible with.
+        """
         partition = self._plan.sequence.partition
         keys: dict[int, set[tuple[str, ...]]] = {}
         for bindings in self._keys(index, stream):
@@ -140,11 +142,11 @@ def _text(found: EventSolutions, variable: str, row: int) -> str | None:
 
 
 class _Rows:
-    """Collects bindings, all in terms of the batch's lexicon, into one SolutionBatch."""
+    """Collects solutions, all in the batch's lexicon, into one SolutionBatch."""
 
     def __init__(self, plan: QueryPlan, stream: int, index: VerticalPartition) -> None:
         self._plan, self._stream, self._events = plan, stream, index.batch
-        self._terms = index.lexicon.texts
+        self._terms = index.lexicon
         self._parts: list[tuple[int, EventSolutions]] = []
 
     def add(self, gpm: int, bindings: EventSolutions) -> None:
@@ -152,14 +154,14 @@ class _Rows:
             self._parts.append((gpm, bindings))
 
     def unseen(self) -> Int64s:
-        """Events that no bindings so far belong to."""
+        """The events without solutions so far."""
         seen = np.zeros(len(self._events), dtype=bool)
         for _, bindings in self._parts:
             seen[bindings.event] = True
         return np.flatnonzero(~seen)
 
     def batch(self) -> SolutionBatch:
-        """The rows, in the order of events."""
+        """The rows, in order of events."""
         columns, events = self._plan.patterns.columns, self._events
         if not self._parts:
             return SolutionBatch.empty(columns)
@@ -201,7 +203,7 @@ class _Rows:
         return NumberColumn(found.value, found.kind)
 
     def _scoped(self, column: TermColumn, codes: Int32s, event: Int64s) -> TermColumn:
-        """The column with labels from (stream, instant, label) for the blank nodes of events."""
+        """The column with the answer labels of the events' blank nodes."""
         own = (codes >= 0) & (codes < len(self._events.terms))
         blank = pc.starts_with(column.terms, "_:").to_numpy(zero_copy_only=False)
         rows = np.flatnonzero(own)
@@ -216,7 +218,7 @@ class _Rows:
 
 
 def _without(bindings: EventSolutions, private: frozenset[str]) -> EventSolutions:
-    """Solutions without the values of private variables, but for events that have several."""
+    """The solutions without private variables, unless an event has several solutions."""
     event = bindings.event
     if not private or not len(event):
         return bindings
@@ -231,7 +233,7 @@ def _without(bindings: EventSolutions, private: frozenset[str]) -> EventSolution
 
 
 def _distinct(bindings: EventSolutions) -> EventSolutions:
-    """Solutions without duplicates: matches are a set."""
+    """The distinct solutions, as matches are a set."""
     event = bindings.event
     if len(event) < 2 or (np.diff(event) > 0).all():
         return bindings

@@ -1,4 +1,4 @@
-"""Calls every kernel that matches graph patterns once, so that it is compiled or loaded."""
+"""Warm-up of the graph pattern kernels: one call compiles or loads each of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from spaseq.gpm.kernels.bgp_interpreter import frequencies, solutions
 
 
 def steps() -> Iterator[str]:
-    """Yields the name of each kernel when it is ready."""
+    """Call each kernel once and yield its name when it is ready."""
     column = np.zeros(1, np.int32)
     terms, modes = np.zeros((1, 3), np.int32), np.zeros((1, 3), np.int8)
     start, event, rows = np.array([0, 1]), np.zeros(1, np.int64), np.zeros((1, 1), np.int32)

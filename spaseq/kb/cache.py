@@ -1,8 +1,8 @@
-"""Compiled knowledge bases on disk, by the content of the files that they were made of.
+"""The cache of compiled knowledge bases on disk, by the content of their source files.
 
-A file is written beside its place and then put there, so that no process ever sees half of one, and
-several may compile the same at a time. It is opened as a memory map: what no query reads is never
-read from disk.
+A file is written under a temporary name and then renamed, so no process sees an incomplete file and
+several processes may compile the same knowledge base. Files are memory-mapped: only the parts that
+queries use are read.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from spaseq.kb.quads import OxigraphStore, QuadSource
 from spaseq.rdf.inputs.files import InputFile
 
 MOST = 16
-"""How many compiled knowledge bases a directory keeps, those used last."""
+"""Number of compiled knowledge bases that a directory keeps: the most recently used."""
 
-_WORTH = 1 << 20  # bytes of source files below which loading is as fast as looking
+_WORTH = 1 << 20  # bytes of source files below which loading is as fast as the cache
 _CHUNK = 1 << 20
 _ABANDONED_S = 86_400.0
 _SUFFIX = ".kb.arrow"
@@ -35,22 +35,24 @@ NamedSources: TypeAlias = Sequence[tuple["str | None", Sequence[QuadSource]]]
 
 @dataclass(frozen=True, slots=True)
 class KbCache:
-    """A directory of compiled knowledge bases, or none; sources smaller than `smallest` bytes are
-    not looked for in it."""
+    """A directory of compiled knowledge bases, or none.
+
+    The cache is not used for sources smaller than `smallest` bytes.
+    """
 
     directory: Path | None
     smallest: int = 0
 
     @classmethod
     def of_user(cls) -> KbCache:
-        """The one in the user's cache, for knowledge bases that are worth it."""
+        """The cache in the user's cache directory, for sources of at least 1 MiB."""
         return cls(user_cache() / "spaseq" / "kb", _WORTH)
 
     def knowledge(self, sources: NamedSources, build: Callable[[], KnowledgeBase]) -> KnowledgeBase:
-        """The knowledge base of some sources: opened, or else built, kept and opened.
+        """The knowledge base of some sources, from the cache if possible, otherwise from `build`.
 
         Raises:
-            InputError: as `build` does; a directory that was asked for cannot be written.
+            InputError: `build` raises it, or the user's choice of directory cannot be written.
         """
         if self.directory is None or _size(sources) < max(self.smallest, 1):
             return build()
@@ -64,7 +66,7 @@ class KbCache:
             _write(built, place)
             _prune(self.directory)
         except OSError as error:
-            if self.smallest:  # nobody asked for it
+            if self.smallest:  # the default directory, so go on without it
                 return built
             raise InputError(f"cannot keep the knowledge base in {place}: {error}") from error
         return _opened(place) or built
@@ -74,7 +76,7 @@ NO_CACHE = KbCache(None)
 
 
 def cache_at(directory: str | os.PathLike[str] | None) -> KbCache:
-    """The cache in a directory; None is the user's, "none" is no cache."""
+    """The cache in a directory; None is the user's cache, "none" is no cache."""
     if directory is None:
         return KbCache.of_user()
     return NO_CACHE if directory == "none" else KbCache(Path(directory).absolute())
@@ -86,7 +88,7 @@ def _opened(place: Path) -> KnowledgeBase | None:
     try:
         found = KnowledgeBase.open(place)
         os.utime(place)
-    except (InputError, OSError):  # damaged; it will be replaced
+    except (InputError, OSError):  # a damaged file will be replaced
         return None
     return found
 
@@ -104,7 +106,7 @@ def _write(knowledge: KnowledgeBase, place: Path) -> None:
 
 
 def _prune(directory: Path) -> None:
-    """Forget what was used longest ago, and what killed processes have left."""
+    """Remove the least recently used files, and temporary files of killed processes."""
     kept = []
     for path in directory.glob(f"*{_SUFFIX}"):
         try:
@@ -118,11 +120,11 @@ def _prune(directory: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-# --- what sources hold ----------------------------------------------------------------------------
+# --- content of sources ---------------------------------------------------------------------------
 
 
 def _key(sources: NamedSources) -> str:
-    """Differs for sources that would make another knowledge base."""
+    """A digest of the content of the sources."""
     digest = blake2b(FORMAT, digest_size=20)
     for iri, found in sources:
         digest.update(f"\0{iri}".encode())
@@ -135,7 +137,7 @@ def _key(sources: NamedSources) -> str:
 
 def _content(source: QuadSource) -> Iterator[bytes]:
     match source:
-        case OxigraphStore(path):  # whose files are never changed, only replaced
+        case OxigraphStore(path):  # RocksDB replaces files and never changes them
             for file in _store_files(path):
                 status = file.stat()
                 yield f"{file.name} {status.st_size} {status.st_mtime_ns}\0".encode()
@@ -170,6 +172,6 @@ def _size(sources: NamedSources) -> int:
 
 
 def _store_files(path: str) -> list[Path]:
-    """The files of a store that hold data, not what a reader of it may write."""
+    """The data files of a store, without logs and locks, which a reader may write."""
     files = sorted(Path(path).iterdir())
     return [f for f in files if f.is_file() and not f.name.startswith(("LOG", "LOCK"))]

@@ -1,10 +1,10 @@
-"""The dictionary of a knowledge base: term texts by code, codes by text, over Arrow memory."""
+"""The dictionary of a knowledge base: its terms as sorted texts in Arrow memory."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,16 +12,16 @@ import pyarrow as pa
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.kb.kernels.search import find_sorted
 from spaseq.rdf.columns.term_columns import TextArray, text_array
-from spaseq.rdf.columns.term_tables import ABSENT, encoded
+from spaseq.rdf.columns.term_tables import ABSENT, TermTable, encoded
 
 __all__ = ["ABSENT", "KbTerms"]
 
 
-class KbTerms(Sequence[str]):
-    """Distinct N-Triples texts in order of their code points, a text's code being its position.
+class KbTerms(TermTable):
+    """Distinct N-Triples texts in order of code points. The code of a text is its position.
 
-    They never become Python objects all at once, and there is no index beside them, so a dictionary
-    that lies in a mapped file stays there.
+    Lookup is a binary search in the texts. There is no other index and no Python object per text,
+    so a dictionary in a memory-mapped file stays there.
     """
 
     def __init__(self, texts: TextArray) -> None:
@@ -30,7 +30,7 @@ class KbTerms(Sequence[str]):
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> KbTerms:
-        """The dictionary of these texts, which are sorted."""
+        """The dictionary of sorted texts."""
         return cls(text_array(texts))
 
     @cached_property
@@ -49,24 +49,22 @@ class KbTerms(Sequence[str]):
     def __len__(self) -> int:
         return len(self.texts)
 
-    @overload
-    def __getitem__(self, code: int) -> str: ...
-    @overload
-    def __getitem__(self, code: slice) -> list[str]: ...
-    def __getitem__(self, code: int | slice) -> str | list[str]:
-        if isinstance(code, slice):
-            picked: list[str] = self.texts[code].to_pylist()
-            return picked
+    def text(self, code: int) -> str:
         text: str = self.texts[int(code)].as_py()
         return text
 
     def take(self, codes: Int32s) -> list[str]:
-        """The texts of some codes."""
-        texts: list[str] = self.texts.take(pa.array(codes)).to_pylist()
+        texts: list[str] = self.strings(codes).to_pylist()
         return texts
 
+    def strings(self, codes: Int32s) -> TextArray:
+        return self.texts.take(pa.array(codes))
+
+    @property
+    def has_blank(self) -> bool:
+        return True
+
     def find(self, texts: Sequence[str]) -> Int32s:
-        """The codes of some texts, ABSENT for those that are not here."""
         wanted, ends = encoded(texts)
         codes: Int32s = find_sorted(*self.buffers, ends, wanted, ABSENT)
         return codes

@@ -1,7 +1,7 @@
-"""SPARQL endpoints over HTTP: one SELECT, its answer, and what is done if it does not come.
+"""SPARQL endpoints over HTTP: SELECT requests with timeouts, retries and a cache of answers.
 
-The protocol is SPARQL 1.1 Protocol section 2.1 (a query by POST, URL-encoded), the answer SPARQL
-1.1 Query Results JSON. Half an answer is no answer.
+Requests follow SPARQL 1.1 Protocol section 2.1 (query by URL-encoded POST). Answers are SPARQL 1.1
+Query Results JSON. An incomplete answer is a failure.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ _ACCEPT = f"{_JSON}, application/json;q=0.5"
 _CHUNK = 1 << 16
 _SHOWN = 200
 _AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""HTTP statuses after which the same request may have better luck."""
+"""HTTP statuses after which the same request may succeed."""
 
 AnswerRow: TypeAlias = tuple[str | None, ...]
 
 
 def is_url(text: str) -> bool:
-    """Whether a KB's place is an endpoint rather than a file."""
+    """Whether the location of a knowledge base is an endpoint rather than a file."""
     return text.lower().startswith(("http://", "https://"))
 
 
 class RetryCount:
-    """Counts the requests that this process sends again, because they failed."""
+    """Counts the requests that this process repeats after a failure."""
 
     total: ClassVar[int] = 0
 
@@ -49,13 +49,13 @@ class RetryCount:
         self._before = self.total
 
     def take(self) -> int:
-        """How many there were since the last call, or since the beginning."""
+        """The number since the last call, or since this object was made."""
         found, self._before = self.total - self._before, self.total
         return found
 
 
 class ServiceFailure(Exception):
-    """A request that failed; `again` if the next one may not."""
+    """A failed request; `again` says that a repeated request may succeed."""
 
     def __init__(self, reason: str, again: bool) -> None:
         super().__init__(reason)
@@ -72,10 +72,10 @@ class Endpoint:
     def select(self, query: str, variables: Sequence[str]) -> list[AnswerRow]:
         """The solutions of a SELECT as rows of N-Triples texts, None where a variable is unbound.
 
-        Blank nodes get labels of their own, equal for equal requests.
+        Blank nodes get labels that depend on the request, so equal requests give equal labels.
 
         Raises:
-            ServiceFailure: when it has failed for good, with the reason.
+            ServiceFailure: the request failed, and so did the repeated requests.
         """
         wait = self.options.backoff_s
         for left in range(self.options.retries, -1, -1):
@@ -91,15 +91,15 @@ class Endpoint:
         raise AssertionError("the last attempt returns or raises")
 
     def check(self) -> None:
-        """Ask for nothing, to see whether there is anybody.
+        """Send a minimal request.
 
         Raises:
-            ServiceFailure: there is not.
+            ServiceFailure: the endpoint does not answer.
         """
         self.select("SELECT * WHERE { } LIMIT 1", [])
 
     def _ask(self, query: str) -> bytes:
-        """The bytes of an answer that came whole and says that it is one."""
+        """The bytes of a complete answer with the right content type."""
         request = urllib.request.Request(
             self.url,
             urllib.parse.urlencode({"query": query}).encode(),
@@ -114,21 +114,21 @@ class Endpoint:
         except urllib.error.HTTPError as error:
             raise ServiceFailure(_http_reason(error), error.code in _AGAIN) from error
         except TimeoutError as error:
-            raise self._late() from error
+            raise self._timed_out() from error
         except urllib.error.URLError as error:
             if isinstance(error.reason, TimeoutError):
-                raise self._late() from error
+                raise self._timed_out() from error
             raise ServiceFailure(f"cannot be reached: {error.reason}", True) from error
         except (OSError, HTTPException) as error:
             what = type(error).__name__
             raise ServiceFailure(f"the connection broke: {what}: {error}", True) from error
 
-    def _late(self) -> ServiceFailure:
+    def _timed_out(self) -> ServiceFailure:
         return ServiceFailure(f"timed out after {self.options.timeout_s:g} s", True)
 
 
 class _Resend(urllib.request.HTTPRedirectHandler):
-    """Sends the query where it is told to; the standard library would send none."""
+    """Repeats the POST after a redirect; the standard library would drop the query."""
 
     def redirect_request(
         self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str
@@ -142,7 +142,7 @@ _OPENER = urllib.request.build_opener(_Resend)
 
 
 def _read(response: Any, deadline: float) -> bytes:
-    """The whole body; a server that drips has no more time than one that is silent."""
+    """The complete body; the deadline covers all of it, however slowly it arrives."""
     chunks = []
     while chunk := response.read1(_CHUNK):
         chunks.append(chunk)
@@ -151,7 +151,7 @@ def _read(response: Any, deadline: float) -> bytes:
     expected = response.headers.get("Content-Length")
     size = sum(map(len, chunks))
     if expected is not None and size < int(expected):
-        raise ServiceFailure(f"half an answer: {size} of {expected} bytes", True)
+        raise ServiceFailure(f"the answer is incomplete: {size} of {expected} bytes", True)
     return b"".join(chunks)
 
 
@@ -181,7 +181,7 @@ def _rows(data: bytes, variables: Sequence[str], prefix: str) -> list[AnswerRow]
         own = [v if v in known else None for v in variables]
         return [tuple(None if v is None else _text(s[v], prefix) for v in own) for s in results]
     except (SyntaxError, ValueError) as error:
-        raise ServiceFailure(f"half an answer, or none: {error}", True) from error
+        raise ServiceFailure(f"the answer is incomplete or not JSON: {error}", True) from error
 
 
 def _text(term: object, prefix: str) -> str | None:
@@ -200,7 +200,7 @@ def _prefix(url: str, query: str) -> str:
 
 
 class AnswerCache:
-    """The answers for single solutions, the least recently used forgotten first."""
+    """A cache of the answers for single solutions, with least-recently-used eviction."""
 
     def __init__(
         self, size: int, ttl_s: float, clock: Callable[[], float] = time.monotonic
@@ -209,7 +209,7 @@ class AnswerCache:
         self._known: OrderedDict[object, tuple[float, list[AnswerRow]]] = OrderedDict()
 
     def get(self, key: object) -> list[AnswerRow] | None:
-        """What was kept, unless it is too old."""
+        """The answer in the cache, unless it is too old."""
         found = self._known.get(key)
         if found is None:
             return None
@@ -220,7 +220,7 @@ class AnswerCache:
         return found[1]
 
     def put(self, key: object, rows: list[AnswerRow]) -> None:
-        """Keep an answer."""
+        """Add an answer."""
         if not self._size:
             return
         self._known[key] = self._clock() + self._ttl_s, rows
@@ -234,5 +234,5 @@ class AnswerCache:
 
 @lru_cache(maxsize=4)
 def shared_cache(options: ServiceOptions) -> AnswerCache:
-    """The process's cache for all requests with these options."""
+    """This process's cache for all requests with these options."""
     return AnswerCache(options.cache, options.ttl_s)

@@ -1,4 +1,4 @@
-"""The knowledge base in its compiled form: named graphs as sorted arrays over one dictionary."""
+"""The compiled form of a knowledge base: named graphs as sorted arrays over one dictionary."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from spaseq.options import ServiceOptions
 from spaseq.rdf.columns.term_columns import TextArray, text_array
 
 FORMAT = b"spaseq-kb-2"
-"""Name and version of the file that `KnowledgeBase.save` writes."""
+"""Name and version of the file format."""
 
 _SCHEMA = pa.schema(
     [
@@ -39,9 +39,10 @@ _SCHEMA = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class KbRelation:
-    """The n triples of one graph with one predicate, each once.
+    """The n distinct triples of one graph with one predicate.
 
-    `s` and `o` are codes, sorted by (s, o); `by_object` are the row numbers in the order of (o, s).
+    `s` and `o` int32 [n] are codes, sorted by (s, o). `by_object` int32 [n] are the row numbers in
+    order of (o, s).
     """
 
     s: Int32s
@@ -58,13 +59,19 @@ KbGraph = Mapping[int, KbRelation]
 
 @dataclass(frozen=True)
 class KnowledgeBase:
-    """An RDF dataset of named graphs that never changes.
+    """An immutable RDF dataset of named graphs.
 
-    `graphs` are by graph IRI (without brackets). `hash` tells the content: equal datasets have
-    equal hashes, blank nodes apart, whose labels come from the places of their first appearance.
-    `endpoints` are graphs that a SPARQL endpoint holds, its URL by graph IRI. `addresses` are the
-    URLs of all endpoints that SERVICE may call by another name, and `services` says how they are
-    asked. None of these is part of the file or the hash.
+    Attributes:
+        terms: the dictionary.
+        graphs: by graph IRI, without brackets.
+        hash: SHA-256 of the content. Equal datasets have equal hashes if their blank nodes first
+            occur in the same order.
+        endpoints: URL by graph IRI, for graphs at SPARQL endpoints.
+        addresses: URL by IRI, for all endpoints that SERVICE may call by IRI.
+        file: path of the compiled file, if `open` mapped one.
+        services: how to ask endpoints.
+
+    `endpoints`, `addresses` and `services` are not part of the file or the hash.
     """
 
     terms: KbTerms
@@ -72,7 +79,7 @@ class KnowledgeBase:
     hash: str
     endpoints: Mapping[str, str] = field(default_factory=dict)
     addresses: Mapping[str, str] = field(default_factory=dict)
-    file: str | None = None  # where `open` found it
+    file: str | None = None
     services: ServiceOptions = field(default_factory=ServiceOptions)
 
     @classmethod
@@ -88,11 +95,14 @@ class KnowledgeBase:
         empty_graphs: Iterable[str],
         columns: Mapping[str, Int32s],
     ) -> KnowledgeBase:
-        """The dataset of some quads.
+        """The dataset of m quads, which may repeat.
 
-        `columns` holds g, s, p, o, each [m]: g counts `graph_names`, the others the distinct
-        `texts`, strings or an Arrow array of them. Quads may repeat. `empty_graphs` are there even
-        if no quad is in them.
+        Args:
+            texts: distinct term texts, as strings or an Arrow array.
+            graph_names: IRIs of the graphs.
+            empty_graphs: graphs that exist even without a quad.
+            columns: g, s, p, o, each int32 [m]: g is an index into `graph_names`, the others into
+                `texts`.
         """
         columns = columns or dict.fromkeys("gspo", np.empty(0, np.int32))
         array = texts if isinstance(texts, pa.Array) else text_array(texts)
@@ -111,24 +121,24 @@ class KnowledgeBase:
         return cls(terms, graphs, _content_hash(terms, graphs))
 
     def find(self, text: str) -> int:
-        """A term's code, ABSENT (negative) if it is nowhere in the dataset."""
+        """A term's code, ABSENT (negative) if it is not in the dataset."""
         return int(self.terms.find([text])[0])
 
     def only(self, graphs: Iterable[str]) -> KnowledgeBase:
-        """The dataset with those of its graphs that are named; the dictionary and the hash stay."""
+        """The dataset with only these graphs, and the same dictionary and hash."""
         kept_names = dict.fromkeys(graphs)
         kept = {name: self.graphs[name] for name in kept_names if name in self.graphs}
         endpoints = {iri: url for iri, url in self.endpoints.items() if iri in kept_names}
         return replace(self, graphs=kept, endpoints=endpoints)
 
     def __len__(self) -> int:
-        """How many triples all graphs have together."""
+        """The number of triples of all graphs."""
         return sum(len(r) for graph in self.graphs.values() for r in graph.values())
 
     # --- file -----------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
-        """Write everything to one file, from which `open` maps it."""
+        """Write the dataset to one Arrow file, which `open` maps."""
         names = list(self.graphs)
         keys = [(g, p) for g, name in enumerate(names) for p in self.graphs[name]]
         relations = [self.graphs[names[g]][p] for g, p in keys]
@@ -151,7 +161,7 @@ class KnowledgeBase:
 
     @classmethod
     def open(cls, path: str | Path) -> KnowledgeBase:
-        """Map a file that `save` wrote; InputError if it is not one."""
+        """Map a file that `save` wrote; InputError if the file is not valid."""
         try:
             reader = pa.ipc.open_file(pa.memory_map(str(path)))
         except (OSError, pa.ArrowInvalid) as error:
@@ -173,13 +183,13 @@ class KnowledgeBase:
 
     @cached_property
     def graph_codes(self) -> dict[str, int]:
-        """The codes of the graphs' own IRIs, ABSENT for those that are no term of the dataset."""
+        """The codes of the graph IRIs, ABSENT for IRIs that are not terms of the dataset."""
         codes = self.terms.find([f"<{name}>" for name in self.graphs])
         return dict(zip(self.graphs, codes.tolist(), strict=True))
 
 
 def _relations(p: Int32s, s: Int32s, o: Int32s) -> dict[int, KbRelation]:
-    """The distinct triples by predicate, predicates in order."""
+    """The distinct triples by predicate code, predicates ascending."""
     if not len(p):
         return {}
     order = np.lexsort((o, s, p))

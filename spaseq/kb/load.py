@@ -29,19 +29,25 @@ def load_kb(
     services: ServiceOptions = ServiceOptions(),
     cache: KbCache = NO_CACHE,
 ) -> KnowledgeBase:
-    """The knowledge base made of some sources, each (graph IRI or None, path or rdflib graph).
+    """The knowledge base of some sources, each (graph IRI or None, path or rdflib graph).
 
-    With an IRI all triples of the source go into that named graph; a source without one keeps its
-    graph names, and triples in its default graph are not reachable for queries, so they are left
-    out. Relative IRIs are relative to the graph's. Sources of one graph are merged. A path is that
-    of a file, which ends in .nq .nt .trig .ttl .jsonld .json .rdf or .xml, .gz after it where it is
-    packed; of a directory of such files; a glob; or the directory of an Oxigraph store. A URL is a
-    SPARQL endpoint, whose default graph is the graph; nothing of it is loaded. `services` says how
-    endpoints are asked. What files hold is taken from `cache` where they have been loaded before.
+    With an IRI, all triples of the source go into that named graph, and relative IRIs are relative
+    to it. Sources with the same IRI are merged. A source without an IRI keeps its named graphs; its
+    default graph is left out, as queries cannot reach it.
+
+    A path is a file, a directory of files, a glob, or the directory of an Oxigraph store. Names of
+    files end in .nq .nt .trig .ttl .jsonld .json .rdf or .xml, and in .gz after that if they are
+    compressed. A URL is a SPARQL endpoint whose default graph is the named graph; its triples are
+    not loaded.
+
+    Args:
+        sources: see above.
+        services: how to ask endpoints.
+        cache: where to keep the compiled form of files and find it again.
 
     Raises:
-        InputError: a source that cannot be read, with file, line and reason, or that has triples
-            but neither an IRI nor named graphs; an endpoint that is required and does not answer.
+        InputError: a source cannot be read (with file, line and reason); a source has triples, but
+            neither an IRI nor named graphs; or a required endpoint does not answer.
     """
     endpoints: dict[str, str] = {}
     loaded: list[tuple[str | None, KbInput]] = []
@@ -58,10 +64,10 @@ def load_kb(
 
 
 def _loaded(sources: Sequence[tuple[str | None, KbInput]], cache: KbCache) -> KnowledgeBase:
-    """The graphs of sources that are no endpoints."""
+    """The graphs of sources other than endpoints."""
     places = [(i, s, sources_at(s) if isinstance(s, str | PathLike) else None) for i, s in sources]
     files = [(iri, found) for iri, _, found in places if found is not None]
-    if len(files) < len(places):  # what is in memory has no place to be found again by
+    if len(files) < len(places):  # rdflib graphs have no path, so no key in the cache
         return _built(places)
     return cache.knowledge(files, lambda: _built(places))
 
@@ -94,18 +100,18 @@ def _add_endpoint(
 
 
 class _Builder:
-    """Collects blocks of quads; their terms become one dictionary at the end."""
+    """Collects blocks of quads and unifies their terms in one dictionary at the end."""
 
     def __init__(self) -> None:
         self._texts: list[TextArray] = []
         self._sources = 0
-        self._size = 0  # of all texts, those that stand in several blocks counted in each
+        self._size = 0  # number of texts in all blocks, with repetitions
         self._graphs: dict[str, int] = {}
         self._named: list[str] = []
         self._columns: dict[str, list[Int64s]] = {c: [] for c in "gspo"}
 
     def add(self, name: str, iri: str | None, blocks: Iterable[KbQuads]) -> None:
-        """All blocks of one source; `name` is what errors call it."""
+        """Add all blocks of one source; `name` is its name in errors."""
         if iri is not None:
             self._named.append(iri)
         blank = _BlankNodes(self._sources)
@@ -133,7 +139,7 @@ class _Builder:
         return self._graphs.setdefault(iri, len(self._graphs))
 
     def _numbers(self, texts: TextArray, codes: Int32s) -> Int64s:
-        """The numbers of the graphs whose names have these codes."""
+        """The graph numbers of the graph names with these codes."""
         distinct, which = np.unique(codes, return_inverse=True)
         names = texts.take(pa.array(distinct)).to_pylist()
         numbers = [self._number(t[1:-1] if t[0] == "<" else t) for t in names]
@@ -155,10 +161,10 @@ class _Builder:
 
 
 class _BlankNodes:
-    """Labels for one source's blank nodes, told apart from those of events and other sources.
+    """Labels of one source's blank nodes, different from the labels of events and other sources.
 
-    They come from the order of first appearance, so that equal sources give equal labels, whatever
-    the parser called the nodes.
+    A label depends on the order of first appearance, not on the parser's label, so equal sources
+    give equal labels.
     """
 
     def __init__(self, source: int) -> None:
@@ -166,7 +172,7 @@ class _BlankNodes:
         self._labels: dict[str, str] = {}
 
     def scoped(self, texts: TextArray) -> TextArray:
-        """The texts with other labels for blank nodes."""
+        """The texts with these labels for blank nodes."""
         blank = pc.starts_with(texts, "_:")
         if not pc.any(blank).as_py():
             return texts

@@ -1,4 +1,4 @@
-"""Ontologies: files and graphs as the schema that patterns are entailed by."""
+"""Ontologies: files and graphs as the schema for entailment."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from spaseq.options import REGIMES, KbInput, OntologyInput
 
 
 def entailing_schema(ontology: OntologyInput | None, entailment: str | None) -> Schema | None:
-    """The schema of one ontology or several, or None without entailment.
+    """The schema of one or more ontologies; None without entailment.
 
-    Their triples are read whatever graph they are in. See `spaseq.algebra.entailment`.
+    Reads the triples of all graphs in the ontologies. See `spaseq.algebra.entailment`.
 
     Raises:
-        UsageError: an ontology without entailment, entailment without an ontology, or a regime that
-            there is not.
-        InputError: an ontology cannot be read, says nothing that the rules look at, or makes a
-            property transitive that is above or below rdf:type.
+        UsageError: there is an ontology without entailment, entailment without an ontology, or an
+            unknown regime.
+        InputError: an ontology cannot be read, has no axiom that the rules use, or has a transitive
+            property above or below rdf:type.
     """
     if entailment is not None and entailment not in REGIMES:
         raise UsageError(f"unknown entailment {entailment!r}; there is: {', '.join(REGIMES)}")

@@ -1,6 +1,6 @@
-"""What a knowledge base is made of, as blocks of quads: files, directories, stores, rdflib graphs.
+"""Reading the sources of a knowledge base as blocks of quads: files, stores, rdflib graphs.
 
-N-Quads and N-Triples go through the ingest kernel, all other formats through pyoxigraph.
+The ingest kernels read N-Quads and N-Triples, pyoxigraph reads all other formats.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _STORE_MARK = "CURRENT"  # every RocksDB directory has this file
 
 @dataclass(frozen=True, slots=True)
 class KbQuads:
-    """m quads: codes [m] into `texts`, distinct canonical N-Triples texts.
+    """m quads as codes int32 [m] into `texts`, which are distinct canonical N-Triples texts.
 
-    `g` is the code of the graph's name, or DEFAULT_GRAPH.
+    `g` is the code of the graph name, or DEFAULT_GRAPH.
     """
 
     texts: TextArray
@@ -60,10 +60,10 @@ QuadSource: TypeAlias = InputFile | OxigraphStore
 
 
 def sources_at(path: str | PathLike[str]) -> Sequence[QuadSource]:
-    """What there is at a path: a file, the files of a directory or glob, or a store.
+    """The sources at a path: a file, the files of a directory or glob, or a store.
 
     Raises:
-        InputError: nothing that could be read.
+        InputError: there is nothing to read.
     """
     place = fspath(path)
     if place == STDIN:
@@ -77,7 +77,7 @@ def sources_at(path: str | PathLike[str]) -> Sequence[QuadSource]:
 
 
 def keeps_graphs(path: str) -> bool:
-    """Whether what is at a path has named graphs of its own."""
+    """Whether all sources at a path have named graphs."""
     try:
         found = sources_at(path)
     except InputError:
@@ -86,10 +86,10 @@ def keeps_graphs(path: str) -> bool:
 
 
 def quads_of(source: QuadSource, base: str | None) -> Iterator[KbQuads]:
-    """The quads of a source; `base` is what relative IRIs are relative to.
+    """The quads of a source; `base` is the base of relative IRIs.
 
     Raises:
-        InputError: it cannot be read, with file, line and reason.
+        InputError: the source cannot be read, with file, line and reason.
     """
     match source:
         case OxigraphStore(path):
@@ -111,11 +111,11 @@ def _line_quads(file: InputFile) -> Iterator[KbQuads]:
             codes = np.arange(len(found.terms), dtype=np.int32)
             columns = [column.copy() for column in (found.g, found.s, found.p, found.o)]
             yield KbQuads(found.terms.strings(codes), *columns)
-            del found  # so that its memory can be used again
+            del found  # releases its arena
 
 
 def _at_lines(_: object, __: int, end: int) -> int:
-    """Quads of a knowledge base may be told apart anywhere."""
+    """Chunks of a knowledge base may end at any line, as it has no events."""
     return end
 
 
@@ -142,7 +142,7 @@ def _store_quads(path: str) -> Iterator[KbQuads]:
 
 
 def _blocks(quads: Iterable[ox.Quad], path: str) -> Iterator[KbQuads]:
-    """The quads of Oxigraph's, in blocks; the last one may be empty."""
+    """Quads of pyoxigraph in blocks. The last block may be empty."""
     builder = BlockBuilder()
     for s, p, o, g in quads:
         if isinstance(o, ox.Triple):
@@ -173,15 +173,15 @@ def rdflib_quads(graph: rdflib.Graph) -> Iterator[KbQuads]:
             name = from_rdflib(context[0]) if named else None
             builder.add(from_rdflib(s), from_rdflib(p), from_rdflib(o), name)
         except ValueError as error:
-            raise InputError(f"the graph holds what is not RDF: {error}") from error
+            raise InputError(f"the graph contains a term that is not RDF: {error}") from error
     yield _columns(builder.block())
 
 
 def triples_in(given: KbInput) -> Iterator[tuple[str, str, str]]:
-    """The triples of an input, whatever graph they are in, as N-Triples texts.
+    """The triples of all graphs of an input, as N-Triples texts.
 
     Raises:
-        InputError: it cannot be read, with file, line and reason.
+        InputError: the input cannot be read, with file, line and reason.
     """
     for block in _blocks_of(given):
         texts = block.texts.to_pylist()

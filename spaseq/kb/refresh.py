@@ -1,4 +1,4 @@
-"""A knowledge base whose files may change while it is in use."""
+"""Reloading a knowledge base when its files change."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ FileStates: TypeAlias = tuple[tuple[str, int, int, int], ...]
 
 
 class KbWatch:
-    """Looks at the files of a knowledge base now and then, and loads them again if they changed.
+    """Checks the files of a knowledge base at intervals and loads them again if they have changed.
 
-    A change counts once the files have stayed as they are from one look to the next, so that a file
-    that is still being written is waited for.
+    It loads a change only if two checks in a row see the same files, so that it does not read a
+    file while another program writes it.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class KbWatch:
         every_s: float = 1.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """The sources as `load_kb` takes them, which has loaded them just before."""
+        """Watch the sources, which `load_kb` has just loaded, every `every_s` seconds."""
         self._sources, self._services, self._cache = sources, services, cache
         self._paths = [s for _, s in sources if isinstance(s, str | PathLike)]
         self._every_s, self._clock = every_s, clock
@@ -43,10 +43,10 @@ class KbWatch:
         self._known = self._latest = self._state()
 
     def poll(self) -> KnowledgeBase | None:
-        """The knowledge base, if it has changed since the last call.
+        """The new knowledge base if it has changed since the last call, else None.
 
         Raises:
-            InputError: the files have changed and cannot be loaded; said once for each change.
+            InputError: the changed files cannot be loaded; raised once per change.
         """
         if self._clock() < self._next:
             return None
@@ -74,7 +74,7 @@ def _files(path: str | PathLike[str]) -> list[Path]:
         return []
     try:
         sources = sources_at(path)
-    except InputError:  # which loading will report
+    except InputError:  # loading will report it
         return []
     found: list[Path] = []
     for source in sources:

@@ -1,4 +1,4 @@
-"""Calls every kernel that reads knowledge bases once, so that it is compiled or loaded."""
+"""Warm-up of the knowledge base kernels: one call compiles or loads each of them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from spaseq.kb.dictionary import KbTerms
 
 
 def steps() -> Iterator[str]:
-    """Yields the name of each kernel when it is ready."""
+    """Call each kernel once and yield its name when it is ready."""
     KbTerms.of(["<a:s>", "<a:t>"]).find(["<a:t>"])
     yield "find_sorted"

@@ -71,8 +71,8 @@ TROUBLE = {
     "slow": (s.slow(2.0), "timed out after 0.2 s"),
     "dripping": (s.dripping, "timed out after 0.2 s"),
     "error": (s.status(500), "HTTP status 500 Internal Server Error: no luck today"),
-    "broken-off": (s.broken_off, "half an answer: "),
-    "cut-short": (s.cut_short, "half an answer, or none: "),
+    "broken-off": (s.broken_off, "the answer is incomplete: "),
+    "cut-short": (s.cut_short, "the answer is incomplete or not JSON: "),
 }
 
 

@@ -67,7 +67,7 @@ def found_by(bgp: EventBgp, given: Sequence[Sequence[Triple]]) -> list[list[Bind
     assert (np.diff(result.event) >= 0).all()
     rows: list[list[Binding]] = [[] for _ in given]
     for i, event in enumerate(result.event.tolist()):
-        rows[event].append({v: result.lexicon.texts[c[i]] for v, c in result.columns.items()})
+        rows[event].append({v: result.lexicon[c[i]] for v, c in result.columns.items()})
     return rows
 
 
@@ -122,5 +122,5 @@ def test_patterns_that_differ_in_names_only_are_evaluated_once_in_a_batch() -> N
     second = EventBgp([TriplePattern(Z, B, X)]).solutions(index)
     assert first.columns["x"] is not first.columns["y"]
     assert second.event is first.event
-    assert index.lexicon.texts[second.columns["z"][0]] == A
-    assert index.lexicon.texts[second.columns["x"][0]] == C
+    assert index.lexicon[second.columns["z"][0]] == A
+    assert index.lexicon[second.columns["x"][0]] == C

@@ -245,7 +245,7 @@ def test_silent_binds_nothing_where_it_fails(server: s.SparqlServer) -> None:
 def test_an_answer_to_another_question_is_none(server: s.SparqlServer) -> None:
     server.always = s.other_rows
     _, failed = rows("{ ?x :p ?y GRAPH :kb0 { ?x :q ?z } }", remote(server))
-    assert {f.reason for f in failed} == {"the answer is not one to what was asked"}
+    assert {f.reason for f in failed} == {"the answer does not fit the request"}
 
 
 def test_a_required_endpoint_that_fails_ends_the_run(server: s.SparqlServer) -> None:

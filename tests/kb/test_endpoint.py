@@ -67,8 +67,8 @@ def test_what_may_pass_is_asked_again(
         (s.status(503), 3, "HTTP status 503 Service Unavailable: no luck today"),
         (s.status(404), 1, "HTTP status 404 Not Found: no luck today"),
         (s.page, 1, "the answer is text/html, not application/sparql-results"),
-        (s.broken_off, 3, "half an answer"),
-        (s.cut_short, 3, "half an answer"),
+        (s.broken_off, 3, "the answer is incomplete"),
+        (s.cut_short, 3, "the answer is incomplete"),
     ],
 )
 def test_what_does_not_pass_is_given_up_with_its_reason(

@@ -1,7 +1,7 @@
-"""Basic graph patterns over the events of a batch: their order of evaluation, and their solutions.
+"""Basic graph patterns over the events of a batch: order of the triple patterns, and solutions.
 
-The triple pattern that fits least is looked for first, so that most events are done with after
-one search; statistics are taken from the stream itself as it goes by.
+The triple pattern with the fewest matches comes first, so that one search rejects most events. The
+statistics come from samples of the stream.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from spaseq.plan.query_plan import FASTEST, PatternEvaluation
 from spaseq.rdf.columns.event_batch import EventBatch
 
 SAMPLE = 2048
-"""So many triples of a batch are counted."""
+"""Triples of a batch in a sample."""
 ROOM = 64
-"""For so many more solutions than events there is room at first."""
+"""Initial room for solutions beyond one per event."""
 MEMORY = 0.75
-"""What counts of earlier batches weigh after one more."""
+"""Factor by which each sample reduces the weight of earlier samples."""
 LONGEST_REST = 32
-"""At least one of so many batches is counted, however long the order has been the same."""
+"""Longest interval between two samples, in batches."""
 
 
 class EventBgp:
@@ -35,7 +35,7 @@ class EventBgp:
     def __init__(
         self, triples: Sequence[TriplePattern], evaluation: PatternEvaluation = FASTEST
     ) -> None:
-        """At least one triple pattern; `evaluation` says how they are evaluated."""
+        """Prepare at least one triple pattern; `evaluation` says how to evaluate it."""
         self._triples = tuple(triples)
         terms = [term for triple in self._triples for term in triple.terms]
         self._constants = list(dict.fromkeys(t for t in terms if isinstance(t, str)))
@@ -44,19 +44,19 @@ class EventBgp:
         self._rare_first = evaluation.rare_first and len(self._triples) > 1
         self._key = self.shape if evaluation.shared else self
         self._weights = np.zeros(len(self._triples))
-        self._rest, self._left = 1, 0  # batches from one count to the next, and until the next
+        self._rest, self._left = 1, 0  # batches between samples, and until the next
         self._take_order(tuple(range(len(self._triples))))
 
     @property
     def shape(self) -> object:
-        """Equal for patterns that differ in nothing but the names of variables."""
+        """A key that is equal for patterns that differ only in variable names."""
         return tuple(self._named(term) for triple in self._triples for term in triple.terms)
 
     def _named(self, term: PatternTerm) -> str | int:
         return term if isinstance(term, str) else self._numbers[term.name]
 
     def solutions(self, index: VerticalPartition) -> Solutions:
-        """The solutions on each event; patterns of one `shape` are evaluated once in a batch."""
+        """The solutions on each event. Patterns of one `shape` are evaluated once per batch."""
         event, rows = index.remembered(self._key, lambda: self._evaluate(index))
         columns = dict(zip(self.variables, rows, strict=True))
         return Solutions(len(event), event, columns, index.lexicon)
@@ -88,14 +88,14 @@ class EventBgp:
         return _distinct(event, rows) if any_repeats else (event, rows)
 
     def _terms(self, codes: Int32s) -> Int32s:
-        """Constants' codes and variables' numbers [steps, 3]."""
+        """Codes of constants and numbers of variables [steps, 3]."""
         terms = self._places.copy()
         fixed = self._modes == CONSTANT
         terms[fixed] = codes[terms[fixed]]
         return terms
 
     def _observe(self, batch: EventBatch, codes: Int32s) -> None:
-        """Count one batch in every so many, ever fewer as long as the order stays the same."""
+        """Take a sample now and then: the interval doubles while the order stays the same."""
         self._left -= 1
         if self._left <= 0:
             order = self._order
@@ -104,7 +104,7 @@ class EventBgp:
             self._left = self._rest
 
     def _count(self, s: Int32s, p: Int32s, o: Int32s, codes: Int32s) -> None:
-        """Take note of a sample, and evaluate in another order if that is better now."""
+        """Count the matches of a sample, and change the order if another one is better now."""
         terms = self._terms(codes)
         counts = kernels.frequencies(s, p, o, terms, self._modes)
         self._weights[list(self._order)] = self._weights[list(self._order)] * MEMORY + counts
@@ -113,7 +113,7 @@ class EventBgp:
             self._take_order(order)
 
     def _take_order(self, order: tuple[int, ...]) -> None:
-        """`_places` [steps, 3] are the numbers of constants and variables."""
+        """Set `_places` and `_modes` [steps, 3]: numbers of constants or variables, and modes."""
         self._order = order
         steps = len(order)
         self._places = np.zeros((steps, 3), np.int32)
@@ -134,9 +134,10 @@ class EventBgp:
 
 
 def rarest_first(triples: Sequence[TriplePattern], weights: Float64s) -> tuple[int, ...]:
-    """The patterns' numbers, the one that fits least first, then those that hang together.
+    """An order of the triple patterns: fewest matches first, then connected patterns.
 
-    Of those that share a variable with the ones before, the one comes next that fits least.
+    The next pattern is the one with the fewest matches that shares a variable with the patterns
+    before it, or any if none does. `weights` [patterns] are numbers of matches.
     """
     left = list(range(len(triples)))
     order: list[int] = []
@@ -155,7 +156,7 @@ def _variables(triple: TriplePattern) -> set[str]:
 
 
 def _distinct(event: Int64s, rows: Int32s) -> tuple[Int64s, Int32s]:
-    """Each solution of each event once, in the order of events."""
+    """The distinct solutions of each event, in order of events."""
     order = np.lexsort((*rows, event))
     event, rows = event[order], rows[:, order]
     new = np.ones(len(event), np.bool_)

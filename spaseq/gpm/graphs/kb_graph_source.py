@@ -6,18 +6,18 @@ import numpy as np
 
 from spaseq.compiled.arrays import Int32s
 from spaseq.gpm.graphs.triple_source import TripleTable
-from spaseq.gpm.solutions.lexicon import KbLexicon
+from spaseq.gpm.solutions.lexicon import Lexicon
 from spaseq.kb.knowledge import KbGraph, KbRelation
 
 _NO_CODES = np.empty(0, np.int32)
 
 
 class GraphSource:
-    """The triples of one graph, which hold for every event."""
+    """A triple source over one graph of the knowledge base. Its triples hold for every event."""
 
     of_events = False
 
-    def __init__(self, graph: KbGraph, lexicon: KbLexicon) -> None:
+    def __init__(self, graph: KbGraph, lexicon: Lexicon) -> None:
         self._graph = graph
         self.lexicon = lexicon
 
@@ -39,7 +39,7 @@ class GraphSource:
 
 
 def _slice(relation: KbRelation, s: int | None, o: int | None) -> tuple[Int32s, None, Int32s]:
-    """The rows of a relation with a subject and an object."""
+    """(subjects, None, objects) of a relation's triples with a subject and an object."""
     if s is not None:
         low, high = np.searchsorted(relation.s, [s, s + 1])
         subjects, objects = relation.s[low:high], relation.o[low:high]

@@ -1,7 +1,7 @@
-"""Property paths over events and graphs (SPARQL 1.1 section 18.4), by columns.
+"""Property paths over events and graphs, in columns (SPARQL 1.1 section 18.4).
 
-Sequences, inverses and alternatives outside of repetitions are joins and unions already; what is
-left are repetitions and negated property sets.
+The algebra has turned sequences, inverses and alternatives outside of repetitions into joins and
+unions. This module evaluates repetitions and negated property sets.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from spaseq.rdf.terms.term import iri_text
 
 
 def path_solutions(source: TripleSource, pattern: n.Path, events: int) -> Solutions:
-    """The solutions of a path pattern; `events` is how many events a source of events has."""
+    """The solutions of a path pattern over a source with `events` events (0 for a graph)."""
     constants = {
         place: int(source.lexicon.encode([term])[0])
         for place, term in (("s", pattern.subject), ("o", pattern.object))
@@ -42,13 +42,13 @@ def path_solutions(source: TripleSource, pattern: n.Path, events: int) -> Soluti
 
 
 class _Paths:
-    """Pairs of nodes that paths connect; `extra` are the codes of the pattern's constants."""
+    """Evaluates paths to pairs of nodes; `extra` are the codes of the pattern's constants."""
 
     def __init__(self, source: TripleSource, events: int, extra: list[int]) -> None:
         self._source, self._events, self._extra = source, events, extra
 
     def ends(self, path: ast.Path) -> TripleTable:
-        """The first and last nodes of the path's matches, in order of events."""
+        """The pairs (first node, last node) that the path connects, in order of events."""
         match path:
             case ast.Iri(value):
                 return self._source.select(iri_text(value), None, None)
@@ -95,7 +95,7 @@ class _Paths:
         return TripleTable(rest.event, rest.s, None, rest.o)
 
     def _nodes(self) -> TripleTable:
-        """Paths of length zero: each node of a graph, and each constant, with itself."""
+        """Paths of length zero: each node of a graph and each constant, paired with itself."""
         every = self._source.select(None, None, None)
         extra = np.array(self._extra, np.int32)
         event = None
@@ -122,7 +122,7 @@ def _together(tables: list[TripleTable]) -> TripleTable:
 
 
 def _composed(first: TripleTable, second: TripleTable) -> TripleTable:
-    """From the start of the first to the end of the second, where they meet."""
+    """The relational composition of two tables of pairs."""
     if first.event is None or second.event is None:
         rows, others = KeyIndex([second.s], len(second)).match([first.o], len(first))
         return TripleTable(None, first.s[rows], None, second.o[others])
@@ -137,7 +137,7 @@ def _distinct(table: TripleTable) -> TripleTable:
 
 
 def _closure(table: TripleTable) -> TripleTable:
-    """One or more steps: every pair that is connected, once (semi-naive iteration)."""
+    """The transitive closure of the pairs, by semi-naive iteration."""
     nodes, s, o = _numbered(table)
     edges: Int64s = distinct(s * len(nodes) + o)
     reached = new = edges
@@ -155,7 +155,7 @@ def _closure(table: TripleTable) -> TripleTable:
 
 
 def _numbered(table: TripleTable) -> tuple[Int64s, Int64s, Int64s]:
-    """The distinct (event, node), and the number of each row's first and last node among them."""
+    """(distinct (event, node) keys, number of each first node, number of each last node)."""
     event = np.zeros(len(table), np.int64) if table.event is None else table.event
     keys = np.concatenate([event << 32 | table.s, event << 32 | table.o])
     nodes, numbers = np.unique(keys, return_inverse=True)
@@ -164,7 +164,7 @@ def _numbered(table: TripleTable) -> tuple[Int64s, Int64s, Int64s]:
 
 
 def _pairs(keys: Int64s, nodes: Int64s, like: TripleTable) -> TripleTable:
-    """The inverse of numbering."""
+    """The inverse of `_numbered`: pairs of node numbers as a table."""
     first, last = (
         (nodes[keys // len(nodes)], nodes[keys % len(nodes)]) if len(keys) else (keys, keys)
     )

@@ -1,4 +1,4 @@
-"""Triple patterns over a graph, or over the graphs of a batch of events."""
+"""Triple patterns over a graph or over the graphs of a batch of events."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from spaseq.lang import ast
 
 @dataclass(frozen=True, slots=True)
 class TripleTable:
-    """n triples as columns of codes [n], each once per event, events (None: no events) ascending.
+    """n triples as columns of codes [n], distinct per event.
 
-    `p` is None where all triples have the predicate that was asked for.
+    `event` is ascending, or None in a graph of the knowledge base. `p` is None if the caller asked
+    for one predicate.
     """
 
     event: Int64s | None
@@ -30,7 +31,7 @@ class TripleTable:
         return len(self.s)
 
     def take(self, rows: Indices | Bools | slice) -> TripleTable:
-        """Some of the triples."""
+        """The triples at the given rows."""
         event = None if self.event is None else self.event[rows]
         return TripleTable(
             event, self.s[rows], None if self.p is None else self.p[rows], self.o[rows]
@@ -38,7 +39,7 @@ class TripleTable:
 
 
 class TripleSource(Protocol):
-    """A graph, or the graphs of a batch of events, in terms of one lexicon."""
+    """A graph, or the graphs of a batch of events, with one lexicon."""
 
     @property
     def lexicon(self) -> Lexicon: ...
@@ -47,7 +48,7 @@ class TripleSource(Protocol):
     def of_events(self) -> bool: ...
 
     def select(self, predicate: str | None, s: int | None, o: int | None) -> TripleTable:
-        """The triples with a predicate (text; None: any), subject and object (codes; None: any)."""
+        """The triples with a predicate (text), subject and object (codes); None matches any."""
 
 
 def triple_solutions(source: TripleSource, triple: TriplePattern) -> Solutions:

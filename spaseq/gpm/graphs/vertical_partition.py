@@ -1,4 +1,4 @@
-"""Vertical partitions of an event batch: its triples by predicate, in the order of events."""
+"""Vertical partitions of an event batch: its triples by predicate, in order of events."""
 
 from __future__ import annotations
 
@@ -10,40 +10,41 @@ import numpy as np
 
 from spaseq.compiled.arrays import Indices, Int32s, Int64s
 from spaseq.gpm.graphs.triple_source import TripleTable
-from spaseq.gpm.solutions.lexicon import BatchLexicon
+from spaseq.gpm.solutions.lexicon import Lexicon
 from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.columns.term_tables import term_table
 
 T = TypeVar("T")
 
 
 class VerticalPartition:
-    """An event batch with its triples by predicate; shared by all GPMs of the stream.
+    """An event batch as a triple source with a table per predicate, shared by all GPMs of a stream.
 
-    The graph of an event is a set: a triple that stands in it twice counts once.
+    Tables are built on first use. An event's graph is a set: a repeated triple counts once.
     """
 
     of_events = True
 
-    def __init__(self, batch: EventBatch, lexicon: BatchLexicon | None = None) -> None:
+    def __init__(self, batch: EventBatch, lexicon: Lexicon | None = None) -> None:
         self.batch = batch
-        self.lexicon = lexicon or BatchLexicon(batch)
+        self.lexicon = lexicon or Lexicon(term_table(batch.terms))
         self._tables: dict[str | None, TripleTable] = {}
         self._memory: dict[object, Any] = {}
 
     def remembered(self, key: object, make: Callable[[], T]) -> T:
-        """What `make` gave when it was first asked for under this key."""
+        """The result of `make`, computed once per key."""
         if key not in self._memory:
             self._memory[key] = make()
         found: T = self._memory[key]
         return found
 
     def part(self, events: Int64s) -> VerticalPartition:
-        """Some of the events by themselves, under the same lexicon; 0 is the first of them."""
+        """Some of the events as a source with the same lexicon; they are numbered from 0."""
         return VerticalPartition(self.batch.take(events), self.lexicon)
 
     @cached_property
     def event_of(self) -> Int64s:
-        """[m] the event of each triple."""
+        """The event [m] of each triple."""
         return np.repeat(np.arange(len(self.batch), dtype=np.int64), np.diff(self.batch.start))
 
     def select(self, predicate: str | None, s: int | None, o: int | None) -> TripleTable:
@@ -65,7 +66,7 @@ class VerticalPartition:
 
 
 def _distinct(event: Int64s, s: Int32s, p: Int32s | None, o: Int32s) -> TripleTable:
-    """The triples without those that stand in one event twice."""
+    """The triples, distinct per event."""
     table = TripleTable(event, s, p, o)
     if not len(event) or bool((event[1:] > event[:-1]).all()):
         return table

@@ -1,1 +1,1 @@
-"""Compiled code that matches graph patterns against the events of a batch."""
+"""Kernels that match graph patterns against the events of a batch."""

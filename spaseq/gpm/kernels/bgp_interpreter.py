@@ -1,9 +1,9 @@
-"""Basic graph patterns over events: a nested-loop interpreter, one event after the other.
+"""Interpreter of basic graph patterns over events: nested-loop join, event by event.
 
-A step is one triple pattern, whose three terms are each a constant, a variable that an earlier step
-has bound, or one that is bound here; which of them is known beforehand, as the order of the steps
-is fixed. An event of few triples is searched from end to end at every step; one of many is sorted
-by predicate first, so that a step looks at those triples only that can fit.
+A step is one triple pattern. Each of its three terms is a constant, a variable that an earlier step
+has bound, or a variable that it binds itself. As the order of the steps is fixed, the mode of each
+term is known beforehand. A step scans all triples of a small event. A large event is first sorted
+by (predicate, subject) and (predicate, object), so that a step finds its triples by binary search.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from spaseq.compiled.decorators import device_function, inlined_device_function,
 from spaseq.rdf.kernels.vectors import signed
 
 CONSTANT, BOUND, FREE, AGAIN = 0, 1, 2, 3
-"""Modes of a term: a code; a variable that has a value by now; one that gets its value here; one
-that gets its value from another term of the same pattern."""
+"""Modes of a term: a constant; a variable that an earlier step has bound; a variable that this term
+binds; a variable that an earlier term of the same pattern binds."""
 
 S, P, O = 0, 1, 2  # noqa: E741  positions in a triple
 ANY = -1
-"""Every code fits."""
+"""Matches every code."""
 MANY = 48
-"""An event of more triples is sorted."""
+"""Events with more triples than this are sorted."""
 FEW = 16
-"""So many solutions of one event are compared with each other."""
+"""Up to this number of solutions of an event are compared pairwise to remove repeats."""
 
 _HALF = np.uint64(32)
 
 
 @device_function
 def _lower(keys: Int64s, key: int) -> int:
-    """The first place whose key is not less."""
+    """The first index whose key is not less than `key`."""
     low, high = 0, len(keys)
     while low < high:
         middle = (low + high) >> 1
@@ -49,7 +49,7 @@ def _key(predicate: int, code: int) -> int:
 
 @device_function
 def _most(start: Int64s) -> int:
-    """The size of the largest event, if it is to be sorted."""
+    """The size of the largest event if it must be sorted, else 0."""
     most = 0
     for e in range(len(start) - 1):
         most = max(most, start[e + 1] - start[e])
@@ -58,14 +58,14 @@ def _most(start: Int64s) -> int:
 
 @device_function
 def _fill(keys: Int64s, p: Int32s, codes: Int32s, start: int) -> None:
-    """The keys of an event's triples, by predicate and another term."""
+    """Set the keys (predicate, other term) of an event's triples."""
     for i in range(len(keys)):
         keys[i] = _key(p[start + i], codes[start + i])
 
 
 @device_function
 def _arrange(keys: Int64s, order: Int64s, p: Int32s, codes: Int32s, start: int) -> None:
-    """The keys of an event's triples in some order."""
+    """Set the keys of an event's triples in the given order."""
     for i in range(len(keys)):
         keys[i] = _key(p[start + order[i]], codes[start + order[i]])
 
@@ -74,7 +74,7 @@ def _arrange(keys: Int64s, order: Int64s, p: Int32s, codes: Int32s, start: int) 
 def _narrowed(
     s: int, p: int, o: int, by_subject: Int64s, by_object: Int64s
 ) -> tuple[int, int, bool]:
-    """(first, end) of the places that can fit, and whether in the order by object."""
+    """(first, end, whether in order by object): the range of sorted triples that may match."""
     if p == ANY:
         return 0, len(by_subject), False
     if s != ANY:
@@ -86,7 +86,7 @@ def _narrowed(
 
 @inlined_device_function
 def _wanted(term: int, mode: int, values: Int32s) -> int:
-    """The code that a term stands for before a step is taken, or ANY."""
+    """The code that a triple must have for a term, or ANY."""
     if mode == CONSTANT:
         return term
     return values[term] if mode == BOUND else ANY
@@ -94,7 +94,7 @@ def _wanted(term: int, mode: int, values: Int32s) -> int:
 
 @inlined_device_function
 def _gives(term: int, mode: int, code: int, values: Int32s) -> bool:
-    """Give a code to a variable that is free; whether it agrees with one that comes again."""
+    """Bind a FREE variable to a code. Return False if an AGAIN variable has another value."""
     if mode == FREE:
         values[term] = code
     return mode != AGAIN or bool(values[term] == code)
@@ -109,8 +109,8 @@ def _agrees(code: int, wanted: int) -> bool:
 def _next(
     s: Int32s, p: Int32s, o: Int32s, at: int, end: int, own_s: int, own_p: int, own_o: int
 ) -> int:
-    """The first triple of `at:end` that agrees with three codes, or `end`."""
-    if own_s == ANY and own_p != ANY and own_o != ANY:  # a type, for one
+    """The first triple of `at:end` that matches three codes, or `end`."""
+    if own_s == ANY and own_p != ANY and own_o != ANY:  # for example rdf:type
         while at < end and (o[at] != own_o or p[at] != own_p):
             at += 1
         return at
@@ -131,7 +131,7 @@ def _same(rows: Int32s, i: int, j: int) -> bool:
 
 @device_function
 def _without_repeats(rows: Int32s, first: int, end: int) -> int:
-    """The end of an event's solutions after those that are there already are taken out."""
+    """Remove repeated solutions from first:end of an event and return the new end."""
     kept = first + 1
     for i in range(first + 1, end):
         new = True
@@ -159,15 +159,21 @@ def solutions(
     event: Int64s,
     rows: Int32s,
 ) -> tuple[int, int, bool]:
-    """The solutions of a basic graph pattern on each of n events, from `at_event` on.
+    """The solutions of a basic graph pattern on each of n events, from event `at_event` on.
 
-    Event e owns the triples start[e]:start[e + 1] of `s`, `p`, `o`, codes int32 [m]. `terms`
-    int32 [steps, 3] has the codes of constants and the numbers of variables, and `modes`
-    int8 [steps, 3] says which; a predicate comes before its subject and its object.
+    Args:
+        start: int64 [n + 1]; event e has the triples start[e]:start[e + 1].
+        s, p, o: int32 [m], codes of the triples.
+        terms: int32 [steps, 3], codes of constants and numbers of variables.
+        modes: int8 [steps, 3], modes of the terms. A predicate is bound before subject and object.
+        at_event: the first event.
+        found: number of solutions so far.
+        event: int64 [room], receives the event of each solution.
+        rows: int32 [variables, room], receives the codes of each solution.
 
-    Solutions go to `event` int64 [room], their events, and `rows` int32 [variables, room], from
-    `found` on. Returns (how many there are then; the event that they left no room for, or n;
-    whether some may be there more than once, as their event states a triple more than once).
+    Returns:
+        (number of solutions, next event: n, or an event whose solutions need more room, whether
+        there may be repeated solutions because an event repeats a triple).
     """
     steps, variables, room = len(terms), len(rows), len(event)
     values = np.empty(variables, np.int32)
@@ -246,7 +252,7 @@ def solutions(
 
 @kernel
 def frequencies(s: Int32s, p: Int32s, o: Int32s, terms: Int32s, modes: Int8s) -> Int64s:
-    """How many of m triples agree with the constants of each step [steps]."""
+    """For each step [steps], the number of the m triples that match its constants."""
     counts = np.zeros(len(terms), np.int64)
     for i in range(len(s)):
         for step in range(len(terms)):

@@ -1,4 +1,4 @@
-"""What a pattern is evaluated over: a graph of the knowledge base, or the events of a batch."""
+"""The active graph of a pattern: a graph of the knowledge base, or the graphs of a batch."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from spaseq.gpm.solutions.solutions import Solutions
 
 @dataclass(frozen=True, slots=True)
 class ActiveGraph:
-    """The active graph of SPARQL 1.1 section 18.6, or one per event of `events`.
+    """The active graph of SPARQL 1.1 section 18.6, or the active graphs of `events` events.
 
-    `given` are solutions that those of the pattern will be joined with, where that is known: what
-    an endpoint is asked for need only fit one of them.
+    `given` are solutions that the pattern's solutions will be joined with, if they are known. A
+    request to an endpoint asks only for solutions that are compatible with one of them.
     """
 
     source: TripleSource
@@ -22,15 +22,15 @@ class ActiveGraph:
     given: Solutions | None = None
 
     def beside(self, found: Solutions) -> ActiveGraph:
-        """For a pattern that is joined with solutions found before."""
+        """The active graph of a pattern whose solutions are joined with `found`."""
         return replace(self, given=found)
 
     def alone(self) -> ActiveGraph:
-        """For a pattern all of whose solutions count."""
+        """The active graph of a pattern of which all solutions are needed."""
         return replace(self, given=None)
 
     def projecting(self, variables: Iterable[str]) -> ActiveGraph:
-        """For a pattern of whose variables others know only these."""
+        """The active graph of a pattern whose other variables are not visible outside."""
         return self if self.given is None else replace(self, given=self.given.only(variables))
 
     @property
@@ -38,5 +38,5 @@ class ActiveGraph:
         return self.source.of_events
 
     def spread(self, found: Solutions) -> Solutions:
-        """The solutions written out for each event, if there are events."""
+        """The solutions per event, if the pattern is evaluated over events."""
         return found.spread(self.events, self.source.lexicon) if self.of_events else found

@@ -1,7 +1,7 @@
-"""GRAPH blocks taken apart where no variable holds them together.
+"""Splitting GRAPH blocks into components that share no variable.
 
-`GRAPH <kb> { ?a :name ?x . ?b :name ?y }` has as many solutions as the square of its names; joined
-with the event one component at a time, it has no more than the event asks for.
+`GRAPH <kb> { ?a :name ?x . ?b :name ?y }` over n names has n * n solutions. Joining the components
+with the event one by one avoids this product.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Names = frozenset[str]
 
 
 def components(parts: Sequence[n.Pattern]) -> list[tuple[list[n.Pattern], Names]]:
-    """The parts in groups that share no variable with each other, and each group's variables."""
+    """The parts in groups that share no variable, each with its variables."""
     groups: list[tuple[list[n.Pattern], Names]] = []
     for part in parts:
         names = possible(part)
@@ -28,7 +28,7 @@ def components(parts: Sequence[n.Pattern]) -> list[tuple[list[n.Pattern], Names]
 
 
 def joined(parts: Sequence[n.Pattern]) -> n.Pattern:
-    """At least one pattern, joined; the triples of all BGPs are one BGP."""
+    """The join of at least one pattern; the triple patterns of all BGPs become one BGP."""
     triples = tuple(t for part in parts if isinstance(part, n.BGP) for t in part.triples)
     operands: list[n.Pattern] = [n.BGP(triples)] if triples else []
     operands.extend(part for part in parts if not isinstance(part, n.BGP))

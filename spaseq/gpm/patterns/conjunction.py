@@ -1,4 +1,4 @@
-"""Nested joins and filters as one conjunction, whose parts can be evaluated in any order."""
+"""Flattening nested joins and filters into a conjunction, and evaluating its parts in any order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from spaseq.plan.query_plan import FASTEST, PatternEvaluation
 
 @dataclass(frozen=True, slots=True)
 class FilterConjunct:
-    """One conjunct of a FILTER; `early` if it may be tested once its variables have columns."""
+    """One conjunct of a FILTER; `early` if it can be tested as soon as its variables are bound."""
 
     expr: ast.Expr
     variables: frozenset[str]
@@ -29,9 +29,9 @@ class FilterConjunct:
 
 @dataclass(frozen=True, slots=True)
 class Conjunction:
-    """The join of triple patterns and other patterns, of which all conditions must hold.
+    """A join of triple patterns and other operands, with conditions on it.
 
-    `bgp` are the triple patterns, ready to be looked for in events.
+    `bgp` are the triple patterns, prepared for evaluation on events.
     """
 
     triples: tuple[n.TriplePattern, ...]
@@ -41,7 +41,7 @@ class Conjunction:
 
 
 def conjunction(pattern: n.Pattern, evaluation: PatternEvaluation = FASTEST) -> Conjunction:
-    """The pattern as a conjunction; a pattern that is none becomes its only operand."""
+    """The pattern as a conjunction. Any other pattern becomes its only operand."""
     expr: ast.Expr | None = None
     if isinstance(pattern, n.Filter):
         expr, inner = pattern.expr, pattern.pattern
@@ -73,7 +73,7 @@ def _parts(pattern: n.Pattern) -> Parts:
 
 
 def _graph_parts(name: str, inner: n.Pattern, whole: n.Pattern) -> Parts:
-    """A GRAPH block, one operand for each of its components."""
+    """A GRAPH block, with one operand per component."""
     triples, operands, conditions = _parts(inner)
     groups = components([*(n.BGP((t,)) for t in triples), *operands])
     if len(groups) < 2:
@@ -89,7 +89,8 @@ def _graph_parts(name: str, inner: n.Pattern, whole: n.Pattern) -> Parts:
 
 
 def _filtered(expr: ast.Expr, inner: n.Pattern) -> Parts:
-    """A FILTER inside a join: conjuncts over what its own group certainly binds may float out."""
+    """A FILTER inside a join. Its conjuncts move to the join if its group certainly binds their
+    variables."""
     sure = certain(inner)
     conditions = [_condition(e, sure) for e in conjuncts([expr])]
     if not all(c.early for c in conditions):
@@ -104,7 +105,7 @@ def _condition(expr: ast.Expr, sure: frozenset[str]) -> FilterConjunct:
 
 
 class ConjunctionEvaluation:
-    """One evaluation of a conjunction: joins its parts and tests conditions as early as may be."""
+    """One evaluation of a conjunction: joins parts and tests conditions as early as possible."""
 
     def __init__(
         self, conditions: Sequence[FilterConjunct], test: Callable[[ast.Expr, Solutions], Bools]
@@ -113,7 +114,7 @@ class ConjunctionEvaluation:
         self._test = test
 
     def joined(self, result: Solutions | None, pool: list[Solutions]) -> Solutions:
-        """All of the pool, not empty, joined; small parts that share variables come first."""
+        """The join of `result` and a nonempty pool; small parts that share variables come first."""
         while pool:
             ranks = [self._rank(result, part) for part in pool]
             part = pool.pop(ranks.index(min(ranks)))
@@ -124,7 +125,7 @@ class ConjunctionEvaluation:
         return result
 
     def _rank(self, result: Solutions | None, part: Solutions) -> tuple[bool, bool, int]:
-        """Small ranks come first."""
+        """The order of a part in the join: smaller ranks come first."""
         if result is None:
             filtered = any(self._is_ready(c, part) for c in self.remaining)
             return part.event is None, not filtered, part.size

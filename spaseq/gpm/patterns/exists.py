@@ -1,4 +1,4 @@
-"""EXISTS by columns: a semi-join, whose results take its place in the expression."""
+"""EXISTS in columns: a semi-join, whose result replaces EXISTS in the expression."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _BOOLEANS = [literal_text(text, XSD + "boolean") for text in ("false", "true")]
 
 @dataclass(frozen=True, slots=True)
 class _Existence:
-    """One pattern of EXISTS: `pattern` and `condition` are its `lifted` form.
+    """One pattern of EXISTS; `pattern` and `condition` are its `lifted` form.
 
-    Values of the variables `substituted` are put into the `whole` pattern; what the solutions have
-    for others is joined with afterwards.
+    Values of the variables in `substituted` are put into the `whole` pattern before evaluation. The
+    result is joined with the solutions on all other variables.
     """
 
     whole: n.Pattern
@@ -50,7 +50,7 @@ class _Existence:
     def rows(
         self, found: Solutions, evaluate: Evaluate, evaluate_once: Evaluate, test: Test
     ) -> Indices:
-        """The rows of the solutions for which the pattern has a solution; they may repeat."""
+        """The rows of the solutions for which the pattern has a solution, possibly repeated."""
         names = sorted(v for v in found.columns if v in self.substituted)
         if names:
             return self._by_value(found, names, evaluate_once)
@@ -61,14 +61,14 @@ class _Existence:
         return rows[test(self.condition, merged(found, inner, (rows, others)))]
 
     def _by_value(self, found: Solutions, names: list[str], evaluate: Evaluate) -> Indices:
-        """The pattern is evaluated for each distinct combination of values."""
+        """`rows`, by evaluating the pattern for each distinct combination of values."""
         table = np.stack([found.columns[v] for v in names])
         combinations, which = np.unique(table, axis=1, return_inverse=True)
         which = which.reshape(-1)
         hits = [np.empty(0, np.intp)]
         for number, codes in enumerate(combinations.T.tolist()):
             rows = np.flatnonzero(which == number)
-            bound = {v: found.lexicon.texts[c] for v, c in zip(names, codes, strict=True) if c >= 0}
+            bound = {v: found.lexicon[c] for v, c in zip(names, codes, strict=True) if c >= 0}
             pattern = substituted(self.whole, bound)
             inner = evaluate(pattern).only(visible(possible(pattern)))
             hits.append(rows[pairs(found.take(rows), inner)[0]])
@@ -76,7 +76,7 @@ class _Existence:
 
 
 class ExistsTests:
-    """The EXISTS of one expression; an expression without any is left as it is."""
+    """The EXISTS of one expression."""
 
     def __init__(self, expr: ast.Expr, schema: Schema | None) -> None:
         self._uses = {use: f"{n.RESERVED}?{i}" for i, use in enumerate(exists_uses(expr))}
@@ -84,7 +84,7 @@ class ExistsTests:
             use: _Existence.of(entailed(translate_group(use.pattern), schema)) for use in self._uses
         }
         self.expr: ast.Expr = rewritten(expr, self._variable) if self._uses else expr
-        """The expression with variables for EXISTS."""
+        """The expression with a variable in place of each EXISTS."""
 
     def __bool__(self) -> bool:
         return bool(self._uses)
@@ -101,9 +101,10 @@ class ExistsTests:
         evaluate_once: Evaluate,
         test: Test,
     ) -> Solutions:
-        """The solutions, which are of events if any pattern's are, with EXISTS as columns.
+        """The solutions with a column of booleans for each EXISTS.
 
-        `evaluate` may remember what it knows of a pattern; `evaluate_once` must not.
+        The solutions are of events if those of any pattern are. `evaluate` may cache a pattern;
+        `evaluate_once` must not.
         """
         for use, name in self._uses.items():
             holds = np.full(found.size, use.negated)

@@ -1,4 +1,4 @@
-"""The algebra's operators, each evaluated on columns (SPARQL 1.1 section 18.6)."""
+"""Evaluation of the algebra's operators on columns (SPARQL 1.1 section 18.6)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from spaseq.gpm.patterns.conjunction import Conjunction, ConjunctionEvaluation, 
 from spaseq.gpm.patterns.exists import ExistsTests
 from spaseq.gpm.patterns.services import Services
 from spaseq.gpm.solutions import joins, modifiers
-from spaseq.gpm.solutions.lexicon import KbLexicon
+from spaseq.gpm.solutions.lexicon import Lexicon
 from spaseq.gpm.solutions.solutions import Solutions, none, unit
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang import ast
@@ -33,9 +33,9 @@ from spaseq.rdf.columns.term_columns import distinct
 
 
 class PatternOperators:
-    """Evaluates patterns; remembers what is known of each, by identity.
+    """Evaluates patterns and caches what it derives from each of them, by identity.
 
-    The solutions of a pattern that reads no event are computed once.
+    A pattern that reads no event is evaluated once.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class PatternOperators:
         self._knowledge = knowledge
         self._options = options
         self._evaluation = evaluation
-        self._lexicon = KbLexicon(knowledge.terms)
+        self._lexicon = Lexicon(knowledge.terms)
         self._constants: dict[int, tuple[n.Pattern, Solutions | None]] = {}
         self._conjunctions: dict[int, tuple[n.Pattern, Conjunction]] = {}
         self._exists: dict[int, tuple[ast.Expr, ExistsTests]] = {}
@@ -56,14 +56,14 @@ class PatternOperators:
         self.services = services or Services(knowledge.addresses, knowledge.services)
 
     def solutions(self, pattern: n.Pattern, active: ActiveGraph) -> Solutions:
-        """The pattern's solutions; of events, or such that hold for every event."""
+        """The pattern's solutions, either of events or holding for every event."""
         if not active.of_events:
             return self._evaluate(pattern, active)
         known = self.constant(pattern)
         return self._evaluate(pattern, active) if known is None else known
 
     def constant(self, pattern: n.Pattern) -> Solutions | None:
-        """The solutions of a pattern that reads no event and asks no endpoint; None if it does."""
+        """The solutions of a pattern that reads no event and asks no endpoint, None for others."""
         known = self._constants.get(id(pattern))
         if known is None:
             found = None
@@ -107,7 +107,7 @@ class PatternOperators:
                 return self.services.service(pattern, active.given, active.source.lexicon)
 
     def _extended(self, pattern: n.Extend, active: ActiveGraph) -> Solutions:
-        """BINDs in a row, which share the blank nodes of BNODE(label)."""
+        """Consecutive BINDs, which share the blank nodes of BNODE(label)."""
         chain = [pattern]
         while isinstance(chain[-1].pattern, n.Extend):
             chain.append(chain[-1].pattern)
@@ -126,7 +126,7 @@ class PatternOperators:
     def _alike(
         self, left: n.Pattern, right: n.Pattern, active: ActiveGraph
     ) -> tuple[Solutions, Solutions]:
-        """The solutions of both, of events if one is."""
+        """The solutions of both; if one is of events, both are."""
         first, second = self.solutions(left, active), self.solutions(right, active)
         if (first.event is None) == (second.event is None):
             return first, second
@@ -135,7 +135,7 @@ class PatternOperators:
     def _on_left(
         self, left: n.Pattern, right: n.Pattern, active: ActiveGraph
     ) -> tuple[Solutions, Solutions]:
-        """The solutions of both, those on the left of events if those on the right are."""
+        """The solutions of both; if the right ones are of events, so are the left ones."""
         first = self.solutions(left, active)
         second = self._beside(right, first, active)
         return first if second.event is None else active.spread(first), second
@@ -143,9 +143,9 @@ class PatternOperators:
     def _beside(
         self, pattern: n.Pattern, found: Solutions | None, active: ActiveGraph
     ) -> Solutions:
-        """The solutions of a pattern that will be joined with those `found` before.
+        """The solutions of a pattern that will be joined with the solutions `found`.
 
-        If few events have any, the pattern is not evaluated on the others.
+        If `found` has few events, the pattern is evaluated on these events only.
         """
         beside = active if found is None else active.beside(found)
         part = None if found is None else self._few(pattern, found, active)
@@ -160,7 +160,7 @@ class PatternOperators:
     def _few(
         self, pattern: n.Pattern, found: Solutions, active: ActiveGraph
     ) -> tuple[Int64s, VerticalPartition] | None:
-        """The events that have solutions, and their graphs; None if a part is not worth it."""
+        """(events with solutions, their graphs) if evaluating on them alone pays off, else None."""
         source = active.source
         if (
             not self._evaluation.lazy
@@ -184,7 +184,7 @@ class PatternOperators:
         return joins.left_join(first, second, lambda both: self._test(condition, both, active))
 
     def _graphs(self, name: n.PatternTerm, inner: n.Pattern, active: ActiveGraph) -> Solutions:
-        """GRAPH: over the graph with a name, or over each with the variable bound to its name."""
+        """GRAPH over one named graph, or over each graph with the variable bound to its name."""
         if isinstance(name, str):
             return self._graph(name[1:-1], inner, active)
         graphs = (*self._knowledge.graphs, *self._knowledge.endpoints)
@@ -194,9 +194,7 @@ class PatternOperators:
     def _graph(self, name: str, inner: n.Pattern, active: ActiveGraph) -> Solutions:
         url = self._knowledge.endpoints.get(name)
         if url is not None:
-            return self.services.graph(
-                url, inner, active.given, self._lexicon, self._options.schema
-            )
+            return self.services.ask(url, inner, active.given, self._lexicon, self._options.schema)
         graph = self._knowledge.graphs.get(name)
         if graph is None:
             return none(self._lexicon, possible(inner))
@@ -209,7 +207,7 @@ class PatternOperators:
         return joins.join(self._graph(graph, inner, active), name)
 
     def _asks(self, pattern: n.Pattern) -> bool:
-        """Whether an endpoint is asked for the pattern or a part of it."""
+        """Whether the pattern or a part of it asks an endpoint."""
         known = self._asking.get(id(pattern))
         if known is None:
             asks = asks_endpoints(pattern, self._knowledge.endpoints)
@@ -265,13 +263,13 @@ class PatternOperators:
         if not found.size:
             return np.empty(0, np.bool_)
         found, expr = self._answered(found, expr, active)
-        texts, options = found.lexicon.texts, self._options
+        texts, options = found.lexicon, self._options
         return filter_rows(expr, found.columns, texts, rows=found.size, options=options)
 
     def _answered(
         self, found: Solutions, expr: ast.Expr, active: ActiveGraph
     ) -> tuple[Solutions, ast.Expr]:
-        """The solutions with a column for each EXISTS, and the expression over these columns."""
+        """(the solutions with a column for each EXISTS, the expression over these columns)."""
         tests = self._exists_tests(expr)
         if not tests:
             return found, expr
@@ -284,14 +282,14 @@ class PatternOperators:
         return found, tests.expr
 
     def _passing(self, pattern: n.Pattern, active: ActiveGraph) -> Solutions:
-        """The solutions of a pattern that does not come back."""
+        """The solutions of a pattern that occurs only once, so nothing about it is cached."""
         apart = PatternOperators(
             self._knowledge, self._options, self._evaluation, self.services.apart()
         )
         return apart.solutions(pattern, active)
 
     def _prepared(self, found: Solutions, expr: ast.Expr, active: ActiveGraph) -> Solutions:
-        """The solutions as they must be for the expression: of events if it has EXISTS."""
+        """The solutions, per event if the expression has EXISTS."""
         return active.spread(found) if self._exists_tests(expr) else found
 
     def _exists_tests(self, expr: ast.Expr) -> ExistsTests:
@@ -302,7 +300,7 @@ class PatternOperators:
 
 
 def _basic(parts: Conjunction, source: TripleSource) -> Iterator[Solutions]:
-    """The solutions of the triple patterns: together, over events, or one by one, over a graph."""
+    """The solutions of the triple patterns: together over events, one by one over a graph."""
     if isinstance(source, VerticalPartition):
         if parts.bgp is not None:
             yield parts.bgp.solutions(source)

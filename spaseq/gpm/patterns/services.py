@@ -1,8 +1,8 @@
-"""SERVICE, and GRAPH over an endpoint: patterns that somebody else evaluates.
+"""SERVICE, and GRAPH over an endpoint: patterns that SPARQL endpoints evaluate.
 
-An endpoint is asked only for what the solutions around the pattern need, many of them in one
-request (VALUES), as in SPARQL 1.1 Federated Query section 2.4. A request that fails has no
-solution, or, SILENT, one that binds nothing.
+A request asks only for solutions that join with the solutions around the pattern. It has the
+bindings of many solutions in VALUES, as in SPARQL 1.1 Federated Query section 2.4. A failed request
+has no solution or, with SILENT, one that binds nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Bound = dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class FailedRequest:
-    """A request that failed, and the events it was for (None: for all)."""
+    """A failed request, and the events that needed it (None: all events)."""
 
     url: str
     reason: str
@@ -49,7 +49,7 @@ class _BindingCombination:
 
 
 class Services:
-    """Evaluates patterns on endpoints; remembers their text and what has failed."""
+    """Evaluates patterns on endpoints; keeps their SPARQL text and the failed requests."""
 
     def __init__(
         self,
@@ -57,34 +57,33 @@ class Services:
         options: ServiceOptions,
         failed: list[FailedRequest] | None = None,
     ) -> None:
-        """`addresses` are the URLs of endpoints that the KB knows by IRI; failures are added to
-        `failed`."""
+        """`addresses` are endpoint URLs by IRI; failed requests are added to `failed`."""
         self._addresses, self._options = addresses, options
         self._texts: dict[int, tuple[n.Pattern, str]] = {}
         self._failed: list[FailedRequest] = [] if failed is None else failed
 
     def apart(self) -> Services:
-        """The same for patterns that do not come back."""
+        """An evaluator for patterns that occur only once, which shares the list of failures."""
         return Services(self._addresses, self._options, self._failed)
 
     def take_failures(self) -> list[FailedRequest]:
-        """What has failed since the last call."""
+        """The failed requests since the last call."""
         failed = self._failed.copy()
         self._failed.clear()
         return failed
 
     def service(self, pattern: n.Service, given: Solutions | None, lexicon: Lexicon) -> Solutions:
-        """The solutions of SERVICE that `given` may join with."""
+        """The solutions of SERVICE that may join with `given`."""
         if isinstance(pattern.name, str):
             iri = pattern.name[1:-1]
             url = self._addresses.get(iri, iri)
-            return self._solutions(url, pattern.pattern, given, lexicon, silent=pattern.silent)
+            return self.ask(url, pattern.pattern, given, lexicon, silent=pattern.silent)
         return self._each(pattern, pattern.name.name, given, lexicon)
 
     def _each(
         self, pattern: n.Service, name: str, given: Solutions | None, lexicon: Lexicon
     ) -> Solutions:
-        """SERVICE ?var: each endpoint is asked for the solutions that name it."""
+        """SERVICE ?var: a request to each endpoint that a solution names."""
         parts = [none(lexicon, visible(possible(pattern)))]
         codes = np.empty(0, np.int32) if given is None else given.column(name)
         for code in distinct(codes[codes >= 0]).tolist():
@@ -96,26 +95,12 @@ class Services:
                 reason = f"SERVICE ?{name} asks only endpoints that a KB names"
                 found = self._fail(term, reason, mine.event, pattern.silent, lexicon)
             else:
-                found = self._solutions(url, pattern.pattern, mine, lexicon, silent=pattern.silent)
+                found = self.ask(url, pattern.pattern, mine, lexicon, silent=pattern.silent)
             own = np.full(found.size, lexicon.encode([term])[0], np.int32)
             parts.append(found.with_column(name, own))
         return _together(parts, lexicon)
 
-    def graph(
-        self,
-        url: str,
-        pattern: n.Pattern,
-        given: Solutions | None,
-        lexicon: Lexicon,
-        schema: Schema | None = None,
-    ) -> Solutions:
-        """The solutions, over an endpoint's graph, that `given` may join with.
-
-        The pattern has been rewritten with the `schema`; those of EXISTS in it have not.
-        """
-        return self._solutions(url, pattern, given, lexicon, schema)
-
-    def _solutions(
+    def ask(
         self,
         url: str,
         pattern: n.Pattern,
@@ -125,25 +110,29 @@ class Services:
         *,
         silent: bool = False,
     ) -> Solutions:
+        """The solutions of a pattern at an endpoint that may join with `given`.
+
+        The pattern is already rewritten with the `schema`, but not the patterns of EXISTS in it.
+        """
         names = visible(possible(pattern))
-        bound, questions = _questions(given, names)
+        bound, combinations = _combinations(given, names)
         free = sorted(names - set(bound))
-        answers = self._answers(url, self._text(pattern, bound, schema), bound, free, questions)
+        answers = self._answers(url, self._text(pattern, bound, schema), bound, free, combinations)
         parts = [none(lexicon, names)]
-        for question, found in zip(questions, answers, strict=True):
+        for combination, found in zip(combinations, answers, strict=True):
             if isinstance(found, ServiceFailure):
-                event = _events(given, question.rows)
+                event = _events(given, combination.rows)
                 failed = self._fail(url, str(found), event, silent, lexicon)
                 rows: Sequence[AnswerRow] = [(None,) * len(free)] * failed.size
             else:
                 rows = found
-            parts.append(_solutions(question.bound, free, rows, lexicon))
+            parts.append(_solutions(combination.bound, free, rows, lexicon))
         return _together(parts, lexicon)
 
     def _fail(
         self, url: str, reason: str, event: Int64s | None, silent: bool, lexicon: Lexicon
     ) -> Solutions:
-        """What a failed request gives, once it has been taken note of."""
+        """Record a failed request and return its solutions."""
         if silent:
             return Solutions(1, None, {}, lexicon)
         if self._options.required:
@@ -159,16 +148,18 @@ class Services:
         text: str,
         bound: list[str],
         free: list[str],
-        questions: Sequence[_BindingCombination],
+        combinations: Sequence[_BindingCombination],
     ) -> list[list[AnswerRow] | ServiceFailure]:
-        """The values of the free variables for each question, kept or asked for."""
+        """The free variables' values for each combination, from the cache or the endpoint."""
         cache = shared_cache(self._options)
-        keys = [(url, text, *bound, *(q.bound[v] for v in bound)) for q in questions]
+        keys = [(url, text, *bound, *(q.bound[v] for v in bound)) for q in combinations]
         found: list[list[AnswerRow] | ServiceFailure | None] = [cache.get(key) for key in keys]
         unknown = [i for i, rows in enumerate(found) if rows is None]
         for start in range(0, len(unknown), self._options.batch):
             some = unknown[start : start + self._options.batch]
-            values = [[str(j), *(questions[i].bound[v] for v in bound)] for j, i in enumerate(some)]
+            values = [
+                [str(j), *(combinations[i].bound[v] for v in bound)] for j, i in enumerate(some)
+            ]
             for i, rows in zip(some, self._request(url, text, bound, free, values), strict=True):
                 found[i] = rows
                 if not isinstance(rows, ServiceFailure):
@@ -193,30 +184,30 @@ class Services:
         known = self._texts.get(id(pattern))
         if known is None:
             known = self._texts[id(pattern)] = pattern, pattern_text(pattern, schema)
-        # Beside VALUES, what is no join would see the values; in a group of its own it does not.
+        # Next to VALUES, an operator other than a join would see the values; in braces it does not.
         apart = isinstance(pattern, n.Extend) or sensitive(pattern) & set(bound)
         return f"{{ {known[1]} }}" if apart else known[1]
 
 
 def _number(text: str | None, count: int) -> int:
-    """The question that a solution answers."""
+    """The number of the combination that a solution belongs to."""
     try:
         number = int((text or "").split('"')[1])
     except (IndexError, ValueError):
         number = -1
     if not 0 <= number < count:
-        raise ServiceFailure("the answer is not one to what was asked", False)
+        raise ServiceFailure("the answer does not fit the request", False)
     return number
 
 
-def _questions(
+def _combinations(
     given: Solutions | None, names: frozenset[str]
 ) -> tuple[list[str], list[_BindingCombination]]:
-    """The variables of a pattern that all solutions bind, and the distinct bindings of these.
+    """(variables of the pattern that all solutions bind, distinct combinations of their bindings).
 
-    Of other variables nothing is asked: what is compatible with a solution that leaves one unbound
-    may be compatible with others, too, and must come once. A blank node is known to no endpoint,
-    so what binds one has no question.
+    A request does not restrict the other variables: an answer that fits a solution with an unbound
+    variable may fit further solutions, but must come once. Combinations with blank nodes are left
+    out, as no endpoint knows them.
     """
     if given is None:
         return [], [_BindingCombination({}, np.arange(0))]
@@ -229,12 +220,12 @@ def _questions(
     asked, which = np.unique(table, axis=1, return_inverse=True)
     order = np.argsort(which.reshape(-1), kind="stable")
     ends = np.cumsum(np.bincount(which.reshape(-1), minlength=asked.shape[1]))
-    questions = []
+    combinations = []
     for codes, rows in zip(asked.T, np.split(order, ends[:-1]), strict=True):
         texts = given.lexicon.take(codes)
         if not any(text.startswith("_:") for text in texts):
-            questions.append(_BindingCombination(dict(zip(shared, texts, strict=True)), rows))
-    return shared, questions
+            combinations.append(_BindingCombination(dict(zip(shared, texts, strict=True)), rows))
+    return shared, combinations
 
 
 def _events(given: Solutions | None, rows: Indices) -> Int64s | None:
@@ -246,7 +237,7 @@ def _events(given: Solutions | None, rows: Indices) -> Int64s | None:
 def _solutions(
     bound: Bound, free: Sequence[str], rows: Sequence[AnswerRow], lexicon: Lexicon
 ) -> Solutions:
-    """Rows of the free variables' values, each with the bound ones'."""
+    """Solutions with the free variables' values, each extended by the bound variables."""
     empty = Solutions(len(rows), None, {}, lexicon)
     columns = {v: encoded(empty, [row[i] for row in rows]) for i, v in enumerate(free)}
     for variable, text in bound.items():
@@ -255,7 +246,7 @@ def _solutions(
 
 
 def _together(parts: Sequence[Solutions], lexicon: Lexicon) -> Solutions:
-    """One after the other; all have the same variables but the first, which has no solution."""
+    """All parts in turn. Only the first, which has no solutions, may have other variables."""
     names = dict.fromkeys(v for part in parts for v in part.columns)
     columns = {v: np.concatenate([part.column(v) for part in parts]) for v in names}
     return Solutions(sum(part.size for part in parts), None, columns, lexicon)

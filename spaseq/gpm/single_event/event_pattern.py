@@ -1,9 +1,9 @@
-"""Graph patterns over one event by itself: its triples as Python strings, no columns.
+"""Graph patterns over one event: its triples as Python strings, without columns.
 
-A pushed event is matched within microseconds, in which a few arrays can be made and no more. So its
-triple patterns and the conditions over them are looked at one by one, and what does not depend on
-the event is joined with their solutions; what else a pattern has is left to `GpmEvaluator`, and
-only asked for where the triple patterns have a solution.
+A pushed event must be matched within microseconds, which is too short to build many arrays. So
+this module evaluates triple patterns and their conditions one by one, and joins the solutions with
+the parts that do not depend on the event. `GpmEvaluator` evaluates any other part, if the triple
+patterns have a solution.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from spaseq.rdf.terms.term import Triple
 
 
 class EventGraph:
-    """The triples of one event, each once, and by predicate."""
+    """The distinct triples of one event, and the same by predicate."""
 
     __slots__ = ("by_predicate", "triples")
 
@@ -42,7 +42,7 @@ class EventGraph:
 class _TripleStep:
     """One triple pattern, and the conditions that can be tested after it.
 
-    Of each place a constant or a variable, the other is None.
+    Each position has a constant or a variable; the other one is None.
     """
 
     constants: tuple[str | None, str | None, str | None]
@@ -55,7 +55,7 @@ class _TripleStep:
         return cls((s[0], p[0], o[0]), (s[1], p[1], o[1]), tuple(tests))
 
     def extended(self, solutions: Iterable[Solution], graph: EventGraph) -> list[Solution]:
-        """The solutions joined with those of the triple pattern, and tested."""
+        """The join of the solutions with those of the triple pattern that pass the tests."""
         subject, predicate, object_ = self.constants
         s_name, p_name, o_name = self.variables
         candidates: Iterable[Triple] = graph.triples
@@ -81,11 +81,10 @@ class _TripleStep:
 
 
 class EventPattern:
-    """The triple patterns of a graph pattern and its parts that read no event, with the conditions
-    that they decide.
+    """The triple patterns of a graph pattern, its parts that read no event, and their conditions.
 
-    Their solutions on an event are those of the whole pattern if `is_whole`; if not, the pattern
-    has no solution where they have none.
+    If `is_whole`, that is the whole pattern. Otherwise the whole pattern has no solution on an
+    event where this one has none.
     """
 
     def __init__(
@@ -104,7 +103,7 @@ class EventPattern:
         self._known = tuple(known or ())
 
     def solutions(self, graph: EventGraph) -> Sequence[Solution] | None:
-        """The solutions on an event; None if they are too many."""
+        """The solutions on an event; None if there are too many for this evaluator."""
         found: list[Solution] = [{}]
         for step in self._steps:
             found = step.extended(found, graph)
@@ -125,8 +124,11 @@ def _known_parts(
     options: Options,
     constant: Callable[[Pattern], Solutions | None],
 ) -> list[KnownPart] | None:
-    """The parts beside the triple patterns, those first that share variables with them; None if
-    some must be left to columns. Conditions that they decide are taken from `waiting`."""
+    """The parts other than triple patterns, parts that share variables with these first.
+
+    None if one of them needs evaluation in columns. Removes the conditions from `waiting` that can
+    be tested after a part.
+    """
     if parts.operands and not parts.triples:
         return None
     left = [constant(operand) for operand in parts.operands]
@@ -151,7 +153,7 @@ def _is_decided(condition: FilterConjunct, bound: frozenset[str]) -> bool:
 def _steps(
     triples: Iterable[TriplePattern], conditions: Sequence[FilterConjunct], options: Options
 ) -> Iterable[_TripleStep]:
-    """The triple patterns, those with most constants first, then those with known variables."""
+    """The triple patterns, the ones with most constants and known variables first."""
     left, waiting = list(triples), list(conditions)
     known: frozenset[str] = frozenset()
     while left:
@@ -168,7 +170,7 @@ def _open_places(triple: TriplePattern, known: frozenset[str]) -> int:
 
 
 def _distinct(solutions: Iterable[Solution]) -> Sequence[Solution]:
-    """The solutions that differ in more than the pattern's own blank nodes: matches are a set."""
+    """The solutions that differ in more than the pattern's blank nodes, as matches are a set."""
     visible = {
         tuple((v, t) for v, t in solution.items() if not is_reserved(v)): solution
         for solution in solutions

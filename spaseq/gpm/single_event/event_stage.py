@@ -1,4 +1,4 @@
-"""Stage 1 for one event at a time, in microseconds: the same solutions as `PatternStage` gives."""
+"""Stage 1 for one event at a time, in microseconds, with the solutions of `PatternStage`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from spaseq.rdf.terms.term import Triple, scoped_blank
 
 @dataclass(frozen=True, slots=True)
 class _EventGpm:
-    """A GPM on events by themselves; `is_decided` if nothing else is to be asked."""
+    """A GPM on single events; `is_decided` if its pattern needs no other evaluator."""
 
     number: int
     pattern: EventPattern
@@ -36,9 +36,9 @@ def _event_gpm(number: int, gpm: GpmPlan, options: Options, evaluator: GpmEvalua
 class SingleEventStage:
     """Evaluates every GPM of a plan on single events.
 
-    An event is left to `matcher` if a GPM on it may have solutions and is more than triple
-    patterns, parts that read no event, and conditions over them; or if the events' partitions have
-    to be known.
+    `matcher` evaluates an event if a GPM on it may have solutions and has parts beyond triple
+    patterns, parts that read no event, and their conditions; or if the plan needs the partitions of
+    events.
     """
 
     def __init__(self, plan: QueryPlan, matcher: PatternStage) -> None:
@@ -54,9 +54,9 @@ class SingleEventStage:
     def match(
         self, iri: str, time: int, k: int, name: str | None, triples: Sequence[Triple]
     ) -> EventRows | SolutionBatch | None:
-        """The solutions on an event of a stream, given by its instant, its graph's IRI and triples.
+        """The solutions on an event of stream `iri`, at instant (time, k), of graph `name`.
 
-        None if there are none, and stage 2 does not need to know of the event.
+        None if there are none and stage 2 does not need the bare event.
         """
         stream = self._streams[iri]
         rows = None if self._by_partition else self._rows(stream, triples)
@@ -72,7 +72,7 @@ class SingleEventStage:
         )
 
     def _rows(self, stream: int, triples: Sequence[Triple]) -> list[tuple[int, Solution]] | None:
-        """(GPM, solution) pairs; None if they cannot be known here."""
+        """(GPM, solution) pairs; None if another evaluator must decide."""
         graph = EventGraph(triples)
         rows: list[tuple[int, Solution]] = []
         for gpm in self._gpms[stream]:
@@ -93,8 +93,7 @@ class SingleEventStage:
         k: int,
         triples: Sequence[Triple],
     ) -> list[tuple[int, Values]]:
-        """The solutions by their GPMs' variables, the event's blank nodes with the labels they have
-        outside."""
+        """The solutions as values of their GPMs' variables; blank nodes get their answer labels."""
         found = []
         for gpm, solution in rows:
             values = [solution.get(v) for v in self._plan.patterns.gpms[gpm].variables]
@@ -106,7 +105,7 @@ class SingleEventStage:
 
 
 def _without(rows: Sequence[Solution], private: frozenset[str]) -> Sequence[Solution]:
-    """Solutions without the values of private variables, but if there are several."""
+    """The solutions without private variables, unless there are several solutions."""
     if len(rows) > 1 or not private:
         return rows
     return [{v: text for v, text in row.items() if v not in private} for row in rows]

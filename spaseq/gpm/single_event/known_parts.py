@@ -1,4 +1,4 @@
-"""Parts of a graph pattern that read no event, joined with single solutions as Python texts."""
+"""Joining single solutions with the parts of a graph pattern that read no event."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ Solution = dict[str, str]
 """N-Triples texts by variable, blank nodes of the pattern among them."""
 
 _REMEMBERED = 4096
-"""Values for whose variables it is remembered what they are joined with."""
+"""Number of values in the cache of join partners."""
 
 _MOST = 64
-"""More partners than this are left to columns."""
+"""Most partners per solution; with more, the join is done in columns."""
 
 
 class KnownPart:
-    """What a part of a pattern adds to a solution of the event.
+    """A part of a pattern that reads no event, to join with solutions of the triple patterns.
 
-    It is joined as columns are, once for the same values of the variables that it shares with the
-    event's triple patterns. `tests` are conditions that can be tested then.
+    It is joined once for equal values of the variables that it shares with the triple patterns.
+    The `tests` are conditions that can be tested after the join.
     """
 
     def __init__(
         self, found: Solutions, bound: frozenset[str], tests: Iterable[Callable[[Env], bool]]
     ) -> None:
-        """`found` are the part's solutions, `bound` the variables that have values before."""
+        """`found` are the part's solutions, `bound` the variables bound before the join."""
         self._found, self._tests = found, tuple(tests)
         self._shared = tuple(v for v in found.columns if v in bound)
         self._added = tuple(v for v in found.columns if v not in bound)
         self._partners = lru_cache(_REMEMBERED)(self._joined)
 
     def extended(self, solutions: Iterable[Solution]) -> list[Solution] | None:
-        """The solutions joined with those of the part, and tested; None if they are too many."""
+        """The joined solutions that pass the tests; None if there are too many partners."""
         found = []
         for solution in solutions:
             partners = self._partners(tuple([solution[v] for v in self._shared]))
@@ -63,7 +63,7 @@ class KnownPart:
 
 
 def can_be_joined(found: Solutions, bound: frozenset[str]) -> bool:
-    """Whether a `KnownPart` can be made of a part's solutions, and is worth it."""
+    """Whether a `KnownPart` of these solutions is possible and pays off."""
     shares = any(v in bound for v in found.columns)
     certain = not any(found.may_be_unbound(v) for v in found.columns)
     return certain and (shares or found.size <= _MOST)

@@ -1,4 +1,4 @@
-"""Join, LeftJoin, Minus and Union of solution sequences (SPARQL 1.1 section 18.5), by columns."""
+"""Join, LeftJoin, Minus and Union of solution sequences in columns (SPARQL 1.1 section 18.5)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Pairs = tuple[Indices, Indices]
 
 
 def join(left: Solutions, right: Solutions) -> Solutions:
-    """All unions of compatible solutions; of events in common, where both are of events."""
+    """All unions of compatible solutions. Solutions of different events are not compatible."""
     if left.event is None and right.event is not None:
         left, right = right, left
     if _row_by_row(left, right):
@@ -26,7 +26,7 @@ def join(left: Solutions, right: Solutions) -> Solutions:
 
 
 def _row_by_row(left: Solutions, right: Solutions) -> bool:
-    """Whether the i-th solutions of both are each other's only partners: a star's usual case."""
+    """Whether each solution joins only with the one in the same row, as in most star patterns."""
     if left.event is None or right.event is None or left.size != right.size:
         return False
     shared = _shared(left, right)
@@ -39,9 +39,9 @@ def _row_by_row(left: Solutions, right: Solutions) -> bool:
 def left_join(
     left: Solutions, right: Solutions, test: Callable[[Solutions], Bools] | None
 ) -> Solutions:
-    """Join, and the left solutions without a partner that passes the test.
+    """The join, and the left solutions without a partner that passes the test.
 
-    Solutions on the left are of events if those on the right are.
+    If the right solutions are of events, the left ones must be, too.
     """
     found = pairs(left, right)
     both = merged(left, right, found)
@@ -55,14 +55,14 @@ def left_join(
 
 
 def minus(left: Solutions, right: Solutions) -> Solutions:
-    """The left solutions that no right solution is compatible with and shares a variable with."""
+    """The left solutions without a compatible right solution that shares a bound variable."""
     kept = np.ones(left.size, np.bool_)
     kept[pairs(left, right, sharing=True)[0]] = False
     return left.take(kept)
 
 
 def union(left: Solutions, right: Solutions) -> Solutions:
-    """The solutions of both; both are of events, or neither is."""
+    """The solutions of both sequences. Both must be of events, or neither."""
     both = concatenated(left, right)
     if both.event is None:
         return both
@@ -70,7 +70,7 @@ def union(left: Solutions, right: Solutions) -> Solutions:
 
 
 def concatenated(first: Solutions, second: Solutions) -> Solutions:
-    """One after the other, not in order of events. Lexicon and kind are the same."""
+    """Both sequences in turn, not in order of events. Both have the same lexicon."""
     names = dict.fromkeys((*first.columns, *second.columns))
     columns = {v: np.concatenate([first.column(v), second.column(v)]) for v in names}
     event = None
@@ -80,7 +80,7 @@ def concatenated(first: Solutions, second: Solutions) -> Solutions:
 
 
 def merged(left: Solutions, right: Solutions, found: Pairs) -> Solutions:
-    """The unions of paired solutions, in the left one's lexicon."""
+    """The unions of paired solutions, in the lexicon of the left ones."""
     rows, others = found
     result = left.take(rows)
     columns: dict[str, Int32s] = dict(result.columns)
@@ -93,10 +93,10 @@ def merged(left: Solutions, right: Solutions, found: Pairs) -> Solutions:
 
 
 def pairs(left: Solutions, right: Solutions, *, sharing: bool = False) -> Pairs:
-    """(row of left, row of right) of all compatible solutions, in order of the left row.
+    """(rows of left, rows of right) of all pairs of compatible solutions, by ascending left row.
 
-    With `sharing` only those with at least one variable bound in both. Two solutions of different
-    events are not compatible.
+    With `sharing`, only pairs that both bind some variable. Solutions of different events are not
+    compatible.
     """
     shared = _shared(left, right)
     columns = [translated(left.columns[v], left.lexicon, right.lexicon, add=False) for v in shared]
@@ -116,7 +116,7 @@ def _may_be_unbound(left: Solutions, right: Solutions, shared: Sequence[str]) ->
 
 
 def _index(right: Solutions, shared: Sequence[str], left: Solutions) -> KeyIndex:
-    """The right side's index on the event, if both have one, and the shared variables."""
+    """The right side's index on the event (if both sides have events) and the shared variables."""
     by_event = left.event is not None and right.event is not None
     key = ("index", by_event, *shared)
     if key not in right.memo:
@@ -139,8 +139,11 @@ def _pairs_by_boundness(
     columns: Sequence[Int32s],
     sharing: bool,
 ) -> Pairs:
-    """Pairs of rows grouped by which shared variables they bind; each two groups join on those
-    that both bind."""
+    """Pairs where shared variables may be unbound.
+
+    Rows are grouped by the shared variables that they bind. Two groups join on the variables that
+    both bind.
+    """
     theirs = [right.columns[v] for v in shared]
     found: list[Pairs] = []
     for bound, rows in _groups(columns, left.size):
@@ -164,7 +167,7 @@ def _pairs_by_boundness(
 
 
 def _groups(columns: Sequence[Int32s], size: int) -> list[tuple[tuple[bool, ...], Indices]]:
-    """The row numbers for each combination of bound and unbound columns."""
+    """The rows for each combination of bound and unbound columns."""
     mask = np.zeros(size, np.int64)
     for i, column in enumerate(columns):
         mask |= (column != UNBOUND).astype(np.int64) << i

@@ -1,4 +1,4 @@
-"""Rows found by the values of several columns at once: the sort-merge part of every join."""
+"""An index of rows by the values of several columns: the sort-merge part of joins."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _NOWHERE = -2
 
 
 class KeyIndex:
-    """The rows of some columns, by their values.
+    """Rows, indexed by the values of some columns.
 
-    Values are below 2^31, so two columns pack into an int64; of three or more, the pairs so far are
-    replaced by their ranks before the next one is packed.
+    Values are below 2^31, so two columns pack into one int64. With more columns, the ranks of the
+    packed keys replace them before the next column is packed.
     """
 
     def __init__(self, columns: Sequence[Column], size: int) -> None:
-        """`columns` [size] may be none at all: then every row matches."""
+        """Index `columns` [size]; without columns every row matches."""
         self._ranks: list[Int64s] = []
         keys = self._packed(columns, size, grow=True)
         self._order: Indices | None = None
@@ -35,13 +35,13 @@ class KeyIndex:
         self._unique = not len(steps) or bool(steps.min() > 0)
 
     def same(self, columns: Sequence[Column], size: int) -> bool:
-        """Whether each row of `columns` [size] matches the row at its own place and no other."""
+        """Whether each row of `columns` [size] matches only the indexed row of the same number."""
         if not self._unique or self._order is not None or len(self._keys) != size:
             return False
         return np.array_equal(self._keys, self._packed(columns, size, grow=False))
 
     def match(self, columns: Sequence[Column], size: int) -> tuple[Indices, Indices]:
-        """All (row of `columns`, row of the index) with equal values, in order of the first."""
+        """(rows of `columns`, indexed rows) of all pairs with equal values, by row of `columns`."""
         left, places = self._places(self._packed(columns, size, grow=False))
         return left, places if self._order is None else self._order[places]
 
@@ -79,7 +79,7 @@ class KeyIndex:
 
 
 def expanded(low: Indices, counts: Indices) -> tuple[Indices, Indices]:
-    """For each row i the places low[i] .. low[i] + counts[i] - 1: (i repeated, the places)."""
+    """The ranges low[i] .. low[i] + counts[i] - 1 in turn: (i for each element, the elements)."""
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
     left = np.repeat(np.arange(len(counts)), counts)

@@ -1,4 +1,4 @@
-"""What a sub-SELECT does to its solutions, event by event: groups, order, duplicates, limits."""
+"""Solution modifiers of a sub-SELECT, per event: BIND, GROUP BY, ORDER BY, DISTINCT, LIMIT."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Aggregates = Sequence[tuple[str, ast.Aggregate]]
 
 
 def encoded(found: Solutions, texts: Sequence[str | None]) -> Int32s:
-    """The codes of some terms in the solutions' lexicon, to which they are added."""
+    """The codes of terms in the solutions' lexicon, to which new terms are added."""
     codes = np.full(len(texts), UNBOUND, np.int32)
     bound = [i for i, text in enumerate(texts) if text is not None]
     codes[bound] = found.lexicon.encode([t for t in texts if t is not None])
@@ -31,25 +31,25 @@ def encoded(found: Solutions, texts: Sequence[str | None]) -> Int32s:
 
 
 def extended(found: Solutions, variable: str, expr: ast.Expr, options: Options) -> Solutions:
-    """The solutions with an expression's value as one more variable."""
+    """The solutions with the value of an expression as another variable."""
     results, which = _values(found, expr, options)
     return found.with_column(variable, encoded(found, results)[which])
 
 
 SOLUTION = RESERVED + "solution"
-"""A variable that tells solutions apart, while BNODE(label) is evaluated."""
+"""A variable with a different value in each solution, for the evaluation of BNODE(label)."""
 
 
 def numbered(found: Solutions) -> Solutions:
-    """The solutions with a value of their own in SOLUTION."""
+    """The solutions with a unique value in SOLUTION."""
     batch = uuid.uuid4().hex
     texts = [f'"{batch}.{row}"' for row in range(found.size)]
     return found.with_column(SOLUTION, found.lexicon.encode(texts))
 
 
 def _values(found: Solutions, expr: ast.Expr, options: Options) -> tuple[list[str | None], Indices]:
-    """The expression's terms, and which of them each solution has."""
-    texts = found.lexicon.texts
+    """(distinct values of the expression, index of each solution's value [size])."""
+    texts = found.lexicon
     return extend_column(expr, found.columns, texts, rows=found.size, options=options)
 
 
@@ -74,7 +74,7 @@ def ordered(
 
 
 def _ranks(terms: Sequence[str | None]) -> Int64s:
-    """The place of each term among the sorted ones, equal for terms that ORDER BY holds equal."""
+    """The rank of each term under ORDER BY; terms that it holds equal have equal ranks."""
     keys = [order_key(term) for term in terms]
     ranks = np.zeros(len(terms), np.int64)
     rank, before = 0, None
@@ -96,7 +96,7 @@ def sliced(found: Solutions, offset: int, limit: int | None) -> Solutions:
 def grouped(
     found: Solutions, keys: Sequence[str], aggregates: Aggregates, events: int, options: Options
 ) -> Solutions:
-    """GROUP BY with aggregates; without keys each event has one group, even if it is empty."""
+    """GROUP BY with aggregates. Without keys each event has one group, which may be empty."""
     group, first = _groups(found, list(keys))
     count = len(first)
     if keys:
@@ -114,9 +114,9 @@ def grouped(
 
 
 def _groups(found: Solutions, names: Sequence[str]) -> tuple[Indices, Indices]:
-    """(group of each row, a row of each group): rows of one event that agree in the variables.
+    """(group of each row, first row of each group); a group has one event and equal values.
 
-    Groups are numbered in the order of events.
+    Groups are numbered in order of events.
     """
     columns = [found.column(v).astype(np.int64) for v in names]
     event = np.zeros(found.size, np.int64) if found.event is None else found.event

@@ -1,4 +1,4 @@
-"""Solution sequences as columns of codes."""
+"""Solution sequences in columns of term codes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,16 @@ from spaseq.rdf.columns.term_columns import UNBOUND
 
 @dataclass(frozen=True, slots=True)
 class Solutions:
-    """`size` solutions.
+    """A sequence of `size` solution mappings.
 
-    `event` [size] is the row of each solution's event in its batch, ascending; None for solutions
-    that hold for every event. `columns` [size] are codes in the lexicon, UNBOUND where a variable
-    has no value; a variable without a column is unbound in all. `memo` keeps what is derived from
-    the columns, so that it is derived once for solutions that are used for many batches.
+    Attributes:
+        size: number of solutions.
+        event: int64 [size], index of each solution's event in its batch, ascending; None if the
+            solutions hold for every event.
+        columns: by variable, int32 [size] codes in the lexicon, or UNBOUND. A variable without a
+            column is unbound in all solutions.
+        lexicon: the terms of the codes.
+        memo: cache of values derived from the columns, for solutions that many batches use.
     """
 
     size: int
@@ -30,19 +34,19 @@ class Solutions:
     memo: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def take(self, rows: Indices | Bools) -> Solutions:
-        """The solutions at some places, in that order, or where a mask is true."""
+        """The solutions at the given rows, in that order, or where a mask is true."""
         columns = {v: c[rows] for v, c in self.columns.items()}
         size = int(np.count_nonzero(rows)) if rows.dtype == np.bool_ else len(rows)
         event = None if self.event is None else self.event[rows]
         return Solutions(size, event, columns, self.lexicon)
 
     def only(self, variables: Iterable[str]) -> Solutions:
-        """The same solutions, the other variables forgotten."""
+        """The same solutions with only these variables."""
         columns = {v: self.columns[v] for v in variables if v in self.columns}
         return Solutions(self.size, self.event, columns, self.lexicon)
 
     def column(self, variable: str) -> Int32s:
-        """A variable's codes."""
+        """A variable's codes [size]."""
         found = self.columns.get(variable)
         return np.full(self.size, UNBOUND, np.int32) if found is None else found
 
@@ -59,7 +63,7 @@ class Solutions:
         return Solutions(self.size, self.event, {**self.columns, variable: codes}, self.lexicon)
 
     def spread(self, events: int, lexicon: Lexicon) -> Solutions:
-        """Solutions that hold for every event, written out for each of n events."""
+        """Solutions that hold for every event, copied for each of `events` events."""
         if self.event is not None:
             return self
         event = np.repeat(np.arange(events, dtype=np.int64), self.size)
@@ -71,7 +75,7 @@ class Solutions:
 
 
 def unit(lexicon: Lexicon) -> Solutions:
-    """The one solution that binds nothing."""
+    """The empty solution mapping, once (SPARQL's unit)."""
     return Solutions(1, None, {}, lexicon)
 
 

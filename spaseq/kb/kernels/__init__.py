@@ -1,1 +1,1 @@
-"""Compiled loops over knowledge bases."""
+"""Kernels over knowledge bases."""

@@ -1,4 +1,4 @@
-"""Binary search for texts among sorted ones."""
+"""Binary search in sorted texts (Manber and Myers, Suffix arrays, SIAM J. Comput. 22:5, 1993)."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ Array = Any  # numba tells writable arrays from others, mypy does not
 
 @kernel
 def find_sorted(offsets: Array, data: Array, ends: Array, wanted: Array, absent: int) -> Array:
-    """Codes int32 [n] of texts, `absent` for those that are not there.
+    """The codes int32 [n] of n texts among m sorted texts, `absent` for texts that are not there.
 
-    `offsets` int64 [m + 1] into `data` (UTF-8) delimit the sorted texts; `ends` int64 [n] delimit
-    the ones that are looked for, which lie in `wanted` one after the other.
+    Sorted text i is data[offsets[i]:offsets[i + 1]] (UTF-8, uint8), with offsets int64 [m + 1]. The
+    texts to find are consecutive in `wanted` (uint8) and end at `ends` int64 [n].
     """
     codes = np.empty(len(ends), np.int32)
     begin = 0
     for i in range(len(ends)):
         low, high = 0, len(offsets) - 1
-        # How much of the text that is looked for the ones before `low` and from `high` on share:
-        # what lies between them shares no less, and is compared from there (Manber and Myers).
+        # Length of the prefix that the wanted text shares with the texts before `low` and from
+        # `high` on. The texts between share at least the smaller one, so comparison starts there.
         below, above = 0, 0
         while low < high:
             middle = (low + high) >> 1
@@ -49,7 +49,7 @@ def find_sorted(offsets: Array, data: Array, ends: Array, wanted: Array, absent:
 
 @inlined_device_function
 def _shared(a: Array, at: int, end: int, b: Array, begin: int, stop: int, known: int) -> int:
-    """How long the common beginning of a[at:end] and b[begin:stop] is, at least `known`."""
+    """The length of the common prefix of a[at:end] and b[begin:stop], which is at least `known`."""
     shorter = min(end - at, stop - begin)
     for j in range(known, shorter):
         if a[at + j] != b[begin + j]:

@@ -28,6 +28,10 @@ class TermTable(Sequence[str]):
     """Distinct canonical N-Triples texts. The code of a text is its position."""
 
     @abstractmethod
+    def text(self, code: int) -> str:
+        """The text of a code."""
+
+    @abstractmethod
     def take(self, codes: Int32s) -> list[str]:
         """The texts of nonnegative codes [n]."""
 
@@ -53,6 +57,15 @@ class TermTable(Sequence[str]):
     def has_blank(self) -> bool:
         """Whether the table may contain a blank node."""
 
+    @overload
+    def __getitem__(self, code: int) -> str: ...
+    @overload
+    def __getitem__(self, code: slice) -> list[str]: ...
+    def __getitem__(self, code: int | slice) -> str | list[str]:
+        if isinstance(code, slice):
+            return self.take(np.arange(*code.indices(len(self)), dtype=np.int32))
+        return self.text(code)
+
     def __iter__(self) -> Iterator[str]:
         yield from self.take(np.arange(len(self), dtype=np.int32))
 
@@ -75,11 +88,7 @@ class ListedTerms(TermTable):
     def __len__(self) -> int:
         return len(self._texts)
 
-    @overload
-    def __getitem__(self, code: int) -> str: ...
-    @overload
-    def __getitem__(self, code: slice) -> list[str]: ...
-    def __getitem__(self, code: int | slice) -> str | list[str]:
+    def text(self, code: int) -> str:
         return self._texts[code]
 
     def take(self, codes: Int32s) -> list[str]:
@@ -117,13 +126,7 @@ class ExtendedTerms(TermTable):
     def __len__(self) -> int:
         return self._size + len(self._added)
 
-    @overload
-    def __getitem__(self, code: int) -> str: ...
-    @overload
-    def __getitem__(self, code: slice) -> list[str]: ...
-    def __getitem__(self, code: int | slice) -> str | list[str]:
-        if isinstance(code, slice):
-            return [self[i] for i in range(*code.indices(len(self)))]
+    def text(self, code: int) -> str:
         beyond = code - self._size
         return self.base[code] if beyond < 0 else self._added[beyond]
 

@@ -37,13 +37,7 @@ class BufferTerms(TermTable):
     def __len__(self) -> int:
         return self._count
 
-    @overload
-    def __getitem__(self, code: int) -> str: ...
-    @overload
-    def __getitem__(self, code: slice) -> list[str]: ...
-    def __getitem__(self, code: int | slice) -> str | list[str]:
-        if isinstance(code, slice):
-            return self.take(np.arange(*code.indices(self._count), dtype=np.int32))
+    def text(self, code: int) -> str:
         text = self._texts.get(code)
         if text is None:
             if not -self._count <= code < self._count:
