@@ -29,7 +29,7 @@ from spaseq.automaton.evaluators import PartitionEvaluator, RowsByGpm, partition
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.runs import Row
-from spaseq.automaton.sets.python.shared_evaluator import SharedEvaluator
+from spaseq.automaton.sets.python.compact_evaluator import CompactEvaluator
 from spaseq.compile import CompileOptions, compile_query
 
 GPMS = "".join(f" DEFINE GPM {n} ON S {{ ?{n.lower()} :is :{n} }}" for n in "ABCD")
@@ -127,7 +127,7 @@ def measure(scenario: Scenario, evaluator: str, window: int, events: int) -> Lin
     gc.collect()
     spent = min(timed(partition, steps[i : i + events]) for i in range(full, len(steps), events))
     partial = math.nan
-    if isinstance(partition, SharedEvaluator):
+    if isinstance(partition, CompactEvaluator):
         partial = math.log10(partition.partial_matches())
     started = time.process_time()
     partition.step(*given.end(len(steps)))

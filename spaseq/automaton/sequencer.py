@@ -1,7 +1,7 @@
-"""Which sequencer runs the sequence of a query: compiled, or partition by partition in Python.
+"""Chooses the sequencer of a query: compiled, or partition by partition in Python.
 
-The compiled sequencers give the same matches as the evaluators in Python, a whole batch of
-solutions at a time, for the sequences that integer tables can express.
+The compiled sequencers find the same matches as the evaluators in Python. They process a batch of
+rows at a time, and run the sequences that integer tables can express.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ AnySequencer: TypeAlias = PartitionSequencer | RunSequencer | SetSequencer
 
 
 def sequencer(machine: Machine) -> AnySequencer:
-    """What runs a machine's sequence, by the evaluator that was chosen for it."""
+    """The sequencer for the evaluator that the planner chose."""
     match machine.evaluator:
         case "compiled-registers":
             return RunSequencer(machine)

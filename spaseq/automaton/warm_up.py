@@ -1,4 +1,4 @@
-"""Calls every kernel of the automaton once, so that it is compiled or loaded."""
+"""Calls every kernel of the automaton once, which compiles or loads it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from spaseq.lang.sequence import SequenceOperator
 
 
 def steps() -> Iterator[str]:
-    """Yields the name of each kernel when it is ready."""
+    """Call the kernels, and yield the name of each when it is ready."""
     runs = RunState(run_tables(_one_step(), [GpmColumns(())], (), Sliding(1)))
     ones, times, none = np.zeros(1, np.int32), np.zeros(1, np.int64), np.empty(0, np.int64)
     rows = OrderedRows(ones, ones, times, ones, times, times, none)
@@ -68,7 +68,7 @@ def _two_steps() -> Program:
 
 
 def _program(*edges: Edge) -> Program:
-    """One edge behind the other."""
+    """A program of edges in a row."""
     states = [State(f"before {edge.id}", (edge,), ()) for edge in edges]
     states.append(State("end", (), (Acceptance((), ()),)))
     automaton = Automaton(0, 0, tuple(states))

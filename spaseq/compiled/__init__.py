@@ -1,1 +1,1 @@
-"""Compiling kernels with numba: decorators, the cache on disk, warming, and array types."""
+"""Compiles kernels with numba: decorators, cache on disk, warming; and names array types."""

@@ -1,10 +1,10 @@
-"""Where compiled kernels are kept between runs.
+"""The directory that keeps compiled kernels between runs.
 
-numba wants a writable directory at the moment when it decorates a cached function, so `decorators`
-chooses one before it imports numba: the one that `NUMBA_CACHE_DIR` names, else one inside the
-package, else one in the user's cache, else a temporary one, which goes when the process ends. Its
-name holds a digest of all kernel modules: a compiled kernel contains the functions that it calls,
-and numba looks only at the file of the outermost.
+numba needs a writable directory when it decorates a cached function, so `decorators` chooses one
+before it imports numba. The choice is the directory that `NUMBA_CACHE_DIR` names, else one inside
+the package, else one in the user's cache, else a temporary one, removed when the process ends. The
+directory's name contains a digest of all kernel modules. numba alone would compare only the file of
+the outermost function, but a compiled kernel contains all functions that it calls.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def choose_cache_directory() -> str:
 
 
 def cache_directory() -> Path:
-    """The directory for compiled kernels; it exists and can be written to."""
+    """The directory for compiled kernels, which exists and is writable."""
     name = f"kernels-{_sources_digest()}"
     for place in (_PACKAGE / "__pycache__", user_cache() / "spaseq"):
         if _is_writable(place / name):
@@ -48,21 +48,22 @@ def _temporary_directory() -> Path:
 
 
 def kernel_sources() -> list[Path]:
-    """The source files of all kernels, at any depth, and of what compiles them."""
-    own = Path(__file__).absolute().parent
-    return sorted([*own.glob("*.py"), *_PACKAGE.glob("**/kernels/*.py")])
+    """The source files in all `kernels` folders, at any depth, and in `spaseq.compiled`."""
+    compiled = (_PACKAGE / "compiled").glob("*.py")
+    return sorted([*compiled, *_PACKAGE.glob("**/kernels/**/*.py")])
 
 
 def _sources_digest() -> str:
-    """Changes when the source of any kernel does."""
+    """A digest of the names and contents of all kernel sources."""
     digest = blake2b(digest_size=6)
     for file in kernel_sources():
+        digest.update(f"{file.relative_to(_PACKAGE)}\n".encode())
         digest.update(file.read_bytes())
     return digest.hexdigest()
 
 
 def user_cache() -> Path:
-    """The directory in which programs of this user keep what can be made again."""
+    """The cache directory of this user."""
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA", Path.home()))
     if sys.platform == "darwin":

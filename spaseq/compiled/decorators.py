@@ -1,6 +1,6 @@
 """Decorators for kernels: functions that numba compiles.
 
-A kernel is called from Python; a device function only by kernels, into which it is compiled.
+Python code calls a kernel. Only kernels call a device function, which is compiled into them.
 """
 
 from __future__ import annotations
@@ -20,26 +20,28 @@ from numba.extending import intrinsic  # noqa: E402
 F = TypeVar("F", bound=Callable[..., Any])
 
 KERNELS: list[Any] = []
-"""All kernels of the modules imported so far, as numba's dispatchers."""
+"""All kernels of the modules imported so far, as numba dispatchers."""
 
 if not numba.config.CACHE_DIR:  # it was imported before
     numba.config.CACHE_DIR = _CACHE_DIRECTORY
 
 
 def kernel(function: F) -> F:
-    """A function that is called from Python: compiled, kept on disk, run without the GIL.
+    """Compile a function that Python code calls. It is cached on disk and runs without the GIL.
 
-    Where it runs through rows or terms and can be given its arrays, a `lean_kernel` is faster.
+    A `lean_kernel` is faster if the function loops over rows or terms and gets its arrays as
+    arguments.
     """
     KERNELS.append(numba.njit(function, cache=True, nogil=True, error_model="numpy"))
     return cast("F", KERNELS[-1])
 
 
 def lean_kernel(function: F) -> F:
-    """A `kernel` that allocates nothing and returns no array, and so counts no references.
+    """Compile a `kernel` that allocates nothing and returns no array, so it counts no references.
 
-    numba counts the references to arrays by atomic operations wherever it cannot prove that they
-    cancel out, as around calls in `while` loops; for the tokenizer that was two thirds of its time.
+    numba counts references to arrays with atomic operations unless it can prove that they cancel
+    out, which it cannot around calls in `while` loops. That took two thirds of the tokenizer's
+    time.
     """
     KERNELS.append(numba.njit(function, cache=True, nogil=True, error_model="numpy", _nrt=False))
     return cast("F", KERNELS[-1])
@@ -55,23 +57,23 @@ _DEVICE_FUNCTION = {
 
 
 def device_function(function: F) -> F:
-    """A function that only kernels call; it is compiled into each of them.
+    """Compile a function that only kernels call, into each of them.
 
-    Like a `lean_kernel` it allocates nothing and returns no array.
+    Like a `lean_kernel`, it allocates nothing and returns no array.
     """
     return cast("F", numba.njit(function, **_DEVICE_FUNCTION))
 
 
 def inlined_device_function(function: F) -> F:
-    """A device function whose body replaces its calls, for calls per byte or per term."""
+    """Compile a device function and inline it, for calls per byte or per term."""
     return cast("F", numba.njit(function, forceinline=True, **_DEVICE_FUNCTION))
 
 
 @intrinsic  # type: ignore[untyped-decorator]
 def as_nonnegative(context: Any, number: Any) -> Any:
-    """The same integer as int64, with the promise to the compiler that it is not negative.
+    """The same integer, with a promise to the compiler that it is not negative.
 
-    As an index it then needs no check for counting from the end of the array at every use.
+    Negative indices count from the end of an array. The promise removes that test at every use.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -86,8 +88,8 @@ def as_nonnegative(context: Any, number: Any) -> Any:
 def assume(context: Any, condition: Any) -> Any:
     """Promise the compiler that a condition holds.
 
-    If it knows the number of an array's columns, for instance, places in the array are shifts and
-    sums instead of products.
+    Given the number of columns of an array, for instance, it computes addresses by shifts and sums
+    instead of products.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -98,7 +100,7 @@ def assume(context: Any, condition: Any) -> Any:
 
 
 class _FirstCompilation(event.Listener):  # type: ignore[misc]
-    """Says why the first run after an installation takes long to begin."""
+    """Logs, once, why the first run after an installation starts slowly."""
 
     def __init__(self) -> None:
         self._said = False

@@ -1,4 +1,4 @@
-"""Compiling all kernels ahead of time, and moving compiled kernels between machines."""
+"""Compiles all kernels ahead of time, and moves compiled kernels between machines."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ WARM_UPS = (
     "spaseq.gpm.warm_up",
     "spaseq.automaton.warm_up",
 )
-"""Modules whose `steps()` call every kernel of a package once, yielding its name after each."""
+"""Modules whose `steps()` call every kernel of a package once and yield its name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Warmed:
-    """A kernel that is ready, and how long it took to compile or to load it."""
+    """A kernel that is ready, and the seconds it took to compile or load."""
 
     name: str
     seconds: float
 
 
 def warm(report: Callable[[Warmed], None] | None = None) -> list[Warmed]:
-    """Compile every kernel, or load it if it has been compiled before; calls to them do not wait.
+    """Compile every kernel, or load it from the cache, so that later calls do not wait.
 
-    `report` hears of each kernel as soon as it is ready. Where several processes are about to start
-    (Spark's workers), one call before that saves each of them the compilation.
+    `report` is called for each kernel as soon as it is ready. One call before several processes
+    start (Spark's workers, for instance) saves each of them the compilation.
     """
     done: list[Warmed] = []
     for name in WARM_UPS:
@@ -55,17 +55,18 @@ def _timed(steps: Iterator[str]) -> Iterator[Warmed]:
 
 
 def compiled() -> Iterator[tuple[str, Path]]:
-    """The files of all compiled kernels that are kept here, with their names for `adopt`."""
+    """The cached files of all compiled kernels, each with its name for `adopt`."""
     for package, place in _places():
         for file in sorted(place.glob("*.nb[ci]")):
             yield f"{package}/{file.name}", file
 
 
 def adopt(directory: Path) -> None:
-    """Keep kernels that were compiled elsewhere, in files of a directory as `compiled` names them.
+    """Copy kernels that were compiled on another machine into the cache.
 
-    They are used where Python, numba and the processor are the same; numba's index of a kernel,
-    which is copied after what it points to, tells them apart. Kernels kept here already stay.
+    `directory` holds their files under the names that `compiled` gives. numba's index of a kernel
+    tells whether Python, numba and the processor are the same; only then numba uses the kernel. The
+    index is copied after the files that it names. Kernels that are in the cache already stay.
     """
     for package, place in _places():
         for index in sorted((directory / package).glob("*.nbi")):
@@ -75,7 +76,7 @@ def adopt(directory: Path) -> None:
 
 
 def _places() -> list[tuple[str, Path]]:
-    """(package, the directory of its compiled kernels) of every package that has kernels."""
+    """(package, directory of its compiled kernels) of every package that has kernels."""
     for name in WARM_UPS:
         import_module(name)
     own = [k for k in KERNELS if k.py_func.__module__.startswith(f"{_PACKAGE_NAME}.")]
@@ -85,7 +86,7 @@ def _places() -> list[tuple[str, Path]]:
 
 
 def _appear(source: Path, target: Path) -> None:
-    """Copy a file so that nobody sees half of it."""
+    """Copy a file so that no other process sees a part of it."""
     target.parent.mkdir(parents=True, exist_ok=True)
     unfinished = target.with_name(f".{target.name}.{os.getpid()}")
     shutil.copyfile(source, unfinished)

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis.strategies import SearchStrategy
 
 from spaseq.algebra.answers import Answer
-from spaseq.automaton.sets.python import enumeration
+from spaseq.automaton.sets.python import match_enumerator
 from spaseq.errors import QueryError
 from spaseq.plan.query_plan import QueryPlan
 from tests.automaton.cases import Case, Event, cases, plans, query, run
@@ -84,7 +84,7 @@ def test_plain_sequences(examples: int) -> None:
 @pytest.mark.parametrize("few", [1, 32])
 def test_selection(few: int, examples: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """On the set (more than `few` matches) as among enumerated matches."""
-    monkeypatch.setattr(enumeration, "FEW", few)
+    monkeypatch.setattr(match_enumerator, "FEW", few)
     on_examples(examples, same, cases(strategies=_STRATEGIES))
 
 

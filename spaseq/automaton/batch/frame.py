@@ -1,4 +1,7 @@
-"""What every kernel is given of a batch: order, slots of keys, measures for the window."""
+"""Prepares a batch for the kernels: orders its rows, numbers their keys, measures instants.
+
+A *slot* is the number of a key value, under which a kernel keeps the state of the key.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,9 @@ _NONE = np.empty(0, np.int64)
 
 @dataclass(slots=True)
 class OrderedRows:
-    """n solutions in the order of instants, those of one instant and slot together.
+    """n rows in the order of instants, with the rows of one instant and slot together.
 
-    `number` is that of the first of them, counted through all batches. `gpm` is -1 for an event
+    `number` is the number of the first row, counted over all batches. `gpm` is -1 for an event
     without a solution.
     """
 
@@ -31,9 +34,9 @@ class OrderedRows:
     gpm: Int32s
     time: Int64s
     k: Int32s
-    start: Int64s  # measure of a match that begins here
-    lowest: Int64s  # least measure of a match that may end here
-    ordinal: Int64s  # number of the instant among those of its partition, if asked for, else empty
+    start: Int64s  # measure of a match that begins at the row
+    lowest: Int64s  # least measure of a match that may end at the row
+    ordinal: Int64s  # number of the instant in its partition; empty if not needed
     number: int = 0
 
     def __len__(self) -> int:
@@ -46,10 +49,10 @@ class OrderedRows:
 
 
 class BatchFrame:
-    """Slots are values of `key`, whose first variables are the partition's.
+    """Orders and numbers the rows of one query.
 
-    `strict`: the numbers of instants are asked for. Partitions and slots that are not in use any
-    more are forgotten when `release` says so.
+    Slots are numbers of the values of `key`, which begins with the variables of the partition.
+    `strict`: the kernel needs the numbers of instants. `release` frees slots and partitions.
     """
 
     __slots__ = (
@@ -74,7 +77,7 @@ class BatchFrame:
         strict: bool,
     ) -> None:
         assert key[: len(partition)] == partition
-        self._places = [_places(gpm.variables, key) for gpm in gpms]  # where a row has its key
+        self._places = [_places(gpm.variables, key) for gpm in gpms]  # columns of the key in a row
         self._places.append(_places((), key))  # of BARE
         self._partition, self._key, self._window = partition, key, window
         self._counts = strict or isinstance(window, Counted)
@@ -84,10 +87,10 @@ class BatchFrame:
         self._number = 0
         small, large = np.zeros((3, 1), np.int32), np.zeros((2, 1), np.int64)
         columns = small[0], small[1], large[0], small[2], large[0], large[1]
-        self._row = OrderedRows(*columns, _NONE)  # of a solution that comes by itself
+        self._row = OrderedRows(*columns, _NONE)  # reused for a single row
 
     def rows(self, solutions: SolutionBatch) -> tuple[SolutionBatch, OrderedRows]:
-        """The solutions in order, and what a kernel is given of them."""
+        """The rows in order, and their columns for a kernel."""
         solutions = _writable(solutions)
         slot, part = self._slots(solutions)
         time, k = solutions.time, solutions.k
@@ -103,44 +106,43 @@ class BatchFrame:
         )
 
     def rows_of(self, events: Sequence[EventRows]) -> tuple[list[GpmRow], OrderedRows]:
-        """The same for the solutions on a few events."""
-        taken = events[0].rows() if len(events) == 1 else [r for e in events for r in e.rows()]
-        if len(taken) == 1:
-            return taken, self._row_of(taken[0])
-        taken = [*dict.fromkeys(taken)]
-        slots, parts = zip(*map(self._slot_of, taken), strict=True)
+        """The same for the rows of a few single events."""
+        rows = events[0].rows() if len(events) == 1 else [r for e in events for r in e.rows()]
+        if len(rows) == 1:
+            return rows, self._row_of(rows[0])
+        rows = [*dict.fromkeys(rows)]
+        slots, parts = zip(*map(self._slot_of, rows), strict=True)
         order = sorted(
-            range(len(taken)),
-            key=lambda i: (*taken[i][1][1:3], parts[i], slots[i], taken[i][1][0], taken[i][0]),
+            range(len(rows)),
+            key=lambda i: (*rows[i][1][1:3], parts[i], slots[i], rows[i][1][0], rows[i][0]),
         )
-        taken = [taken[i] for i in order]
-        place = np.array([row[:3] for _, row in taken], np.int64)
-        return taken, self._measured(
+        rows = [rows[i] for i in order]
+        place = np.array([row[:3] for _, row in rows], np.int64)
+        return rows, self._measured(
             place[:, 0].astype(np.int32),
             place[:, 1].copy(),
             place[:, 2].astype(np.int32),
-            np.array([gpm for gpm, _ in taken], np.int32),
+            np.array([gpm for gpm, _ in rows], np.int32),
             np.array(slots, np.int32)[order],
             np.array(parts, np.int32)[order],
         )
 
-    def _row_of(self, taken: GpmRow) -> OrderedRows:
-        """What a kernel is given of one solution."""
-        gpm, (stream, time, k, _, _) = taken
-        slot, part = self._slot_of(taken)
+    def _row_of(self, row: GpmRow) -> OrderedRows:
+        """The columns for a kernel of a single row."""
+        gpm, (stream, time, k, _, _) = row
+        slot, part = self._slot_of(row)
         if self._counts:
             small = np.array([[stream], [k], [gpm], [slot], [part]], np.int32)
             return self._measured(small[0], np.array([time], np.int64), *small[1:])
-        row, self._number = self._row, self._number + 1
-        row.slot[0], row.gpm[0], row.time[0], row.k[0] = slot, gpm, time, k
-        row.lowest[0] = self._window.earliest(time)
-        row.number = self._number - 1
-        return row
+        ordered, self._number = self._row, self._number + 1
+        ordered.slot[0], ordered.gpm[0], ordered.time[0], ordered.k[0] = slot, gpm, time, k
+        ordered.lowest[0] = self._window.earliest(time)
+        ordered.number = self._number - 1
+        return ordered
 
-    def _slot_of(self, taken: GpmRow) -> tuple[int, int]:
-        """The slot of a solution, and its partition if events or instants are counted."""
-        gpm, row = taken
-        values = row[4]
+    def _slot_of(self, row: GpmRow) -> tuple[int, int]:
+        """The slot of a row, and its partition if events or instants are counted."""
+        gpm, (_, _, _, _, values) = row
         key = tuple([None if c < 0 else values[c] for c in self._places[gpm]])
         slot = self.keys.number(key)
         if not self._counts or self.partitions is self.keys:
@@ -178,8 +180,7 @@ class BatchFrame:
             self.passed = passed
 
     def release(self, slots: Iterable[int]) -> list[int]:
-        """Forget the keys of slots, and partitions that have none any more; the slots that were in
-        use."""
+        """Free slots, and the partitions without slots; returns the slots that were in use."""
         freed = self.keys.release(slots)
         if self._counts:
             gone = freed
@@ -192,16 +193,16 @@ class BatchFrame:
         return freed
 
     def partition_of(self, key: Key) -> Key:
-        """The partition that a key lies in."""
+        """The partition of a key."""
         return key[: len(self._partition)]
 
     def snapshot(self) -> object:
-        """What a snapshot keeps."""
+        """The state for a snapshot."""
         other = None if self.partitions is self.keys else self.partitions.snapshot()
         return self._number, self.passed, self.keys.snapshot(), other
 
     def restore(self, state: object) -> None:
-        """Go on from what `snapshot` gave."""
+        """Continue from what `snapshot` returned."""
         assert isinstance(state, tuple)
         self._number, self.passed, keys, other = state
         self.keys.restore(keys)
@@ -214,8 +215,7 @@ def _places(variables: Sequence[str], key: tuple[str, ...]) -> tuple[int, ...]:
 
 
 def _writable(rows: SolutionBatch) -> SolutionBatch:
-    """The same rows in arrays that are not only for reading: for those, the kernel would have to be
-    compiled once more."""
+    """The same rows in writable arrays; numba would compile the kernel again for read-only ones."""
     own = partial(np.require, requirements=["C_CONTIGUOUS", "WRITEABLE"])
     return replace(
         rows, stream=own(rows.stream), time=own(rows.time), k=own(rows.k), gpm=own(rows.gpm)
@@ -223,9 +223,9 @@ def _writable(rows: SolutionBatch) -> SolutionBatch:
 
 
 def _distinct(rows: SolutionBatch) -> Indices | None:
-    """The first of solutions of one event that agree on all columns; None: all differ.
+    """The places of the distinct rows, None if all rows differ.
 
-    Rows are in the order of instants, streams and GPMs.
+    Rows are in the order of instants, streams and GPMs. Equal rows are of one event.
     """
     place = np.stack([rows.time, rows.k, rows.stream, rows.gpm])
     if not (place[:, 1:] == place[:, :-1]).all(axis=0).any():

@@ -1,7 +1,7 @@
-"""Numbers for texts: the slots of keys, and ids of terms that are joined.
+"""Numbers keys of terms: the slots of keys, and the ids of terms that joins compare.
 
-Equal texts have equal numbers for as long as somebody uses them; numbers of texts that nobody uses
-any more are given back, so that memory does not grow with the number of distinct texts ever seen.
+Equal keys have equal numbers while they are in use. Keys that are no longer in use are released, so
+memory does not grow with the number of distinct keys ever seen.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Key: TypeAlias = tuple[str | None, ...]
 
 
 class Interner:
-    """Numbers from 0 for keys of one or more terms; a number that is given back is used again."""
+    """Numbers keys of one or more terms from 0 on; a released number is used again."""
 
     __slots__ = ("_free", "_known", "_next", "_numbers", "_of_code")
 
@@ -26,7 +26,7 @@ class Interner:
         self._numbers: dict[Key, int] = {}
         self._free: list[int] = []
         self._next = 0
-        self._known: Any = None  # the terms for whose codes `_of_code` has the numbers
+        self._known: Any = None  # the term table that `_of_code` is for
         self._of_code = np.empty(0, np.int64)
 
     def __len__(self) -> int:
@@ -34,7 +34,7 @@ class Interner:
 
     @property
     def bound(self) -> int:
-        """All numbers are below this."""
+        """All numbers are below this bound."""
         return self._next
 
     def numbers(self, columns: list[TermColumn], rows: int) -> Int64s:
@@ -49,14 +49,14 @@ class Interner:
         codes, size = column.codes, len(column.terms)
         if column.terms is not self._known:
             self._known, self._of_code = column.terms, np.full(size + 1, -1, np.int64)
-        found: Int64s = self._of_code[codes]
-        if len(found) and found.min() < 0:
-            missing = np.flatnonzero(found < 0)
+        numbers: Int64s = self._of_code[codes]
+        if len(numbers) and numbers.min() < 0:
+            missing = np.flatnonzero(numbers < 0)
             used, first = np.unique(codes[missing], return_index=True)
             texts = column.texts(missing[first])
             self._of_code[used] = [self.number((text,)) for text in texts]
-            found = self._of_code[codes]
-        return found
+            numbers = self._of_code[codes]
+        return numbers
 
     def _of_several(self, columns: list[TermColumn]) -> Int64s:
         first = columns[0]
@@ -83,7 +83,7 @@ class Interner:
         return number
 
     def release(self, numbers: Iterable[int]) -> list[int]:
-        """Give numbers back; those of them that were in use."""
+        """Release numbers; returns the ones that were in use."""
         gone = set(numbers)
         keys = [key for key, number in self._numbers.items() if number in gone]
         freed = [self._numbers.pop(key) for key in keys]
@@ -96,11 +96,11 @@ class Interner:
         return {number: key for key, number in self._numbers.items()}
 
     def snapshot(self) -> object:
-        """What a snapshot keeps."""
+        """The state for a snapshot."""
         return self._numbers, self._free, self._next
 
     def restore(self, state: object) -> None:
-        """Go on from what `snapshot` gave."""
+        """Continue from what `snapshot` returned."""
         assert isinstance(state, tuple)
         self._numbers, self._free, self._next = state
         self._known = None

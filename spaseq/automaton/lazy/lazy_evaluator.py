@@ -1,9 +1,9 @@
-"""The lazy evaluator: solutions are stored, and matched when an event arrives that can be a last.
+"""The lazy evaluator: stores solutions, and searches when an event can complete a match.
 
-For sequences of `:` and AND: a match is complete when the event that is its last in time arrives,
-so nothing is done before. Then the other steps are searched for in what is stored, the rarest first
-("Lazy Chain Automata"; `lazy_search` says how). An event of another step costs one append. Memory
-is the solutions of one window, and a few times that, however many partial matches they make.
+It runs sequences of `:` and AND. A match is complete when its last event arrives, so the evaluator
+does nothing before. Then it searches the stored solutions for the other steps, the rarest first
+("Lazy Chain Automata"; `search` has the details). An event of another step costs one append. Memory
+is a few times the solutions of one window, whatever the number of partial matches.
 """
 
 from __future__ import annotations
@@ -12,32 +12,34 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from spaseq.algebra.answers import Instant
-from spaseq.automaton.lazy.buffer import Buffer
-from spaseq.automaton.lazy.match_checks import Absent
-from spaseq.automaton.lazy.memory import Memory
-from spaseq.automaton.lazy.rates import Rates
+from spaseq.automaton.lazy.check_cache import CheckCache
+from spaseq.automaton.lazy.input_buffer import InputBuffer
+from spaseq.automaton.lazy.pass_rates import PassRates
 from spaseq.automaton.lazy.search import Search
-from spaseq.automaton.lazy.tree import Tree, TreeEdge
-from spaseq.automaton.lazy.window_clock import Clock
+from spaseq.automaton.lazy.tree import Tree
+from spaseq.automaton.lazy.tree_nodes import AbsenceCheck, TreeEdge
+from spaseq.automaton.lazy.window_clock import WindowClock
 from spaseq.automaton.program.partial_order import Pattern, patterns_of
-from spaseq.automaton.program.window import Counted
+from spaseq.automaton.program.window import Counted, is_over
 from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.partition_evaluator import NO_VALUES, PartitionMatch, RowsByGpm
 from spaseq.automaton.run.runs import Obligation, Row
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Start:
-    """Where searches for the matches of a pattern start, given a solution of its GPM."""
+class SearchStart:
+    """Where a search for the matches of a pattern starts, given a solution of its last step."""
 
     pattern: int  # its number
     tree: Tree
     edge: TreeEdge
-    gpms: tuple[int, ...]  # of all slots
+    gpms: tuple[int, ...]  # by step
 
 
 class LazyProgram:
-    """What all partitions of a query share; a snapshot refers to it by number.
+    """The patterns and trees that all partitions of a query share.
+
+    A snapshot refers to it by number.
 
     Raises:
         NotReorderable: the sequence must be matched in the order of arrival.
@@ -45,11 +47,11 @@ class LazyProgram:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        self.starts: dict[int, list[Start]] = {}  # by GPM
-        self.pending: list[tuple[Absent, ...]] = []  # by pattern: negations in last place
+        self.starts: dict[int, list[SearchStart]] = {}  # by GPM
+        self.pending: list[tuple[AbsenceCheck, ...]] = []  # by pattern: negations in last place
         self.stored: set[int] = set()  # GPMs
-        self.size = 0  # slots of the largest pattern, those of negated steps included
-        self.rates = Rates()
+        self.size = 0  # steps of the largest pattern, negated steps included
+        self.rates = PassRates()
         for number, pattern in enumerate(patterns_of(machine.program)):
             self._add(number, pattern)
 
@@ -60,17 +62,17 @@ class LazyProgram:
         self.pending.append(pending)
         self.stored.update(_searched(pattern, pattern.last))
         self.size = max(self.size, outside.size)
-        for slot in pattern.last:
-            tree = Tree(pattern, self.machine, slot)
-            edge = tree.edge(frozenset(), slot)
-            gpms = tuple(slot.gpm for slot in pattern.slots)
-            self.starts.setdefault(edge.gpm, []).append(Start(number, tree, edge, gpms))
+        for step in pattern.last:
+            tree = Tree(pattern, self.machine, step)
+            edge = tree.edge(frozenset(), step)
+            gpms = tuple(step.gpm for step in pattern.steps)
+            self.starts.setdefault(edge.gpm, []).append(SearchStart(number, tree, edge, gpms))
 
 
 def _searched(pattern: Pattern, last: tuple[int, ...]) -> Iterator[int]:
-    """The GPMs whose solutions searches look for; the only last step is where they start from."""
+    """The GPMs whose solutions searches read; not that of the only last step, where they start."""
     alone = last if len(last) == 1 else ()
-    yield from (pattern.slots[i].gpm for i in pattern.own if i not in alone)
+    yield from (pattern.steps[i].gpm for i in pattern.own if i not in alone)
     for absence in pattern.absences:
         for inner in absence.patterns:
             yield from _searched(inner, ())
@@ -79,15 +81,15 @@ def _searched(pattern: Pattern, last: tuple[int, ...]) -> Iterator[int]:
 class LazyEvaluator:
     """All run-time state of one partition."""
 
-    __slots__ = ("_buffers", "_clock", "_lazy", "_memory", "_search", "last_time", "suppressed")
+    __slots__ = ("_buffers", "_cache", "_clock", "_lazy", "_search", "last_time", "suppressed")
 
     def __init__(self, lazy: LazyProgram) -> None:
         machine = lazy.machine
-        clock = Clock(machine.window, machine.keep_instants)
-        self.__setstate__((lazy, clock, {gpm: Buffer() for gpm in lazy.stored}))
+        clock = WindowClock(machine.window, machine.keep_instants)
+        self.__setstate__((lazy, clock, {gpm: InputBuffer() for gpm in lazy.stored}))
 
     def step(self, instant: Instant, rows: RowsByGpm, events: int) -> list[PartitionMatch]:
-        """Store the solutions of one instant, and find the matches that they complete."""
+        """Store the solutions of one instant, and return the matches that they complete."""
         clock = self._clock
         clock.advance(instant, events)
         self.last_time = instant[0]
@@ -95,28 +97,28 @@ class LazyEvaluator:
             buffer = self._buffers.get(gpm)
             if buffer is not None:
                 buffer.add(instant, solutions, clock.expired)
-        self._memory.forget(clock.expired, instant)
+        self._cache.forget(clock.expired, instant)
         if clock.floor >= instant:
             return []  # more events have this instant than the window holds
         starts = self._lazy.starts
-        return [f for gpm in rows for s in starts.get(gpm, ()) for f in self._from(s, rows[gpm])]
+        return [m for gpm in rows for s in starts.get(gpm, ()) for m in self._from(s, rows[gpm])]
 
-    def _from(self, start: Start, rows: list[Row]) -> Iterator[PartitionMatch]:
-        """The matches that end with some solutions of now at a step."""
+    def _from(self, start: SearchStart, rows: list[Row]) -> Iterator[PartitionMatch]:
+        """The matches that end now with some solutions of a step."""
         search, (time, k) = self._search, self._clock.now
         search.within(self._clock.floor, (time, k + 1))
         for row in rows:
             for _ in search.completions(start.tree, start.edge, row):
-                found = self._found(start, search)
-                if self._selected(found):
-                    yield found
+                match = self._match(start, search)
+                if self._selected(match):
+                    yield match
 
-    def _found(self, start: Start, search: Search) -> PartitionMatch:
-        machine, slots = self._lazy.machine, len(start.gpms)
-        at = search.at[:slots]
+    def _match(self, start: SearchStart, search: Search) -> PartitionMatch:
+        machine, steps = self._lazy.machine, len(start.gpms)
+        at = search.at[:steps]
         first, last = min(at), max(at)
         origin = self._clock.measure(first)
-        trace = tuple(zip(start.gpms, search.rows[:slots], strict=True))
+        trace = tuple(zip(start.gpms, search.rows[:steps], strict=True))
         absent = self._lazy.pending[start.pattern]
         if not absent:
             return PartitionMatch(first, last, origin, trace, NO_VALUES, NO_VALUES)
@@ -127,47 +129,46 @@ class LazyEvaluator:
             first, last, origin, trace, NO_VALUES, NO_VALUES, pending, close, start.pattern
         )
 
-    def _selected(self, found: PartitionMatch) -> bool:
-        """Whether SELECT STRICT, which needs the instants of the window only, keeps a match."""
+    def _selected(self, match: PartitionMatch) -> bool:
+        """Whether SELECT STRICT keeps a match; it needs only the instants of the window."""
         if not self._lazy.machine.keep_instants:
             return True
-        return self._clock.consecutive((row[1], row[2]) for _, row in found.trace)
+        return self._clock.consecutive((row[1], row[2]) for _, row in match.trace)
 
-    def holds_pending(self, found: PartitionMatch) -> bool:
-        """Whether the negations in last place of a match hold, its window having closed."""
-        close, window = found.close, self._lazy.machine.window
+    def holds_pending(self, match: PartitionMatch) -> bool:
+        """Whether the negations in last place of a match hold, now that its window has closed."""
+        close, window = match.close, self._lazy.machine.window
         assert close is not None
-        end = close + 1 if window.holds(found.origin, close) else close
-        pending = self._lazy.pending[found.pattern]
+        end = close + 1 if window.holds(match.origin, close) else close
+        pending = self._lazy.pending[match.pattern]
         search = self._search
         search.within(self._clock.expired, (end, -1))
-        for slot, (_, row) in enumerate(found.trace):
-            search.rows[slot], search.at[slot] = row, (row[1], row[2])
-        return not any(search.exists(absent) for absent in pending)
+        for step, (_, row) in enumerate(match.trace):
+            search.rows[step], search.at[step] = row, (row[1], row[2])
+        return not any(search.exists(absence.ways) for absence in pending)
 
     def is_idle(self, time: int) -> bool:
-        """Whether nothing here can matter to events at `time` or later (time windows only)."""
-        window = self._lazy.machine.window
-        return not isinstance(window, Counted) and time - self.last_time > window.horizon
+        """Whether no state here can affect events at `time` or later (time windows only)."""
+        return is_over(self._lazy.machine.window, self.last_time, time)
 
     def consecutive(self, instants: Iterable[Instant]) -> bool:
-        """True: other matches are not given under SELECT STRICT."""
+        """True: `step` returns no other matches under SELECT STRICT."""
         return True
 
     def live_runs(self) -> int:
-        """How many solutions are stored or kept; no partial match waits."""
-        return sum(map(len, self._buffers.values())) + self._memory.size
+        """How many solutions the buffers and the cache hold; no partial match waits."""
+        return sum(map(len, self._buffers.values())) + self._cache.size
 
-    def __getstate__(self) -> tuple[LazyProgram, Clock, dict[int, Buffer]]:
-        return self._lazy, self._clock, self._buffers  # what memory keeps is found again
+    def __getstate__(self) -> tuple[LazyProgram, WindowClock, dict[int, InputBuffer]]:
+        return self._lazy, self._clock, self._buffers  # searches fill the cache again
 
-    def __setstate__(self, state: tuple[LazyProgram, Clock, dict[int, Buffer]]) -> None:
+    def __setstate__(self, state: tuple[LazyProgram, WindowClock, dict[int, InputBuffer]]) -> None:
         lazy, clock, buffers = state
         self._lazy, self._clock, self._buffers = state
-        self._memory = Memory(buffers)
+        self._cache = CheckCache(buffers)
         machine = lazy.machine
         self._search = Search(
-            buffers, self._memory, clock, lazy.size, machine.work, lazy.rates, machine.order
+            buffers, self._cache, clock, lazy.size, machine.work, lazy.rates, machine.order
         )
         self.last_time = clock.now[0]
-        self.suppressed = 0  # the limit is applied to what is found here
+        self.suppressed = 0  # the answer stage applies the limit

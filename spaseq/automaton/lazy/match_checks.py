@@ -1,92 +1,57 @@
-"""What must hold between the slots of a match, each checked when its slots have been filled."""
+"""Checks between the steps of a match: joins, different events, gaps and conditions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from spaseq.algebra.answers import Instant
+from spaseq.automaton.lazy.tree_nodes import PartialMatch, Source, StepSet
 from spaseq.automaton.program.partial_order import Gap
 from spaseq.automaton.run.runs import Row
-from spaseq.automaton.run.work_counts import WorkCounts
 from spaseq.expr.env import Env
-
-if TYPE_CHECKING:
-    from spaseq.automaton.lazy.tree import TreeState
-
-Source: TypeAlias = tuple[int, int]
-"""A slot, and a column of the solution in it."""
-
-
-class Filling(Protocol):
-    """A match being filled. Slots that a filter does not look at may hold anything."""
-
-    rows: list[Row]  # by slot
-    at: list[Instant]  # by slot
-    work: WorkCounts
-
-    def exists(self, absent: Absent) -> bool:
-        """Whether a negated step matches beside what has been filled."""
-
-
-class MatchCheck(Protocol):
-    """A test on filled slots."""
-
-    @property
-    def slots(self) -> frozenset[int]:
-        """The slots it looks at."""
-
-    def passes(self, filling: Filling) -> bool:
-        """Whether it holds for what is in those slots."""
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
-    """A variable that two slots may bind has one value."""
+class JoinCheck:
+    """A variable that two steps may bind has one value."""
 
     one: Source
     other: Source
 
     @property
-    def slots(self) -> frozenset[int]:
+    def steps(self) -> StepSet:
         return frozenset({self.one[0], self.other[0]})
 
-    def passes(self, filling: Filling) -> bool:
-        rows, (slot, column), (other, place) = filling.rows, self.one, self.other
-        value, old = rows[slot][4][column], rows[other][4][place]
-        return value is None or old is None or value == old
+    def passes(self, partial: PartialMatch) -> bool:
+        rows, (step, column), (other, place) = partial.rows, self.one, self.other
+        value, known = rows[step][4][column], rows[other][4][place]
+        return value is None or known is None or value == known
 
 
 @dataclass(frozen=True, slots=True)
-class Apart:
-    """Two slots hold solutions of different events (operands of AND)."""
+class DifferentEventsCheck:
+    """Two steps hold solutions of different events (operands of AND)."""
 
-    one: int
-    other: int
+    steps: StepSet
 
-    @property
-    def slots(self) -> frozenset[int]:
-        return frozenset({self.one, self.other})
-
-    def passes(self, filling: Filling) -> bool:
-        one, other = self.one, self.other
-        same_instant = filling.at[one] == filling.at[other]
-        return not (same_instant and filling.rows[one][0] == filling.rows[other][0])
+    def passes(self, partial: PartialMatch) -> bool:
+        one, other = self.steps
+        same_instant = partial.at[one] == partial.at[other]
+        return not (same_instant and partial.rows[one][0] == partial.rows[other][0])
 
 
 @dataclass(frozen=True, slots=True)
-class Distance:
-    """The bound of a gap with several first or last slots."""
+class GapCheck:
+    """The bound of a gap with several first or last steps."""
 
     gap: Gap
 
     @property
-    def slots(self) -> frozenset[int]:
+    def steps(self) -> StepSet:
         return frozenset(self.gap.lasts + self.gap.firsts)
 
-    def passes(self, filling: Filling) -> bool:
-        at = filling.at
+    def passes(self, partial: PartialMatch) -> bool:
+        at = partial.at
         start = max(at[i] for i in self.gap.lasts)
         end = min(at[i] for i in self.gap.firsts)
         return end[0] - start[0] <= self.gap.ms
@@ -94,32 +59,23 @@ class Distance:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConditionCheck:
-    """A FILTER of a slot's GPM that looks back. `sources` and `times` are what it sees: by variable
-    where its value may be, the slot's own first; by GPM name the slots that its time is of."""
+    """A FILTER of a step's GPM that looks back at other steps.
+
+    `sources` gives, by variable, where its value may be, the step's own column first. `times`
+    gives, by GPM name, the steps whose times TIMESTAMP ranges over.
+    """
 
     holds: Callable[[Env], bool]
     sources: Mapping[str, tuple[Source, ...]]
     times: Mapping[str, tuple[int, ...]]
-    slots: frozenset[int]
+    steps: StepSet
 
-    def passes(self, filling: Filling) -> bool:
-        filling.work.conditions += 1
-        return self.holds(_Bindings(filling.rows, self))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Absent:
-    """A negated step has no match. `ways` are its patterns, as states to search on from."""
-
-    negation: int
-    ways: tuple[TreeState, ...]
-    slots: frozenset[int]
-
-    def passes(self, filling: Filling) -> bool:
-        return not filling.exists(self)
+    def passes(self, partial: PartialMatch) -> bool:
+        partial.work.conditions += 1
+        return self.holds(_ConditionEnv(partial.rows, self))
 
 
-class _Bindings:
+class _ConditionEnv:
     """The variables that a condition sees."""
 
     __slots__ = ("_condition", "_rows")
@@ -128,8 +84,8 @@ class _Bindings:
         self._rows, self._condition = rows, condition
 
     def value(self, name: str) -> str | None:
-        for slot, column in self._condition.sources.get(name, ()):
-            value = self._rows[slot][4][column]
+        for step, column in self._condition.sources.get(name, ()):
+            value = self._rows[step][4][column]
             if value is not None:
                 return value
         return None

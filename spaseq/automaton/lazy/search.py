@@ -1,58 +1,59 @@
-"""Filling the slots of a match, the rarest first, from what is stored.
+"""Searches for matches from stored solutions, the rarest step first.
 
-A search starts from one solution, of a step that can be a match's last, and goes on to the slot
-with the fewest solutions in reach - in the window, within the instants that the filled slots leave,
-with their join key - unless another has much fewer that pass its tests (`lazy_rates`). A slot
-without any ends it. So the order is chosen anew for every partial match and follows the rates of
-the stream by itself.
+A search starts from one solution of a step that can be a match's last. It goes on to the step with
+the fewest solutions in reach: in the window, at instants that the matched steps allow, with their
+join key. A step whose solutions fail their checks more often may come first instead (`pass_rates`).
+A step without any solution in reach ends the search. The order is chosen anew for every partial
+match, so it follows the rates of the stream.
 
-Nothing is kept of a partial match but, from the second search on that asks, which solutions pass
-the tests of an edge beside the solutions it looks at. So a test that does not concern the last
-event is not made again for every last event, and the tests made in total are no more than those of
-an automaton that takes the steps in that order and keeps all its runs.
+No partial match is stored. But from the second search on that asks, `check_cache` stores which
+solutions pass the checks of an edge beside the solutions that the checks look at. So a check that
+does not concern the last event is not repeated for every last event. There are at most as many
+checks as in an automaton that takes the steps in that order and keeps all its runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from spaseq.algebra.answers import Instant
-from spaseq.automaton.lazy.buffer import Bucket, Buffer, Key
-from spaseq.automaton.lazy.match_checks import Absent, MatchCheck
-from spaseq.automaton.lazy.memory import Kept, Memory
-from spaseq.automaton.lazy.rates import Rates
-from spaseq.automaton.lazy.tree import Bounds, Tree, TreeEdge, TreeState
-from spaseq.automaton.lazy.window_clock import Clock
+from spaseq.automaton.lazy.check_cache import CheckCache, CheckedRows
+from spaseq.automaton.lazy.input_buffer import Bucket, InputBuffer, Key
+from spaseq.automaton.lazy.pass_rates import PassRates
+from spaseq.automaton.lazy.tree import Tree
+from spaseq.automaton.lazy.tree_nodes import Bounds, MatchCheck, TreeEdge, TreeState
+from spaseq.automaton.lazy.window_clock import WindowClock
 from spaseq.automaton.run.runs import Row
 from spaseq.automaton.run.work_counts import WorkCounts
 
 _LAST_K = 2**62
-_UNFILLED: Row = (-1, 0, 0, None, ())
+_UNMATCHED: Row = (-1, 0, 0, None, ())
 
 _Choice: TypeAlias = tuple[float, TreeEdge, Key, Bucket, int, int]
-"""The rank of an edge; where the solutions with which key are, from and to."""
+"""(Rank, edge, join key, solutions with the key, range of those in reach)."""
 
 
 class Search:
-    """Searches in one partition, one after the other: for the matches that a solution completes, or
-    for those of a negated step.
+    """Searches in one partition for the matches that a solution completes, or of a negated step.
+
+    It runs one search at a time.
 
     Args:
-        buffers: what is stored, by GPM.
-        memory: what earlier searches have kept.
-        clock: what is now, and what has been dropped.
-        size: how many slots there are at most.
-        work: what is looked at is counted here.
-        rates: how often tests are passed.
-        order: fill the slots in this order, whatever is stored.
+        buffers: the stored solutions, by GPM.
+        cache: the outcomes of checks of earlier searches.
+        clock: the current instant, and the bounds of the window.
+        size: the largest number of steps.
+        work: counts of the work done.
+        rates: how often solutions pass checks.
+        order: match the steps in this order instead of the rarest first.
     """
 
     __slots__ = (
         "_buffers",
+        "_cache",
         "_clock",
         "_floor",
-        "_memory",
         "_order",
         "_rates",
         "_roof",
@@ -63,39 +64,41 @@ class Search:
 
     def __init__(
         self,
-        buffers: Mapping[int, Buffer],
-        memory: Memory,
-        clock: Clock,
+        buffers: Mapping[int, InputBuffer],
+        cache: CheckCache,
+        clock: WindowClock,
         size: int,
         work: WorkCounts,
-        rates: Rates,
+        rates: PassRates,
         order: tuple[int, ...] | None = None,
     ) -> None:
-        self._buffers, self._memory, self._clock = buffers, memory, clock
+        self._buffers, self._cache, self._clock = buffers, cache, clock
         self._floor = self._roof = clock.now
         self.work, self._rates, self._order = work, rates, order
-        self.rows = [_UNFILLED] * size
+        self.rows = [_UNMATCHED] * size
         self.at = [clock.now] * size
 
     def within(self, floor: Instant, roof: Instant) -> None:
-        """From here on all solutions of a match lie after one instant and before the other."""
+        """From now on all solutions of a match lie after `floor` and before `roof`."""
         self._floor, self._roof = floor, roof
 
     def completions(self, tree: Tree, start: TreeEdge, row: Row) -> Iterator[None]:
-        """Fill all slots of a tree, the first with a solution of `now`; after each item, `rows`
-        and `at` are a match."""
+        """Match all steps of a tree, the first with a solution of `now`.
+
+        After each item, `rows` and `at` are a match.
+        """
         self.work.candidates += 1
-        self.rows[start.slot], self.at[start.slot] = row, self._clock.now
-        if self._pass(start.filters):
+        self.rows[start.step], self.at[start.step] = row, self._clock.now
+        if self._pass(start.checks):
             yield from self._extensions(tree.state(start.target))
 
-    def exists(self, absent: Absent) -> bool:
-        """Whether a negated step matches beside what has been filled."""
+    def exists(self, ways: Sequence[TreeState]) -> bool:
+        """Whether a negated step has a match beside the steps matched so far."""
         self.work.searches += 1
-        return any(True for state in absent.ways for _ in self._extensions(state))
+        return any(True for state in ways for _ in self._extensions(state))
 
     def _extensions(self, state: TreeState) -> Iterator[None]:
-        """Fill what is empty in a state, in all ways."""
+        """Match the remaining steps of a state, in all ways."""
         if not state.edges:
             yield
             return
@@ -103,23 +106,23 @@ class Search:
         if choice is None:
             return
         _, edge, key, bucket, start, stop = choice
-        tested = stop - start
-        filters = edge.filters
-        if edge.kept:
-            kept = self._kept(edge, key)
-            if kept is None:
-                filters = (*edge.kept, *filters)
+        checked = stop - start
+        checks = edge.checks
+        if edge.cached:
+            passing = self._passing(edge, key)
+            if passing is None:
+                checks = (*edge.cached, *checks)
             else:
-                self._catch_up(edge, bucket, kept)
-                bucket = kept.bucket
+                self._catch_up(edge, bucket, passing)
+                bucket = passing.bucket
                 start, stop = bucket.between(*self._reach(edge))
-        rows, at, slot, work = self.rows, self.at, edge.slot, self.work
+        rows, at, step, work = self.rows, self.at, edge.step, self.work
         after = None
         passed = 0
         for i in range(start, stop):
             work.candidates += 1
-            rows[slot], at[slot] = bucket.rows[i], bucket.instants[i]
-            if not filters or self._pass(filters):
+            rows[step], at[step] = bucket.rows[i], bucket.instants[i]
+            if not checks or self._pass(checks):
                 passed += 1
                 after = after or state.tree.state(edge.target)
                 if after.edges:
@@ -127,21 +130,21 @@ class Search:
                 else:
                     yield
         if len(state.edges) > 1:
-            self._rates.note(edge, tested, passed)
+            self._rates.note(edge, checked, passed)
 
-    def _pass(self, filters: tuple[MatchCheck, ...]) -> bool:
-        for check in filters:  # noqa: SIM110 - a loop is faster, and nothing runs more often
+    def _pass(self, checks: tuple[MatchCheck, ...]) -> bool:
+        for check in checks:  # noqa: SIM110 - a loop is faster, in the hottest function
             if not check.passes(self):
                 return False
         return True
 
-    # --- the choice -------------------------------------------------------------------------------
+    # --- the choice of the next step --------------------------------------------------------------
 
     def _rarest(self, state: TreeState) -> _Choice | None:
-        """The slot of least rank; None if some slot has no solution in reach at all.
+        """The step of least rank; None if some step has no solution in reach.
 
-        Slots with few solutions of any key are looked at first, so that a lack is mostly seen
-        before frequent solutions are indexed.
+        Steps with few solutions of any key are examined first. So a step without solutions is
+        mostly seen before the solutions of a frequent step are indexed.
         """
         buffers, rows = self._buffers, self.rows
         edges: tuple[TreeEdge, ...] = state.edges
@@ -152,7 +155,7 @@ class Search:
         best: _Choice | None = None
         single = len(edges) == 1
         for edge in edges:
-            key = tuple([rows[slot][4][column] for slot, column in edge.sources])
+            key = tuple([rows[step][4][column] for step, column in edge.sources])
             bucket = buffers[edge.gpm].bucket(edge.columns, key, self._clock.expired)
             if not bucket.rows:
                 return None
@@ -167,10 +170,10 @@ class Search:
         return best
 
     def _forced(self, edges: tuple[TreeEdge, ...], order: tuple[int, ...]) -> tuple[TreeEdge, ...]:
-        return (min(edges, key=lambda e: order.index(e.slot) if e.slot in order else -1),)
+        return (min(edges, key=lambda e: order.index(e.step) if e.step in order else -1),)
 
     def _reach(self, edge: TreeEdge) -> tuple[Instant, Instant]:
-        """Solutions of an edge lie after the first instant and before the second."""
+        """The bounds of an edge's solutions: after the first instant, before the second."""
         bounds = edge.bounds
         high = self._high(bounds)
         return self._low(bounds), min(high, self._clock.now) if edge.not_last else high
@@ -178,7 +181,7 @@ class Search:
     def _low(self, bounds: Bounds) -> Instant:
         low, at = self._floor, self.at
         for i in bounds.after:
-            if at[i] > low:  # sooner than a call of `max`, and nothing is asked more often
+            if at[i] > low:  # faster than a call of `max`, in the hottest loop
                 low = at[i]
         for i, gap_ms in bounds.since:
             low = max(low, (at[i][0] - gap_ms - 1, _LAST_K))
@@ -197,22 +200,22 @@ class Search:
             high = min(high, (at[i][0] + 1, -1))
         return high
 
-    # --- what is kept -----------------------------------------------------------------------------
+    # --- the cache --------------------------------------------------------------------------------
 
-    def _kept(self, edge: TreeEdge, key: Key) -> Kept | None:
-        """What is kept for an edge and the solutions beside it, once they come up again."""
+    def _passing(self, edge: TreeEdge, key: Key) -> CheckedRows | None:
+        """The solutions that pass an edge's cached checks; None at the first request."""
         beside = tuple([self.rows[i] for i in edge.beside])
-        return self._memory.recall(edge, key, beside, lambda: self._low(edge.kept_bounds))
+        return self._cache.lookup(edge, key, beside, lambda: self._low(edge.cached_bounds))
 
-    def _catch_up(self, edge: TreeEdge, bucket: Bucket, kept: Kept) -> None:
-        """Test the solutions that have been stored since."""
-        start, stop = bucket.between(kept.upto, self._high(edge.kept_bounds))
-        rows, at, slot = self.rows, self.at, edge.slot
+    def _catch_up(self, edge: TreeEdge, bucket: Bucket, passing: CheckedRows) -> None:
+        """Check the solutions that have been stored since the last search."""
+        start, stop = bucket.between(passing.upto, self._high(edge.cached_bounds))
+        rows, at, step = self.rows, self.at, edge.step
         self.work.candidates += max(0, stop - start)
-        before = len(kept.bucket.rows)
+        before = len(passing.bucket.rows)
         for i in range(start, stop):
-            rows[slot], at[slot] = bucket.rows[i], bucket.instants[i]
-            if self._pass(edge.kept):
-                kept.bucket.add(at[slot], rows[slot])
-        kept.upto = self._clock.now
-        self._memory.size += len(kept.bucket.rows) - before
+            rows[step], at[step] = bucket.rows[i], bucket.instants[i]
+            if self._pass(edge.cached):
+                passing.bucket.add(at[step], rows[step])
+        passing.upto = self._clock.now
+        self._cache.size += len(passing.bucket.rows) - before

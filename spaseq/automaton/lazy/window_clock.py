@@ -1,8 +1,8 @@
-"""Where the window of a partition lies, in instants.
+"""The bounds of a partition's window, as instants.
 
-Searches look for solutions between instants, so the window's measure - times, or the number of
-events before - is turned into instants here, once per instant. The partition's own instants are
-kept, for one window, only where positions count: WITHIN n EVENTS and SELECT STRICT.
+Searches look for solutions between instants. So this module turns the measure of the window (times,
+or numbers of events) into instants, once per instant. It keeps the instants of one window only if
+the query counts events or instants: WITHIN n EVENTS and SELECT STRICT.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ NEVER: Instant = (-(2**63), 0)
 _LAST_K = 2**62
 
 
-class Clock:
+class WindowClock:
     """The instants of one partition, up to `now`.
 
-    The first event of a match that ends now lies after `floor`; what lies at or before `expired`
-    belongs neither to such a match nor to one that ends later or waits for its window's close.
+    The first event of a match that ends now lies after `floor`. An event at or before `expired`
+    belongs to no match that ends now or later, or that waits for the close of its window.
     """
 
     __slots__ = (
@@ -39,12 +39,12 @@ class Clock:
         self._window = window
         self._keeps = keep_instants or isinstance(window, Counted)
         self._instants: list[Instant] = []
-        self._starts: list[int] = []  # how many events come before each
+        self._starts: list[int] = []  # how many events come before each instant
         self._position = 0  # events so far
         self.now = self.floor = self.expired = NEVER
 
     def advance(self, instant: Instant, events: int) -> None:
-        """Go on to an instant that `events` events have."""
+        """Advance to an instant, which `events` events have."""
         self.now = instant
         if self._keeps:
             self._instants.append(instant)
@@ -65,13 +65,13 @@ class Clock:
             del self._instants[:dead], self._starts[:dead]
 
     def measure(self, instant: Instant) -> int:
-        """An instant in the window's measure."""
+        """The measure of an instant."""
         if isinstance(self._window, Counted):
             return self._starts[bisect_left(self._instants, instant)]
         return instant[0]
 
     def consecutive(self, instants: Iterable[Instant]) -> bool:
-        """Whether instants follow each other without another one of the partition between."""
+        """Whether instants follow each other without a gap in the partition."""
         mine = sorted(set(instants))
         start = bisect_left(self._instants, mine[0])
         return self._instants[start : start + len(mine)] == mine

@@ -1,8 +1,8 @@
-"""From the normal form of a sequence to the G-NFA.
+"""Compiles the normal form of a sequence to the G-NFA.
 
-A chain becomes a small program of instructions (take, pass a negation, loop), whose reachable
-configurations (place, repetition counts) are the states; counts of an unbounded repetition
-saturate at its minimum, so there are finitely many.
+A chain first becomes a small program of instructions (take, pass a negation, loop). The states are
+its reachable configurations (place, repetition counts). The count of an unbounded repetition stops
+at its minimum, so there are finitely many states.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from spaseq.lang import sequence as seq
 from spaseq.lang.scope import Scope, View
 
 Counts: TypeAlias = tuple[tuple[int, int], ...]
-"""Repetitions done so far per open repeated step, by id of the step."""
+"""Pairs of an open repeated step (its id) and its repetitions so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ _Instruction: TypeAlias = _Loop | _Jump | _Pass | _Atom
 
 @dataclass(frozen=True, slots=True)
 class _EpsilonPath:
-    """One end of an epsilon path: the place reached, and what happened on the way."""
+    """The end of an epsilon path: the place reached, and the effects on the way."""
 
     place: int
     counts: Counts
@@ -62,10 +62,13 @@ def compile_program(
     gpms: Sequence[str],
     certain: Mapping[str, frozenset[str]],
 ) -> nfa.Program:
-    """The automaton of a sequence.
+    """Compile a sequence.
 
-    `gpms` are the plan's GPM names; `certain[name]` the variables that every solution of a GPM
-    binds.
+    Args:
+        chain: the sequence in normal form.
+        scope: the scopes of its variables.
+        gpms: the GPM names of the plan, in order.
+        certain: by GPM name, the variables that every solution of the GPM binds.
     """
     return _ProgramCompiler(chain, scope, gpms, certain).program()
 
@@ -107,10 +110,10 @@ class _ProgramCompiler:
             any(n.repeats for n in negated),
         )
 
-    # --- what is certainly bound before an occurrence -------------------------------------------
+    # --- variables that are certainly bound before an occurrence --------------------------------
 
     def _bound_before(self, chain: seq.Chain, before: frozenset[str]) -> frozenset[str]:
-        """Record the keys of every occurrence; the variables certainly bound after the chain."""
+        """Record the key of every occurrence; return the variables surely bound after the chain."""
         for link in chain.links:
             before = self._bound_after(link.step, before)
         return before
@@ -135,7 +138,7 @@ class _ProgramCompiler:
                 return before
 
     def _replayed(self, chain: seq.Chain, inside: bool) -> Iterator[int]:
-        """GPMs that are evaluated over the past: second operands, and negated steps."""
+        """The GPMs of second operands and negated steps, which are evaluated over past events."""
         for link in chain.links:
             match link.step:
                 case seq.GpmStep(use):
@@ -240,7 +243,7 @@ def _emit(chain: seq.Chain, code: list[_Instruction]) -> None:
 
 
 def _closure(code: Sequence[_Instruction], place: int, counts: Counts) -> Iterator[_EpsilonPath]:
-    """All atoms, or the end, that are reached without taking an event."""
+    """All epsilon paths from a configuration to an atom or to the end."""
     todo = [_EpsilonPath(place, counts, (), ())]
     while todo:
         step = todo.pop()

@@ -1,11 +1,11 @@
-"""The G-NFA: the static automaton a sequence compiles to (SPAseq, section 6).
+"""The G-NFA: the static automaton that a sequence compiles to (SPAseq, section 6).
 
-States and edges are shared by all runs and never change; run-time state lives in `runs`. An edge
-TAKEs a solution of a GPM, or a whole match of a bracket whose operands are automata themselves.
-What the paper draws as loops that IGNORE events is the edge's `join`: strict contiguity ignores
-none, skip-till-next those that do not match, skip-till-any all. PROCEED (epsilon) edges have been
-eliminated; what they did is an edge's `actions` (repetitions that start, go on and end) and
-`negations` (negated steps that it passes).
+All runs share its states and edges, which never change. The state of runs is in `run.runs`. An edge
+TAKEs a solution of a GPM, or a whole match of a bracket whose operands are automata themselves. The
+paper's loops that IGNORE events are the `join` of an edge: strict contiguity ignores no event,
+skip-till-next the events that do not match, skip-till-any all events. The compiler eliminates
+PROCEED (epsilon) edges. Their effects are the `actions` of an edge (a repetition starts, goes on or
+ends) and its `negations` (the negated steps that it passes).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from spaseq.lang.scope import View
 from spaseq.lang.sequence import SequenceOperator
 
 OUTER = View("outer")
-"""View of a group variable of the whole match from inside a negated step."""
+"""How a negated step sees a group variable of the match around it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What following an edge does to a repeated step."""
+    """The effect of an edge on a repeated step."""
 
     kind: Literal["start", "again", "exit"]
     repeat: int
@@ -31,19 +31,21 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class TakeLabel:
-    """Take one solution of a GPM. `key` are the variables that are certainly bound on both sides:
-    runs that wait here are indexed by their values."""
+    """Take one solution of a GPM.
+
+    The `key` variables are certainly bound on both sides; their values index the runs that wait.
+    """
 
     gpm: int  # index in the plan's GPMs
     name: str
     occurrence: int
     key: tuple[str, ...]
-    views: Mapping[str, View]  # group variables as seen from here
+    views: Mapping[str, View]  # how this step sees group variables
 
 
 @dataclass(frozen=True, slots=True)
 class BracketLabel:
-    """Take a match of a bracket: one operand's (`|`), or both operands' (`&`, `AND`)."""
+    """Take a match of a bracket: of one operand (`|`), or of both (`&`, `AND`)."""
 
     kind: Literal["|", "&", "AND"]
     operands: tuple[Automaton, ...]
@@ -54,12 +56,12 @@ Label: TypeAlias = TakeLabel | BracketLabel
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Edge:
-    """A transition: an event or a bracket with this label leads to the target state."""
+    """A TAKE edge: a solution or a bracket with this label leads to the target state."""
 
     id: int  # unique in the program
     label: Label
     target: int  # state of the same automaton
-    join: SequenceOperator | None  # None: from the initial state, where there is nothing to join to
+    join: SequenceOperator | None  # None: from the initial state, before any event
     actions: tuple[Action, ...]
     negations: tuple[int, ...]
 
@@ -83,7 +85,7 @@ class State:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Automaton:
-    """State 0 is initial: no event has been taken there."""
+    """An automaton; state 0 is initial, where no event has been taken."""
 
     id: int  # unique in the program
     depth: int  # brackets around it
@@ -92,7 +94,7 @@ class Automaton:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Negated:
-    """A negated step: what must not match, and how it sees group variables."""
+    """A negated step: an automaton that must not match, and its view of group variables."""
 
     id: int
     automaton: Automaton
@@ -102,14 +104,14 @@ class Negated:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Everything static that evaluators need of one query's sequence."""
+    """The static part of one query's sequence, as all evaluators use it."""
 
     automaton: Automaton
     negated: tuple[Negated, ...]
-    owner: Mapping[str, int]  # group variable -> repeated step, negations' own included
+    owner: Mapping[str, int]  # group variable -> repeated step, in negations too
     owned: Mapping[int, tuple[str, ...]]  # repeated step -> its own group variables
-    owned_within: Mapping[int, tuple[str, ...]]  # ... and those of the steps inside it
+    owned_within: Mapping[int, tuple[str, ...]]  # ... and of the steps inside it
     edges: tuple[Edge, ...]  # by id
-    replayed: frozenset[int]  # GPMs whose past solutions may be asked for again
+    replayed: frozenset[int]  # GPMs whose past solutions may be read again
     strict: bool  # some join is strict contiguity
     negation_in_repeat: bool

@@ -1,9 +1,10 @@
-"""A sequence as slots with a partial order, which can be filled in any order (lazy evaluation).
+"""Turns a sequence into steps with a partial order, which can be matched in any order.
 
-Under `:` and AND a match is a choice of one solution per step: the operators say only which steps
-precede which, how far apart they may be, and which must not share an event. So an automaton all of
-whose joins are skip-till-any becomes one `Pattern` per way through it; `?` and `|` make several.
-Compare the partial sequences of "Lazy Chain Automata", section 4.3, and its multi-chains, 5.
+Under `:` and AND a match is a choice of one solution per step. The operators only say which steps
+precede which, how far apart they may be, and which must not share an event. So an automaton whose
+joins are all skip-till-any becomes one `Pattern` per way through it; `?` and `|` make several ways.
+Compare the partial sequences of "Lazy Chain Automata", section 4.3, and its multi-chains, 5. The
+lazy evaluator uses the patterns.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from typing import Literal, TypeAlias
 from spaseq.automaton.program.nfa import Automaton, BracketLabel, Edge, Program, State, TakeLabel
 
 MOST_PATTERNS = 16
-"""More ways through an automaton than this are left to another evaluator."""
+"""Another evaluator runs automata with more ways than this."""
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
-    """One step of a match: a solution of GPM `gpm`, taken along edge `edge`."""
+class PatternStep:
+    """One step of a pattern: a solution of GPM `gpm`, taken along edge `edge`."""
 
     gpm: int
     name: str
@@ -30,7 +31,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """At most `ms` milliseconds from the last of some slots to the first of others."""
+    """At most `ms` milliseconds between the last of some steps and the first of others."""
 
     lasts: tuple[int, ...]
     firsts: tuple[int, ...]
@@ -39,9 +40,9 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """Between the last of some slots and the first of others, none of some patterns matches.
+    """A negated step: none of its patterns matches between the steps `after` and `before`.
 
-    No `after`: a negation in first place. No `before`: one in last place.
+    Without `after` it is in first place, without `before` in last place.
     """
 
     negation: int
@@ -52,37 +53,37 @@ class Absence:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Slots, numbered in the order of the text, and what must hold between them.
+    """Steps, numbered in the order of the text, and the constraints between them.
 
-    The pattern of a negated step has the slots of the match around it first, `outer` of them.
-    A slot sees the bindings of those with a smaller number.
+    The pattern of a negated step begins with the `outer` steps of the match around it. A step sees
+    the bindings of the steps with smaller numbers.
     """
 
-    slots: tuple[Slot, ...]
+    steps: tuple[PatternStep, ...]
     outer: int
-    before: tuple[frozenset[int], ...]  # by slot: those that come before it
-    apart: tuple[frozenset[int], ...]  # by slot: those that must be another event
-    together: tuple[frozenset[int], ...]  # by slot: those with the same timestamp
+    before: tuple[frozenset[int], ...]  # by step: the steps before it
+    apart: tuple[frozenset[int], ...]  # by step: the steps with other events
+    together: tuple[frozenset[int], ...]  # by step: the steps with its timestamp
     gaps: tuple[Gap, ...]
     absences: tuple[Absence, ...]
 
     @property
     def own(self) -> range:
-        """The slots that are not of the match around."""
-        return range(self.outer, len(self.slots))
+        """The steps that do not belong to the match around."""
+        return range(self.outer, len(self.steps))
 
     @property
     def last(self) -> tuple[int, ...]:
-        """The slots that none comes after: one of them has the last event."""
+        """The steps that no step follows; one of them has the last event."""
         return tuple(i for i in self.own if not any(i in b for b in self.before))
 
 
 class NotReorderable(Exception):
-    """The order in which events arrive matters to a sequence; the message says why."""
+    """A sequence depends on the order of arrival. The message gives the reason."""
 
 
 def patterns_of(program: Program) -> tuple[Pattern, ...]:
-    """The patterns whose matches, together, are those of a program.
+    """The patterns whose matches together are the matches of a program.
 
     Raises:
         NotReorderable: it has an operator other than `:`, a repetition, or too many ways through.
@@ -156,10 +157,10 @@ def _parts(edge: Edge) -> Iterator[_Part]:
 # --- flattening ---------------------------------------------------------------------------------
 
 _Ends: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
-"""The slots one of which has the first event, and those one of which has the last."""
+"""The steps that may have the first event, and the steps that may have the last."""
 
 _Passed: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...]]
-"""A negation, and the slots right before and right after it."""
+"""A negation, with the steps right before and right after it."""
 
 
 def _flat(
@@ -169,13 +170,13 @@ def _flat(
     after: tuple[int, ...],
     before: tuple[int, ...],
 ) -> Pattern:
-    """One pattern, of a match, or of a negated step between slots of the pattern around it."""
+    """The pattern of a match, or of a negated step between steps of the pattern around it."""
     flattener = _Flattener(around)
     flattener.series(way)
     pattern = flattener.pattern(after, before)
     absences = tuple(_absence(program, pattern, *passed) for passed in flattener.passed)
     return Pattern(
-        pattern.slots,
+        pattern.steps,
         pattern.outer,
         pattern.before,
         pattern.apart,
@@ -198,27 +199,27 @@ def _absence(
 
 
 class _Flattener:
-    """Numbers the slots of one way through an automaton and collects what holds between them."""
+    """Numbers the steps of one way through an automaton, and collects their constraints."""
 
     def __init__(self, around: Pattern | None) -> None:
-        self._slots = list(around.slots) if around else []
-        self._outer = len(self._slots)
+        self._steps = list(around.steps) if around else []
+        self._outer = len(self._steps)
         self._before = [set(s) for s in around.before] if around else []
-        self._apart: list[set[int]] = [set() for _ in self._slots]
-        self._together: list[set[int]] = [set() for _ in self._slots]
+        self._apart: list[set[int]] = [set() for _ in self._steps]
+        self._together: list[set[int]] = [set() for _ in self._steps]
         self._gaps: list[Gap] = []
         self.passed: list[_Passed] = []
 
     def pattern(self, after: tuple[int, ...], before: tuple[int, ...]) -> Pattern:
-        """The pattern without its absences; its own slots lie between those given."""
-        own = range(self._outer, len(self._slots))
+        """The pattern without its absences; its own steps lie between the given steps."""
+        own = range(self._outer, len(self._steps))
         earlier = set(after).union(*(self._before[i] for i in after))
         for i in own:
             self._before[i] |= earlier
         for i in before:
             self._before[i].update(own)
         return Pattern(
-            tuple(self._slots),
+            tuple(self._steps),
             self._outer,
             tuple(map(frozenset, self._before)),
             tuple(map(frozenset, self._apart)),
@@ -228,14 +229,14 @@ class _Flattener:
         )
 
     def series(self, series: _Series) -> _Ends:
-        """Number the slots of steps that follow each other."""
-        start = len(self._slots)
+        """Number the steps of steps that follow each other."""
+        start = len(self._steps)
         firsts: tuple[int, ...] = ()
         lasts: tuple[int, ...] = ()
         for item in series.items:
-            done = range(start, len(self._slots))
+            done = range(start, len(self._steps))
             begin, end = self._part(item.part)
-            for i in range(done.stop, len(self._slots)):
+            for i in range(done.stop, len(self._steps)):
                 self._before[i].update(done)
             if item.gap_ms is not None:
                 self._gaps.append(Gap(lasts, begin, item.gap_ms))
@@ -247,32 +248,32 @@ class _Flattener:
     def _part(self, part: _Part) -> _Ends:
         match part:
             case Edge():
-                return self._slot(part)
+                return self._step(part)
             case _Series():
                 return self.series(part)
             case _Pair(kind, left, right):
                 return self._pair(kind, left, right)
 
-    def _slot(self, edge: Edge) -> _Ends:
+    def _step(self, edge: Edge) -> _Ends:
         assert isinstance(edge.label, TakeLabel)
-        number = len(self._slots)
-        self._slots.append(Slot(edge.label.gpm, edge.label.name, edge.id))
+        number = len(self._steps)
+        self._steps.append(PatternStep(edge.label.gpm, edge.label.name, edge.id))
         for table in (self._before, self._apart, self._together):
             table.append(set())
         return (number,), (number,)
 
     def _pair(self, kind: str, left: _Series, right: _Series) -> _Ends:
-        start = len(self._slots)
+        start = len(self._steps)
         firsts, lasts = self.series(left)
-        middle = len(self._slots)
+        middle = len(self._steps)
         more_firsts, more_lasts = self.series(right)
-        everything = range(start, len(self._slots))
+        everything = range(start, len(self._steps))
         if kind == "&":
             for i in everything:
                 self._together[i].update(set(everything) - {i})
         else:
             for i in range(start, middle):
-                self._apart[i].update(range(middle, len(self._slots)))
-            for i in range(middle, len(self._slots)):
+                self._apart[i].update(range(middle, len(self._steps)))
+            for i in range(middle, len(self._steps)):
                 self._apart[i].update(range(start, middle))
         return firsts + more_firsts, lasts + more_lasts

@@ -1,7 +1,7 @@
-"""Selection strategies: which of the answers with one end are kept (LANGUAGE section 5).
+"""Selection strategies: which matches with the same end are kept (LANGUAGE section 5).
 
-Works on enumerated matches, by their sets of positions (instant, stream); see "Foundations of
-CEP", section 4, for the strategies.
+They compare enumerated matches by their sets of positions (instant, stream). "Foundations of CEP"
+defines the strategies in section 4.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def select(
 ) -> list[M]:
     """The matches of one partition and one end that a strategy keeps, in their order.
 
-    `consecutive` says whether some instants follow each other among the partition's.
+    `consecutive` tells whether instants follow each other without a gap in the partition.
     """
     if strategy == "ALL" or not matches:
         return list(matches)
@@ -44,7 +44,7 @@ def select(
 
 
 def _greatest(sets: Sequence[frozenset[Position]], smallest: bool) -> frozenset[Position]:
-    """The greatest set: of two, the one that has the smallest (largest) position they differ in."""
+    """The greatest set. Of two sets, the one with the smallest (largest) differing position."""
     pick = min if smallest else max
     best = sets[0]
     for other in sets[1:]:

@@ -1,7 +1,7 @@
 """Windows: how far apart the first and last event of a match may be (LANGUAGE section 3).
 
-A window works on a *measure* of events: their time for WITHIN d, their position among the
-partition's events for WITHIN n EVENTS.
+A window compares *measures* of events. The measure is the time (ms) under WITHIN d, and the place
+among the partition's events under WITHIN n EVENTS.
 """
 
 from __future__ import annotations
@@ -13,36 +13,45 @@ if TYPE_CHECKING:
     from spaseq.compiled.arrays import Int64s
 
 Measures = TypeVar("Measures", int, "Int64s")
-"""One measure, or many."""
+"""One measure, or an array of measures."""
+
+
+class _Measured:
+    """Whether a window holds two events follows from the earliest event that it holds."""
+
+    __slots__ = ()
+
+    def earliest(self, last: Measures) -> Measures:
+        raise NotImplementedError
+
+    def holds(self, first: int, last: int) -> bool:
+        """Whether two events, given by their measures, lie in one window."""
+        return first >= self.earliest(last)
 
 
 @dataclass(frozen=True, slots=True)
-class Sliding:
+class Sliding(_Measured):
     """WITHIN d: tau(last) - tau(first) <= d milliseconds."""
 
     length_ms: int
 
     @property
     def horizon(self) -> int:
-        """How far back, in the measure, the first event of a live run may be."""
+        """How far back, in measures, the first event of a live run may be."""
         return self.length_ms
 
-    def holds(self, first: int, last: int) -> bool:
-        """Whether first and last, given by their measures, lie in one window."""
-        return last - first <= self.length_ms
-
     def earliest(self, last: Measures) -> Measures:
-        """The least measure of a first event in one window with a last event."""
+        """The least measure of a first event that shares a window with a last event."""
         return last - self.length_ms
 
     def close(self, first: int) -> int:
-        """The time at which the window of a match that began at `first` closes."""
+        """The time (ms) at which the window of a match that began at `first` closes."""
         return first + self.length_ms
 
 
 @dataclass(frozen=True, slots=True)
-class Tumbling:
-    """WITHIN d TUMBLING: first and last in one interval [origin + i d, origin + (i + 1) d)."""
+class Tumbling(_Measured):
+    """WITHIN d TUMBLING: both events in one interval [origin + i d, origin + (i + 1) d)."""
 
     length_ms: int
     origin_ms: int = 0
@@ -57,18 +66,18 @@ class Tumbling:
         ) // self.length_ms
 
     def earliest(self, last: Measures) -> Measures:
-        """The least measure of a first event in one window with a last event."""
+        """The least measure of a first event that shares a window with a last event."""
         return last - (last - self.origin_ms) % self.length_ms
 
     def close(self, first: int) -> int:
-        """The end of the interval in which a match that began at `first` lies."""
+        """The end (ms) of the interval of a match that began at `first`."""
         number = (first - self.origin_ms) // self.length_ms
         return self.origin_ms + (number + 1) * self.length_ms
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """WITHIN n EVENTS: at most n events of the partition from first to last, both counted."""
+class Counted(_Measured):
+    """WITHIN n EVENTS: at most n events of the partition from first to last, both included."""
 
     events: int
 
@@ -76,12 +85,17 @@ class Counted:
     def horizon(self) -> int:
         return self.events
 
-    def holds(self, first: int, last: int) -> bool:
-        return last - first <= self.events
-
     def earliest(self, last: Measures) -> Measures:
-        """The least measure of a first event in one window with a last event."""
+        """The least measure of a first event that shares a window with a last event."""
         return last - self.events
 
 
 Window: TypeAlias = Sliding | Tumbling | Counted
+
+
+def is_over(window: Window, last_ms: int, now_ms: int) -> bool:
+    """Whether no event at `now_ms` or later shares a window with an event at `last_ms`.
+
+    False for WITHIN n EVENTS, which no time closes.
+    """
+    return not isinstance(window, Counted) and now_ms - last_ms > window.horizon

@@ -1,8 +1,8 @@
-"""Run-time state of the register evaluator: runs, what they wait for, and brackets in progress.
+"""Run-time state of the register evaluator: runs, waiting runs, and brackets in progress.
 
-A run is a partial match: the state it is in, its bindings, its trace. A bracket that is not
-transparent is matched by runs of the operands' automata. A `BracketFrame` ties each of them to the
-run that waits for the bracket as a whole.
+A run is a partial match: its state, its bindings and its trace. A bracket that is not transparent
+is matched by runs of its operands' automata. A `BracketFrame` ties each of them to the run that
+waits for the whole bracket.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from spaseq.automaton.program.nfa import Automaton, Edge, State
 from spaseq.automaton.run.arena import NIL
 
 Values: TypeAlias = tuple[str | None, ...]
-"""Terms by a GPM's variables."""
+"""The terms of a solution, in the order of its GPM's variables; None is unbound."""
 
 Row: TypeAlias = tuple[int, int, int, str | None, Values]
-"""A solution: stream index, time (ms), k, event IRI, values by the GPM's variables."""
+"""A solution with its event: (stream index, time (ms), k, event IRI, values)."""
 
 
 @dataclass(slots=True, frozen=True)
 class MeasuredInstant:
-    """An instant of a partition, and its measures for the window."""
+    """An instant of a partition, with its measures for the window."""
 
     instant: Instant
     start: int  # measure of a first event here
@@ -33,7 +33,7 @@ class MeasuredInstant:
 
 @dataclass(slots=True)
 class Groups:
-    """Group variables of a run; values are immutable lists in the evaluator's arena."""
+    """The group variables of a run; their values are linked lists in the evaluator's arena."""
 
     current: dict[str, str]  # this repetition's value
     previous: dict[str, str]  # PREV
@@ -46,8 +46,10 @@ class Groups:
 
 @dataclass(slots=True, frozen=True)
 class Captured:
-    """Values of group variables in one repetition, kept for a negation that lies in it; and the
-    trace up to its end, for TIMESTAMP."""
+    """The values of group variables in one repetition, kept for a negation inside it.
+
+    `trace` is the trace up to the end of the repetition, for TIMESTAMP.
+    """
 
     values: Mapping[str, tuple[str, ...]]
     previous: Mapping[str, str]
@@ -56,7 +58,7 @@ class Captured:
 
 @dataclass(slots=True, frozen=True)
 class Obligation:
-    """A negated step that a run has passed: nothing may match between two instants.
+    """A negated step that a run has passed: it must not match between two instants.
 
     `after` None: negation in first place; `before` None: not yet passed, or in last place.
     """
@@ -69,7 +71,7 @@ class Obligation:
 
 @dataclass(slots=True)
 class ChoicePoint:
-    """The candidates of one bracket after one run (LANGUAGE section 3, Operators)."""
+    """The candidates of a bracket after a run (LANGUAGE section 3, Operators)."""
 
     run: Run
     edge: Edge
@@ -77,17 +79,17 @@ class ChoicePoint:
     obligations: tuple[Obligation, ...]
     depth: int
     after: Instant | None  # candidates begin after this
-    earliest: Instant | None = None  # the earliest begin of a candidate that has ended
+    earliest: Instant | None = None  # the earliest begin of a candidate that has ended so far
     next: Instant | None = None  # for strict contiguity: the instant to begin at
 
 
 @dataclass(slots=True)
 class BracketFrame:
-    """Why a run of an operand's automaton exists."""
+    """The bracket that a run of an operand's automaton belongs to."""
 
     point: ChoicePoint
     automaton: Automaton
-    conjunction: bool  # all events below must have one timestamp
+    conjunction: bool  # all its events must have one timestamp
     left: Run | None = None  # the first operand's match, for a run of the second operand
     taken: frozenset[tuple[int, Instant]] = frozenset()  # the first operand's events, for AND
     awaits_left: bool = False  # a first operand of & or AND
@@ -95,17 +97,17 @@ class BracketFrame:
 
 @dataclass(slots=True, frozen=True)
 class Outside:
-    """What a negated step sees of the match around it."""
+    """The part of the surrounding match that a negated step sees."""
 
     groups: Mapping[str, tuple[str, ...]]
     previous: Mapping[str, str]
-    times: Mapping[str, int]  # GPM name -> time (ms) of its last event, if TIMESTAMP asks for it
-    after: Instant | None  # the negated step's matches begin after this
+    times: Mapping[str, int]  # GPM name -> time (ms) of its last event, if TIMESTAMP uses it
+    after: Instant | None  # matches of the negated step begin after this
 
 
 @dataclass(slots=True)
 class Run:
-    """A partial match. `first` and `last` span this automaton's own events, None before any."""
+    """A partial match. `first` and `last` span the events of its own automaton, None at first."""
 
     state: State
     frame: BracketFrame | None
@@ -122,7 +124,7 @@ class Run:
 
 @dataclass(slots=True)
 class WaitingRun:
-    """A run waiting at an edge that takes a solution of a GPM."""
+    """A run that waits at a TAKE edge for a solution of its GPM."""
 
     run: Run
     edge: Edge

@@ -38,5 +38,5 @@ def rare_steps_first(plan: QueryPlan) -> QueryPlan:
 
 def _obstacle_of_size(plan: QueryPlan) -> str | None:
     """Why a sequence is too short for a choice among its steps."""
-    most = max(len(pattern.slots) for pattern in patterns_of(plan.sequence.program))
+    most = max(len(pattern.steps) for pattern in patterns_of(plan.sequence.program))
     return "there is one step only" if most < 2 else None

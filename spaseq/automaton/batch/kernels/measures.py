@@ -1,4 +1,4 @@
-"""Positions of events among those of their slot."""
+"""Numbers the instants and counts the events of each partition."""
 
 from __future__ import annotations
 
@@ -18,12 +18,16 @@ def positions(
     before: Int64s,
     after: Int64s,
 ) -> None:
-    """Count the instants and the events of each slot.
+    """Write, for each of n rows, the number of its instant and the events before and after it.
 
-    Rows [n] are in the order of instants, then slots; events of one instant differ in their
-    streams. `seen` [streams] is scratch. `passed` [slots, 2] are each slot's instants and events so
-    far, and changed. Written are, for each row: the number of its instant, and how many events its
-    slot has had `before` and `after` it.
+    Args:
+        slot: [n] the partition of each row. Rows are in the order of instants, then partitions.
+        time, k: [n] instants. stream: [n] the events of one instant differ in their streams.
+        seen: [streams] scratch.
+        passed: [partitions, 2] instants and events of each partition so far; updated.
+        ordinal: [n] written: the number of the row's instant in its partition.
+        before: [n] written: the partition's events before the instant.
+        after: [n] written: the same, with the events of the instant.
     """
     n = len(slot)
     seen[:] = -1

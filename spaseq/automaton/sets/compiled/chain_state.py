@@ -1,4 +1,4 @@
-"""The state of the chain kernel."""
+"""The state of the chain kernel: the lists of partial matches of all slots."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import numpy as np
 from spaseq.automaton.batch.frame import OrderedRows
 from spaseq.automaton.program.nfa import Program
 from spaseq.automaton.sets.compiled.set_nodes import SetNodes
-from spaseq.automaton.sets.kernels import sets as kernel
-from spaseq.automaton.sets.python.expand import WaitingPlace, expand
+from spaseq.automaton.sets.kernels import chain as kernel
+from spaseq.automaton.sets.kernels.set_arrays import EVER, NIL
+from spaseq.automaton.sets.python.expand import Wait, expand
 from spaseq.compiled.arrays import Bools, Indices, Int64s
 
 
 class ChainState:
-    """The partial matches of a plain sequence, of all slots; `contiguous` is SELECT STRICT."""
+    """The partial matches of a plain sequence, for all slots; `contiguous` is SELECT STRICT."""
 
     __slots__ = ("_heads", "_latest", "_step", "_touched", "_touches", "nodes", "strict")
 
@@ -31,21 +32,20 @@ class ChainState:
         self._latest = np.empty(0, np.int64)
 
     def grow(self, slots: int) -> None:
-        """Make room for slots below a number."""
+        """Make room for the slots below `slots`."""
         before = len(self._heads)
         if slots > before:
             heads = np.empty((2 * slots, *self._heads.shape[1:]), np.int64)
-            heads[..., kernel.NODE], heads[..., kernel.BEGIN] = kernel.NIL, kernel.EVER
+            heads[..., kernel.NODE], heads[..., kernel.BEGIN] = NIL, EVER
             latest = np.zeros(2 * slots, np.int64)
             heads[:before], latest[:before] = self._heads, self._latest
             self._heads, self._latest = heads, latest
 
     def advance(self, rows: OrderedRows) -> Int64s:
-        """Work off some solutions; the roots [R, 2] of the matches that end, with their rows."""
-        cursor = self.nodes.cursor
-        cursor[kernel.ROOTS :] = 0
-        while True:
-            full = kernel.advance_chain(
+        """Process rows; returns the roots [R, 2] of the matches that end, as (node, row)."""
+        nodes = self.nodes
+        return nodes.roots_of(
+            lambda: kernel.advance_chain(
                 *rows.columns,
                 rows.number,
                 self._step,
@@ -53,42 +53,41 @@ class ChainState:
                 self._touched,
                 self._heads,
                 self._latest,
-                self.nodes.array,
-                self.nodes.roots,
-                cursor,
-            )
-            if full == kernel.DONE:
-                return self.nodes.roots[: cursor[kernel.ROOTS]].copy()
-            self.nodes.make_room(full)
+                nodes.array,
+                nodes.roots,
+                nodes.cursor,
+            ),
+            nodes.make_room,
+        )
 
     def idle(self, floor: int) -> Bools:
-        """By slot: whether no partial match there lies in the window that begins at `floor`."""
+        """By slot: whether it has no partial match in the window that begins at `floor`."""
         newest = self._heads[:, 1:, kernel.BEGIN].max(axis=1)
         idle: Bools = np.less(newest, floor)
         return idle
 
     def release(self, slots: Indices) -> None:
-        """Slots that are idle will stand for other keys."""
-        self._heads[slots, :, kernel.NODE] = kernel.NIL
-        self._heads[slots, :, kernel.BEGIN] = kernel.EVER
+        """Clear idle slots, which will stand for other keys."""
+        self._heads[slots, :, kernel.NODE] = NIL
+        self._heads[slots, :, kernel.BEGIN] = EVER
         self._latest[slots] = 0
 
     def waiting(self) -> int:
         """How many sets of partial matches wait."""
-        return int((self._heads[..., kernel.NODE] != kernel.NIL).sum())
+        return int((self._heads[..., kernel.NODE] != NIL).sum())
 
     def snapshot(self) -> object:
-        """What a snapshot keeps."""
+        """The state for a snapshot."""
         return self._heads, self._latest, self.nodes.snapshot()
 
     def restore(self, state: object) -> None:
-        """Go on from what `snapshot` gave."""
+        """Continue from what `snapshot` returned."""
         assert isinstance(state, tuple)
         self._heads, self._latest, nodes = state
         self.nodes.restore(nodes)
 
 
-def _steps(program: Program) -> list[WaitingPlace]:
+def _steps(program: Program) -> list[Wait]:
     waits = expand(program)
     ordered, then = [], waits.initial
     while then:
@@ -99,7 +98,7 @@ def _steps(program: Program) -> list[WaitingPlace]:
 
 
 def _touched(step: Int64s, gpm: int) -> list[tuple[int, bool, bool, bool]]:
-    """What a solution of a GPM does to the steps that it touches, last first."""
+    """The rows of the kernel's `touched` for one GPM, the last step first."""
     touched = []
     for number in range(len(step) - 1, -1, -1):
         of, ends, strict, accepts = step[number].tolist()

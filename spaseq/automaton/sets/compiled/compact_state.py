@@ -1,4 +1,4 @@
-"""The state of the compact kernel, and the automaton as it is determinised on the way."""
+"""The state of the compact kernel, and the moves of its automaton, found on the fly."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from spaseq.automaton.batch.frame import OrderedRows
 from spaseq.automaton.program.nfa import Program
 from spaseq.automaton.sets.compiled.set_nodes import SetNodes
 from spaseq.automaton.sets.kernels import compact as kernel
-from spaseq.automaton.sets.kernels import sets
-from spaseq.automaton.sets.python.determinise import Determinised, DeterminisedState
+from spaseq.automaton.sets.kernels import set_arrays
+from spaseq.automaton.sets.python.determinise import DeterministicAutomaton, DeterministicState
 from spaseq.automaton.sets.python.expand import expand
 from spaseq.compiled.arrays import Bools, Indices, Int64s
 
 _FEW = 16
+"""Spare entries."""
 _WIDTH = 8
-"""A list of four nodes with their maximum starts."""
+"""Columns of a union-list of four nodes, each with its maximum start."""
 
 
 class MoveTables:
-    """States, sets of GPMs and moves by number, made when the kernel first asks for them.
+    """States, sets of GPMs and moves by number, made when the kernel first needs them.
 
-    `sets` holds each GPM alone, none, and what else has been seen, as bits. `move` [states, sets]
-    is the number of a move or UNKNOWN; `moves`, `marks` and `changing` are those of the kernel.
+    The arrays are arguments of `advance_compact`, which describes them.
     """
 
     __slots__ = (
@@ -39,25 +39,25 @@ class MoveTables:
         "sets",
     )
 
-    def __init__(self, automaton: Determinised, gpms: int) -> None:
+    def __init__(self, automaton: DeterministicAutomaton, gpms: int) -> None:
         self._automaton, self.gpms = automaton, gpms
         self.sets = np.array([*(1 << g for g in range(gpms)), 0], np.int64)
         self.move = np.empty((0, len(self.sets)), np.int32)
         self.moves = np.empty((0, 3), np.int32)
         self.marks = np.empty((0, 3), np.int32)
         self.changing = np.empty((len(self.sets), 0), np.int64)
-        self._states: list[DeterminisedState] = []
-        self._numbers: dict[DeterminisedState, int] = {}
+        self._states: list[DeterministicState] = []
+        self._numbers: dict[DeterministicState, int] = {}
         self._number(automaton.initial)
 
     @property
     def words(self) -> int:
-        """How many words of bits the states need."""
+        """How many 64-bit words hold one bit per state."""
         return self.changing.shape[1]
 
-    def _number(self, state: DeterminisedState | None) -> int:
+    def _number(self, state: DeterministicState | None) -> int:
         if state is None:
-            return sets.NIL
+            return set_arrays.NIL
         number = self._numbers.get(state)
         if number is None:
             number = self._numbers[state] = len(self._states)
@@ -68,14 +68,14 @@ class MoveTables:
         return number
 
     def _may_change(self, state: int) -> None:
-        """Nothing is known of a new state."""
+        """A new state may change at any set of GPMs, until its moves are known."""
         word, bit = divmod(state, kernel.WORD)
         if word == self.words:
             self.changing = np.pad(self.changing, ((0, 0), (0, 1)))
         self.changing[:, word] |= _bits(bit)
 
     def add_set(self, gpms: int) -> None:
-        """GPMs, as bits, that have solutions at one instant."""
+        """Add a set of GPMs, as bits, that have solutions at one instant."""
         self.sets = np.append(self.sets, np.int64(gpms))
         column = np.full((len(self.move), 1), kernel.UNKNOWN, np.int32)
         self.move = np.concatenate([self.move, column], axis=1)
@@ -83,19 +83,21 @@ class MoveTables:
         self.changing = np.concatenate([self.changing, everything])
 
     def add_move(self, state: int, seen: int) -> None:
-        """What a set of GPMs, by number, does in a state."""
-        found = self._states[state].move(int(self.sets[seen]))
-        marks = [(m.gpm, self._number(m.target), m.accepts) for m in found.marks]
+        """Add the move of a state at a set of GPMs, given by number."""
+        move = self._states[state].move(int(self.sets[seen]))
+        marks = [(m.gpm, self._number(m.target), m.accepts) for m in move.marks]
         first = len(self.marks)
         self.marks = np.concatenate([self.marks, np.array(marks, np.int32).reshape(-1, 3)])
-        move = [[self._number(found.stay), first, first + len(marks)]]
+        row = [[self._number(move.stay), first, first + len(marks)]]
         self.move[state, seen] = len(self.moves)
-        self.moves = np.concatenate([self.moves, np.array(move, np.int32)])
+        self.moves = np.concatenate([self.moves, np.array(row, np.int32)])
         self._find_changing(seen)
 
     def _find_changing(self, seen: int) -> None:
-        """States that a set of GPMs leaves as they are need not be looked at: they stay, nothing is
-        taken from them, and no other one is known to lead to them."""
+        """Find the states that the kernel must visit at a set of GPMs.
+
+        It may skip a state that stays as it is, takes no row, and is no target of another state.
+        """
         changing = set[int]()
         for state, number in enumerate(self.move[:, seen].tolist()):
             if number == kernel.UNKNOWN:
@@ -105,21 +107,21 @@ class MoveTables:
             if first < end or stay != state:
                 changing.update([state, stay, *self.marks[first:end, kernel.TARGET].tolist()])
         self.changing[seen] = 0
-        for state in changing - {sets.NIL}:
+        for state in changing - {set_arrays.NIL}:
             self.changing[seen, state // kernel.WORD] |= _bits(state % kernel.WORD)
 
     def snapshot(self) -> object:
-        """What a snapshot keeps: the states by their waits."""
+        """The state for a snapshot: the automaton's states by their waits."""
         return [state.waits for state in self._states]
 
     def restore(self, state: object) -> None:
-        """Go on from what `snapshot` gave."""
+        """Continue from what `snapshot` returned."""
         for waits in cast(list[frozenset[int]], state):
             self._number(self._automaton.state(waits))
 
 
 def _bits(bit: int) -> np.int64:
-    """A word in which one bit is set."""
+    """A 64-bit word with one bit set."""
     return np.uint64(1 << bit).astype(np.int64)
 
 
@@ -141,7 +143,7 @@ class CompactState:
     )
 
     def __init__(self, program: Program, gpms: int, contiguous: bool) -> None:
-        automaton = Determinised(expand(program), contiguous)
+        automaton = DeterministicAutomaton(expand(program), contiguous)
         self.strict = automaton.strict
         self._tables = MoveTables(automaton, gpms)
         self.nodes = SetNodes()
@@ -153,7 +155,7 @@ class CompactState:
         self._make_room_for_states()
 
     def grow(self, slots: int) -> None:
-        """Make room for slots below a number."""
+        """Make room for the slots below `slots`."""
         before = len(self._latest)
         if slots > before:
             more = ((0, 2 * slots - before), (0, 0))
@@ -161,11 +163,10 @@ class CompactState:
             self._latest = np.pad(self._latest, more[0])
 
     def advance(self, rows: OrderedRows) -> Int64s:
-        """Work off some solutions; the roots [R, 2] of the matches that end, with their rows."""
-        nodes, cursor, tables = self.nodes, self.nodes.cursor, self._tables
-        cursor[sets.ROOTS :] = 0
-        while True:
-            full = kernel.advance_compact(
+        """Process rows; returns the roots [R, 2] of the matches that end, as (node, row)."""
+        nodes, tables = self.nodes, self._tables
+        return nodes.roots_of(
+            lambda: kernel.advance_compact(
                 *rows.columns,
                 rows.number,
                 tables.gpms,
@@ -184,30 +185,29 @@ class CompactState:
                 self._lists,
                 self._place_of,
                 self._order,
-                cursor,
-            )
-            if full == sets.DONE:
-                return nodes.roots[: cursor[sets.ROOTS]].copy()
-            self._provide(full)
+                nodes.cursor,
+            ),
+            self._provide,
+        )
 
     def _provide(self, missing: int) -> None:
-        """Make what the kernel has found missing."""
+        """Provide what the kernel has reported missing."""
         cursor = self.nodes.cursor
-        if missing == sets.MOVE_UNKNOWN:
-            self._tables.add_move(int(cursor[sets.STATE]), int(cursor[sets.SEEN]))
+        if missing == set_arrays.MOVE_UNKNOWN:
+            self._tables.add_move(int(cursor[set_arrays.STATE]), int(cursor[set_arrays.SEEN]))
             self._make_room_for_states()
-        elif missing == sets.SET_UNKNOWN:
-            self._tables.add_set(int(cursor[sets.SEEN]))
-        elif missing == sets.LISTS_FULL:
+        elif missing == set_arrays.SET_UNKNOWN:
+            self._tables.add_set(int(cursor[set_arrays.SEEN]))
+        elif missing == set_arrays.LISTS_FULL:
             self._entries = np.pad(self._entries, ((0, 0), (0, self._entries.shape[1])))
             self._make_scratch()
-        elif missing == sets.ENTRIES_FULL:
-            self._make_room_for_entries(int(cursor[sets.NEED]))
+        elif missing == set_arrays.ENTRIES_FULL:
+            self._make_room_for_entries(int(cursor[set_arrays.NEED]))
         else:
             self.nodes.make_room(missing)
 
     def _make_room_for_states(self) -> None:
-        """Let the arrays have a place for each state that is known now."""
+        """Make room for every state known so far."""
         states, words = len(self._tables.move), self._tables.words
         before = self._entry_of.shape[1]
         if states > before:
@@ -218,12 +218,12 @@ class CompactState:
             self._active = np.pad(self._active, ((0, 0), (0, words - self._active.shape[1])))
 
     def _make_room_for_entries(self, need: int) -> None:
-        before, free = len(self._entries), int(self.nodes.cursor[sets.FREE])
+        before, free = len(self._entries), int(self.nodes.cursor[set_arrays.FREE])
         more = before + need + _FEW
         self._entries = np.pad(self._entries, ((0, more), (0, 0)))
         added = np.arange(before, before + more, dtype=np.int32)
         self._free = np.concatenate([self._free[:free], added, np.empty(before, np.int32)])
-        self.nodes.cursor[sets.FREE] = free + more
+        self.nodes.cursor[set_arrays.FREE] = free + more
 
     def _living(self, floor: int) -> Int64s:
         alive = np.empty(len(self._active), np.int64)
@@ -231,28 +231,28 @@ class CompactState:
         return alive
 
     def idle(self, floor: int) -> Bools:
-        """By slot: whether no partial match there lies in the window that begins at `floor`."""
+        """By slot: whether it has no partial match in the window that begins at `floor`."""
         return np.equal(self._living(floor), 0)
 
     def release(self, slots: Indices) -> None:
-        """Slots that are idle will stand for other keys."""
+        """Clear idle slots, which will stand for other keys."""
         cursor = self.nodes.cursor
-        cursor[sets.FREE] = kernel.vacate(
-            slots, self._active, self._entry_of, self._free, cursor[sets.FREE]
+        cursor[set_arrays.FREE] = kernel.vacate(
+            slots, self._active, self._entry_of, self._free, cursor[set_arrays.FREE]
         )
         self._latest[slots] = 0
 
     def waiting(self) -> int:
         """How many sets of partial matches wait."""
-        return int(self._living(sets.EVER).sum())
+        return int(self._living(set_arrays.EVER).sum())
 
     def snapshot(self) -> object:
-        """What a snapshot keeps."""
+        """The state for a snapshot."""
         own = self._active, self._entry_of, self._entries, self._free, self._latest
         return own, self.nodes.snapshot(), self._tables.snapshot()
 
     def restore(self, state: object) -> None:
-        """Go on from what `snapshot` gave."""
+        """Continue from what `snapshot` returned."""
         assert isinstance(state, tuple)
         own, nodes, tables = state
         self._tables.restore(tables)

@@ -1,15 +1,16 @@
-"""The nodes of a set of partial matches in flat arrays, and what is read from them."""
+"""The nodes of a compact set in flat arrays: room, forgetting, and enumeration."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from spaseq.automaton.batch.match_builder import PIECE, EnumeratedMatches
+from spaseq.automaton.sets.kernels import enumerate_matches as enumeration
 from spaseq.automaton.sets.kernels import preference
-from spaseq.automaton.sets.kernels import sets as kernel
+from spaseq.automaton.sets.kernels import set_arrays as kernel
 from spaseq.automaton.sets.python.compact_set import EVER, NIL, CompactSet
 from spaseq.compiled.arrays import Bytes, Int64s
 from spaseq.rdf.columns.term_columns import distinct
@@ -18,25 +19,26 @@ _NODES, _ROOTS, _FEW = 256, 1024, 64
 _MARKED_EVERY, _MARKS = 64, 32
 _YES, _NO = np.ones(1, np.uint8), np.zeros(1, np.uint8)
 ROOT = 2
+"""Column of `ends` in enumerated matches: the root of the match."""
 _SPARSE = 8
-"""A ring with room for so many times what has been in it becomes smaller."""
+"""A ring shrinks if it has this many times the room that it needed."""
 
 
 class SetNodes:
-    """Nodes by id, forgotten from the front; `cursor` is the kernels'.
+    """Nodes by id, forgotten from the front.
 
-    `array` [N, NODE_COLUMNS] is a ring that holds those with ids from `base` on; N is a power of
-    two. Here and there a node is marked with the measure by which all before it had been added: a
-    window later they are not needed.
+    `array` [N, NODE_COLUMNS] is the ring of the kernels and `cursor` their cursor (`set_arrays`). A
+    mark (measure, id) says that the nodes before the id were added by that measure. They are not
+    needed a window later.
     """
 
     __slots__ = (
         "_ends",
-        "_found",
         "_marks",
         "_most",
         "_path",
         "_reading",
+        "_rows",
         "_stack",
         "_swept",
         "array",
@@ -48,12 +50,12 @@ class SetNodes:
         self.array = np.empty((_NODES, kernel.NODE_COLUMNS), np.int64)
         self.cursor = np.zeros(kernel.CURSOR, np.int64)
         self.roots = np.empty((_ROOTS, 2), np.int64)
-        self._marks: list[tuple[int, int]] = []  # (measure, id behind the last node added by then)
-        self._swept = 0  # the base when it was last found worth while to drop nodes
-        self._most = 0  # nodes in use at a time, since then
-        self._reading = np.zeros(kernel.READING, np.int64)  # the cursor of `enumerate_matches`
+        self._marks: list[tuple[int, int]] = []  # (measure, id after the last node added by then)
+        self._swept = 0  # `base` when rows were last dropped
+        self._most = 0  # the most nodes in use since then
+        self._reading = np.zeros(enumeration.CURSOR, np.int64)  # cursor of `enumerate_matches`
         self._stack, self._path = np.empty((_FEW, 2), np.int64), np.empty(_FEW, np.int64)
-        self._found, self._ends = np.empty(_FEW, np.int64), np.empty((_FEW, 3), np.int64)
+        self._rows, self._ends = np.empty(_FEW, np.int64), np.empty((_FEW, 3), np.int64)
 
     @property
     def base(self) -> int:
@@ -62,7 +64,7 @@ class SetNodes:
 
     @property
     def used(self) -> int:
-        """How many nodes are kept."""
+        """How many nodes are in use."""
         return self.next - self.base
 
     @property
@@ -70,8 +72,18 @@ class SetNodes:
         """Id of the next node."""
         return int(self.cursor[kernel.NEXT])
 
+    def roots_of(self, advance: Callable[[], int], provide: Callable[[int], None]) -> Int64s:
+        """Call a kernel until it is done; returns the roots [R, 2] that it has found.
+
+        `provide` is given what the kernel has reported missing, before each further call.
+        """
+        self.cursor[kernel.ROOTS :] = 0
+        while (missing := advance()) != kernel.DONE:
+            provide(missing)
+        return self.roots[: self.cursor[kernel.ROOTS]].copy()
+
     def make_room(self, full: int) -> None:
-        """Let an array grow that a kernel has found full."""
+        """Enlarge the array that a kernel has reported full."""
         need = int(self.cursor[kernel.NEED])
         if full == kernel.NODES_FULL:
             self._resize(self.used + need)
@@ -79,11 +91,11 @@ class SetNodes:
             self.roots = grown(self.roots, int(self.cursor[kernel.ROOTS]) + need)
 
     def _resize(self, size: int) -> None:
-        """Move the nodes to a ring with room for `size`, and then some."""
+        """Move the nodes to a ring with room for more than `size`."""
         self.array = self._ring(size, self.kept())
 
     def _ring(self, size: int, kept: Int64s) -> Int64s:
-        """A ring with room for more than `size`, and in it the nodes in use."""
+        """A ring with room for more than `size` nodes, which holds the nodes in use."""
         ring = np.empty((1 << size.bit_length(), kernel.NODE_COLUMNS), np.int64)
         begin = self.base & (len(ring) - 1)
         behind = min(len(kept), len(ring) - begin)
@@ -91,20 +103,22 @@ class SetNodes:
         return ring
 
     def kept(self) -> Int64s:
-        """The nodes in use, by falling age."""
+        """The nodes in use, the oldest first."""
         begin, end = self.base & (len(self.array) - 1), self.next & (len(self.array) - 1)
         if begin < end or not self.used:
             return self.array[begin:end]
         return np.concatenate([self.array[begin:], self.array[:end]])
 
-    def solutions(self) -> Int64s:
-        """The numbers of the solutions that nodes hold, ascending."""
+    def row_numbers(self) -> Int64s:
+        """The numbers of the rows in the nodes, ascending."""
         numbers = self.kept()[:, kernel.ROW]
         return distinct(numbers[numbers != kernel.UNION])
 
     def taken(self, since: int, number: int, size: int) -> Bytes:
-        """1 for those of `size` solutions, numbered from `number` on, that are held by nodes from
-        an id on."""
+        """Which of `size` rows, numbered from `number` on, are in the nodes from `since` on.
+
+        Returns 1 or 0 by row.
+        """
         if size == 1 and self.next == since + 1:
             return _YES if self.array[since & (len(self.array) - 1), kernel.ROW] >= 0 else _NO
         taken = np.zeros(size, np.uint8)
@@ -114,23 +128,28 @@ class SetNodes:
     # --- time -------------------------------------------------------------------------------------
 
     def mark(self, since: int, start: Int64s, number: int) -> None:
-        """Nodes from an id on have been added by a batch of solutions, whose measures are `start`
-        [n] and whose numbers go from `number` on."""
+        """Mark the nodes from `since` on, which a batch of rows added.
+
+        `start` [n] are the measures of the rows, which are numbered from `number` on.
+        """
         end = self.next
         if end - since > _MARKED_EVERY:
             step = max(_MARKED_EVERY, (end - since) // _MARKS)
             nodes = np.arange(since + step, end, step)
             rows = self.array[nodes & (len(self.array) - 1), kernel.ROW]
-            solutions = rows != kernel.UNION  # what stands before them is no later
-            measures = start[rows[solutions] - number]
-            self._marks += zip(measures.tolist(), nodes[solutions].tolist(), strict=True)
+            is_row = rows != kernel.UNION  # the nodes before them are no later
+            measures = start[rows[is_row] - number]
+            self._marks += zip(measures.tolist(), nodes[is_row].tolist(), strict=True)
         before_last = self._marks[-2][1] if len(self._marks) > 1 else self.base
         if self._marks and self._marks[-1][1] - before_last < _MARKED_EVERY:
             self._marks.pop()
         self._marks.append((int(start[-1]), end))
 
     def forget(self, floor: int) -> bool:
-        """Drop nodes from before a measure; whether more are gone, since that was so, than left."""
+        """Drop the nodes from before a measure.
+
+        Returns whether, since the last True, more nodes were dropped than are left.
+        """
         if not self._marks or self._marks[0][0] >= floor:
             return False
         self._most = max(self._most, self.used)
@@ -150,18 +169,18 @@ class SetNodes:
     def matches(
         self, roots: Int64s, lowest: Int64s, limit: int = -1
     ) -> Iterator[EnumeratedMatches]:
-        """The matches of roots [R, 2] (node, row) in the windows that begin at `lowest` [rows], at
-        most `limit` for each root if it is not negative; a third column of `ends`, ROOT, says of
-        which root each match is.
+        """Enumerate the matches of roots [R, 2] (node, row) in pieces.
 
-        They come in pieces, each valid until the next one: there may be any number of them, and
-        nothing else may be asked of the nodes before the last.
+        `lowest` [rows] is the begin of the window that ends at each row. If `limit` is not
+        negative, it bounds the matches of each root. The column ROOT of `ends` names the root of a
+        match. A piece is valid until the next one, and the nodes serve no other call until the last
+        piece, because there may be any number of matches.
         """
         cursor = self._reading
         cursor.fill(0)
-        full = kernel.FOUND_FULL
+        full = enumeration.MATCHES_FULL
         while full != kernel.DONE:
-            full = kernel.enumerate_matches(
+            full = enumeration.enumerate_matches(
                 self.array,
                 self.base,
                 roots,
@@ -169,24 +188,26 @@ class SetNodes:
                 limit,
                 self._stack,
                 self._path,
-                self._found,
+                self._rows,
                 self._ends,
                 cursor,
             )
             _, size, matches, _, _ = cursor.tolist()
-            if full == kernel.STACK_FULL:
+            if full == enumeration.STACK_FULL:
                 self._stack = grown(self._stack, len(self._stack))
                 self._path = grown(self._path, len(self._path))
-            elif full == kernel.FOUND_FULL and (len(self._found) < PIECE or not matches):
-                self._found = grown(self._found, max(len(self._found), len(self._path)))
+            elif full == enumeration.MATCHES_FULL and (len(self._rows) < PIECE or not matches):
+                self._rows = grown(self._rows, max(len(self._rows), len(self._path)))
                 self._ends = grown(self._ends, len(self._ends))
             elif matches:
-                yield EnumeratedMatches(self._found[:size], self._ends[:matches])
+                yield EnumeratedMatches(self._rows[:size], self._ends[:matches])
                 cursor[1:3] = 0
 
     def view(self, roots: list[int], floor: int) -> tuple[CompactSet, list[int]]:
-        """What some roots reach, as the evaluators in Python have it but for the solutions, and the
-        roots there: all that counting needs."""
+        """A `CompactSet` of the nodes that some roots reach, and the roots in it.
+
+        It has no rows: counting needs none.
+        """
         mark = np.zeros(self.used, np.uint8)
         alive = self._alive(roots, floor)
         mark[np.array(alive, np.int64) - self.base] = 1
@@ -206,13 +227,13 @@ class SetNodes:
     def preferred(
         self, roots: Int64s, ends: Int64s, lowest: Int64s, rank: Int64s, smallest_decides: bool
     ) -> tuple[SetNodes, Int64s, Int64s]:
-        """The greatest matches of each of some groups of roots (see `kernels.preference`).
+        """The greatest matches of each group of roots (see `kernels.preference`).
 
-        `rank` are the places of `solutions` in the order of positions. Returns nodes of their own,
-        their roots [R, 2] and where those of each group end.
+        `ends` says where each group ends. `rank` is the rank of each row of `row_numbers` in the
+        order of positions. Returns new nodes, their roots [R, 2] and where each group ends.
         """
         numbers = self.kept()[:, kernel.ROW]
-        ranks = rank[np.searchsorted(self.solutions(), numbers)]  # any for a union
+        ranks = rank[np.searchsorted(self.row_numbers(), numbers)]  # of no meaning for a union
         scratch = np.full((self.used, preference.SCRATCH), -1, np.int64)
         sets = np.full((self.used + 1, 2), EVER, np.int64)
         sets[preference.NOTHING, preference.EARLIER] = preference.NOTHING
@@ -232,18 +253,18 @@ class SetNodes:
         return [r for r in roots if r >= self.base and start[r & mask] >= floor]
 
     def snapshot(self) -> object:
-        """What a snapshot keeps."""
+        """The state for a snapshot."""
         return self.kept(), self.cursor, self._marks, self._swept
 
     def restore(self, state: object) -> None:
-        """Go on from what `snapshot` gave."""
+        """Continue from what `snapshot` returned."""
         assert isinstance(state, tuple)
         kept, self.cursor, self._marks, self._swept = state
         self.array = self._ring(len(kept) + _NODES, kept)
 
 
 def grown(array: Int64s, size: int) -> Int64s:
-    """The array with room for twice as many rows as `size`."""
+    """The array, enlarged to twice `size` rows."""
     larger = np.empty((2 * size, *array.shape[1:]), array.dtype)
     larger[: len(array)] = array
     return larger

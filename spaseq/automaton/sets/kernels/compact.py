@@ -1,17 +1,18 @@
-"""Algorithm 1 of CORE (PVLDB 15:9, 4.3) for a whole batch of solutions.
+"""The compact kernel: Algorithm 1 of CORE (PVLDB 15:9, 4.3) for a whole batch of rows.
 
-Each active state of a slot has an entry: the node that stands for all of its list if it has been
-made, the length of the list, and the list: safe nodes by falling maximum start, each with that. An
-instant looks only at the states that it may change, in the order of falling maximum start; their
-new lists are first made aside. Where an array is too small or a move is not known yet, nothing of
-the instant has happened, and the caller sees to it.
+An *entry* holds the union-list of one active state of one slot: the node that stands for the whole
+list if it has been made, the length of the list, and its safe nodes by falling maximum start, each
+with its start. An instant looks only at the states that it may change, in the order of falling
+maximum start. It first builds T' of Algorithm 1 in `lists`, then copies it to T, the `entries`. If
+an array is full or a move is unknown, the kernel undoes the instant and returns. Its caller then
+provides what is missing and calls again.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from spaseq.automaton.sets.kernels.sets import (
+from spaseq.automaton.sets.kernels.set_arrays import (
     AT,
     BASE,
     BEFORE,
@@ -34,6 +35,7 @@ from spaseq.automaton.sets.kernels.sets import (
     START,
     STATE,
     UNION,
+    add_node,
     start_of,
 )
 from spaseq.compiled.arrays import Int32s, Int64s
@@ -45,26 +47,28 @@ from spaseq.compiled.decorators import (
     lean_kernel,
 )
 
-# Columns of `moves`: the state without taking anything (or NIL), the range of its marks.
+# Columns of `moves`: the target of the non-marking transition (or NIL), the range of the marking
+# ones in `marks`.
 STAY, FIRST_MARK, END_MARK = range(3)
 
-# Columns of `marks`: the GPM taken, the state reached (or NIL), whether a match is complete.
+# Columns of `marks`, the marking transitions: GPM, target (or NIL), whether a match is complete.
 GPM, TARGET, ACCEPTS = range(3)
 
 UNKNOWN = -2
-"""A move that has not been made yet."""
+"""The number of a move that is not known yet."""
 
-# Columns of `entries`: the node for the whole list, its length, then nodes and maximum starts.
+# Columns of `entries` and `lists`: the node for the whole union-list, its length, then its nodes,
+# each with its maximum start.
 MADE, COUNT, LIST = range(3)
 
-# Columns of `place_of`: the number of a state's new list, and in which pass it has been made.
+# Columns of `place_of`: where a state's new list is in `lists`, and the turn that made it.
 PLACE, TURN = range(2)
 
-# Columns of `order`: a state and its maximum start; and the state of each new list.
+# Columns of `order`: a state, its maximum start; and the state of each new list.
 WHICH, BEGUN, RENEWED = range(3)
 
 WORD = 64
-"""States in a word of bits."""
+"""States in one 64-bit word of `active` and `changing`."""
 
 _BIT = np.zeros(64, np.int64)
 _BIT[(0x03F79D71B4CB0A89 * (np.uint64(1) << np.arange(64, dtype=np.uint64)) >> np.uint64(58))] = (
@@ -74,46 +78,39 @@ _BIT[(0x03F79D71B4CB0A89 * (np.uint64(1) << np.arange(64, dtype=np.uint64)) >> n
 
 @inlined_device_function
 def _number_of(bit: int) -> int:
-    """Which bit it is, by a de Bruijn sequence."""
+    """The number of the one bit that is set, by a de Bruijn sequence."""
     number: int = _BIT[((bit * 0x03F79D71B4CB0A89) >> 58) & 63]
     return number
 
 
-@inlined_device_function
-def _add(nodes: Int64s, node: int, before: int, rest: int, start: int, row: int) -> int:
-    """Add a node; the id of the next one."""
-    place = as_nonnegative(node & (nodes.shape[0] - 1))
-    nodes[place, BEFORE], nodes[place, REST] = before, rest
-    nodes[place, START], nodes[place, ROW] = start, row
-    return node + 1
-
-
 @device_function
 def _union(nodes: Int64s, node: int, base: int, floor: int, first: int, second: int) -> int:
-    """Add the union of two safe nodes with equal maximum start (Figure 5, a-d); the id after that
-    of the union."""
+    """union(n1, n2) of CORE 4.2 (Figure 5, a-d): two safe nodes with equal maximum start.
+
+    Returns the id of the next node; the union's id is one less.
+    """
     assume(nodes.shape[1] == NODE_COLUMNS)
     mask = nodes.shape[0] - 1
     one, other = as_nonnegative(first & mask), as_nonnegative(second & mask)
     start = nodes[one, START]
     if nodes[one, ROW] != UNION:
-        return _add(nodes, node, first, second, start, UNION)
+        return add_node(nodes, node, first, second, start, UNION)
     if nodes[other, ROW] != UNION:
-        return _add(nodes, node, second, first, start, UNION)
+        return add_node(nodes, node, second, first, start, UNION)
     left1, right1 = nodes[one, BEFORE], nodes[one, REST]
     left2, right2 = nodes[other, BEFORE], nodes[other, REST]
     start1, start2 = start_of(nodes, base, right1), start_of(nodes, base, right2)
     if start1 < start2:
         right1, start1, right2, start2 = right2, start2, right1, start1
     if start1 < floor:
-        return _add(nodes, node, left1, left2, start, UNION)
+        return add_node(nodes, node, left1, left2, start, UNION)
     below = right1
     if start2 >= floor:
         below = node
-        node = _add(nodes, node, right1, right2, start1, UNION)
+        node = add_node(nodes, node, right1, right2, start1, UNION)
     middle = node
-    node = _add(nodes, node, left2, below, start, UNION)
-    return _add(nodes, node, left1, middle, start, UNION)
+    node = add_node(nodes, node, left2, below, start, UNION)
+    return add_node(nodes, node, left1, middle, start, UNION)
 
 
 @inlined_device_function
@@ -127,8 +124,10 @@ def _insert(
     added: int,
     start: int,
 ) -> int:
-    """Add a safe node to a union-list that starts no earlier; the id of the next node, NIL if the
-    list is full."""
+    """insert(ul, n) of CORE 4.2: add a safe node that starts no later than the union-list.
+
+    Returns the id of the next node, NIL if the list is full.
+    """
     count = as_nonnegative(lists[entry, COUNT])
     while count > 1 and lists[entry, LIST + 2 * count - 1] < floor:
         count -= 1
@@ -148,6 +147,29 @@ def _insert(
         count += 1
     lists[entry, MADE], lists[entry, COUNT] = NIL, count
     return node
+
+
+@inlined_device_function
+def _merge(nodes: Int64s, node: int, entries: Int64s, entry: int, floor: int) -> tuple[int, int]:
+    """merge(ul) of CORE 4.2 (Figure 5, e): (a node for the whole list, the id of the next)."""
+    at = as_nonnegative(LIST + 2 * entries[entry, COUNT] - 2)
+    while at > LIST and entries[entry, at + 1] < floor:
+        at = as_nonnegative(at - 2)
+    merged = entries[entry, at]
+    for other in range(at - 2, LIST - 1, -2):
+        node = add_node(
+            nodes, node, entries[entry, other], merged, entries[entry, other + 1], UNION
+        )
+        merged = node - 1
+    return merged, node
+
+
+@inlined_device_function
+def _begin_list(place_of: Int64s, order: Int64s, state: int, made: int, turn: int) -> None:
+    """Let the list number `made` be the new list of a state: ADD of Algorithm 1, lines 25-27."""
+    place = as_nonnegative(state)
+    place_of[place, PLACE], place_of[place, TURN] = made, turn
+    order[made, RENEWED] = state
 
 
 @lean_kernel
@@ -178,21 +200,26 @@ def advance_compact(
     order: Int64s,
     cursor: Int64s,
 ) -> int:
-    """Work off n solutions with a deterministic automaton; state 0 is initial.
+    """Process n rows with a deterministic automaton; state 0 is initial (q0 in Algorithm 1).
 
     Args:
-        slot .. number: as `kernels.sets.advance_chain` takes them.
-        gpms: how many there are.
-        sets: [S] sets of GPMs as bits: each GPM alone, none, and others that have been seen.
-        move: [states, S] the number of the move, or UNKNOWN. moves [, 3]; marks [, 3].
+        slot .. number: the columns of `OrderedRows`.
+        gpms: the number of GPMs.
+        sets: [S] sets of GPMs as bits: each GPM alone, none, and the others seen so far. They stand
+            for the bit vectors of CORE 4.4.
+        move: [states, S] Delta in Algorithm 1, found lazily: the number of the move, or UNKNOWN.
+        moves: [M, 3], marks: [, 3] see their columns.
         changing: [S, words] the states, as bits, that a set of GPMs may change.
-        active: [slots, words] the active states. entry_of [slots, states]: their entries.
-        entries: [E, 2 + 2 H]. free [E]: those not in use come first; `cursor[FREE]` of them.
-        latest: [slots] ordinal of the latest instant. nodes [N, NODE_COLUMNS]; roots [R, 2].
-        lists: [states, 2 + 2 H] scratch: the new lists of states. place_of [states, 2], `TURN` all
-            zero; order [states, 3]: scratch.
-        cursor: see `kernels.sets`; `cursor[STATE]` and `cursor[SEEN]` say which move or set (as
-            bits) is unknown.
+        active: [slots, words] keys(T) in Algorithm 1: the active states as bits.
+        entry_of: [slots, states] the entries of the active states.
+        entries: [E, 2 + 2 H] T in Algorithm 1: union-lists of up to H nodes.
+        free: [E] the free entries come first; `cursor[FREE]` counts them.
+        latest: [slots] ordinal of the latest instant.
+        nodes: [N, NODE_COLUMNS] the compact set. roots: [R, 2] nodes of complete matches, with the
+            row that completed them.
+        lists: [states, 2 + 2 H] T' in Algorithm 1: the new lists of states. Scratch.
+        place_of: [states, 2] scratch, `TURN` all zero. order: [states, 3] ordered-keys(T). Scratch.
+        cursor: [CURSOR] see `set_arrays`; STATE and SEEN name the unknown move or set (as bits).
 
     Returns: DONE, or what is missing.
     """
@@ -213,7 +240,7 @@ def advance_compact(
         end = first + 1
         while end < n and time_ms[end] == now and slot[end] == here and k[end] == k[first]:
             end += 1
-        # Instants of the partition without solutions of this key come first, all at once.
+        # First come the instants of the partition without rows of this key, all at once.
         missed = strict and ordinal[first] > latest[here] + 1
         begin = end if missed else first
         seen = gpms
@@ -268,7 +295,7 @@ def advance_compact(
             full, cursor[NEED] = ROOTS_FULL, most
             break
 
-        # --- their new lists
+        # --- EXECTRANS for the initial state (i = -1) and for these states: their new lists
         node_before, found_before = node, found
         turn += 1
         made = 0
@@ -290,21 +317,13 @@ def advance_compact(
             first_mark, end_mark = moves[m, FIRST_MARK], moves[m, END_MARK]
             stay = NIL if initial else moves[m, STAY]
             takes = first_mark < end_mark and begin < end
-            # A state reached by a mark of this very move makes `stay` join, too.
+            # If a marking transition of this move leads to `stay`, too, the two lists join.
             joins = stay != NIL and place_of[as_nonnegative(stay), TURN] == turn
             if stay != NIL:
                 for mark in range(first_mark, end_mark):
                     joins = joins or marks[mark, TARGET] == stay
             if before == NIL and not initial and (takes or joins):
-                at = as_nonnegative(LIST + 2 * entries[entry, COUNT] - 2)
-                while at > LIST and entries[entry, at + 1] < floor:
-                    at = as_nonnegative(at - 2)
-                before = entries[entry, at]
-                for other in range(at - 2, LIST - 1, -2):
-                    node = _add(
-                        nodes, node, entries[entry, other], before, entries[entry, other + 1], UNION
-                    )
-                    before = node - 1
+                before, node = _merge(nodes, node, entries, entry, floor)
             if takes:
                 for mark in range(first_mark, end_mark):
                     target = marks[as_nonnegative(mark), TARGET]
@@ -312,7 +331,7 @@ def advance_compact(
                         if gpm[row] != marks[mark, GPM]:
                             continue
                         added = node
-                        node = _add(nodes, node, before, NIL, begun, number + row)
+                        node = add_node(nodes, node, before, NIL, begun, number + row)
                         if marks[mark, ACCEPTS]:
                             roots[found, 0], roots[found, 1] = added, row
                             found += 1
@@ -325,14 +344,7 @@ def advance_compact(
                                 full = LISTS_FULL
                                 break
                         else:
-                            (
-                                place_of[as_nonnegative(target), PLACE],
-                                place_of[as_nonnegative(target), TURN],
-                            ) = (
-                                made,
-                                turn,
-                            )
-                            order[made, RENEWED] = target
+                            _begin_list(place_of, order, target, made, turn)
                             lists[made, MADE], lists[made, COUNT] = NIL, 1
                             lists[made, LIST], lists[made, LIST + 1] = added, begun
                             made += 1
@@ -348,11 +360,7 @@ def advance_compact(
                         full = LISTS_FULL
                         break
                 else:
-                    place_of[as_nonnegative(stay), PLACE], place_of[as_nonnegative(stay), TURN] = (
-                        made,
-                        turn,
-                    )
-                    order[made, RENEWED] = stay
+                    _begin_list(place_of, order, stay, made, turn)
                     for at in range(LIST + 2 * entries[entry, COUNT]):
                         lists[made, at] = entries[entry, at]
                     lists[made, MADE] = before
@@ -363,7 +371,7 @@ def advance_compact(
             node, found = node_before, found_before
             break
 
-        # --- take the place of the old ones
+        # --- T becomes T'
         for i in range(count):
             state = as_nonnegative(order[i, WHICH])
             if place_of[state, TURN] != turn:
@@ -392,7 +400,7 @@ def advance_compact(
 
 @lean_kernel
 def living(active: Int64s, entry_of: Int32s, entries: Int64s, floor: int, alive: Int64s) -> None:
-    """Count, by slot, the active states that have a match in the window that begins at `floor`."""
+    """Count, by slot, the active states with a match in the window that begins at `floor`."""
     for slot in range(active.shape[0]):
         alive[slot] = 0
         for word in range(active.shape[1]):
@@ -407,7 +415,7 @@ def living(active: Int64s, entry_of: Int32s, entries: Int64s, floor: int, alive:
 
 @lean_kernel
 def vacate(slots: Int64s, active: Int64s, entry_of: Int32s, free: Int32s, vacant: int) -> int:
-    """Free the entries of some slots; how many are free then."""
+    """Free the entries of some slots; returns the new number of free entries."""
     for slot in slots:
         for word in range(active.shape[1]):
             bits = active[slot, word]

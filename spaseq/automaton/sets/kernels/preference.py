@@ -1,14 +1,14 @@
-"""SELECT NEXT and LAST on sets of matches: what `evaluators.preferred` does, on the kernels' nodes.
+"""SELECT NEXT and LAST on a compact set, without enumerating what is not selected.
 
-Among the matches of a node, the greatest (LANGUAGE section 5) is that of its solution's position
-added to the greatest of the node before, or the greater of a union's two; so each node of the
-window is looked at once for each instant at which matches end, and what is not selected is never
-enumerated. A set of positions is a list, the last position first.
+It is `sets.python.preferred` for the nodes of the kernels. The greatest match of an output node
+(LANGUAGE section 5) adds the position of its row to the greatest match of the node before. The
+greatest match of a union is the greater of its two. So each node of the window is visited once for
+each instant at which matches end. A set of positions is a linked list, the last position first.
 """
 
 from __future__ import annotations
 
-from spaseq.automaton.sets.kernels.sets import (
+from spaseq.automaton.sets.kernels.set_arrays import (
     BEFORE,
     DONE,
     NIL,
@@ -22,25 +22,27 @@ from spaseq.automaton.sets.kernels.sets import (
 from spaseq.compiled.arrays import Int64s
 from spaseq.compiled.decorators import device_function, inlined_device_function, lean_kernel
 
-# Columns of `scratch`, by node: the group that reaches it and the group whose greatest matches do;
-# the number of its own greatest set and that of its list; which of the two is that of the list (as
-# bits); the node's copy.
+# Columns of `scratch`, by node. REACHED: the group of roots that reaches it. WANTED: the group
+# whose greatest matches use it. OWN: its greatest set without its `rest`. BEST: its greatest set.
+# BRANCHES: which of the two children lead to BEST, as bits. COPY: the node's copy.
 REACHED, WANTED, OWN, BEST, BRANCHES, COPY = range(6)
 SCRATCH = 6
 THROUGH, BESIDE = 1, 2
 
-# Columns of `sets`: a position, and the set of the earlier ones.
+# Columns of `sets`: a position, and the set of the earlier positions.
 POSITION, EARLIER = range(2)
 NOTHING = 0
 
-# Columns of `cursor`: the group that is next, nodes and roots copied so far, nodes that are needed.
+# Columns of `cursor`: the next group, nodes and roots copied so far, how many nodes are needed.
 GROUP, COPIES, CHOSEN, MORE = range(4)
 
 
 @inlined_device_function
 def _order(sets: Int64s, first: int, second: int, smallest_decides: bool) -> int:
-    """1, 0 or -1: the first set is greater, equal, less. The smallest (or largest) position in
-    exactly one of the two decides, for the set that has it."""
+    """1, 0 or -1: the first set is greater, equal, less.
+
+    The smallest (or largest) position in exactly one of the two sets makes that set the greater.
+    """
     one, other, winner = first, second, 0
     while one != other:
         position, against = sets[one, POSITION], sets[other, POSITION]
@@ -60,8 +62,10 @@ def _order(sets: Int64s, first: int, second: int, smallest_decides: bool) -> int
 def _reach(
     nodes: Int64s, base: int, floor: int, scratch: Int64s, lowest: int, top: int, group: int
 ) -> tuple[int, int]:
-    """Spread REACHED from nodes in `lowest..top` to all that the matches in the window take; (the
-    lowest of them, how many)."""
+    """Spread REACHED from the nodes in `lowest..top` to their children in the window.
+
+    Returns (the lowest node reached, how many are reached).
+    """
     mask, count, at = nodes.shape[0] - 1, 0, top
     while at >= lowest:
         if scratch[at, REACHED] == group:
@@ -90,7 +94,7 @@ def _choose(
     group: int,
     smallest_decides: bool,
 ) -> None:
-    """The greatest sets of the nodes that a group reaches, children first."""
+    """Find the greatest sets of the nodes that a group reaches, children first."""
     mask, size = nodes.shape[0] - 1, 1
     for at in range(lowest, top + 1):
         if scratch[at, REACHED] != group:
@@ -124,7 +128,7 @@ def _copy(
     copies: Int64s,
     copied: int,
 ) -> int:
-    """Copy the nodes of the greatest matches; how many copies there are then."""
+    """Copy the nodes of the greatest matches; returns the new number of copies."""
     mask = nodes.shape[0] - 1
     for at in range(top, lowest - 1, -1):
         if scratch[at, WANTED] == group:
@@ -169,19 +173,19 @@ def prefer(
     chosen_ends: Int64s,
     cursor: Int64s,
 ) -> int:
-    """The greatest matches of each of G groups of roots, as nodes of their own.
+    """Copy the greatest matches of each of G groups of roots into new nodes.
 
     Args:
-        nodes [N, NODE_COLUMNS], base: as everywhere. roots [R, 2]: node, row; the groups one behind
-            the other, `ends` [G] saying where each ends.
-        lowest: [rows] the begin of the window that ends there.
-        rank: [used] the place of each node's solution in the order of positions, by node.
-        smallest_decides: NEXT, not LAST.
-        scratch [used, SCRATCH], REACHED and WANTED below 0 at first; sets [used + 1, 2], the first
-            of them below all positions.
-        copies: [C, NODE_COLUMNS] the nodes chosen, ids from 0. chosen [R, 2]: their roots, with
-            the rows; chosen_ends [G].
-        cursor: see its columns; all zero at first.
+        nodes: [N, NODE_COLUMNS] as in `set_arrays`; `base` is the id of the first node kept.
+        roots: [R, 2] node, row; one group after the other. ends: [G] where each group ends.
+        lowest: [rows] the begin of the window that ends at each row.
+        rank: [used] by node, the rank of its row in the order of positions.
+        smallest_decides: True for NEXT, False for LAST.
+        scratch: [used, SCRATCH] REACHED and WANTED are below 0 at first.
+        sets: [used + 1, 2] the first set is below all positions.
+        copies: [C, NODE_COLUMNS] the chosen nodes, with ids from 0.
+        chosen: [R, 2] their roots, with the rows. chosen_ends: [G] where each group ends.
+        cursor: [4] see its columns; all zero at first.
 
     Returns: DONE, or NODES_FULL.
     """

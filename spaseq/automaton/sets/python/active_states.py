@@ -1,8 +1,8 @@
-"""Algorithm 1 of CORE (PVLDB 15:9, 4.3): active states, each with its partial matches."""
+"""Algorithm 1 of CORE (PVLDB 15:9, 4.3): the active states, each with its partial matches."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Generic, Protocol, TypeVar
 
 from spaseq.automaton.run.runs import Row
@@ -16,13 +16,13 @@ class Moving(Protocol):
     """A state of a deterministic automaton, equal to itself only."""
 
     def move(self, seen: Any, /) -> Move[Any]:
-        """What an instant at which so much is seen does here."""
+        """The move of this state at an instant; `seen` is all of the instant that matters."""
 
 
 class ActiveStates(Generic[S]):
     """T of Algorithm 1: union-lists by active state, in the order of falling maximum start.
 
-    The initial state has no list: a match may begin at any instant.
+    The initial state has no list, because a match may begin at any instant.
     """
 
     __slots__ = ("initial", "lists")
@@ -31,13 +31,22 @@ class ActiveStates(Generic[S]):
         self.initial = initial
         self.lists: dict[S, UnionList] = {}
 
+    def lives(self, matches: CompactSet) -> bool:
+        """Whether some partial match may still become part of a match."""
+        return any(matches.lives(ul.nodes[0]) for ul in self.lists.values())
+
+    def nodes(self) -> Iterator[int]:
+        """The nodes that stand for the waiting partial matches."""
+        return (node for ul in self.lists.values() for node in ul.nodes)
+
     def advance(
         self, matches: CompactSet, start: int, rows: Mapping[Any, list[Row]], seen: object
     ) -> list[int]:
-        """Work off an instant; the nodes of the matches that end there, by falling maximum start.
+        """Process an instant; returns the roots of the matches that end there.
 
-        `start` is the measure of a match that begins here, `rows` the solutions by letter, `seen`
-        what the states' moves depend on.
+        `start` is the measure of a match that begins here. `rows` are the instant's rows by letter,
+        and `seen` is what the moves of the states depend on. The roots come by falling maximum
+        start.
         """
         roots: list[int] = []
         after: dict[S, UnionList] = {}  # T' of Algorithm 1
@@ -45,19 +54,19 @@ class ActiveStates(Generic[S]):
         self._take(matches, move, NIL, start, rows, after, roots)
         if move.stay is not None:
             self.initial = move.stay
-        for state, partial in self.lists.items():
-            if not matches.lives(partial.nodes[0]):
+        for state, ul in self.lists.items():
+            if not matches.lives(ul.nodes[0]):
                 continue
             move = state.move(seen)
             if move.marks:
-                before = matches.merge(partial)
+                before = matches.merge(ul)
                 self._take(matches, move, before, matches.start(before), rows, after, roots)
             if move.stay is not None:
-                mine = after.get(move.stay)
-                if mine is None:
-                    after[move.stay] = partial
+                listed = after.get(move.stay)
+                if listed is None:
+                    after[move.stay] = ul
                 else:
-                    matches.insert(mine, matches.merge(partial))
+                    matches.insert(listed, matches.merge(ul))
         self.lists = after
         return roots
 
@@ -71,15 +80,15 @@ class ActiveStates(Generic[S]):
         after: dict[S, UnionList],
         roots: list[int],
     ) -> None:
-        """Append every solution that may be taken to the matches of a node."""
+        """Append each row that a marking transition takes to the matches of the node `before`."""
         for mark in move.marks:
             for row in rows[mark.letter]:
                 node = matches.output(before, NIL, start, mark.gpm, row)
                 if mark.accepts:
                     roots.append(node)
                 if mark.target is not None:
-                    mine = after.get(mark.target)
-                    if mine is None:
+                    listed = after.get(mark.target)
+                    if listed is None:
                         after[mark.target] = UnionList([node])
                     else:
-                        matches.insert(mine, node)
+                        matches.insert(listed, node)

@@ -1,18 +1,18 @@
-"""The timed enumerable compact set: many partial matches in few shared nodes (CORE, PVLDB 15:9).
+"""The timed enumerable compact set (tECS): many partial matches in few nodes (CORE, PVLDB 15:9).
 
-A node stands for a set of partial matches. An *output* node is one solution that was taken,
-appended to every partial match of the node before it; it may carry the set that its siblings stand
-for along as `rest`. A *union* node stands for the matches of two others. Three things are kept true
-of what `union`, `merge` and `insert` are given and give:
+A node stands for a set of partial matches. An *output* node appends one row to every partial match
+of the node `before`, and may carry a further set along as `rest`. A *union* node stands for the
+matches of two other nodes. `union`, `merge` and `insert` keep three invariants:
 
-- every node knows the latest start among its matches, and a union's left child starts no earlier
-  than its right one: what is out of the window is cut off without being visited;
-- from any node, an output node is at most three left steps away: the delay of an enumeration
-  depends on the size of the answer only;
-- two paths never stand for the same match, as the automaton is deterministic.
+- Time-ordered: every node knows the latest start among its matches (the maximum start, max(n)), and
+  the left child of a union starts no earlier than the right one. So an enumeration cuts off what
+  is out of the window without a visit.
+- 3-bounded: from any node, an output node is at most three left steps away. So the delay of an
+  enumeration depends on the size of the match only.
+- Duplicate-free: two paths never stand for the same match, because the automaton is deterministic.
 
-Ids grow for ever. A node that was added before the window's begin cannot be reached from one whose
-matches lie in the window, so nodes are forgotten from the front.
+Ids only grow. No node with a match in the window reaches a node that was added before the window.
+So nodes are forgotten from the front.
 """
 
 from __future__ import annotations
@@ -26,34 +26,33 @@ NIL = -1
 """The id of no node."""
 
 UNION = -1
-"""Stands for the GPM in a union node."""
+"""The GPM of a union node."""
 
 EVER = -(2**63)
 """A start before all others."""
 
 Node: TypeAlias = tuple[int, int, int, int, Row | None]
-"""Output: (node before or NIL, rest or NIL, maximum start, GPM, row); union: (left, right, maximum
-start, UNION, None)."""
+"""An output node (before or NIL, rest or NIL, maximum start, GPM, row), or a union node (left,
+right, maximum start, UNION, None)."""
 
 _MARKED_EVERY = 32
 _SLACK = 128
 
 
 class UnionList:
-    """Safe nodes of one state by falling maximum start, the first of them not a union."""
+    """ul in CORE 4.2: safe nodes of one state by falling maximum start; the first is no union."""
 
     __slots__ = ("merged", "nodes")
 
     def __init__(self, nodes: list[int]) -> None:
         self.nodes = nodes
-        self.merged = NIL  # the node that stands for all, if it has been made
+        self.merged = NIL  # the node for the whole list, if it has been made
 
 
 class CompactSet:
     """The nodes of one partition.
 
-    `floor` is the begin of the window that ends now: nodes whose maximum start is before it are
-    dead.
+    `floor` is the begin of the window that ends now. A node with an earlier maximum start is dead.
     """
 
     __slots__ = ("_limit", "_marks", "base", "floor", "nodes")
@@ -66,12 +65,12 @@ class CompactSet:
         self._limit = _SLACK
 
     def output(self, before: int, rest: int, start: int, gpm: int, row: Row) -> int:
-        """A solution taken after the matches of `before`; `start` is their maximum start."""
+        """extend(n, j): append a row to the matches of `before`; `start` is their maximum start."""
         self.nodes.append((before, rest, start, gpm, row))
         return self.base + len(self.nodes) - 1
 
     def start(self, node: int) -> int:
-        """The maximum start of a node, or EVER if it is forgotten."""
+        """The maximum start of a node, EVER if the node is forgotten."""
         return EVER if node < self.base else self.nodes[node - self.base][2]
 
     def lives(self, node: int) -> bool:
@@ -79,7 +78,7 @@ class CompactSet:
         return node >= self.base and self.nodes[node - self.base][2] >= self.floor
 
     def union(self, one: int, other: int) -> int:
-        """The union of two safe nodes with equal maximum start, itself safe (Figure 5, a-d)."""
+        """A safe node for two safe nodes with equal maximum start (CORE 4.2, Figure 5, a-d)."""
         nodes, base = self.nodes, self.base
         left1, right1, start, kind1, _ = nodes[one - base]
         left2, right2, _, kind2, _ = nodes[other - base]
@@ -95,22 +94,22 @@ class CompactSet:
         below = right1 if start2 < self.floor else self.either(right1, right2, start1)
         return self.either(left1, self.either(left2, below, start), start)
 
-    def merge(self, states: UnionList) -> int:
-        """One safe node for all of a union-list (Figure 5, e)."""
-        if states.merged == NIL:
-            listed = states.nodes
+    def merge(self, ul: UnionList) -> int:
+        """A safe node for a whole union-list (CORE 4.2, Figure 5, e)."""
+        if ul.merged == NIL:
+            listed = ul.nodes
             self._trim(listed)
             node = listed[-1]
             for i in range(len(listed) - 2, -1, -1):
                 node = self.either(listed[i], node, self.nodes[listed[i] - self.base][2])
-            states.merged = node
-        return states.merged
+            ul.merged = node
+        return ul.merged
 
-    def insert(self, states: UnionList, node: int) -> None:
-        """Add a safe node that starts no later than the first of a union-list."""
-        listed = states.nodes
+    def insert(self, ul: UnionList, node: int) -> None:
+        """Add a safe node that starts no later than the first node of a union-list (CORE 4.2)."""
+        listed = ul.nodes
         self._trim(listed)
-        states.merged = NIL
+        ul.merged = NIL
         start = self.start(node)
         place = 1
         while place < len(listed) and self.start(listed[place]) > start:
@@ -121,19 +120,19 @@ class CompactSet:
             listed.insert(place, node)
 
     def either(self, left: int, right: int, start: int) -> int:
-        """A bare union node; `start` is the maximum start of its left child."""
+        """A union node; `start` is the maximum start of its left child."""
         self.nodes.append((left, right, start, UNION, None))
         return self.base + len(self.nodes) - 1
 
     def _trim(self, listed: list[int]) -> None:
-        """Drop what is out of the window; the first node of a list in use never is."""
+        """Drop the nodes that are out of the window; the first node of a live list never is."""
         while len(listed) > 1 and not self.lives(listed[-1]):
             listed.pop()
 
     # --- time -------------------------------------------------------------------------------------
 
     def advance(self, start: int, floor: int) -> None:
-        """Nodes are added at the measure `start` from now on, and the window begins at `floor`."""
+        """From now on nodes are added at the measure `start`, and the window begins at `floor`."""
         self.floor = floor
         following = self.base + len(self.nodes)
         if not self._marks or following - self._marks[-1][1] >= _MARKED_EVERY:
@@ -142,7 +141,7 @@ class CompactSet:
             self._forget()
 
     def _forget(self) -> None:
-        """Drop nodes added before the window; amortised, as it waits until half may be dead."""
+        """Drop the nodes added before the window, once they may be half of all."""
         cut, kept = self.base, 0
         for i, (measure, first) in enumerate(self._marks):
             if measure >= self.floor:
@@ -156,7 +155,7 @@ class CompactSet:
     # --- reading ----------------------------------------------------------------------------------
 
     def reachable(self, roots: list[int]) -> list[int]:
-        """The nodes below some roots that have matches in the window, children before parents."""
+        """The nodes below some roots with matches in the window, children before parents."""
         nodes, base, floor = self.nodes, self.base, self.floor
         seen = {root for root in roots if self.lives(root)}
         todo = list(seen)
@@ -171,23 +170,23 @@ class CompactSet:
         return sorted(seen)
 
     def enumerate(self, roots: list[int]) -> Iterator[tuple[int, list[tuple[int, Row]]]]:
-        """The matches of some roots in the window: (start, (GPM, row) pairs in order).
+        """The matches of some roots in the window, as (start, (GPM, row) pairs in order).
 
-        The delay between two is linear in their size.
+        The delay between two matches is linear in their size.
         """
         nodes, base, floor = self.nodes, self.base, self.floor
-        taken: list[tuple[int, Row]] = []  # last first
+        path: list[tuple[int, Row]] = []  # the last row first
         todo = [(root, 0) for root in reversed(roots) if self.lives(root)]
         while todo:
             node, size = todo.pop()
-            del taken[size:]
+            del path[size:]
             while True:
                 before, rest, start, gpm, row = nodes[node - base]
                 if rest >= base and nodes[rest - base][2] >= floor:
-                    todo.append((rest, len(taken)))
+                    todo.append((rest, len(path)))
                 if row is not None:
-                    taken.append((gpm, row))
+                    path.append((gpm, row))
                     if before == NIL:
-                        yield start, taken[::-1]
+                        yield start, path[::-1]
                         break
                 node = before

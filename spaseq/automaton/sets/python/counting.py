@@ -1,4 +1,4 @@
-"""Exact numbers of matches in a compact set, without enumerating them."""
+"""Counts the matches of a compact set exactly, without enumerating them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from spaseq.automaton.sets.python.compact_set import NIL, UNION, CompactSet
 
 
 def count(matches: CompactSet, roots: list[int]) -> int:
-    """How many matches of some disjoint roots lie in the window; exact, whatever its size.
+    """How many matches of some disjoint roots lie in the window, however large the number.
 
-    Time is linear in the nodes of the window, as each is counted once.
+    It visits each node of the window once.
     """
     nodes, base, floor = matches.nodes, matches.base, matches.floor
     counts: dict[int, int] = {NIL: 1}

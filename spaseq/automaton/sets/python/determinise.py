@@ -1,9 +1,9 @@
-"""The automaton determinised on the fly: states are sets of waits (CORE, PVLDB 15:9, section 3).
+"""The deterministic automaton, made on the fly: states are sets of waits (CORE, PVLDB 15:9, 4.4).
 
-All partial matches that took the same solutions at the same instants are one: they stand in one
-state, the set of all waits that some way through the sequence has led to. From a state, an instant
-leads to at most one state for each solution that may be taken, and to at most one without taking
-any. So no match is found twice. States and moves are made when they are first needed, and kept.
+Several ways through the sequence may reach one match. Determinising gives it one run, which stands
+in the set of all waits that these ways lead to. From a state, an instant leads to at most one state
+for each solution taken (a marking transition), and to at most one state if none is taken. So no
+match is found twice. States and moves are made when first needed, and kept.
 """
 
 from __future__ import annotations
@@ -12,15 +12,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from spaseq.automaton.sets.python.expand import WaitingPlaces
+from spaseq.automaton.sets.python.expand import Waits
 
 S = TypeVar("S")
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedTransition(Generic[S]):
-    """Taking a solution: of which rows (`letter`) and GPM, the state reached (None: no waits), and
-    whether the match is complete."""
+    """A marking transition takes a row with a `letter` of a GPM.
+
+    `target` is the state reached, None if no wait is left. `accepts`: the match is complete.
+    """
 
     letter: object
     gpm: int
@@ -30,29 +32,31 @@ class MarkedTransition(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class Move(Generic[S]):
-    """What an instant does to the matches of a state: `stay` is the state without taking anything
-    (None: they end)."""
+    """The transitions of a state at an instant.
+
+    `stay` is the target of the non-marking transition, None if the partial matches end.
+    """
 
     stay: S | None
     marks: tuple[MarkedTransition[S], ...]
 
 
-class DeterminisedState:
-    """A set of waits; compared by identity, as the automaton makes each set once."""
+class DeterministicState:
+    """A set of waits. The automaton makes each set once, so states compare by identity."""
 
     __slots__ = ("_automaton", "_moves", "_relevant", "waits")
 
-    def __init__(self, automaton: Determinised, waits: frozenset[int]) -> None:
+    def __init__(self, automaton: DeterministicAutomaton, waits: frozenset[int]) -> None:
         self.waits = waits
         self._automaton = automaton
-        self._moves: dict[int, Move[DeterminisedState]] = {}
+        self._moves: dict[int, Move[DeterministicState]] = {}
         all_waits = automaton.waits.waits
-        self._relevant = 0  # GPMs that make a difference here, as bits
+        self._relevant = 0  # GPMs that change this state, as bits
         for number in waits:
             self._relevant |= all_waits[number].ends | 1 << all_waits[number].gpm
 
-    def move(self, gpms: int) -> Move[DeterminisedState]:
-        """What an instant with solutions of some GPMs (as bits) does here."""
+    def move(self, gpms: int) -> Move[DeterministicState]:
+        """The move of this state at an instant with solutions of some GPMs (as bits)."""
         seen = gpms & self._relevant
         move = self._moves.get(seen)
         if move is None:
@@ -60,33 +64,33 @@ class DeterminisedState:
         return move
 
 
-class Determinised:
-    """The deterministic automaton of some waits.
+class DeterministicAutomaton:
+    """The deterministic automaton of the waits of a sequence.
 
     `contiguous`: a match must take a solution at every instant (SELECT STRICT).
     """
 
-    def __init__(self, waits: WaitingPlaces, contiguous: bool = False) -> None:
+    def __init__(self, waits: Waits, contiguous: bool = False) -> None:
         self.waits = waits
         self._contiguous = contiguous
-        self._states: dict[frozenset[int], DeterminisedState] = {}
+        self._states: dict[frozenset[int], DeterministicState] = {}
         initial = self.state(waits.initial)
         assert initial is not None
         self.initial = initial
         self.strict = contiguous or any(w.strict for w in waits.waits)
         self.letters = {1 << w.gpm: w.gpm for w in waits.waits}
 
-    def state(self, waits: Iterable[int]) -> DeterminisedState | None:
-        """The one state of a set of waits; None for no waits."""
+    def state(self, waits: Iterable[int]) -> DeterministicState | None:
+        """The state of a set of waits; None for no waits."""
         key = frozenset(waits)
         if not key:
             return None
         if key not in self._states:
-            self._states[key] = DeterminisedState(self, key)
+            self._states[key] = DeterministicState(self, key)
         return self._states[key]
 
-    def move(self, state: DeterminisedState, gpms: int) -> Move[DeterminisedState]:
-        """What an instant with solutions of some GPMs (as bits) does to a state."""
+    def move(self, state: DeterministicState, gpms: int) -> Move[DeterministicState]:
+        """The move of a state at an instant with solutions of some GPMs (as bits)."""
         marks = []
         for bit, gpm in sorted(self.letters.items()):
             if gpms & bit:
@@ -96,9 +100,9 @@ class Determinised:
         return Move(self.stay(state, gpms), tuple(marks))
 
     def taken(
-        self, state: DeterminisedState | None, gpm: int
-    ) -> tuple[DeterminisedState | None, bool]:
-        """The state after taking a solution of a GPM, and whether that completes a match."""
+        self, state: DeterministicState | None, gpm: int
+    ) -> tuple[DeterministicState | None, bool]:
+        """The state after a solution of a GPM is taken, and whether a match is complete."""
         then: set[int] = set()
         accepts = False
         for number in state.waits if state else ():
@@ -108,8 +112,8 @@ class Determinised:
                 accepts |= wait.accepts
         return self.state(then), accepts
 
-    def stay(self, state: DeterminisedState | None, gpms: int) -> DeterminisedState | None:
-        """The state after an instant of which nothing is taken."""
+    def stay(self, state: DeterministicState | None, gpms: int) -> DeterministicState | None:
+        """The state after an instant of which no solution is taken."""
         if state is None or state is self.initial:
             return state
         if self._contiguous:
@@ -120,9 +124,9 @@ class Determinised:
         )
 
     def either(
-        self, one: DeterminisedState | None, other: DeterminisedState | None
-    ) -> DeterminisedState | None:
-        """The state of all waits of two."""
+        self, one: DeterministicState | None, other: DeterministicState | None
+    ) -> DeterministicState | None:
+        """The state with the waits of both."""
         if one is None or other is None:
             return one or other
         return self.state(one.waits | other.waits)

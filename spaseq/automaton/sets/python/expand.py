@@ -1,13 +1,13 @@
-"""A sequence's automaton as waits for single solutions, brackets of alternatives opened.
+"""Expands an automaton to waits for single solutions, with brackets of alternatives opened.
 
-A *wait* is a partial match standing at an edge that takes a solution of a GPM. Without conditions
-between events its future depends on nothing but the edge: on a solution of the edge's GPM the match
-goes on, to the waits of the state reached; and some instants end the wait, by the operator before
-the edge or by a negated step that it passes.
+A *wait* is an edge at which a partial match waits for a solution of a GPM. Without conditions
+between events the future of the match depends on the wait alone. A solution of the GPM leads to the
+waits of the next state. Some instants end the wait: because of the operator before the edge, or
+because of a negated step that the edge passes.
 
-`(X | Y)` is opened: the first steps of its alternatives stand under the operator before the
-bracket. Behind `;` that is right for alternatives of one event only, which share one set of
-candidates: the first instant at which any of them has a solution ends the wait for all.
+Opening `(X | Y)` puts the operator before the bracket in front of each alternative's first step.
+After `;` that is right only for alternatives of one event. They share their candidates, so the
+first instant with a solution of any of them ends the wait for all.
 """
 
 from __future__ import annotations
@@ -20,40 +20,40 @@ from spaseq.lang.sequence import OpKind, SequenceOperator
 
 
 @dataclass(frozen=True, slots=True)
-class WaitingPlace:
-    """One place where a partial match waits."""
+class Wait:
+    """An edge at which partial matches wait."""
 
     gpm: int
-    ends: int  # set of GPMs, as bits: an instant with one of them ends the wait
-    strict: bool  # the next instant ends it, whatever it has
+    ends: int  # GPMs, as bits: an instant with one of them ends the wait
+    strict: bool  # the next instant ends the wait, whatever its events
     then: tuple[int, ...]  # waits after a solution, by number
     accepts: bool  # the match is complete after a solution
 
 
 @dataclass(frozen=True, slots=True)
-class WaitingPlaces:
-    """All waits of a program; `initial` those before any event, which never end."""
+class Waits:
+    """All waits of a program; the `initial` ones, before any event, never end."""
 
-    waits: tuple[WaitingPlace, ...]
+    waits: tuple[Wait, ...]
     initial: tuple[int, ...]
 
 
-def expand(program: Program) -> WaitingPlaces:
-    """The waits of a program that `plan.evaluators` finds fit for it."""
+def expand(program: Program) -> Waits:
+    """The waits of a program; `plan.evaluators` checks that it has some."""
     return _Expansion(program).waits()
 
 
 @dataclass(frozen=True, slots=True)
 class _Operator:
-    """What stands before an edge; the first steps of a bracket take it over from the bracket."""
+    """The operator before an edge; the first steps of a bracket inherit it from the bracket."""
 
-    kind: OpKind | None  # None: nothing, the match has no events yet
+    kind: OpKind | None  # None: the match has no events yet
     ends: int  # GPMs whose solutions end the wait, as bits
 
 
 @dataclass(frozen=True, slots=True)
 class _Spot:
-    """An edge that takes solutions, in brackets: each with the automaton and edge it stands at."""
+    """An edge that takes solutions, and the brackets around it as (automaton, edge)."""
 
     automaton: Automaton
     around: tuple[tuple[Automaton, Edge], ...]  # outermost first
@@ -67,17 +67,15 @@ class _Expansion:
         self._numbers: dict[_Spot, int] = {}
         self._spots: list[_Spot] = []
 
-    def waits(self) -> WaitingPlaces:
+    def waits(self) -> Waits:
         initial = self._state(self._program.automaton, (), 0)
-        waits: list[WaitingPlace] = []
-        for spot in self._spots:  # grows while it is walked
+        waits: list[Wait] = []
+        for spot in self._spots:  # grows during the loop
             assert isinstance(spot.edge.label, TakeLabel)
             then, accepts = self._after(spot.automaton, spot.around, spot.edge)
             before = spot.before
-            waits.append(
-                WaitingPlace(spot.edge.label.gpm, before.ends, before.kind == ",", then, accepts)
-            )
-        return WaitingPlaces(tuple(waits), initial)
+            waits.append(Wait(spot.edge.label.gpm, before.ends, before.kind == ",", then, accepts))
+        return Waits(tuple(waits), initial)
 
     def _state(
         self, automaton: Automaton, around: tuple[tuple[Automaton, Edge], ...], state: int
@@ -98,7 +96,7 @@ class _Expansion:
         state: State,
         before: _Operator,
     ) -> Iterator[_Spot]:
-        """The edges of a state that take single solutions; brackets are entered."""
+        """The edges of a state that take single solutions, also inside brackets."""
         for edge in state.edges:
             here = before if edge.join is None else self._operator(edge, edge.join)
             if isinstance(edge.label, TakeLabel):
@@ -117,7 +115,7 @@ class _Expansion:
     def _after(
         self, automaton: Automaton, around: tuple[tuple[Automaton, Edge], ...], edge: Edge
     ) -> tuple[tuple[int, ...], bool]:
-        """The waits behind an edge, and whether the whole sequence may end there."""
+        """The waits after an edge, and whether the whole sequence may end there."""
         then = self._state(automaton, around, edge.target)
         if not automaton.states[edge.target].acceptances:
             return then, False

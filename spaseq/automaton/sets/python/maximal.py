@@ -1,9 +1,9 @@
-"""SELECT MAX without enumerating what is contained in something greater.
+"""SELECT MAX without enumerating matches that are contained in greater ones.
 
-The automaton of "Foundations of CEP", section 7.3: a state also knows the waits of the matches that
-took the *same* events so far, and those of the matches that took *more* events. A match is
-selected if, at its end, none that took more is complete. As one that took more may begin earlier
-and so lie outside of the window, the window that ends now is run through from its begin.
+It is the automaton of "Foundations of CEP", section 7.3. A state also has the waits of the matches
+that took the *same* events so far, and of the matches that took *more* events. A match is selected
+if no match that took more is complete at its end. A match that took more may begin earlier, even
+outside the window. So the automaton runs over the whole window that ends now, from its begin.
 """
 
 from __future__ import annotations
@@ -17,58 +17,60 @@ from spaseq.automaton.run.runs import Row
 from spaseq.automaton.sets.python.active_states import ActiveStates
 from spaseq.automaton.sets.python.compact_set import CompactSet
 from spaseq.automaton.sets.python.determinise import (
-    Determinised,
-    DeterminisedState,
+    DeterministicAutomaton,
+    DeterministicState,
     MarkedTransition,
     Move,
 )
 
 Letter: TypeAlias = tuple[int, int]
-"""(GPM, stream): two matches take the same event where their letters have the same stream."""
+"""(GPM, stream): letters of one instant with the same stream take the same event."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MaximalState:
-    """Where the matches stand that took the same solutions (`own`), the same events, or more."""
+    """The states of the matches that took the same solutions (`own`), the same events, or more."""
 
     automaton: MaximalAutomaton
-    own: DeterminisedState
-    same: DeterminisedState | None
-    more: DeterminisedState | None
+    own: DeterministicState
+    same: DeterministicState | None
+    more: DeterministicState | None
 
     def move(self, letters: frozenset[Letter]) -> Move[MaximalState]:
-        """What an instant with solutions of these letters does here."""
+        """The move of this state at an instant with rows of these letters."""
         return self.automaton.move(self, letters)
 
 
 class MaximalAutomaton:
-    """States are made when first needed, and kept with their moves."""
+    """Makes states and their moves when first needed, and keeps them."""
 
-    def __init__(self, below: Determinised) -> None:
+    def __init__(self, below: DeterministicAutomaton) -> None:
         self._below = below
         self._states: dict[
-            tuple[DeterminisedState, DeterminisedState | None, DeterminisedState | None],
+            tuple[DeterministicState, DeterministicState | None, DeterministicState | None],
             MaximalState,
         ] = {}
         self._moves: dict[tuple[MaximalState, frozenset[Letter]], Move[MaximalState]] = {}
         self.initial = self._state(below.initial, below.initial, None)
 
     def matches(self, instants: Iterable[tuple[int, RowsByGpm]]) -> tuple[CompactSet, list[int]]:
-        """The maximal matches that end at the last of some instants, the whole of a window.
+        """The maximal matches that end at the last instant of a window.
 
-        `instants` are measures and solutions by GPM. The result is a compact set and its roots.
+        `instants` are all instants of the window, as measures with rows by GPM. Returns a compact
+        set and its roots.
         """
-        found, roots = CompactSet(), list[int]()
-        table = ActiveStates(self.initial)
+        matches, roots = CompactSet(), list[int]()
+        states = ActiveStates(self.initial)
         for start, rows in instants:
             lettered: dict[Letter, list[Row]] = {}
             for gpm, solutions in rows.items():
                 for row in solutions:
                     lettered.setdefault((gpm, row[0]), []).append(row)
-            roots = table.advance(found, start, lettered, frozenset(lettered))
-        return found, roots
+            roots = states.advance(matches, start, lettered, frozenset(lettered))
+        return matches, roots
 
     def move(self, state: MaximalState, letters: frozenset[Letter]) -> Move[MaximalState]:
+        """The move of a state at an instant with rows of these letters."""
         key = state, letters
         if key not in self._moves:
             marks = (self._mark(state, letter, letters) for letter in sorted(letters))
@@ -102,10 +104,10 @@ class MaximalAutomaton:
         return self._state(own, below.stay(state.same, mask), more)
 
     def _taken(
-        self, state: DeterminisedState | None, gpms: Iterable[int]
-    ) -> tuple[DeterminisedState | None, bool]:
-        """The state after taking a solution of any of some GPMs."""
-        target: DeterminisedState | None = None
+        self, state: DeterministicState | None, gpms: Iterable[int]
+    ) -> tuple[DeterministicState | None, bool]:
+        """The state after a solution of any of some GPMs is taken."""
+        target: DeterministicState | None = None
         accepts = False
         for gpm in gpms:
             then, complete = self._below.taken(state, gpm)
@@ -114,7 +116,10 @@ class MaximalAutomaton:
         return target, accepts
 
     def _state(
-        self, own: DeterminisedState, same: DeterminisedState | None, more: DeterminisedState | None
+        self,
+        own: DeterministicState,
+        same: DeterministicState | None,
+        more: DeterministicState | None,
     ) -> MaximalState:
         key = own, same, more
         if key not in self._states:

@@ -1,9 +1,10 @@
-"""SELECT NEXT and LAST on a compact set: the greatest set of positions, found node by node.
+"""SELECT NEXT and LAST on a compact set: the matches with the greatest set of positions.
 
-Among the matches of a node, the greatest (LANGUAGE section 5) is that of its solution's position
-added to the greatest of the node before, or the greater of a union's two; so each node of the
-window is looked at once, and what is not selected is never enumerated. (The one-pass algorithms of
-"Foundations of CEP", section 7.3, keep one match per state, which a window would take away.)
+The greatest match of an output node (LANGUAGE section 5) adds the position of its row to the
+greatest match of the node before. The greatest match of a union is the greater of its two. So each
+node of the window is visited once, and matches that are not selected are never enumerated. The
+one-pass algorithms of "Foundations of CEP", section 7.3, do not fit: they keep one match per state,
+and a window could remove it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Literal, TypeAlias
 
 from spaseq.automaton.sets.python.compact_set import EVER, NIL, CompactSet
 
-Place: TypeAlias = tuple[int, int, str]
+FlatPosition: TypeAlias = tuple[int, int, str]
 """A position: (time, k, stream IRI)."""
 
 _NOTHING = 0
@@ -27,9 +28,9 @@ def preferred(
     strategy: Literal["NEXT", "LAST"],
     streams: Sequence[str],
 ) -> tuple[CompactSet, list[int]]:
-    """The matches, among those of some roots in the window, with the greatest set of positions.
+    """The matches of some roots in the window that have the greatest set of positions.
 
-    `streams` are the streams' IRIs. The result is a compact set of its own, with its roots.
+    `streams` are the IRIs of the streams. Returns a new compact set and its roots.
     """
     return _Choice(matches, strategy == "NEXT", streams).of(roots)
 
@@ -39,7 +40,7 @@ class _Choice:
         self._matches = matches
         self._streams = streams
         self._sets = _Sets(smallest_decides)
-        self._own: dict[int, int] = {}  # node -> greatest set of all but its `rest`
+        self._own: dict[int, int] = {}  # node -> greatest set without its `rest`
         self._best: dict[int, int] = {NIL: _NOTHING}  # node -> greatest set
 
     def of(self, roots: list[int]) -> tuple[CompactSet, list[int]]:
@@ -60,7 +61,7 @@ class _Choice:
         return node != NIL and node in self._best
 
     def _copy(self, below: list[int], roots: list[int]) -> tuple[CompactSet, list[int]]:
-        """The part of the set that leads to the greatest matches."""
+        """Copy the nodes that lead to the greatest matches."""
         nodes, base, best = self._matches.nodes, self._matches.base, self._best
         wanted = set(roots)
         for node in reversed(below):
@@ -88,15 +89,15 @@ class _Choice:
 
 
 class _Sets:
-    """Sets of positions as lists, last position first; equal sets have equal numbers."""
+    """Sets of positions as linked lists, last position first; equal sets have equal numbers."""
 
     def __init__(self, smallest_decides: bool) -> None:
         self._smallest_decides = smallest_decides
-        self._lists: list[tuple[Place, int]] = [((EVER, 0, ""), _NOTHING)]
-        self._numbers: dict[tuple[Place, int], int] = {}
+        self._lists: list[tuple[FlatPosition, int]] = [((EVER, 0, ""), _NOTHING)]
+        self._numbers: dict[tuple[FlatPosition, int], int] = {}
 
-    def add(self, position: Place, earlier: int) -> int:
-        """A position and a set of earlier ones."""
+    def add(self, position: FlatPosition, earlier: int) -> int:
+        """The set of a position and a set of earlier positions."""
         key = position, earlier
         number = self._numbers.get(key)
         if number is None:
@@ -105,7 +106,7 @@ class _Sets:
         return number
 
     def greater(self, first: int, second: int) -> int:
-        """The set that has the smallest (largest) position in exactly one of the two."""
+        """The set with the smallest (largest) position that only one of the two has."""
         lists, one, other, winner = self._lists, first, second, first
         while one != other:
             (position1, rest1), (position2, rest2) = lists[one], lists[other]

@@ -1,4 +1,4 @@
-"""From sets of matches that end now to the matches that are given: selection, limit, bindings."""
+"""Enumerates the matches of a compact set that end now, under the selection and the limit."""
 
 from __future__ import annotations
 
@@ -16,39 +16,38 @@ from spaseq.automaton.sets.python.maximal import MaximalAutomaton
 from spaseq.automaton.sets.python.preferred import preferred
 
 FEW = 32
-"""So many matches are compared one by one; more are selected without being enumerated."""
+"""Up to this many matches are compared one by one; more are selected without enumeration."""
 
 _Path: TypeAlias = tuple[int, list[tuple[int, Row]]]
-"""A match: its start, and what it took."""
+"""A match as the measure of its first event and its (GPM, row) pairs."""
 
 
 class MatchEnumerator:
-    """How the matches of one query are given; static, shared by its partitions."""
+    """Enumerates the matches of one query; its partitions share it."""
 
     def __init__(self, machine: Machine, maximal: MaximalAutomaton | None) -> None:
         self._machine = machine
         self._maximal = maximal
 
-    def found(
+    def matches(
         self, matches: CompactSet, roots: list[int], window: Iterable[tuple[int, RowsByGpm]]
     ) -> Generator[PartitionMatch, None, int]:
-        """The matches of some roots that are given; returns how many the limit keeps back.
+        """Yield the selected matches of some roots; return how many the limit suppresses.
 
-        They are read from `matches` one by one, as there may be any number of them. `window` are
-        the instants of the window that ends now, with their measures; only SELECT MAX asks for
-        them.
+        The matches are read one by one, because there may be any number of them. `window` holds the
+        instants of the window that ends now, with their measures; only SELECT MAX reads it.
         """
         limit = self._machine.limit
         if self._machine.strategy not in ("ALL", "STRICT"):  # the automaton itself is strict
             few = [*islice(matches.enumerate(roots), FEW + 1)]
             if len(few) <= FEW:
                 selected = self._few_selected(few)
-                given = selected[:limit]
-                yield from self._founds(given)
-                return len(selected) - len(given)
+                within = selected[:limit]
+                yield from self._partition_matches(within)
+                return len(selected) - len(within)
             matches, roots = self._selected(matches, roots, window)
         paths = matches.enumerate(roots)
-        yield from self._founds(islice(paths, limit))
+        yield from self._partition_matches(islice(paths, limit))
         if limit is None or next(paths, None) is None:
             return 0
         return count(matches, roots) - limit
@@ -71,7 +70,7 @@ class MatchEnumerator:
                 assert self._maximal is not None
                 return self._maximal.matches(window)
 
-    def _founds(self, paths: Iterable[_Path]) -> Iterator[PartitionMatch]:
+    def _partition_matches(self, paths: Iterable[_Path]) -> Iterator[PartitionMatch]:
         for origin, trace in paths:
             first, last = trace[0][1], trace[-1][1]
             yield PartitionMatch((first[1], first[2]), (last[1], last[2]), origin, tuple(trace))

@@ -35,7 +35,7 @@ MOST_ORDERS = 24
 
 def orders(plan: QueryPlan) -> list[Order]:
     """Every order of the steps, if they are no more than four."""
-    most = max(len(pattern.slots) for pattern in patterns_of(plan.sequence.program))
+    most = max(len(pattern.steps) for pattern in patterns_of(plan.sequence.program))
     return [None, *list(permutations(range(most)))[:MOST_ORDERS]]
 
 

@@ -19,7 +19,7 @@ from spaseq.errors import QueryError, UsageError
 from spaseq.lang.parser import parse
 from spaseq.plan.query_plan import QueryPlan
 from tests.automaton.cases import Event, Values, batch, query
-from tests.automaton.lazy_cases import FEATURES, orders, run_changing, run_in, solutions
+from tests.automaton.lazy.lazy_cases import FEATURES, orders, run_changing, run_in, solutions
 from tests.oracle.choices import Choices, seeded
 from tests.oracle.comparison import comparable
 from tests.oracle.model import TooBig

@@ -1,8 +1,7 @@
-"""What a lazy evaluator has stored: solutions by GPM, in order of instants, indexed by join key.
+"""The input buffer of a GPM: its solutions in order of instants, indexed by join key.
 
-Storing a solution is one append. An index is made when a search first asks for it and catches up
-with the stored solutions whenever it is asked again, so that solutions which expire before anybody
-looks for them are never indexed.
+To store a solution costs one append. The first search that needs an index makes it, and later
+searches bring it up to date. So a solution that expires before any search is never indexed.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ Key: TypeAlias = tuple[str | None, ...]
 
 
 class Bucket:
-    """Solutions in order of their instants, so that a range of instants is found by bisection."""
+    """Solutions in the order of instants; bisection finds a range of instants."""
 
     __slots__ = ("instants", "rows")
 
@@ -26,12 +25,12 @@ class Bucket:
         self.rows: list[Row] = []
 
     def add(self, instant: Instant, row: Row) -> None:
-        """Store a solution; none stored before is later."""
+        """Store a solution, which no solution stored before follows."""
         self.instants.append(instant)
         self.rows.append(row)
 
     def between(self, low: Instant, high: Instant) -> tuple[int, int]:
-        """The places of the solutions after `low` and before `high`; possibly start >= stop."""
+        """The range of the solutions after `low` and before `high`; it may have start >= stop."""
         return bisect_right(self.instants, low), bisect_left(self.instants, high)
 
     def forget(self, until: Instant) -> None:
@@ -42,17 +41,17 @@ class Bucket:
 
 
 NOTHING = Bucket()
-"""The bucket of a key that no solution has."""
+"""The bucket of a key without solutions."""
 
 
 class _Index:
-    """The solutions of a buffer by the values in some columns."""
+    """The solutions of a buffer by their values in some columns."""
 
     __slots__ = ("buckets", "upto")
 
     def __init__(self) -> None:
         self.buckets: dict[Key, Bucket] = {}
-        self.upto = 0  # how many of the buffer's solutions have been looked at
+        self.upto = 0  # how many solutions of the buffer are indexed
 
     def catch_up(self, whole: Bucket, columns: tuple[int, ...], expired: Instant) -> None:
         start = max(self.upto, bisect_right(whole.instants, expired))
@@ -67,7 +66,7 @@ class _Index:
         self.upto = len(whole.rows)
 
 
-class Buffer:
+class InputBuffer:
     """The solutions of one GPM that may still become part of a match."""
 
     __slots__ = ("_indexes", "_limit", "whole")
@@ -78,9 +77,9 @@ class Buffer:
         self._limit = 64
 
     def add(self, instant: Instant, rows: list[Row], expired: Instant) -> None:
-        """Store an instant's solutions; those at or before `expired` will not be asked for.
+        """Store the solutions of an instant; no search needs those at or before `expired`.
 
-        They are dropped once they may be half of all, so dropping costs O(1) per solution.
+        Expired solutions are dropped once they may be half of all, at O(1) per solution.
         """
         whole = self.whole
         for row in rows:
@@ -105,7 +104,7 @@ class Buffer:
         return len(self.whole.rows)
 
     def __getstate__(self) -> tuple[list[Instant], list[Row]]:
-        return self.whole.instants, self.whole.rows  # indexes are made again when asked for
+        return self.whole.instants, self.whole.rows  # searches make the indexes again
 
     def __setstate__(self, state: tuple[list[Instant], list[Row]]) -> None:
         self.__init__()  # type: ignore[misc]

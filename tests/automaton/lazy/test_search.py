@@ -11,7 +11,7 @@ from spaseq.automaton.run.work_counts import WorkCounts
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.stages.sequence import SequenceStage
 from tests.automaton.cases import STREAMS, Event, batch, query
-from tests.automaton.lazy_cases import Order, solutions, with_order
+from tests.automaton.lazy.lazy_cases import Order, solutions, with_order
 from tests.oracle.draw_events import term
 
 NUMBER = '"{}"^^<http://www.w3.org/2001/XMLSchema#integer>'

@@ -1,0 +1,68 @@
+"""The digest that names the cache covers every kernel, and kernels are only where it looks."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from spaseq.compiled import cache
+
+PACKAGE = Path(cache.__file__).parents[1]
+DECORATORS = {"kernel", "lean_kernel", "device_function", "inlined_device_function", "intrinsic"}
+DEPTHS = ["kernels", "room/kernels", "room/sub/kernels", "room/sub/kernels/deeper"]
+
+
+@pytest.mark.parametrize("folder", DEPTHS)
+def test_a_new_or_changed_kernel_file_changes_the_digest(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "_PACKAGE", tmp_path)
+    digests = [cache._sources_digest()]
+    file = tmp_path / folder / "one.py"
+    file.parent.mkdir(parents=True)
+    for text in ("a = 1\n", "a = 2\n"):
+        file.write_text(text)
+        digests.append(cache._sources_digest())
+    file.rename(file.with_name("other.py"))
+    digests.append(cache._sources_digest())
+    assert len(set(digests)) == len(digests)
+
+
+def test_a_file_outside_of_the_kernels_folders_does_not_matter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "_PACKAGE", tmp_path)
+    before = cache._sources_digest()
+    (tmp_path / "room").mkdir()
+    (tmp_path / "room" / "one.py").write_text("a = 1\n")
+    assert cache._sources_digest() == before
+
+
+def test_what_compiles_kernels_is_part_of_the_digest() -> None:
+    assert {f.name for f in cache.kernel_sources() if f.parent.name == "compiled"} >= {
+        "cache.py",
+        "decorators.py",
+    }
+
+
+def test_kernels_are_in_kernels_folders_only() -> None:
+    sources = set(cache.kernel_sources())
+    outside = [f for f in sorted(PACKAGE.rglob("*.py")) if f not in sources]
+    assert outside
+    assert [str(f.relative_to(PACKAGE)) for f in outside if uses_decorators(f)] == []
+
+
+def uses_decorators(file: Path) -> bool:
+    """Whether a module imports numba or a decorator of kernels."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        match node:
+            case ast.ImportFrom(module="spaseq.compiled.decorators", names=names):
+                if any(n.name in DECORATORS for n in names):
+                    return True
+            case ast.ImportFrom(module=str(module)) if module.split(".")[0] == "numba":
+                return True
+            case ast.Import(names=names) if any(n.name.split(".")[0] == "numba" for n in names):
+                return True
+    return False
