@@ -48,7 +48,7 @@ STEP, GOES_ON, COMPLETES, CLOSES = range(4)
 NODE, BEGIN = range(2)
 
 
-class Rows(NamedTuple):
+class BatchRows(NamedTuple):
     """The rows of a batch; see `advance_chain`."""
 
     slot: Int32s
@@ -61,7 +61,7 @@ class Rows(NamedTuple):
     number: int
 
 
-class Chain(NamedTuple):
+class ChainTables(NamedTuple):
     """The steps and the lists of their partial matches; see `advance_chain`."""
 
     step: Int64s
@@ -120,8 +120,8 @@ def advance_chain(
     assume(heads.shape[2] == 2)
     assume(nodes.shape[1] == NODE_COLUMNS)
     assume(roots.shape[1] == 2)
-    rows = Rows(slot, gpm, time_ms, k, start, lowest, ordinal, number)
-    chain = Chain(step, touches, touched, heads, latest)
+    rows = BatchRows(slot, gpm, time_ms, k, start, lowest, ordinal, number)
+    chain = ChainTables(step, touches, touched, heads, latest)
     alone, full = cursor[AT], DONE
     while full == DONE and cursor[AT] < n:
         if alone <= cursor[AT]:
@@ -156,7 +156,7 @@ def _miss_instants(step: Int64s, heads: Int64s, here: int) -> None:
 
 @inlined_device_function
 def _take_alone(
-    rows: Rows, end: int, chain: Chain, nodes: Int64s, roots: Int64s, cursor: Int64s
+    rows: BatchRows, end: int, chain: ChainTables, nodes: Int64s, roots: Int64s, cursor: Int64s
 ) -> int:
     """Process rows, each alone at its instant, up to `end` or as far as the room surely lasts."""
     slot, gpm, start, lowest, ordinal = rows.slot, rows.gpm, rows.start, rows.lowest, rows.ordinal
@@ -206,7 +206,9 @@ def _take_alone(
 
 
 @device_function
-def _take_instant(rows: Rows, chain: Chain, nodes: Int64s, roots: Int64s, cursor: Int64s) -> int:
+def _take_instant(
+    rows: BatchRows, chain: ChainTables, nodes: Int64s, roots: Int64s, cursor: Int64s
+) -> int:
     """Process the rows of one instant."""
     slot, gpm, time_ms, k, ordinal = rows.slot, rows.gpm, rows.time_ms, rows.k, rows.ordinal
     step, heads, latest = chain.step, chain.heads, chain.latest

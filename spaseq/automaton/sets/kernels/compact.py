@@ -165,6 +165,13 @@ def _merge(nodes: Int64s, node: int, entries: Int64s, entry: int, floor: int) ->
 
 
 @inlined_device_function
+def _list_of(place_of: Int64s, state: int) -> int:
+    """The number of a state's new list."""
+    number: int = as_nonnegative(place_of[as_nonnegative(state), PLACE])
+    return number
+
+
+@inlined_device_function
 def _begin_list(place_of: Int64s, order: Int64s, state: int, made: int, turn: int) -> None:
     """Let the list number `made` be the new list of a state: ADD of Algorithm 1, lines 25-27."""
     place = as_nonnegative(state)
@@ -338,7 +345,7 @@ def advance_compact(
                         if target == NIL:
                             continue
                         if place_of[as_nonnegative(target), TURN] == turn:
-                            at = as_nonnegative(place_of[as_nonnegative(target), PLACE])
+                            at = _list_of(place_of, target)
                             node = _insert(nodes, node, base, floor, lists, at, added, begun)
                             if node == NIL:
                                 full = LISTS_FULL
@@ -354,17 +361,17 @@ def advance_compact(
                     break
             if stay != NIL:
                 if joins:
-                    at = as_nonnegative(place_of[as_nonnegative(stay), PLACE])
+                    at = _list_of(place_of, stay)
                     node = _insert(nodes, node, base, floor, lists, at, before, begun)
-                    if node == NIL:
-                        full = LISTS_FULL
-                        break
+                    full = LISTS_FULL if node == NIL else DONE
                 else:
                     _begin_list(place_of, order, stay, made, turn)
                     for at in range(LIST + 2 * entries[entry, COUNT]):
                         lists[made, at] = entries[entry, at]
                     lists[made, MADE] = before
                     made += 1
+                if full != DONE:
+                    break
         if full == DONE and made > vacant:
             full, cursor[NEED] = ENTRIES_FULL, made - vacant
         if full != DONE:
