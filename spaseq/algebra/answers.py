@@ -10,7 +10,7 @@ Instant: TypeAlias = tuple[int, int]
 """(tau in milliseconds, k); ordered lexicographically."""
 
 _SHIFT = 2**63
-"""Added to times, so that none is negative."""
+"""Added to times, so that no time is negative."""
 
 AFTER_ALL = 2**31 - 1
 """k of the close of a window: after all instants of that time."""
@@ -19,8 +19,8 @@ AFTER_ALL = 2**31 - 1
 class TraceItem(NamedTuple):
     """One event of a match. `stream` is the stream's IRI, `event` its graph's IRI or None.
 
-    Their order is that of a trace (LANGUAGE section 3, Answers): what comes before `event` tells
-    the items of one answer apart.
+    Items compare in the order of a trace (LANGUAGE section 3, Answers). No two items of one answer
+    are equal in all fields before `event`.
     """
 
     time: int
@@ -31,15 +31,16 @@ class TraceItem(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """One answer, before it is written anywhere.
+    """One answer as a value.
 
     `bindings` are the projected variables that are bound, in order of projection, as N-Triples
-    texts. `first` is the first event's instant; `end` the answer's end (the last event's instant,
-    or the close of the window with k = `AFTER_ALL`). `singles` are the match's single variables
-    with their values, by name; `lists` its group variables with their values in order, by name;
-    both without what nothing asks for and the trace determines.
-    An answer of a CONSTRUCT query has no bindings but a `graph` event: its triples, each once, and
-    its IRI, `event`; the event's time is that of `end`.
+    texts. `first` is the first event's instant. `end` is the last event's instant, or the close of
+    the window with k = `AFTER_ALL`. `singles` are the match's single variables with their values,
+    by name, and `lists` its group variables with their values in order, by name. Both leave out
+    variables that nothing asks for and that the trace determines.
+
+    An answer of a CONSTRUCT query has no bindings, but a graph event: its triples in `graph`, each
+    once, its IRI in `event`, and the time of `end`.
     """
 
     first: Instant

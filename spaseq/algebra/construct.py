@@ -13,7 +13,7 @@ from spaseq.lang import ast
 from spaseq.rdf.terms.term import Triple, is_rdf_term, kind_of
 
 _TERMS = 1 << 14
-"""So many terms are remembered by what they can be: they come again and again."""
+"""The most terms for which the allowed places are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,12 @@ def template_of(form: ast.Construct, stream: str | None) -> Template:
 
 
 def constructed(template: Template, query: str, answer: Answer) -> Answer | None:
-    """The answer with its graph event, or None if no triple of the template comes about.
+    """The answer with its graph event, or None if the event would have no triple.
 
-    A group variable stands for the last of its values. A triple with an unbound variable, or one
-    that RDF does not allow (a literal as its subject, say), is left out. The event's IRI and the
-    labels of the template's blank nodes come from the name of the query and the answer's place in
-    the order of answers: equal runs give equal text, and no two answers share any.
+    A group variable stands for the last of its values. A triple is left out if a variable is
+    unbound, or if RDF does not allow it (a literal as its subject, for example). The event's IRI
+    and the labels of the template's blank nodes are hashes of the query's name and the answer's
+    `order_key`. So equal runs give equal text, and no two answers share an IRI or a label.
 
     >>> template = Template((TriplePattern(ast.Var("x"), "<http://e/p>", ast.Var("y")),))
     >>> answer = Answer((0, 0), (0, 0), (), (), (("x", "<http://e/a>"), ("y", '"b"')))
@@ -87,12 +87,12 @@ _can_be_object = lru_cache(_TERMS)(is_rdf_term)
 
 
 def _value(term: PatternTerm, values: dict[str, str], key: str) -> str | None:
-    """`values` are given those of the template's blank nodes when they first come up."""
+    """The value of a term. New values of the template's blank nodes are added to `values`."""
     if isinstance(term, str):
         return term
     value = values.get(term.name)
     if value is None and is_reserved(term.name):
         digest = blake2b(f"{key}\0{term.name}".encode(), digest_size=10).hexdigest()
-        # No event's blank node, and none of the KB, has such a label.
+        # No blank node of an event or of the knowledge base has such a label.
         value = values[term.name] = f"_:t{digest}"
     return value

@@ -1,8 +1,9 @@
-"""GPMs that can be evaluated only once the bindings of earlier steps are known.
+"""Correlated GPMs: they can be evaluated only with the bindings of earlier steps.
 
-Where joining with those bindings and testing FILTERs afterwards is not the same as substituting
-them, the pattern is evaluated where the sequence takes the event: stage 1 finds the events that
-match its core, and hands the event on with them.
+For most GPMs, joining with these bindings and testing FILTERs afterwards is the same as
+substituting the bindings. Where it is not, stage 1 evaluates only the core of the pattern, and
+hands on each event with a solution. Stage 2 evaluates the pattern when the sequence takes the
+event.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from spaseq.lang.variables import (
 )
 
 EVENT = n.RESERVED + "event"
-"""The variable of a correlated GPM's solutions that holds the event they are of, as a literal."""
+"""The variable that holds the event of a correlated GPM's solution, as a literal."""
 
 LookBack = ast.Prev | ast.Timestamp | ast.Aggregate
 
@@ -34,8 +35,8 @@ LookBack = ast.Prev | ast.Timestamp | ast.Aggregate
 class Correlation:
     """How a GPM is evaluated when the sequence takes an event.
 
-    `core` is what an event must match whatever the bindings; `reads` are the variables whose values
-    are substituted; `parameters` the variables that stand for PREV, TIMESTAMP and aggregates.
+    An event must match `core`, whatever the bindings. The values of the variables `reads` are
+    substituted. `parameters` are variables that stand for PREV, TIMESTAMP and aggregates.
     """
 
     core: n.Pattern
@@ -47,7 +48,7 @@ class Correlation:
 def why_correlated(pattern: n.Pattern, deferred: Deferred, elsewhere: frozenset[str]) -> str | None:
     """Why a GPM cannot be evaluated on its event alone; None if it can.
 
-    `pattern` and `deferred` are what `lifted` made of it; `elsewhere` are the variables that may
+    `pattern` and `deferred` are the results of `lifted`; `elsewhere` are the variables that may
     have a value before.
     """
     hidden = sorted(visible(sensitive(pattern)) & elsewhere)
@@ -64,22 +65,22 @@ AWAITED = "SERVICE is asked only if a partial match awaits the event"
 
 
 def asks(pattern: n.Pattern) -> bool:
-    """Whether a pattern has SERVICE in it, FILTERs left out."""
+    """Whether a pattern contains SERVICE outside of FILTERs."""
     return isinstance(pattern, n.Service) or any(map(asks, n.children(pattern)))
 
 
 def correlate(
     pattern: n.Pattern, variables: frozenset[str], reason: str
 ) -> tuple[n.Pattern, Correlation]:
-    """The pattern with variables for what looks back, and what its evaluation needs.
+    """The pattern with variables for PREV, TIMESTAMP and aggregates, and its correlation.
 
-    `variables` are all that its text mentions.
+    `variables` are all variables in the text of the GPM.
     """
     names: dict[LookBack, str] = {}
 
     def named(node: ast.Node) -> ast.Node | None:
         match node:
-            case ast.SubSelect():  # its aggregates are SPARQL's
+            case ast.SubSelect():  # the aggregates of a sub-SELECT do not look back
                 return replace(node, pattern=rewritten(node.pattern, named))
             case ast.Prev() | ast.Timestamp() | ast.Aggregate():
                 return ast.Var(names.setdefault(node, f"{n.RESERVED}={len(names)}"))

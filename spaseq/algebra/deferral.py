@@ -1,7 +1,8 @@
-"""What of a pattern can wait for bindings that are substituted into it, and what cannot.
+"""When joining a pattern with bindings afterwards is the same as substituting them into it.
 
-Mostly a pattern is evaluated by itself and joined with the bindings afterwards; here stands when
-that gives what `spaseq.algebra.substitution` defines.
+Most patterns are evaluated alone, and their solutions are joined with the bindings of earlier
+steps. `spaseq.algebra.substitution` defines the solutions; this module says when the join gives
+the same ones.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ Deferred = tuple[ast.Expr, ...]
 
 
 def lifted(pattern: n.Pattern) -> tuple[n.Pattern, Deferred]:
-    """The pattern without the FILTER conjuncts that look at other bindings, and those.
+    """The pattern without the FILTER conjuncts that look at earlier steps, and these conjuncts.
 
-    They mention a variable not in scope of their group, or use PREV, TIMESTAMP or an aggregate, and
-    stand where a FILTER commutes with all that is around it.
+    They mention a variable not in scope of their group, or use PREV, TIMESTAMP or an aggregate.
+    They stand where a FILTER commutes with all patterns around it.
     """
     return _lifted(pattern, frozenset())
 
 
 def _lifted(pattern: n.Pattern, outside: frozenset[str]) -> tuple[n.Pattern, Deferred]:
-    """`outside` are the variables that the patterns around this one may bind."""
+    """`lifted`, where the patterns around this one may bind the variables `outside`."""
     match pattern:
         case n.Filter(expr, inner):
             return _split_filter(expr, inner, outside)
@@ -71,7 +72,7 @@ def _split_filter(
 
 
 def sensitive(pattern: n.Pattern) -> frozenset[str]:
-    """Variables for which substituting a value differs from joining with it afterwards."""
+    """Variables whose value must be substituted: joining with it afterwards is not the same."""
     inside = frozenset[str]().union(*map(sensitive, n.children(pattern)))
     match pattern:
         case n.LeftJoin(left, right, expr):
@@ -108,10 +109,10 @@ def _may_be_empty(path: ast.Path) -> bool:
 
 
 def core(pattern: n.Pattern) -> n.Pattern:
-    """What of a pattern must match whatever is substituted into it.
+    """The part of a pattern that must match, whatever values are substituted into the pattern.
 
-    Every solution, whatever the values, agrees with a solution of the core over the event alone on
-    all variables that the core certainly binds.
+    For every solution, with any values, the core has a solution over the event alone. The two agree
+    on all variables that the core certainly binds.
     """
     match pattern:
         case n.Filter(pattern=inner) | n.LeftJoin(inner) | n.Minus(inner) | n.Extend(inner):

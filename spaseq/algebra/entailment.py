@@ -1,7 +1,7 @@
-"""Patterns under RDFS entailment: rewritten with an ontology's schema, events left as they are.
+"""Entailment by rewriting: patterns are rewritten with an ontology's schema, events are not.
 
-A triple pattern becomes the distinct union of the patterns whose matches entail one of its own;
-what is entailed is a set, so each solution comes once. The rules are, by their names in RDF 1.1
+A triple pattern becomes the union of all patterns whose matches entail a match of it. Entailed
+triples are a set, so the union is distinct. These are the rules, with their names in RDF 1.1
 Semantics (section 9.2.1) and in OWL 2 Profiles (section 4.3):
 
     rdfs2, rdfs3      domain and range        cax-eqc1, cax-eqc2    owl:equivalentClass
@@ -9,12 +9,14 @@ Semantics (section 9.2.1) and in OWL 2 Profiles (section 4.3):
     rdfs9, rdfs11     subclasses              prp-inv1, prp-inv2    owl:inverseOf
     prp-symp          owl:SymmetricProperty   prp-trp               owl:TransitiveProperty
 
-They hold in the event and in each graph of the knowledge base, for variable classes (`?x a ?c`) and
-variable predicates (`?x ?p ?y`) too: the solutions are those over the materialised graph. The
-ontology's own triples belong to no event, and axioms in events or in the knowledge base are data.
-The axiomatic triples of RDFS are not there (everything an rdfs:Resource, and the like), nor is
-anything whose subject would be a literal, though what a transitive property and its inverse entail
-by way of one is. Paths of length zero start and end at nodes of the event.
+The rules hold in each event and in each graph of the knowledge base. The solutions are the same as
+over the graph with all entailed triples added, also for patterns with a variable class (`?x a ?c`)
+or a variable predicate (`?x ?p ?y`).
+
+The ontology's own triples belong to no event. Axioms in events or in the knowledge base are data.
+The axiomatic triples of RDFS (everything is an rdfs:Resource) are left out. A triple whose subject
+would be a literal is left out, too, but counts where a transitive property and its inverse lead
+from it to other triples. Paths of length zero start and end at nodes of the event.
 """
 
 from __future__ import annotations
@@ -33,11 +35,11 @@ from spaseq.rdf.terms.term import iri_text
 _CLASS, _PROPERTY, _ANY, _INSTANCE, _OTHER = (
     ast.Var(n.RESERVED + "e." + name) for name in ("c", "p", "any", "i", "o")
 )
-"""Variables of the rewriting; each is projected away with the triple pattern it serves."""
+"""Variables of the rewriting. The rewritten triple pattern projects them away."""
 
 
 def entailed(pattern: n.Pattern, schema: Schema | None) -> n.Pattern:
-    """The pattern, whose solutions over a graph become those over what the graph entails."""
+    """The pattern whose solutions over a graph are those of `pattern` over all it entails."""
     return pattern if schema is None or not schema.axioms else _Rewriting(schema).pattern(pattern)
 
 
@@ -75,7 +77,7 @@ class _Rewriting:
     # --- triple patterns ------------------------------------------------------------------------
 
     def ways(self, triple: n.TriplePattern) -> Iterator[n.Pattern]:
-        """Patterns over the graph whose solutions together, less duplicates, are the triple's."""
+        """Patterns over the graph, whose distinct union has the solutions of the triple."""
         s, p, o = triple.terms
         if isinstance(p, ast.Var):
             yield from self.any_property(s, p, o)
@@ -107,10 +109,10 @@ class _Rewriting:
     def types(
         self, s: n.PatternTerm, o: n.PatternTerm, *, literals: bool = False
     ) -> Iterator[n.Pattern]:
-        """rdf:type, by what is said, by subclasses, and by domains and ranges.
+        """Patterns for rdf:type: stated, by subclasses, and by domains and ranges.
 
-        With `literals` they are typed, too: no triple says so, but from the inverse of rdf:type
-        some follow of which the literal is the object.
+        With `literals`, literals have types, too. No triple states the type of a literal, but the
+        inverse of rdf:type can entail triples that have the literal as their object.
         """
         yield from self.own_types(s, o, literals)
         classes = self.schema.types_of_classes
@@ -122,7 +124,7 @@ class _Rewriting:
                 yield from _one_of(way, (s, o), [(c, d) for c in classes for d in classes])
 
     def own_types(self, s: n.PatternTerm, o: n.PatternTerm, literals: bool) -> Iterator[n.Pattern]:
-        """`types` without what the range of rdf:type says of classes."""
+        """The patterns of `types` without those that the range of rdf:type gives for classes."""
         for q, backwards in self.schema.subproperties(TYPE):
             yield from self.said_types(s, q, o, backwards, literals)
         for (q, backwards), classes in self.schema.typings.items():
@@ -170,16 +172,16 @@ class _Rewriting:
             yield _without_literal(s, n.Path(start, self.steps(transitive), end))
 
     def steps(self, transitive: str) -> ast.Path:
-        """One or more steps of a transitive property; where it has an inverse, by way of literals.
+        """One or more steps of a transitive property, by way of literals if it has an inverse.
 
-        RDF has no triple that begins with a literal, but a triple that two of them entail is one.
+        No RDF triple has a literal as its subject, but two such triples can entail an RDF triple.
         """
         return ast.PathRepeat(_alternative(self.schema.subproperties(transitive)), "+")
 
     # --- paths ----------------------------------------------------------------------------------
 
     def path(self, path: ast.Path) -> ast.Path:
-        """A path inside a repetition; rdf:type and negated sets are refused there."""
+        """A path inside a repetition, where the checker refuses rdf:type and negated sets."""
         match path:
             case ast.Iri(value):
                 name = iri_text(value)
@@ -209,7 +211,7 @@ class _Rewriting:
         inverse: tuple[ast.Iri, ...],
         object_: n.PatternTerm,
     ) -> n.Pattern:
-        """A negated property set: triples with any other predicate, entailed ones too."""
+        """A negated property set: stated and entailed triples with any other predicate."""
         arms: list[n.Pattern] = []
         both = [(forward, (subject, object_)), (inverse, (object_, subject))]
         for number, (names, ends) in enumerate(both):
@@ -233,7 +235,7 @@ def _together(ways: list[n.Pattern], triple: n.TriplePattern) -> n.Pattern:
 def _one_of(
     pattern: n.Pattern, terms: Sequence[n.PatternTerm], rows: Sequence[Sequence[str]]
 ) -> Iterator[n.Pattern]:
-    """The pattern where the terms are those of one of the rows; nothing if they cannot be."""
+    """The pattern in which the terms have the values of one of the rows; None if they cannot."""
     solutions = []
     for row in rows:
         values: dict[str, str] = {}
@@ -249,8 +251,10 @@ def _one_of(
 def _step(
     s: n.PatternTerm, p: n.PatternTerm, o: n.PatternTerm, backwards: bool, literals: bool = False
 ) -> Iterator[n.Pattern]:
-    """The triple pattern, or that of the inverse; a literal is nobody's subject, unless `literals`
-    says otherwise."""
+    """The triple pattern of a signed property.
+
+    Without `literals`, no literal may become a subject.
+    """
     if not backwards:
         yield n.BGP((n.TriplePattern(s, p, o),))
     elif literals:

@@ -15,10 +15,10 @@ from spaseq.rdf.terms.vocabulary import XSD_STRING
 
 
 def translate_group(group: ast.GroupGraphPattern) -> n.Pattern:
-    """The algebra of a group graph pattern; its FILTERs apply to the whole group.
+    """The algebra of a group graph pattern. Its FILTERs apply to the whole group.
 
-    Blank nodes become variables named `_:label`, sequences of predicates joined triple patterns
-    over variables named `_:/n`.
+    Blank nodes become variables named `_:label`. A path that is a sequence becomes joined patterns
+    over new variables, named `_:/n`.
     """
     return _GroupTranslation().group(group)
 
@@ -33,7 +33,7 @@ def constant_text(term: ast.Iri | ast.Literal) -> str:
 
 
 def pattern_term(term: ast.Term) -> n.PatternTerm:
-    """A term as it stands in patterns."""
+    """A term of the syntax tree as a term of a pattern."""
     match term:
         case ast.Var(name):
             return ast.Var(name)
@@ -50,7 +50,7 @@ def conjoined(exprs: Iterable[ast.Expr]) -> ast.Expr | None:
 
 
 def conjuncts(exprs: Iterable[ast.Expr]) -> Iterator[ast.Expr]:
-    """The operands of all top-level `&&`."""
+    """The operands of the expressions that are a `&&`, at any depth, and the other expressions."""
     for expr in exprs:
         if isinstance(expr, ast.And):
             yield from conjuncts(expr.operands)
@@ -59,7 +59,7 @@ def conjuncts(exprs: Iterable[ast.Expr]) -> Iterator[ast.Expr]:
 
 
 def joined(left: n.Pattern, right: n.Pattern) -> n.Pattern:
-    """Join, simplified as section 18.2.2.8 says; adjacent triples become one BGP."""
+    """The join of two patterns. The empty pattern joined with another is the other (18.2.2.8)."""
     match left, right:
         case n.BGP(()), _:
             return right
@@ -73,7 +73,7 @@ _Triple = tuple[n.PatternTerm, ast.Var | ast.Path, n.PatternTerm]
 
 
 class _GroupTranslation:
-    """One GPM's translation; counts the variables that it makes."""
+    """The translation of one GPM, with a count of the variables that it makes."""
 
     def __init__(self) -> None:
         self._fresh = count()
@@ -83,7 +83,7 @@ class _GroupTranslation:
         return pattern if condition is None else n.Filter(condition, pattern)
 
     def parts(self, group: ast.GroupGraphPattern) -> tuple[n.Pattern, ast.Expr | None]:
-        """A group without its FILTERs, and these joined by `&&`."""
+        """A group without its FILTERs, and the FILTERs joined by `&&`."""
         pattern: n.Pattern = n.UNIT
         triples: list[_Triple] = []
         filters: list[ast.Expr] = []
@@ -103,7 +103,7 @@ class _GroupTranslation:
     def element(self, before: n.Pattern, element: ast.Element) -> n.Pattern:
         match element:
             case ast.OptionalGraphPattern(group):
-                # A FILTER of the group itself is the condition, one of a group inside it is not.
+                # The FILTERs of the group itself are the condition, not those of inner groups.
                 return n.LeftJoin(before, *self.parts(group))
             case ast.MinusGraphPattern(group):
                 return n.Minus(before, self.group(group))
@@ -153,7 +153,7 @@ class _GroupTranslation:
     def path(
         self, subject: n.PatternTerm, path: ast.Path, object_: n.PatternTerm
     ) -> Iterator[n.TriplePattern | n.Pattern]:
-        """Section 18.2.2.4; repetitions and negated sets stay paths."""
+        """A path pattern (section 18.2.2.4). Repetitions and negated sets stay paths."""
         match path:
             case ast.Iri(value):
                 yield n.TriplePattern(subject, iri_text(value), object_)

@@ -1,4 +1,4 @@
-"""Patterns taken apart and put together again: the same node over other operands."""
+"""Nodes of patterns with other operands or other expressions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from spaseq.lang import ast
 
 
 def mapped(pattern: n.Pattern, change: Callable[[n.Pattern], n.Pattern]) -> n.Pattern:
-    """The pattern over changed operands; a leaf is left as it is."""
+    """The pattern with its operands changed; a leaf as it is."""
     match pattern:
         case n.BGP() | n.Path() | n.Table():
             return pattern

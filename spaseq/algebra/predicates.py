@@ -1,4 +1,4 @@
-"""The predicates of the triples of an event that a graph pattern looks at."""
+"""The predicates of the triples of an event that a graph pattern reads."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ def together(parts: Iterable[Predicates]) -> Predicates:
 
 
 def predicates_read(pattern: n.Pattern, schema: Schema | None = None) -> Predicates:
-    """The predicates of the triples of the default graph that the solutions may depend on.
+    """The predicates of the triples of the default graph on which the solutions may depend.
 
-    Triples with others can be left out of the graph. A variable in a predicate's place, a negated
-    property set and a path of length zero, which any node of the graph is, depend on all. `schema`
-    is what the patterns of EXISTS are entailed by; the pattern itself has been rewritten.
+    Triples with other predicates can be left out of the graph. A variable as predicate and a
+    negated property set depend on all triples. So does a path of length zero, as every node of the
+    graph is one. The pattern itself has been rewritten with `schema`; the patterns of EXISTS have
+    not.
     """
     match pattern:
         case n.BGP(triples):
@@ -48,7 +49,7 @@ def predicates_read(pattern: n.Pattern, schema: Schema | None = None) -> Predica
 
 
 def predicates_of_expression(expr: ast.Expr, schema: Schema | None = None) -> Predicates:
-    """The same for the patterns of EXISTS."""
+    """The predicates that the patterns of EXISTS in an expression read."""
     patterns = (entailed(translate_group(use.pattern), schema) for use in exists_uses(expr))
     return together(predicates_read(pattern, schema) for pattern in patterns)
 

@@ -1,4 +1,4 @@
-"""Which parts of a pattern SPARQL endpoints evaluate, and what they cannot be asked."""
+"""The parts of a pattern that SPARQL endpoints evaluate, and the paths that they cannot."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from spaseq.lang.variables import exists_uses, walk
 def remote_parts(
     pattern: n.Pattern, endpoints: Collection[str], schema: Schema | None = None
 ) -> Iterator[n.Graph | n.Service]:
-    """The outermost parts for which an endpoint is asked: SERVICE, and graphs that are endpoints.
+    """The outermost parts that an endpoint evaluates: SERVICE, and graphs that are endpoints.
 
-    `endpoints` are IRIs of graphs; `schema` is what the patterns of EXISTS are entailed by, the
-    pattern itself has been rewritten.
+    `endpoints` are the IRIs of these graphs. The pattern itself has been rewritten with `schema`;
+    the patterns of EXISTS have not.
     """
     match pattern:
         case n.Service():
@@ -39,14 +39,14 @@ def asks_endpoints(pattern: n.Pattern, endpoints: Collection[str]) -> bool:
 
 
 def unsayable_paths(pattern: n.Pattern, schema: Schema) -> Iterator[tuple[str, str]]:
-    """Repeated paths over entailed inverses, for which SPARQL has no text.
+    """Repeated paths over entailed inverses, which SPARQL cannot express.
 
-    Each as the property repeated and one that is read backwards. A step of such a path must not
-    start at a literal, which no path can say; it need not where all properties that are read
-    backwards are declared to be object properties, which relate no literals.
+    Each is a pair: the repeated property, and a property that is read backwards. No step of such a
+    path may start at a literal, and SPARQL cannot say so. It need not if all properties that are
+    read backwards are declared to be object properties, which relate no literals.
     """
     for inner in (*_tested(pattern, schema), *n.children(pattern)):
-        if not isinstance(inner, n.Service):  # it is sent as it was written
+        if not isinstance(inner, n.Service):  # SERVICE is sent as it was written
             yield from unsayable_paths(inner, schema)
     if isinstance(pattern, n.Path):
         for part in (p for p in walk(pattern.path) if isinstance(p, ast.PathFromNode)):

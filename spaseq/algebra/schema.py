@@ -1,8 +1,8 @@
-"""An ontology's schema, closed: what RDFS and some rules of OWL 2 RL say of its terms.
+"""The schema of an ontology: the closure of its axioms under RDFS and some rules of OWL 2 RL.
 
-A triple pattern asks it upside down: which triples of an event entail one that matches. A property
-is *signed*: `(p, False)` is p, `(p, True)` its inverse, so that `owl:inverseOf` and
-`owl:SymmetricProperty` are subproperty axioms between signed properties.
+The rewriting of patterns asks it backwards: which triples of an event entail a match of a triple
+pattern? A property is *signed*: `(p, False)` is p and `(p, True)` is its inverse. So
+`owl:inverseOf` and `owl:SymmetricProperty` are subproperty axioms between signed properties.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ _AXIOMS = frozenset(
 
 @dataclass(frozen=True, eq=False)
 class Schema:
-    """The axioms of an ontology between named classes and properties, and what follows from them.
+    """The axioms of an ontology between named classes and properties, and their consequences.
 
-    Two schemas are equal if their axioms are. Class expressions (blank nodes) say nothing here.
-    `object_properties` are those declared as such, from which nothing follows.
+    Two schemas with equal axioms are equal. Class expressions (blank nodes) are ignored.
+    `object_properties` are the properties declared as owl:ObjectProperty; they entail nothing.
     """
 
     axioms: tuple[tuple[str, str, str], ...]
@@ -61,7 +61,7 @@ class Schema:
 
     @classmethod
     def of(cls, triples: Iterable[tuple[str, str, str]]) -> Schema:
-        """The schema in an ontology's triples (N-Triples texts); other triples are passed over."""
+        """The schema in an ontology's triples (N-Triples texts). Other triples are ignored."""
         axioms, objects = set(), set()
         for s, p, o in triples:
             if _is_axiom(s, p, o):
@@ -84,7 +84,7 @@ class Schema:
 
     @cached_property
     def _superclasses(self) -> _Edges:
-        """Reflexively and transitively; classes that no axiom names are left out."""
+        """The reflexive and transitive superclasses of each class that an axiom names."""
         edges = self._pairs(_SUBCLASS)
         for a, b in self._pairs(_SAME_CLASS):
             edges |= {(a, b), (b, a)}
@@ -110,7 +110,7 @@ class Schema:
 
     @cached_property
     def typings(self) -> Mapping[Signed, frozenset[str]]:
-        """For each signed property the classes of what stands before it: by domain and range.
+        """For each signed property the classes of its subjects, by domain and range.
 
         The inverse of rdf:type is left out: see `types_of_classes`.
         """
@@ -120,7 +120,7 @@ class Schema:
 
     @cached_property
     def types_of_classes(self) -> tuple[str, ...]:
-        """The classes of everything that something is an instance of: by the range of rdf:type."""
+        """The classes of all classes with an instance, by the range of rdf:type."""
         return tuple(sorted(self._typings.get((TYPE, True), ())))
 
     @cached_property
@@ -179,17 +179,17 @@ class Schema:
         )
 
     def transitive(self, name: str) -> tuple[Signed, ...]:
-        """The transitive ones among the signed properties below a property, itself included."""
+        """The transitive properties among a property and the signed properties below it."""
         found = self._instances(_TRANSITIVE)
         return tuple(signed for signed in self.subproperties(name) if signed[0] in found)
 
     def holds_types(self, name: str) -> bool:
-        """Whether triples with rdf:type entail some with the property."""
+        """Whether triples with rdf:type entail triples with the property."""
         return any(q == TYPE for q, _ in self.subproperties(name))
 
     @cached_property
     def transitive_types(self) -> tuple[str, ...]:
-        """Transitive properties above or below rdf:type, which the rewriting cannot do."""
+        """Transitive properties above or below rdf:type, which cannot be rewritten."""
         below = {q for q, _ in self.subproperties(TYPE)}
         found = self._instances(_TRANSITIVE)
         return tuple(sorted(name for name in found if name in below or self.holds_types(name)))

@@ -1,4 +1,4 @@
-"""Variables in scope of algebra patterns: those a solution may bind, those every solution binds."""
+"""Variables in scope of patterns: which some solution may bind, and which every solution binds."""
 
 from __future__ import annotations
 

@@ -20,15 +20,15 @@ _TERMS = TermText(ast.Prologue())
 def pattern_text(pattern: n.Pattern, schema: Schema | None = None) -> str:
     """The inside of a group graph pattern that translates to this pattern.
 
-    IRIs are written out. Variables that stand for blank nodes or were made by the translation get
-    names that no other variable of the pattern has. `schema` is what the patterns of EXISTS are
-    entailed by; the pattern itself has been rewritten.
+    IRIs are written in full. Variables that stand for blank nodes or were made by the translation
+    get names that no other variable of the pattern has. The pattern itself has been rewritten with
+    `schema`; the patterns of EXISTS have not.
     """
     return _Writer(schema, count()).pattern(pattern)
 
 
 class _Writer:
-    """Writes one pattern; gives its reserved variables numbers that no other pattern has."""
+    """Writes one pattern. No other pattern has the numbers of its reserved variables."""
 
     def __init__(self, schema: Schema | None, numbers: Iterator[int]) -> None:
         self._schema, self._numbers = schema, numbers
@@ -66,7 +66,7 @@ class _Writer:
                 return f"{{ {self.select(pattern)} }}"
 
     def operand(self, pattern: n.Pattern) -> str:
-        """The pattern where others follow or precede it: triples as they are, else a group."""
+        """The pattern beside other patterns: triples stand alone, any other pattern in a group."""
         match pattern:
             case n.BGP() | n.Path() | n.Graph() | n.Service():
                 return self.pattern(pattern)
@@ -76,11 +76,11 @@ class _Writer:
         return f"{{ {self.pattern(pattern)} }}"
 
     def filtered(self, pattern: n.Pattern, expr: ast.Expr) -> str:
-        """The group of an OPTIONAL with a condition, which sees both sides."""
+        """The group of an OPTIONAL, with the condition, which sees the variables of both sides."""
         return f"{{ {self.operand(pattern)} FILTER{self.constraint(expr)} }}"
 
     def select(self, pattern: n.Pattern) -> str:
-        """A sub-SELECT; the clauses that belong to one SELECT stay together."""
+        """A sub-SELECT with all clauses of one SELECT."""
         clauses, distinct, names = "", "", "*"
         if isinstance(pattern, n.Slice):
             limit = "" if pattern.limit is None else f" LIMIT {pattern.limit}"
@@ -88,7 +88,7 @@ class _Writer:
         if isinstance(pattern, n.Distinct):
             distinct, pattern = "DISTINCT ", pattern.pattern
         if isinstance(pattern, n.Project):
-            # A projection of nothing has no text; the name it gets is hidden by whoever asked.
+            # SPARQL cannot project nothing. The caller hides this name.
             wanted = pattern.variables or ("_:nothing",)
             names, pattern = " ".join(map(self.variable, wanted)), pattern.pattern
         if isinstance(pattern, n.OrderBy):
@@ -133,7 +133,7 @@ class _Writer:
         return ExpressionText(_TERMS, self._tested)
 
     def _tested(self, group: ast.GroupGraphPattern) -> str:
-        """The pattern of an EXISTS; its blank nodes are no others'."""
+        """The pattern of an EXISTS, whose blank nodes occur nowhere else."""
         pattern = entailed(translate_group(group), self._schema)
         return _Writer(self._schema, self._numbers).group(pattern)
 

@@ -76,7 +76,7 @@ class _Grouping:
         return f"{n.RESERVED}#{next(self._fresh)}"
 
     def after(self, expr: ast.Expr) -> ast.Expr:
-        """The expression over the groups: keys and aggregates are variables now."""
+        """The expression over the groups, with variables for its keys and aggregates."""
         return rewritten(expr, self._change) if self._grouped else expr
 
     def _change(self, node: ast.Node) -> ast.Node | None:

@@ -1,19 +1,19 @@
-"""What it means that bindings are substituted into a pattern.
+"""Substitution of bindings into a pattern.
 
-LANGUAGE section 3 evaluates a graph pattern with the bindings of earlier steps substituted into it,
-and SPARQL 1.1 section 18.6 the pattern of EXISTS with those of a solution. SPARQL leaves open what
-becomes of a variable that stands where no term may stand. Here, and so everywhere in spaseq, a
-substituted variable *keeps its name and has its value*:
+LANGUAGE section 3 substitutes the bindings of earlier steps into a graph pattern, and SPARQL 1.1
+section 18.6 substitutes the bindings of a solution into the pattern of EXISTS. SPARQL does not
+define this for variables in places where a term cannot stand. Here a substituted variable *keeps
+its name and has its value*:
 
 - In triple patterns, property paths and after GRAPH it stands for its value, also inside OPTIONAL,
-  MINUS, UNION and EXISTS. Each such pattern binds it, so MINUS finds it shared if it is in scope on
-  both sides. A path of length zero goes from a value that the graph does not have to itself.
+  MINUS, UNION and EXISTS. Each such pattern binds it, so MINUS shares it if it is in scope on both
+  sides. A path of length zero leads from a value to itself, even if the graph does not have it.
 - In expressions it has its value, whether or not it is in scope of the FILTER's group.
 - BIND(... AS ?x) and VALUES give the solutions that agree with its value, by term; where BIND fails
   or VALUES says UNDEF, it is the value.
-- A sub-SELECT's variables that it does not project are other variables, and are not substituted.
+- The variables that a sub-SELECT does not project are other variables, and are not substituted.
   ORDER BY, LIMIT and aggregates come afterwards.
-- SERVICE is sent the values, blank nodes left out, and joined with all of them.
+- SERVICE gets the values, without blank nodes, and is joined with all of them.
 - A value that cannot stand in its place (a literal as a subject) matches nothing.
 
 Where a variable has no value yet, the pattern is evaluated as it stands.
@@ -55,7 +55,7 @@ def substituted(pattern: n.Pattern, values: Values) -> n.Pattern:
         case n.Table(variables):
             return _knowing(pattern, values, variables)
         case n.Service(name, inner, silent):
-            # What an endpoint is sent cannot speak of a blank node.
+            # A query to an endpoint cannot name a blank node.
             sent = {v: t for v, t in values.items() if t[0] != "_"}
             service = n.Service(_name(name, sent), substituted(inner, sent), silent)
             return _knowing(service, values, possible(pattern))
@@ -70,13 +70,13 @@ def substituted(pattern: n.Pattern, values: Values) -> n.Pattern:
 
 
 def mentions(expr: ast.Expr) -> frozenset[str]:
-    """Variables that an expression may look at, in the patterns of EXISTS too."""
+    """The variables in an expression, and in the patterns of its EXISTS."""
     inner = (pattern_mentions(use.pattern) for use in exists_uses(expr))
     return expression_variables(expr).union(*inner)
 
 
 def _with_expressions(pattern: n.Pattern, values: Values) -> n.Pattern:
-    """A node that is no leaf: its operands substituted, and its expressions seeing the values."""
+    """An inner node with its operands substituted, whose expressions see the values."""
     read = frozenset[str]().union(*map(mentions, expressions(pattern)))
     found = mapped(pattern, lambda operand: substituted(operand, values))
     hidden = read & values.keys() - certain(found)
@@ -106,6 +106,6 @@ def _term(term: n.PatternTerm, values: Values) -> n.PatternTerm:
 
 
 def _name(name: n.PatternTerm, values: Values) -> n.PatternTerm:
-    """A graph's name; what is no IRI names no graph, which the join with the value finds."""
+    """A graph's name. A value that is no IRI names no graph: the join with it is empty."""
     value = _term(name, values)
     return value if isinstance(value, ast.Var) or value[0] == "<" else name

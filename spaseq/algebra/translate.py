@@ -1,4 +1,4 @@
-"""A GPM as algebra: what one event decides, and the FILTERs that need bindings of earlier steps."""
+"""A GPM as algebra: a pattern over one event, and the FILTERs that look at earlier steps."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class GpmAlgebra:
     """One GPM.
 
     LANGUAGE evaluates a GPM with the bindings of earlier steps substituted into it
-    (`spaseq.algebra.substitution`). Mostly that is the same as joining its solutions over the event
-    alone with those bindings, and then testing the `deferred` expressions; where it is not,
-    `correlation` says how it is evaluated.
+    (`spaseq.algebra.substitution`). For most GPMs that is the same as joining the solutions over
+    the event alone with these bindings, and then testing the `deferred` expressions. For the
+    others, `correlation` says how they are evaluated.
     """
 
     pattern: n.Pattern
@@ -39,12 +39,12 @@ def split_gpm(
     schema: Schema | None = None,
     awaited: bool = False,
 ) -> GpmAlgebra:
-    """The algebra of a GPM, with the FILTER conjuncts taken out that look at earlier steps.
+    """The algebra of a GPM, without the FILTER conjuncts that look at earlier steps.
 
-    These are the operands of top-level `&&` that mention a variable not in scope of their group,
-    or use PREV, TIMESTAMP or an aggregate. `elsewhere` are the variables that may have a value
-    before the GPM is evaluated; `schema` what is entailed. `awaited`: what asks endpoints is
-    evaluated where the sequence takes the event, unless the GPM comes first in it.
+    These conjuncts mention a variable not in scope of their group, or use PREV, TIMESTAMP or an
+    aggregate. `elsewhere` are the variables that may have a value before the GPM is evaluated. The
+    patterns are rewritten with `schema`. With `awaited`, a GPM that asks endpoints is correlated,
+    unless it comes first in the sequence.
     """
     whole = entailed(translate_group(gpm.pattern), schema)
     pattern, deferred = lifted(whole)

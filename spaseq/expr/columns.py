@@ -14,11 +14,11 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from spaseq.algebra.groups import constant_text
 from spaseq.compiled.arrays import Bools, Indices, Int32s
 from spaseq.expr.compile import Options, compile_filter, compile_term
 from spaseq.expr.doubles import COMPARE, Doubles
 from spaseq.expr.env import DictEnv, Env
-from spaseq.expr.leaves import constant_term
 from spaseq.expr.uses import is_volatile, variables_of
 from spaseq.expr.vectorised import ColumnCall, taken_out
 from spaseq.lang import ast
@@ -174,7 +174,7 @@ def _doubles(
     side: ast.Var | ast.Literal, columns: Columns, terms: Sequence[str], rows: int
 ) -> Doubles:
     if isinstance(side, ast.Literal):
-        return Doubles.constant(constant_term(side), rows)
+        return Doubles.constant(constant_text(side), rows)
     if side.name not in columns:
         return Doubles.unknown(rows)
     return Doubles.column(columns[side.name], terms)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
 
+from spaseq.algebra.groups import constant_text
 from spaseq.algebra.schema import Schema
 from spaseq.expr import blank_nodes, leaves, logic
 from spaseq.expr.aggregates import AGGREGATES, group_concat
@@ -177,7 +178,7 @@ class _ExpressionCompiler:
     def comparison(self, op: str, left: ast.Expr, right: ast.Expr) -> Test:
         compare, a, b = COMPARISONS[op], self.value(left), self.value(right)
         if isinstance(right, ast.Literal | ast.Iri):
-            constant = decode(leaves.constant_term(right))
+            constant = decode(constant_text(right))
             return lambda env: compare(a(env), constant)
         return lambda env: compare(a(env), b(env))
 
@@ -195,7 +196,7 @@ class _ExpressionCompiler:
             case ast.Var(name):
                 return leaves.variable_value(name)
             case ast.Iri() | ast.Literal():
-                constant = decode(leaves.constant_term(expr))
+                constant = decode(constant_text(expr))
                 return lambda env: constant
             case ast.Arithmetic(op, left, right):
                 combine, a, b = ARITHMETIC[op], self.value(left), self.value(right)
@@ -283,7 +284,7 @@ class _ExpressionCompiler:
             case ast.Var(name):
                 return leaves.variable_term(name)
             case ast.Iri() | ast.Literal():
-                constant = leaves.constant_term(expr)
+                constant = constant_text(expr)
                 return lambda env: constant
             case ast.Timestamp(gpm):
                 ms = leaves.event_time(gpm.name)

@@ -18,10 +18,8 @@ from spaseq.expr.functions.rdf_terms import fresh_blank_node
 from spaseq.expr.functions.strings import simple
 from spaseq.expr.numbers import write_integer
 from spaseq.expr.values import BlankNodeValue, IriValue, Value, decode
-from spaseq.lang import ast
 from spaseq.lang.iris import is_absolute, resolve
-from spaseq.rdf.terms.term import iri_text, literal_text
-from spaseq.rdf.terms.vocabulary import XSD_STRING
+from spaseq.rdf.terms.term import literal_text
 
 ValueOf: TypeAlias = Callable[[Env], Value]
 TermOf: TypeAlias = Callable[[Env], str]
@@ -50,15 +48,6 @@ class Element:
 
     def time(self, gpm: str) -> int | None:
         return self.outer.time(gpm)
-
-
-def constant_term(expr: ast.Iri | ast.Literal) -> str:
-    """The N-Triples text of a constant."""
-    match expr:
-        case ast.Iri(value):
-            return iri_text(value)
-        case ast.Literal(lexical, datatype, language):
-            return literal_text(lexical, datatype or XSD_STRING, language)
 
 
 def decoded(term: TermOf) -> ValueOf:

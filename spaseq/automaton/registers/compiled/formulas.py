@@ -6,12 +6,12 @@ from functools import lru_cache
 
 import numpy as np
 
+from spaseq.algebra.groups import constant_text
 from spaseq.automaton.registers.compiled.edge_tests import Number
 from spaseq.compiled.arrays import Float64s
 from spaseq.expr.compile import Options, compile_term
 from spaseq.expr.doubles import double_of
 from spaseq.expr.env import DictEnv
-from spaseq.expr.leaves import constant_term
 from spaseq.lang import ast
 from spaseq.rdf.columns.term_columns import UNBOUND, NumberColumn, TermColumn
 from spaseq.rdf.terms.number_kinds import DATE_TIME, DOUBLE, OTHER
@@ -67,7 +67,7 @@ def _of_doubles(expr: ast.Expr, value: Float64s) -> Float64s | None:
         case ast.Var():
             return value
         case ast.Literal():
-            number, kind = double_of(constant_term(expr))
+            number, kind = double_of(constant_text(expr))
             return None if kind in (OTHER, DATE_TIME) else np.full(len(value), number)
         case ast.Sign(op, operand):
             result = _of_doubles(operand, value)
