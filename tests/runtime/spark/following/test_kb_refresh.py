@@ -201,7 +201,7 @@ def test_a_streaming_data_frame_of_answers_takes_up_changes(
 
 def test_what_cannot_be_refreshed_is_said(spark: Any, tmp_path: Path) -> None:
     run = Followed(spark, tmp_path, QUERY)
-    with pytest.raises(UsageError, match="kb_refresh goes with checkpoint"):
+    with pytest.raises(UsageError, match="kb_refresh needs checkpoint"):
         answers(spark, QUERY, {"N": run.directory}, {KB: run.kb}, kb_refresh=True)
     frame = spark.readStream.format("rate").load().selectExpr(
         "'N' stream", "timestamp time", "'' graph"
