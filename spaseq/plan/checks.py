@@ -19,7 +19,7 @@ from spaseq.rdf.terms.vocabulary import RDF
 
 
 def check_services(resolved: Resolved) -> list[Diagnostic]:
-    """SERVICE over variables that nothing can have bound to an endpoint."""
+    """Findings of SERVICE over a variable that nothing else binds."""
     patterns = [g.pattern for g in resolved.query.gpms]
     mentioned = Counter(n.name for p in patterns for n in walk(p) if isinstance(n, ast.Var))
     found = []
@@ -35,37 +35,38 @@ def check_services(resolved: Resolved) -> list[Diagnostic]:
 
 
 def check_entailment(resolved: Resolved, schema: Schema) -> list[Diagnostic]:
-    """What cannot be evaluated under entailment: paths whose steps no property is enough for."""
+    """Findings of repeated paths that cannot be evaluated under entailment.
+
+    Their steps are negated property sets, or properties that rdf:type entails.
+    """
     found = []
-    for gpm in resolved.query.gpms:
-        for repeat in (n for n in walk(gpm.pattern) if isinstance(n, ast.PathRepeat)):
-            for step in walk(repeat):
-                negated = isinstance(step, ast.PathNegated)
-                if negated or (isinstance(step, ast.Iri) and _holds_types(step, schema)):
-                    what = "a negated property set" if negated else _type_name(step)
-                    message = f"{what} cannot be repeated in a path under entailment"
-                    span = step.span if step.span != NOWHERE else repeat.span
-                    found.append(
-                        Diagnostic("error", "entailed-path", message, span, resolved.source)
-                    )
+    nodes = (node for gpm in resolved.query.gpms for node in walk(gpm.pattern))
+    for repeat in (node for node in nodes if isinstance(node, ast.PathRepeat)):
+        for step in walk(repeat):
+            name = _unrepeatable(step, schema)
+            if name is not None:
+                message = f"{name} cannot be repeated in a path under entailment"
+                span = step.span if step.span != NOWHERE else repeat.span
+                found.append(Diagnostic("error", "entailed-path", message, span, resolved.source))
     return found
 
 
-def _holds_types(step: ast.Iri, schema: Schema) -> bool:
-    return step.value == RDF + "type" or schema.holds_types(iri_text(step.value))
-
-
-def _type_name(step: ast.Node) -> str:
+def _unrepeatable(step: ast.Node, schema: Schema) -> str | None:
+    """What a step is called in the finding; None if it can be repeated."""
     match step:
-        case ast.Iri(value) if value != RDF + "type":
+        case ast.PathNegated():
+            return "a negated property set"
+        case ast.Iri(value) if value == RDF + "type":
+            return "rdf:type"
+        case ast.Iri(value) if schema.holds_types(iri_text(value)):
             return f"<{value}>, which rdf:type entails,"
-    return "rdf:type"
+    return None
 
 
 def check_expressions(resolved: Resolved) -> list[Diagnostic]:
-    """Functions and casts that do not exist, or have other arguments."""
+    """Findings of functions and casts that do not exist, or that take other arguments."""
     query = resolved.query
-    # EXISTS has its own refusal where it is not supported.
+    # Another check refuses EXISTS where it is not supported.
     groups = frozenset(resolved.scope.owner)
     options = Options(lambda _, __: False, groups=groups, functions=registered())
     patterns = [without_services(g.pattern) for g in query.gpms]
@@ -75,7 +76,7 @@ def check_expressions(resolved: Resolved) -> list[Diagnostic]:
     if query.having is not None:
         exprs.append(query.having)
     calls = (n for p in patterns for n in walk(p) if isinstance(n, ast.FunctionCall))
-    # What a call outside of FILTERs is given may be an aggregate, which is not looked at here.
+    # The arguments of a call outside of FILTERs may be aggregates, which are not checked here.
     exprs += [replace(c, args=tuple(ast.Var("x", span=a.span) for a in c.args)) for c in calls]
     found = [
         Diagnostic("error", "expression", str(p), p.node.span, resolved.source, (), p.suggestion)
@@ -86,7 +87,7 @@ def check_expressions(resolved: Resolved) -> list[Diagnostic]:
 
 
 def check_partition(resolved: Resolved, schema: Schema | None = None) -> list[Diagnostic]:
-    """PARTITION BY variables that some solution of a GPM may leave unbound."""
+    """Findings of PARTITION BY over variables that a solution of a GPM may leave unbound."""
     found = []
     positive = {o.gpm for o in resolved.scope.occurrences if o.negation is None}
     algebra = gpm_algebra(resolved, schema)
