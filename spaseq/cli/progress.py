@@ -15,9 +15,10 @@ _INTERVAL = 0.2  # seconds between two lines
 class ProgressLine:
     """One line that is rewritten in place if the stream is a terminal; otherwise nothing."""
 
-    def __init__(self, out: TextIO = sys.stderr) -> None:
-        self._out = out
-        self._shown = out.isatty()
+    def __init__(self, out: TextIO | None = None) -> None:
+        """Write to `out`, or to stderr."""
+        self._out = sys.stderr if out is None else out
+        self._shown = self._out.isatty()
         self._started = self._last = time.monotonic()
         self._width = 0
 
