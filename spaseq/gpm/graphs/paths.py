@@ -74,7 +74,7 @@ class _Paths:
                 return _distinct(steps)
 
     def _from_nodes(self, table: TripleTable) -> TripleTable:
-        """Without what starts at a literal, which is nobody's subject."""
+        """The pairs without those that start at a literal, which cannot be a subject."""
         starts, which = np.unique(table.s, return_inverse=True)
         literal = [text[0] == '"' for text in self._source.lexicon.take(starts)]
         return table.take(~np.array(literal, np.bool_)[which])
