@@ -1,7 +1,7 @@
 """Set functions over the values of a group variable (SPARQL 1.1 section 18.5.1, LANGUAGE 3).
 
-Each takes the N-Triples texts of the values in order, None where the operand had an error, and
-gives an N-Triples text.
+Each takes the N-Triples texts of the values in order, with None where the operand had an error, and
+returns an N-Triples text.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Elements = Sequence[str | None]
 def _all_bound(elements: Elements) -> list[str]:
     bound = [e for e in elements if e is not None]
     if len(bound) != len(elements):
-        raise ExpressionError("an error among the values of an aggregate")
+        raise ExpressionError("a value of the aggregate is an error")
     return bound
 
 
 def _bound(elements: Elements) -> list[str]:
     bound = [e for e in elements if e is not None]
     if not bound:
-        raise ExpressionError("no value")
+        raise ExpressionError("the aggregate has no value")
     return bound
 
 
@@ -43,37 +43,37 @@ def _total(elements: Elements) -> Value:
 
 
 def count(elements: Elements) -> str:
-    """COUNT: the elements that are no errors."""
+    """COUNT: the number of elements without an error."""
     return encode(sum(e is not None for e in elements))
 
 
 def total(elements: Elements) -> str:
-    """SUM; 0 of nothing, an error if any element is."""
+    """SUM: 0 of no elements; an error if any element is one."""
     return encode(_total(elements))
 
 
 def average(elements: Elements) -> str:
-    """AVG; 0 of nothing, an error if any element is."""
+    """AVG: 0 of no elements; an error if any element is one."""
     return encode(numbers.divide(_total(elements), len(elements)) if elements else 0)
 
 
 def least(elements: Elements) -> str:
-    """MIN in the order of ORDER BY, leaving errors out; the first of equals."""
+    """MIN in the order of ORDER BY, without errors; the first of equal terms."""
     return min(_bound(elements), key=order_key)
 
 
 def greatest(elements: Elements) -> str:
-    """MAX in the order of ORDER BY, leaving errors out; the first of equals."""
+    """MAX in the order of ORDER BY, without errors; the first of equal terms."""
     return max(_bound(elements), key=order_key)
 
 
 def first(elements: Elements) -> str:
-    """FIRST, and SAMPLE: the first element that is no error."""
+    """FIRST and SAMPLE: the first element without an error."""
     return _bound(elements)[0]
 
 
 def last(elements: Elements) -> str:
-    """LAST: the last element that is no error."""
+    """LAST: the last element without an error."""
     return _bound(elements)[-1]
 
 
@@ -83,7 +83,7 @@ def as_list(elements: Elements) -> str:
 
 
 def group_concat(separator: str) -> Callable[[Elements], str]:
-    """GROUP_CONCAT: the elements' STR, joined; an error if any element has none."""
+    """GROUP_CONCAT: STR of all elements, joined; an error if an element has no STR."""
     return lambda elements: literal_text(separator.join(map(lexical_form, _all_bound(elements))))
 
 
@@ -98,4 +98,4 @@ AGGREGATES: dict[str, Callable[[Elements], str]] = {
     "LAST": last,
     "LIST": as_list,
 }
-"""By name; GROUP_CONCAT's comes from `group_concat`."""
+"""The set functions by name, but for GROUP_CONCAT, which `group_concat` makes."""

@@ -7,21 +7,21 @@ from spaseq.lang import ast
 from spaseq.lang.rewriting import rewritten
 
 OF_SOLUTION = "BNODE of"
-"""The function of a label and a solution that `with_solution` writes; no query can."""
+"""The function of a label and a solution that `with_solution` writes. No query can call it."""
 
 
 def makes_labelled_nodes(expr: ast.Expr) -> bool:
-    """Whether an expression calls BNODE with a label; patterns of EXISTS are their own."""
+    """Whether an expression calls BNODE with a label, outside the patterns of EXISTS."""
     return any(isinstance(n, ast.Call) and n.function == "BNODE" and n.args for n in walk(expr))
 
 
 def with_solution(expr: ast.Expr, variable: str) -> ast.Expr:
-    """The expression with its BNODE(label) calls told the variable that tells solutions apart."""
+    """The expression with `variable`, which differs by solution, added to each BNODE(label)."""
 
-    def told(node: ast.Node) -> ast.Node | None:
+    def changed(node: ast.Node) -> ast.Node | None:
         match node:
             case ast.Call("BNODE", (label,)):
-                return ast.Call(OF_SOLUTION, (rewritten(label, told), ast.Var(variable)))
+                return ast.Call(OF_SOLUTION, (rewritten(label, changed), ast.Var(variable)))
         return None
 
-    return rewritten(expr, told)
+    return rewritten(expr, changed)

@@ -28,7 +28,7 @@ _SPACE = " \t\r\n"
 
 
 def cast_to_string(term: str) -> str:
-    """xsd:string: an IRI as it is, a number as XPath writes it, else the lexical form."""
+    """xsd:string: the text of an IRI, a number as XPath writes it, else the lexical form."""
     if term[0] == "<":
         return term[1:-1]
     value = decode(term)
@@ -40,7 +40,7 @@ def cast_to_string(term: str) -> str:
         case float():
             return _float_text(value)
     if term[0] == "_":
-        raise ExpressionError("a blank node is no string")
+        raise ExpressionError("a blank node has no string")
     return split_literal(term)[0]
 
 
@@ -55,7 +55,7 @@ def _float_text(value: float) -> str:
 
 
 def cast_to_boolean(value: Value) -> bool:
-    """xsd:boolean: of a number, whether it is neither zero nor NaN."""
+    """xsd:boolean: a number is true unless it is zero or NaN."""
     if isinstance(value, bool):
         return value
     if is_number(value):
@@ -81,11 +81,11 @@ def _whole(value: Any) -> int:
             return int(value)
         case str():
             return _parsed("integer", value)  # type: ignore[no-any-return]
-    raise ExpressionError("no integer")
+    raise ExpressionError("no cast to an integer")
 
 
 def cast_to_decimal(value: Any) -> Decimal:
-    """xsd:decimal: of a float or double, its exact value."""
+    """xsd:decimal: the exact value of a float or double."""
     match value:
         case Decimal():
             return value
@@ -110,7 +110,7 @@ def cast_to_moment(kind: str, value: Value) -> Moment:
 
 
 def cast_to_duration(kind: str, value: Value) -> Duration:
-    """A duration type: from text, or from another one, dropping what the type lacks."""
+    """A duration type: from text, or from another one without the parts that the type lacks."""
     if isinstance(value, Duration):
         months = 0 if kind == "dayTimeDuration" else value.months
         seconds = Decimal(0) if kind == "yearMonthDuration" else value.seconds
@@ -119,7 +119,7 @@ def cast_to_duration(kind: str, value: Value) -> Duration:
 
 
 def _parsed(datatype: str, value: Value) -> Any:
-    """The value of a simple literal's text, read as the datatype's lexical form."""
+    """The text of a simple literal, parsed as a lexical form of the datatype."""
     if type(value) is not str:
         raise ExpressionError(f"no cast to xsd:{datatype}")
     try:
@@ -137,7 +137,7 @@ CASTS: dict[str, Callable[[Value], Value]] = {
     **{XSD + name: partial(cast_to_moment, name) for name in MOMENT_KINDS},
     **{XSD + name: partial(cast_to_duration, name) for name in DURATION_KINDS},
 }
-"""Casts of values by datatype IRI; xsd:string's takes a term: `cast_to_string`."""
+"""Casts of values by datatype IRI. `cast_to_string` is missing: it takes a term."""
 
 
 def is_cast(iri: str) -> bool:
@@ -146,5 +146,5 @@ def is_cast(iri: str) -> bool:
 
 
 def derived_datatype(datatype: str) -> bool:
-    """Whether a cast's result must be written with the datatype itself, not its base type's."""
+    """Whether the result of a cast needs the datatype itself, not its base type xsd:integer."""
     return datatype != f"{XSD}integer" and datatype.removeprefix(XSD) in INTEGER_RANGES

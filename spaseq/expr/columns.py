@@ -1,8 +1,8 @@
 """Expressions over whole columns of term codes: FILTER and BIND on a batch of solutions.
 
-The result is that of evaluating row by row. A volatile expression is evaluated once per row, any
-other once per distinct combination of the codes it reads; comparisons of numbers and of dateTimes
-are decided in float64 wherever that is certain to be right (`spaseq.expr.doubles`).
+The result equals that of evaluating row by row. A volatile expression is evaluated once per row,
+any other once per distinct combination of the codes that it reads. float64 decides comparisons of
+numbers and of dateTimes wherever it is certain to be right (`spaseq.expr.doubles`).
 """
 
 from __future__ import annotations
@@ -20,19 +20,20 @@ from spaseq.expr.compile import Options, compile_filter, compile_term
 from spaseq.expr.doubles import COMPARE, Doubles
 from spaseq.expr.env import DictEnv, Env
 from spaseq.expr.uses import is_volatile, variables_of
-from spaseq.expr.vectorised import ColumnCall, taken_out
+from spaseq.expr.vectorised import ColumnCall, without_column_calls
 from spaseq.lang import ast
 from spaseq.rdf.columns.term_columns import distinct_codes
 
 R = TypeVar("R")
 Columns = Mapping[str, Int32s]
 _DEFAULT = Options()
-_FEW = 16  # rows
+_FEW = 16
+"""Batches of at most this many rows are evaluated row by row."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Compiled(Generic[R]):
-    """An expression ready for rows, and the calls whose results it reads."""
+    """A compiled expression, and the calls of vectorised functions whose results it reads."""
 
     run: Callable[[Env], R]
     calls: tuple[ColumnCall, ...]
@@ -44,18 +45,18 @@ class _Compiled(Generic[R]):
             bindings = list(bindings)
             for call in self.calls:
                 call.bind(bindings)
-        return [self.run(DictEnv(own)) for own in bindings]
+        return [self.run(DictEnv(solution)) for solution in bindings]
 
 
 @lru_cache(maxsize=512)  # the same filters come back with every batch
 def _test(expr: ast.Expr, options: Options) -> _Compiled[bool]:
-    expr, calls = taken_out(expr, options)
+    expr, calls = without_column_calls(expr, options)
     return _Compiled(compile_filter(expr, options), calls)
 
 
 @lru_cache(maxsize=512)
 def _term(expr: ast.Expr, options: Options) -> _Compiled[str | None]:
-    expr, calls = taken_out(expr, options)
+    expr, calls = without_column_calls(expr, options)
     return _Compiled(compile_term(expr, options), calls)
 
 
@@ -71,20 +72,27 @@ def filter_rows(
     rows: int | None = None,
     options: Options = _DEFAULT,
 ) -> Bools:
-    """Which rows pass a FILTER.
+    """[n] whether each row passes a FILTER.
 
-    `columns` has an array [n] of codes into `terms` per variable, -1 for unbound; a variable
-    without a column is unbound in every row. `rows` is n, needed only if there are no columns.
-    Raises NotCompilable as `compile_filter` does.
+    Args:
+        expr: the FILTER's expression.
+        columns: [n] codes into `terms` for each variable, -1 for unbound; a variable without a
+            column is unbound in every row.
+        terms: N-Triples texts.
+        rows: n, needed only if there are no columns.
+        options: what the expression takes from its query.
+
+    Raises:
+        NotCompilable: as `compile_filter`.
     """
     count = _row_count(columns, rows)
     if count <= _FEW:
         return _few_hold(expr, columns, terms, count, options)
     keep = np.ones(count, dtype=np.bool_)
-    for part in _conjuncts(expr):
+    for conjunct in _conjuncts(expr):
         live = np.flatnonzero(keep)
-        read = {v: columns[v][live] for v in _variables(part) if v in columns}
-        keep[live] = _part_holds(part, read, terms, len(live), options)
+        read = {v: columns[v][live] for v in _variables(conjunct) if v in columns}
+        keep[live] = _conjunct_holds(conjunct, read, terms, len(live), options)
     return keep
 
 
@@ -96,7 +104,7 @@ def extend_column(
     rows: int | None = None,
     options: Options = _DEFAULT,
 ) -> tuple[list[str | None], Indices]:
-    """The terms of an expression: (results, [n] which of them each row has); None is an error.
+    """The terms of an expression: (results, [n] the index of each row's result); None is an error.
 
     Arguments and errors as for `filter_rows`. Results may repeat a term.
     """
@@ -109,7 +117,7 @@ def extend_column(
 def _few_hold(
     expr: ast.Expr, columns: Columns, terms: Sequence[str], rows: int, options: Options
 ) -> Bools:
-    """Row by row, for batches that are not worth an array operation."""
+    """`filter_rows` row by row, for batches that are not worth an array operation."""
     test = _test(expr, options)
     read = {v: columns[v].tolist() for v in _variables(expr) if v in columns}
     return np.array(test.rows(read, terms, rows), dtype=np.bool_)
@@ -130,7 +138,7 @@ def _row_count(columns: Columns, rows: int | None) -> int:
 
 
 def _conjuncts(expr: ast.Expr) -> Iterator[ast.Expr]:
-    """The parts that must all hold; under a FILTER an error in one is as good as false."""
+    """The operands that must all hold; under a FILTER an error in one counts as false."""
     if isinstance(expr, ast.And):
         for operand in expr.operands:
             yield from _conjuncts(operand)
@@ -138,17 +146,17 @@ def _conjuncts(expr: ast.Expr) -> Iterator[ast.Expr]:
         yield expr
 
 
-def _part_holds(
-    part: ast.Expr, columns: Columns, terms: Sequence[str], rows: int, options: Options
+def _conjunct_holds(
+    conjunct: ast.Expr, columns: Columns, terms: Sequence[str], rows: int, options: Options
 ) -> Bools:
-    match part:
+    match conjunct:
         case ast.Call("BOUND", (ast.Var(name),)):
             return columns[name] >= 0 if name in columns else np.zeros(rows, dtype=np.bool_)
         case ast.Compare(
             op, (ast.Var() | ast.Literal()) as left, (ast.Var() | ast.Literal()) as right
         ) if rows:
             return _compare(op, left, right, columns, terms, rows, options)
-    return _holds(part, columns, terms, rows, options)
+    return _holds(conjunct, columns, terms, rows, options)
 
 
 def _compare(
@@ -191,7 +199,7 @@ def _holds(
 def _evaluate(
     compiled: _Compiled[R], columns: Columns, terms: Sequence[str], rows: int, each_row: bool
 ) -> tuple[list[R], Indices]:
-    """Results, and which of them each row has."""
+    """(results, [n] the index of each row's result)."""
     if each_row or not rows:
         first = which = np.arange(rows)
     elif columns:
@@ -203,14 +211,14 @@ def _evaluate(
 
 
 def _distinct(columns: Sequence[Int32s], limit: int) -> tuple[Indices, Indices]:
-    """(a row of each distinct combination, the combination of each row); codes are < limit."""
+    """(a row of each distinct combination, [n] the combination of each row); codes < limit."""
     if len(columns) == 1:
         used, which = distinct_codes(columns[0], limit)
         row = np.empty(len(used), np.intp)
         row[which] = np.arange(len(which))
         return row, which
     key = np.zeros(len(columns[0]), np.int64)
-    keys = 1  # how many there may be
+    keys = 1  # an upper bound for their number
     for column in columns:
         if keys * (limit + 1) >= 2**63:
             used, key = np.unique(key, return_inverse=True)

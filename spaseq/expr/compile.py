@@ -1,38 +1,20 @@
-"""Compiling expressions into closures (SPARQL 1.1 section 17, LANGUAGE section 3).
-
-A closure takes an `Env`. Each expression has up to three: its value, its term (N-Triples text) and
-its effective boolean value; they raise ExpressionError where SPARQL has an error. What hands terms
-through (variables, IF, COALESCE, MIN ...) keeps their lexical form.
-"""
+"""Compiling expressions into closures (SPARQL 1.1 section 17, docs/language.md)."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cache
-from typing import Any, TypeAlias
+from collections.abc import Sequence
 
-from spaseq.algebra.groups import constant_text
-from spaseq.algebra.schema import Schema
-from spaseq.expr import blank_nodes, leaves, logic
-from spaseq.expr.aggregates import AGGREGATES, group_concat
-from spaseq.expr.casts import CASTS, cast_to_string, derived_datatype, is_cast
+from spaseq.expr import leaves
 from spaseq.expr.env import Env
 from spaseq.expr.errors import ExpressionError, NotCompilable
-from spaseq.expr.extension import Function
-from spaseq.expr.functions import BUILTINS, Builtin
-from spaseq.expr.leaves import TermOf, TermOrNone, ValueOf
-from spaseq.expr.operators import ARITHMETIC, COMPARISONS, SIGNS, boolean
-from spaseq.expr.temporal import Moment, moment_of_ms
+from spaseq.expr.expression_compiler import ExpressionCompiler, Options
+from spaseq.expr.leaves import TermOrNone
+from spaseq.expr.logic import Test
 from spaseq.expr.uses import group_uses, is_volatile, timestamp_uses, variables_of, walk
-from spaseq.expr.values import decode, encode
 from spaseq.lang import ast
-from spaseq.lang.spelling import nearest
-from spaseq.rdf.terms.times import time_literal
-from spaseq.rdf.terms.vocabulary import XSD_STRING
 
 __all__ = [
+    "Options",
     "compile_filter",
     "compile_term",
     "compile_test",
@@ -43,41 +25,14 @@ __all__ = [
     "variables_of",
 ]
 
-ExistsTest: TypeAlias = Callable[[ast.Exists, Env], bool]
-Test: TypeAlias = Callable[[Env], bool]
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What expressions take from the query around them.
-
-    `exists` evaluates EXISTS (its `negated` flag is left to the caller); `base` is the base IRI of
-    IRI(); `now_ms` is the time of NOW() in milliseconds since the epoch, by default the time of the
-    first compilation in this process; `groups` are the query's group variables, needed only for
-    aggregates of an expression over several variables; `functions` are the extension
-    functions; `schema` is what the patterns of EXISTS are entailed by.
-    """
-
-    exists: ExistsTest | None = None
-    base: str | None = None
-    now_ms: int | None = None
-    groups: frozenset[str] | None = None
-    functions: tuple[Function, ...] = ()
-    schema: Schema | None = None
-
-
 _DEFAULT = Options()
 
 
-@cache
-def _process_time_ms() -> int:
-    return time.time_ns() // 1_000_000
+def compile_filter(expr: ast.Expr, options: Options = _DEFAULT) -> Test:
+    """The test of a FILTER: the effective boolean value, False where that is an error.
 
-
-def compile_filter(expr: ast.Expr, options: Options = _DEFAULT) -> Callable[[Env], bool]:
-    """A FILTER's test: the effective boolean value, False where that is an error.
-
-    Raises NotCompilable for what `compile_test` raises it.
+    Raises:
+        NotCompilable: as `compile_test`.
     """
     match expr:
         case ast.And(operands):
@@ -96,7 +51,7 @@ def compile_filter(expr: ast.Expr, options: Options = _DEFAULT) -> Callable[[Env
 
 
 def _every(filters: Sequence[Test]) -> Test:
-    """Under a FILTER an error counts as false, so `&&` needs no third value; nor does `||`."""
+    """`&&` without a third value: under a FILTER an error counts as false."""
     if len(filters) == 2:
         first, second = filters
         return lambda env: first(env) and second(env)
@@ -104,248 +59,37 @@ def _every(filters: Sequence[Test]) -> Test:
 
 
 def _some(filters: Sequence[Test]) -> Test:
+    """`||` without a third value."""
     return lambda env: any(f(env) for f in filters)
 
 
 def compile_term(expr: ast.Expr, options: Options = _DEFAULT) -> TermOrNone:
-    """The expression's term as canonical N-Triples text, None where it is an error.
+    """The term of an expression as canonical N-Triples text, None where it is an error.
 
-    Raises NotCompilable for what `compile_test` raises it.
+    Raises:
+        NotCompilable: as `compile_test`.
     """
-    term = _ExpressionCompiler(options).term(expr)
-
-    def run(env: Env) -> str | None:
-        try:
-            return term(env)
-        except ExpressionError:
-            return None
-
-    return run
+    return leaves.none_on_error(ExpressionCompiler(options).term(expr))
 
 
-def compile_test(expr: ast.Expr, options: Options = _DEFAULT) -> Callable[[Env], bool]:
-    """The effective boolean value; evaluating it may raise ExpressionError.
+def compile_test(expr: ast.Expr, options: Options = _DEFAULT) -> Test:
+    """The effective boolean value of an expression; its evaluation may raise ExpressionError.
 
-    Raises NotCompilable: an unknown function, a wrong number of arguments, EXISTS without
-    `options.exists`, an aggregate that names no group variable.
+    Raises:
+        NotCompilable: an unknown function, a wrong number of arguments, EXISTS without
+            `options.exists`, an aggregate that names no group variable.
     """
-    return _ExpressionCompiler(options).test(expr)
+    return ExpressionCompiler(options).test(expr)
 
 
 def problems(expr: ast.Expr, options: Options = _DEFAULT) -> list[NotCompilable]:
-    """Everything in the expression that cannot be compiled, in the order of the text."""
-    found: list[NotCompilable] = []
+    """All parts of an expression that do not compile, in the order of the text."""
+    reported: list[NotCompilable] = []
     for node in walk(expr):
         if isinstance(node, ast.Call | ast.FunctionCall | ast.Aggregate | ast.Exists):
             try:
                 compile_test(node, options)
             except NotCompilable as problem:
-                if not any(problem.node is known.node for known in found):
-                    found.append(problem)
-    return found
-
-
-class _ExpressionCompiler:
-    """From expressions to closures, by the three views of a result: value, term, test."""
-
-    def __init__(self, options: Options) -> None:
-        self.options = options
-
-    # --- test ---
-
-    def test(self, expr: ast.Expr) -> Test:
-        match expr:
-            case ast.Or(operands):
-                return logic.disjunction([self.test(e) for e in operands])
-            case ast.And(operands):
-                return logic.conjunction([self.test(e) for e in operands])
-            case ast.Not(operand):
-                return logic.negation(self.test(operand))
-            case ast.Compare(op, left, right):
-                return self.comparison(op, left, right)
-            case ast.In(operand, options, negated):
-                found = logic.membership(self.value(operand), [self.value(e) for e in options])
-                return logic.negation(found) if negated else found
-            case ast.Exists():
-                return self.existence(expr)
-            case ast.Call("BOUND", (ast.Var(name),)):
-                return lambda env: env.value(name) is not None
-            case ast.Call("BOUND", (ast.Prev(ast.Var(name)),)):
-                return lambda env: env.previous(name) is not None
-        value = self.value(expr)
-        return lambda env: boolean(value(env))
-
-    def comparison(self, op: str, left: ast.Expr, right: ast.Expr) -> Test:
-        compare, a, b = COMPARISONS[op], self.value(left), self.value(right)
-        if isinstance(right, ast.Literal | ast.Iri):
-            constant = decode(constant_text(right))
-            return lambda env: compare(a(env), constant)
-        return lambda env: compare(a(env), b(env))
-
-    def existence(self, expr: ast.Exists) -> Test:
-        exists = self.options.exists
-        if exists is None:
-            raise NotCompilable(expr, "EXISTS is not supported yet")
-        found: Test = lambda env: exists(expr, env)  # noqa: E731
-        return logic.negation(found) if expr.negated else found
-
-    # --- value ---
-
-    def value(self, expr: ast.Expr) -> ValueOf:
-        match expr:
-            case ast.Var(name):
-                return leaves.variable_value(name)
-            case ast.Iri() | ast.Literal():
-                constant = decode(constant_text(expr))
-                return lambda env: constant
-            case ast.Arithmetic(op, left, right):
-                combine, a, b = ARITHMETIC[op], self.value(left), self.value(right)
-                return lambda env: combine(a(env), b(env))
-            case ast.Sign(op, operand):
-                sign, number = SIGNS[op], self.value(operand)
-                return lambda env: sign(number(env))
-            case ast.Timestamp(gpm):
-                ms = leaves.event_time(gpm.name)
-                return lambda env: moment_of_ms(ms(env))
-            case ast.Call():
-                return self.call(expr)
-            case ast.FunctionCall():
-                return self.function_call(expr)
-            case ast.Aggregate() | ast.Prev():
-                return leaves.decoded(self.term(expr))
-        return self.test(expr)
-
-    def call(self, expr: ast.Call) -> ValueOf:
-        match expr:
-            case ast.Call("BOUND", (ast.Var() | ast.Prev(),)):
-                return self.test(expr)
-            case ast.Call("IF", (condition, then, otherwise)):
-                return logic.conditional(
-                    self.test(condition), self.value(then), self.value(otherwise)
-                )
-            case ast.Call("COALESCE", operands):
-                return logic.coalescence([self.value(e) for e in operands])
-            case ast.Call("NOW", ()):
-                now = self.now()
-                return lambda env: now
-            case ast.Call("IRI" | "URI", (operand,)):
-                return leaves.iri_function(self.value(operand), self.options.base)
-            case ast.Call("BNODE", (operand,)):
-                return leaves.blank_node_function(self.value(operand))
-            case ast.Call(blank_nodes.OF_SOLUTION, (operand, ast.Var(solution))):
-                own = leaves.variable_term(solution)
-                return leaves.labelled_node_function(self.value(operand), own)
-        builtin = self.builtin(expr)
-        if builtin.gives_term:
-            return leaves.decoded(self.term(expr))
-        return self.application(builtin, expr.args)
-
-    def now(self) -> Moment:
-        ms = self.options.now_ms
-        return moment_of_ms(_process_time_ms() if ms is None else ms)
-
-    def builtin(self, expr: ast.Call) -> Builtin:
-        builtin = BUILTINS.get(expr.function)
-        if builtin is None or not builtin.accepts(len(expr.args)):
-            count = len(expr.args)
-            raise NotCompilable(expr, f"no function {expr.function} of {count} arguments")
-        return builtin
-
-    def application(self, builtin: Builtin, args: Sequence[ast.Expr]) -> Callable[[Env], Any]:
-        """The function applied to its arguments, in whichever view it takes them."""
-        views: list[Callable[[Env], Any]] = [
-            self.term(e) if builtin.takes_terms else self.value(e) for e in args
-        ]
-        run = builtin.run
-        if len(views) == 1:
-            only = views[0]
-            return lambda env: run(only(env))
-        if len(views) == 2:
-            first, second = views
-            return lambda env: run(first(env), second(env))
-        return lambda env: run(*[view(env) for view in views])
-
-    def function_call(self, expr: ast.FunctionCall) -> ValueOf:
-        iri = expr.function.value
-        if not is_cast(iri):
-            return leaves.decoded(self.extension_call(expr))
-        if len(expr.args) != 1:
-            raise NotCompilable(expr, f"<{iri}> takes one argument")
-        if iri == XSD_STRING:
-            term = self.term(expr.args[0])
-            return lambda env: cast_to_string(term(env))
-        cast, value = CASTS[iri], self.value(expr.args[0])
-        return lambda env: cast(value(env))
-
-    # --- term ---
-
-    def term(self, expr: ast.Expr) -> TermOf:
-        match expr:
-            case ast.Var(name):
-                return leaves.variable_term(name)
-            case ast.Iri() | ast.Literal():
-                constant = constant_text(expr)
-                return lambda env: constant
-            case ast.Timestamp(gpm):
-                ms = leaves.event_time(gpm.name)
-                return lambda env: time_literal(ms(env))
-            case ast.Prev(ast.Var(name)):
-                return leaves.previous_term(name)
-            case ast.Aggregate():
-                return self.aggregate(expr)
-            case ast.Call("IF", (condition, then, otherwise)):
-                return logic.conditional(
-                    self.test(condition), self.term(then), self.term(otherwise)
-                )
-            case ast.Call("COALESCE", operands):
-                return logic.coalescence([self.term(e) for e in operands])
-            case ast.Call(name, args) if name in BUILTINS and BUILTINS[name].gives_term:
-                return self.application(self.builtin(expr), args)
-            case ast.FunctionCall(iri) if not is_cast(iri.value):
-                return self.extension_call(expr)
-            case ast.FunctionCall(iri) if derived_datatype(iri.value):
-                return leaves.derived_integer(self.value(expr), iri.value)
-        value = self.value(expr)
-        return lambda env: encode(value(env))
-
-    def extension_call(self, expr: ast.FunctionCall) -> TermOf:
-        iri, count = expr.function.value, len(expr.args)
-        functions = {f.iri: f for f in self.options.functions}
-        function = functions.get(iri)
-        if function is None:
-            near = nearest(iri, (*functions, *CASTS))
-            hint = None if near is None else f"<{near}>"
-            raise NotCompilable(expr, f"unknown function <{iri}>", hint)
-        if not function.accepts(count):
-            raise NotCompilable(expr, f"<{iri}> does not take {count} argument{'s' * (count != 1)}")
-        return leaves.extension_call(function, [self.term(e) for e in expr.args])
-
-    def aggregate(self, expr: ast.Aggregate) -> TermOf:
-        if expr.operand is None:
-            raise NotCompilable(expr, "COUNT(*) counts no group variable; name one")
-        name = self.group_variable(expr, expr.operand)
-        elements = self.elements(expr.operand, name)
-        if expr.function == "GROUP_CONCAT":
-            combine = group_concat(" " if expr.separator is None else expr.separator)
-        elif expr.function in AGGREGATES:
-            combine = AGGREGATES[expr.function]
-        else:
-            raise NotCompilable(expr, f"unknown aggregate {expr.function}")
-        if expr.distinct:
-            return lambda env: combine(list(dict.fromkeys(elements(env))))
-        return lambda env: combine(elements(env))
-
-    def group_variable(self, expr: ast.Aggregate, operand: ast.Expr) -> str:
-        """The one variable of the operand that stands for each value of its group."""
-        names = variables_of(operand)
-        if len(names) > 1 and self.options.groups is not None:
-            names &= self.options.groups
-        if len(names) != 1:
-            raise NotCompilable(expr, f"{expr.function} needs exactly one group variable")
-        return next(iter(names))
-
-    def elements(self, operand: ast.Expr, name: str) -> Callable[[Env], Sequence[str | None]]:
-        if isinstance(operand, ast.Var):
-            return lambda env: env.group(name)
-        term = compile_term(operand, self.options)
-        return lambda env: [term(leaves.Element(env, name, element)) for element in env.group(name)]
+                if not any(problem.node is known.node for known in reported):
+                    reported.append(problem)
+    return reported

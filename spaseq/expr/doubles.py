@@ -1,8 +1,8 @@
-"""Columns of numbers and dateTimes as float64, with what is known of each one's exactness.
+"""float64 approximations of numbers and dateTimes, each with a kind that says how exact it is.
 
-A comparison in float64 is right for a pair of rows if both numbers are exact in it; if SPARQL
-itself promotes the pair to double; or if both are rounded and come out different, because rounding
-keeps order. `decides` says where; all other rows need the real comparison.
+float64 compares two terms correctly if both numbers are exact in float64, if SPARQL itself promotes
+the pair to double, or if both are rounded and differ, because rounding keeps order.
+`Doubles.decides` says where; all other rows need the comparison of the terms.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def _decisive() -> tuple[Bools, Bools]:
-    """Tables [kind, kind]: pairs that float64 decides, and those it decides unless they tie."""
+    """Tables [kind, kind]: pairs that float64 decides always, and if their values differ."""
     always = np.zeros((7, 7), dtype=np.bool_)
     for number in (EXACT, ROUNDED, DOUBLE, FLOAT, SHORT):
         always[DOUBLE, number] = always[number, DOUBLE] = True
@@ -67,7 +67,7 @@ class Doubles:
 
     @classmethod
     def unknown(cls, rows: int) -> Doubles:
-        """Rows of which nothing is known."""
+        """n rows without a number."""
         return cls(np.full(rows, np.nan), np.zeros(rows, np.int8))
 
     @classmethod
@@ -82,14 +82,14 @@ class Doubles:
         return cls(*_doubles_of(codes, terms))
 
     def decides(self, other: Doubles) -> Bools:
-        """The rows in which comparing `value` with the other's is comparing the terms."""
+        """[n] whether comparing the two values gives the same as comparing the two terms."""
         pair = self.kind, other.kind
         decided: Bools = _ALWAYS[pair] | (_UNTIED[pair] & (self.value != other.value))
         return decided
 
 
 def _doubles_of(codes: Int32s, terms: Sequence[str]) -> tuple[Float64s, Int8s]:
-    """(values, kinds) of terms; -1 for unbound."""
+    """(values, kinds) [n] of codes into `terms`, -1 for unbound."""
     if isinstance(terms, TermTable):
         value, kind = terms.numbers(codes)
         rest = np.flatnonzero(kind == UNKNOWN)
@@ -98,14 +98,14 @@ def _doubles_of(codes: Int32s, terms: Sequence[str]) -> tuple[Float64s, Int8s]:
         rest = np.flatnonzero(codes >= 0)
     if len(rest):
         used, which = distinct_codes(codes[rest], len(terms))
-        found = [double_of(terms[code]) for code in used.tolist()]
-        value[rest] = np.array([v for v, _ in found], np.float64)[which]
-        kind[rest] = np.array([k for _, k in found], np.int8)[which]
+        pairs = [double_of(terms[code]) for code in used.tolist()]
+        value[rest] = np.array([v for v, _ in pairs], np.float64)[which]
+        kind[rest] = np.array([k for _, k in pairs], np.int8)[which]
     return value, kind
 
 
 def double_of(term: str) -> tuple[float, int]:
-    """The float64 that stands for a term, and what it is of it."""
+    """float64 approximation of a term, with its kind; NaN and OTHER for a term without a number."""
     value = decode(term)
     kind = type(value)
     if kind is float:

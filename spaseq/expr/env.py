@@ -1,4 +1,4 @@
-"""What an expression sees of a solution: variables, previous repetitions, groups and times."""
+"""The environment of an expression: the variables, groups and event times that it reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors of expressions: at evaluation, where SPARQL gives them a meaning, and at compilation."""
+"""Errors of expressions: evaluation errors, which SPARQL gives a meaning, and compile errors."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from spaseq.lang import ast
 
 
 class ExpressionError(Exception):
-    """An evaluation error in the sense of SPARQL 1.1 section 17.2: a value like any other."""
+    """An evaluation error in the sense of SPARQL 1.1 section 17.2."""
 
 
 class NotCompilable(SpaseqError):
-    """An expression that cannot be compiled; query checking finds these before, with their place.
+    """An expression cannot be compiled. The checker of queries reports this with its place.
 
-    `node` is the part that is at fault, `suggestion` the nearest that would be none.
+    `node` is the part at fault, `suggestion` the nearest valid name.
     """
 
     def __init__(self, node: ast.Node, message: str, suggestion: str | None = None) -> None:

@@ -44,21 +44,21 @@ class Function:
     vectorised: bool = False
 
     def accepts(self, count: int) -> bool:
-        """Whether it can be called with so many arguments."""
+        """Whether it can be called with a number of arguments."""
         try:
             inspect.signature(self.run).bind(*range(count))
         except TypeError:
             return False
-        except ValueError:  # a function of C does not tell
+        except ValueError:  # a function written in C has no signature
             return True
         return True
 
     def __call__(self, terms: Sequence[str]) -> str:
-        """The result's canonical N-Triples text, of texts of the arguments.
+        """The result as canonical N-Triples text, given the arguments as such texts.
 
         Raises:
-            ExpressionError: an error in the sense of SPARQL.
-            RunError: an error of the function.
+            ExpressionError: the call is an error in the sense of SPARQL.
+            RunError: the function failed.
         """
         if self.vectorised:
             (text,) = self.column([terms])
@@ -74,7 +74,7 @@ class Function:
             raise self._failure(error) from error
 
     def column(self, rows: Sequence[Sequence[str]]) -> list[str | None]:
-        """The results for n rows of arguments, of a vectorised function in one call."""
+        """The results of a vectorised function for n rows of arguments, in one call."""
         if not rows:
             return []
         columns = [[self._argument(term) for term in column] for column in zip(*rows, strict=True)]
@@ -105,20 +105,20 @@ def function(
 ) -> Callable[[F], F]:
     """Register a Python function that queries call as `<iri>(...)`, or by a prefixed name.
 
-    Queries that are compiled later can call it; one that is registered again replaces the first.
-    It is called once for each distinct combination of arguments, at any time, in any process, so
-    its result must depend on its arguments alone.
+    Queries that are compiled later can call it. A second registration of an IRI replaces the first.
+    The function is called once for each distinct combination of arguments, at any time and in any
+    process, so its result must depend on its arguments alone.
 
     Args:
         iri: absolute IRI of the function.
         arguments: "values" gives literals as Python values (`Term.to_python`), and IRIs and blank
             nodes as `Term`; "terms" gives every argument as `Term`.
-        vectorised: the function takes a list of n values per parameter, and gives n results.
+        vectorised: the function takes a list of n values per parameter, and returns n results.
 
     A result is a Term, a str, int, float, Decimal, bool, datetime, date, numpy scalar or rdflib
-    term. None is an error in the sense of SPARQL (a FILTER fails, BIND leaves its variable
-    unbound), as is, where the function is not vectorised, a ValueError, TypeError, ArithmeticError
-    or LookupError. Any other exception ends the run.
+    term. None is an error in the sense of SPARQL: a FILTER fails, BIND leaves its variable unbound.
+    So is a ValueError, TypeError, ArithmeticError or LookupError, unless the function is
+    vectorised. Any other exception ends the run.
 
     >>> @function("http://example/f#double")
     ... def double(x: float) -> float:
@@ -140,7 +140,7 @@ def function(
 
 
 def unregister(iri: str) -> None:
-    """Forget a function; no error if it is not known."""
+    """Remove a function; no error if there is none."""
     _functions.pop(iri, None)
 
 
@@ -155,10 +155,10 @@ _from_files: dict[str, ModuleType] = {}
 
 
 def load_functions(place: str) -> None:
-    """Import a module, by name or as the path of a `.py` file, which registers functions.
+    """Import a module that registers functions, by name or by the path of a `.py` file.
 
     Raises:
-        UsageError: it is not there, fails, or registers nothing.
+        UsageError: the module does not exist, fails, or registers nothing.
     """
     before = dict(_functions)
     try:
@@ -175,7 +175,7 @@ def load_functions(place: str) -> None:
 
 def _load_file(path: Path) -> None:
     digest = blake2b(str(path.absolute()).encode(), digest_size=4).hexdigest()
-    name = f"{path.stem}_{digest}"  # not the name of any other module
+    name = f"{path.stem}_{digest}"  # so that no other module has the name
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = _from_files[name] = sys.modules[name] = importlib.util.module_from_spec(spec)
@@ -183,7 +183,7 @@ def _load_file(path: Path) -> None:
 
 
 def modules_from_files() -> list[ModuleType]:
-    """The modules that `load_functions` made of files, which no other process can import."""
+    """The modules that `load_functions` loaded from files; no other process can import them."""
     return list(_from_files.values())
 
 
@@ -198,7 +198,7 @@ def _text_or_none(result: object) -> str | None:
 
 
 def _text(result: Any) -> str:
-    """The canonical text of what a function returned."""
+    """The canonical text of a function's result."""
     match result:
         case None:
             raise ExpressionError("no result")
@@ -216,11 +216,11 @@ def _text(result: Any) -> str:
         return literal_text(result)
     if hasattr(result, "item"):  # a numpy scalar
         return _text(result.item())
-    raise ExpressionError(f"a {type(result).__name__} is no RDF term")
+    raise ExpressionError(f"a {type(result).__name__} is not an RDF term")
 
 
 def _plain(number: bool | float | Decimal) -> Value:
-    """The number without what a subclass, such as numpy's, adds to it."""
+    """The number as a value of the built-in type, without a subclass such as numpy's."""
     return next(t(number) for t in (bool, int, float, Decimal) if isinstance(number, t))
 
 

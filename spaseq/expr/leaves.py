@@ -1,4 +1,4 @@
-"""The leaves of compiled expressions: what reads the environment (variables, PREV, TIMESTAMP).
+"""Closures that read the environment: variables, PREV, TIMESTAMP, extension calls.
 
 Also the two functions that need more than their arguments: IRI (the base) and BNODE (the solution).
 """
@@ -9,7 +9,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TypeAlias
+from operator import methodcaller
+from typing import TypeAlias, TypeVar
 
 from spaseq.expr.env import BlankNodeScope, Env
 from spaseq.expr.errors import ExpressionError
@@ -21,10 +22,11 @@ from spaseq.expr.values import BlankNodeValue, IriValue, Value, decode
 from spaseq.lang.iris import is_absolute, resolve
 from spaseq.rdf.terms.term import literal_text
 
+R = TypeVar("R")
 ValueOf: TypeAlias = Callable[[Env], Value]
 TermOf: TypeAlias = Callable[[Env], str]
 TermOrNone: TypeAlias = Callable[[Env], str | None]
-"""None is an evaluation error."""
+"""Returns None for an evaluation error."""
 
 _NOT_IN_IRI = re.compile(r'[\x00-\x20<>"{}|^`\\]')
 
@@ -55,6 +57,18 @@ def decoded(term: TermOf) -> ValueOf:
     return lambda env: decode(term(env))
 
 
+def none_on_error(term: TermOf) -> TermOrNone:
+    """A compiled term with None in place of an evaluation error."""
+
+    def run(env: Env) -> str | None:
+        try:
+            return term(env)
+        except ExpressionError:
+            return None
+
+    return run
+
+
 def derived_integer(value: ValueOf, datatype: str) -> TermOf:
     """An integer value as a literal of a datatype that is derived from `xsd:integer`."""
 
@@ -69,21 +83,14 @@ def derived_integer(value: ValueOf, datatype: str) -> TermOf:
 def variable_term(name: str) -> TermOf:
     """The term of a variable; ExpressionError where it is unbound."""
 
-    def run(env: Env) -> str:
-        term = env.value(name)
-        if term is None:
-            raise ExpressionError(f"?{name} is unbound")
-        return term
-
-    return run
+    return _required(methodcaller("value", name), f"?{name} is unbound")
 
 
 def variable_value(name: str) -> ValueOf:
     """The value of a variable; ExpressionError where it is unbound."""
 
     def run(env: Env) -> Value:
-        term = env.value(name)
-        if term is None:
+        if (term := env.value(name)) is None:
             raise ExpressionError(f"?{name} is unbound")
         return decode(term)
 
@@ -93,23 +100,23 @@ def variable_value(name: str) -> ValueOf:
 def previous_term(name: str) -> TermOf:
     """The term of a variable in the repetition before; ExpressionError in the first one."""
 
-    def run(env: Env) -> str:
-        term = env.previous(name)
-        if term is None:
-            raise ExpressionError(f"?{name} has no previous value")
-        return term
-
-    return run
+    return _required(methodcaller("previous", name), f"?{name} has no previous value")
 
 
 def event_time(gpm: str) -> Callable[[Env], int]:
     """The time (ms) of the last event of a GPM; ExpressionError where there is none."""
 
-    def run(env: Env) -> int:
-        ms = env.time(gpm)
-        if ms is None:
-            raise ExpressionError(f"{gpm} has no event")
-        return ms
+    return _required(methodcaller("time", gpm), f"{gpm} has no event")
+
+
+def _required(read: Callable[[Env], R | None], error: str) -> Callable[[Env], R]:
+    """What `read` gives; ExpressionError with a message where that is None."""
+
+    def run(env: Env) -> R:
+        result = read(env)
+        if result is None:
+            raise ExpressionError(error)
+        return result
 
     return run
 
@@ -132,7 +139,7 @@ def iri_function(operand: ValueOf, base: str | None) -> ValueOf:
 
 
 def blank_node_function(operand: ValueOf) -> ValueOf:
-    """BNODE(label): one node per label and solution, where the environment keeps count."""
+    """BNODE(label): one node per label and solution, if the environment is a `BlankNodeScope`."""
 
     def run(env: Env) -> Value:
         label = simple(operand(env))
@@ -144,7 +151,7 @@ def blank_node_function(operand: ValueOf) -> ValueOf:
 
 
 def labelled_node_function(operand: ValueOf, solution: TermOf) -> ValueOf:
-    """BNODE(label), where a term tells solutions apart."""
+    """BNODE(label): one node per label and term of `solution`, which differs by solution."""
 
     def run(env: Env) -> Value:
         key = f"{solution(env)}{simple(operand(env))}".encode()

@@ -1,11 +1,11 @@
 """The operator table of SPARQL 1.1 section 17.3: effective boolean values, comparison, arithmetic.
 
-Two literals whose value spaces are known and disjoint (`"1"` and `1`, `"a"` and `"a"@en`) are
-unequal; RDFterm-equal is an error only where a literal's value is not known (a language-tagged
-string is none that an unknown datatype has). Beyond the table, dates, times, durations and their
-sums are covered as in XPath functions 3.1; but an xsd:date with a time zone and one without have an
-order only where they have it whatever the missing zone is (XML Schema 1.0 Datatypes, section
-3.2.7.4), and so have the other moments that are no xsd:dateTime.
+Two literals with known and disjoint value spaces (`"1"` and `1`, `"a"` and `"a"@en`) are unequal.
+RDFterm-equal is an error only if the value of a literal is unknown; a language-tagged string is
+never equal to such a literal. Beyond the table, dates, times, durations and their sums work as in
+XPath functions 3.1. An xsd:date with a time zone and one without are ordered only if the order is
+the same for every missing zone (XML Schema 1.0 Datatypes, section 3.2.7.4). The same holds for all
+moments but xsd:dateTime.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def not_equal(a: Value, b: Value) -> bool:
 
 
 def comparable(a: Value, b: Value) -> tuple[Any, Any]:
-    """Both as Python values ordered as SPARQL's `<` orders them; ExpressionError if it does not."""
+    """Both as Python values in the order of SPARQL's `<`; ExpressionError if they have none."""
     if isinstance(a, Moment) and isinstance(b, Moment) and a.kind == b.kind:
         return temporal.instants(a, b)
     if isinstance(a, Duration) and isinstance(b, Duration):
@@ -154,7 +154,7 @@ ARITHMETIC: dict[str, Callable[[Any, Any], Value]] = {
 
 
 def plus(a: Any) -> Value:
-    """Unary plus: a number as it is."""
+    """Unary plus: the number, unchanged."""
     if not is_number(a):
         raise ExpressionError("not a number")
     return a  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""What an expression mentions: variables, group variables, GPM times; whether it is volatile."""
+"""Analysis of expressions: the variables and event times that they read, and volatility."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def variables_of(expr: ast.Expr) -> frozenset[str]:
 
 
 def group_uses(expr: ast.Expr) -> frozenset[str]:
-    """Names of the variables inside aggregates: those whose list of values is read."""
+    """Names of the variables inside aggregates, whose lists of values are read."""
     aggregates = (node for node in walk(expr) if isinstance(node, ast.Aggregate))
     return frozenset().union(*(variables_of(a.operand) for a in aggregates if a.operand))
 

@@ -10,8 +10,8 @@
 | IRI, blank node | `IriValue`, `BlankNodeValue` |
 | literal of an unknown datatype, or ill-typed | `Opaque` |
 
-A value keeps neither the lexical form nor the derived datatype of its term: what needs those
-(`STR`, `DATATYPE`, `sameTerm`, projection) works on texts.
+A value keeps neither the lexical form nor the derived datatype of its term. Functions that need
+those (`STR`, `DATATYPE`, `sameTerm`) and projection work on texts.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class LangString:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """A literal whose value is not known: an unknown datatype or a lexical form that is not its."""
+    """A literal without a known value: of an unknown datatype, or ill-typed."""
 
     lexical: str
     datatype: str
@@ -113,7 +113,7 @@ PARSERS: dict[str, Callable[[str], Value]] = {
     **{XSD + name: partial(parse_duration, name) for name in DURATION_KINDS},
     XSD + "integer": numbers.parse_integer,
 }
-"""By datatype IRI: lexical form to value; ValueError if the form is not of the datatype."""
+"""By datatype IRI: from lexical form to value; ValueError if the datatype has no such form."""
 
 NUMERIC_DATATYPES = frozenset(
     XSD + name for name in ("decimal", "float", "double", *numbers.INTEGER_RANGES)
@@ -141,7 +141,7 @@ _cache: dict[str, Value] = {}
 
 
 def decode(text: str) -> Value:
-    """`decode_uncached`, remembering the last few ten thousand terms."""
+    """`decode_uncached` with a cache of some ten thousand terms."""
     try:
         return _cache[text]
     except KeyError:

@@ -1,6 +1,6 @@
-"""Calls of vectorised extension functions, made for many solutions at once.
+"""Calls of vectorised extension functions, each made once for many solutions.
 
-They are taken out of an expression: their results become bindings, and variables take their place.
+A variable replaces each call in the expression, and the result of the call is bound to it.
 """
 
 from __future__ import annotations
@@ -20,34 +20,36 @@ _PREFIX = "_:call"  # no variable of a query has such a name
 
 @dataclass(frozen=True, slots=True)
 class ColumnCall:
-    """One call: its results, where there are any, are bound to the variable `name`."""
+    """One call. Its results, where there are any, are bound to the variable `name`."""
 
     name: str
     function: Function
     arguments: tuple[TermOrNone, ...]
 
     def bind(self, bindings: Sequence[dict[str, str | None]]) -> None:
-        """Call the function for some solutions; an argument that is an error has an error."""
+        """Call the function for some solutions; an error in an argument leaves `name` unbound."""
         rows, picked = [], []
-        for own in bindings:
-            env = DictEnv(own)
+        for solution in bindings:
+            env = DictEnv(solution)
             row = [term for argument in self.arguments if (term := argument(env)) is not None]
             if len(row) == len(self.arguments):
                 rows.append(row)
-                picked.append(own)
-        for own, result in zip(picked, self.function.column(rows), strict=True):
-            own[self.name] = result
+                picked.append(solution)
+        for solution, result in zip(picked, self.function.column(rows), strict=True):
+            solution[self.name] = result
 
 
-def taken_out(expr: ast.Expr, options: Options) -> tuple[ast.Expr, tuple[ColumnCall, ...]]:
-    """The expression with variables for such calls, and the calls, inner ones first."""
+def without_column_calls(
+    expr: ast.Expr, options: Options
+) -> tuple[ast.Expr, tuple[ColumnCall, ...]]:
+    """The expression with variables in place of calls, and the calls, inner ones first."""
     functions = {f.iri: f for f in options.functions if f.vectorised}
     calls: list[ColumnCall] = []
 
     def change(node: ast.Node) -> ast.Node | None:
         if not isinstance(node, ast.FunctionCall) or node.function.value not in functions:
             return None
-        compile_term(node, options)  # the number of its arguments, for one
+        compile_term(node, options)  # checks the call, the number of its arguments above all
         inner = [rewritten(argument, change) for argument in node.args]
         terms = tuple(compile_term(argument, options) for argument in inner)
         name = f"{_PREFIX}{len(calls)}"

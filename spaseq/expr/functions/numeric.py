@@ -30,41 +30,44 @@ def absolute(value: Any) -> Number:
             return abs(number)
 
 
-def _rounding(double: Callable[[float], float], mode: str) -> Callable[[Any], Number]:
+def _rounding(
+    decimal: Callable[[Decimal], Decimal], double: Callable[[float], float]
+) -> Callable[[Any], Number]:
+    """A function from a number to a whole one, given how it rounds decimals and doubles."""
+
     def apply(value: Any) -> Number:
         number = _number(value)
         match number:
             case int():
                 return number
             case Decimal():
-                return number.to_integral_value(mode, EXACT) or Decimal(0)
+                return decimal(number) or Decimal(0)
         if not math.isfinite(number) or not number:
             return number
-        rounded = math.copysign(double(number), number)
-        return Float(rounded) if type(number) is Float else rounded
+        whole = math.copysign(double(number), number)
+        return Float(whole) if type(number) is Float else whole
 
     return apply
 
 
-ceiling = builtin("CEIL", 1)(_rounding(math.ceil, ROUND_CEILING))
-floor = builtin("FLOOR", 1)(_rounding(math.floor, ROUND_FLOOR))
+def _nearest_decimal(number: Decimal) -> Decimal:
+    """The nearest whole decimal; of two, the greater (fn:round)."""
+    return EXACT.add(number, Decimal("0.5")).to_integral_value(ROUND_FLOOR, EXACT)
 
 
-@builtin("ROUND", 1)
-def rounded(value: Any) -> Number:
-    """The nearest whole number; of two, the greater (fn:round)."""
-    number = _number(value)
-    match number:
-        case int():
-            return number
-        case Decimal():
-            half_up = EXACT.add(number, Decimal("0.5"))
-            return half_up.to_integral_value(ROUND_FLOOR, EXACT) or Decimal(0)
-    if not math.isfinite(number) or not number:
-        return number
+def _nearest_double(number: float) -> float:
+    """The nearest whole double; of two, the greater (fn:round)."""
     whole = math.floor(number)
-    nearest = math.copysign(whole + (number - whole >= 0.5), number)
-    return Float(nearest) if type(number) is Float else nearest
+    return whole + (number - whole >= 0.5)
+
+
+ceiling = builtin("CEIL", 1)(
+    _rounding(lambda number: number.to_integral_value(ROUND_CEILING, EXACT), math.ceil)
+)
+floor = builtin("FLOOR", 1)(
+    _rounding(lambda number: number.to_integral_value(ROUND_FLOOR, EXACT), math.floor)
+)
+rounded = builtin("ROUND", 1)(_rounding(_nearest_decimal, _nearest_double))
 
 
 @builtin("RAND", 0, volatile=True)
