@@ -1,4 +1,4 @@
-"""Works that are read each by itself give the answers of a stream that is read in one go."""
+"""Splits that are read each by itself give the answers of a stream that is read in one go."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from tests.runtime.machines import IRIS, SOUTH, Row, answers_in_process, job_of,
 
 
 def extents(*given: tuple[int, int, int, int]) -> list[TimeExtent]:
-    """Of one stream's works: first time, last time, how many events have each."""
-    return [TimeExtent(0, work, *one) for work, one in enumerate(given)]
+    """Extents of the splits of one stream: first time, last time, how many events have each."""
+    return [TimeExtent(0, split, *one) for split, one in enumerate(given)]
 
 
 def test_a_tie_at_an_edge_counts_what_is_before_it() -> None:
@@ -39,12 +39,12 @@ def test_a_tie_at_an_edge_counts_what_is_before_it() -> None:
     }
 
 
-def test_works_without_events_and_other_streams_are_passed_over() -> None:
+def test_splits_without_events_and_other_streams_are_passed_over() -> None:
     given = [TimeExtent(0, 0, 1, 5, 1, 2), TimeExtent(0, 1), TimeExtent(1, 2, 2, 3, 1, 1)]
     assert earlier([*given, TimeExtent(0, 3, 5, 6, 1, 1)]) == {3: EarlierTies(5, 2)}
 
 
-def test_works_that_overlap_are_found_out() -> None:
+def test_splits_that_overlap_are_found_out() -> None:
     with pytest.raises(Overlap):
         earlier(extents((1, 5, 1, 1), (6, 9, 1, 1), (8, 12, 1, 1)))
 
@@ -134,7 +134,7 @@ def nquads_events(path: Path) -> int:
     return path.read_text().count("generatedAtTime")
 
 
-def is_surveyed(path: Path) -> bool:
+def is_scanned(path: Path) -> bool:
     found = input_splits.bounded_splits(
         [FileSource(StreamOptions(IRIS[0], (str(path),)))], time_scan=False
     )
@@ -143,24 +143,24 @@ def is_surveyed(path: Path) -> bool:
 
 
 @pytest.mark.spark
-def test_ties_across_the_edges_of_works_and_lines_are_numbered_as_in_one_go(
+def test_ties_across_the_edges_of_splits_and_lines_are_numbered_as_in_one_go(
     spark: Any, small: None, tmp_path: Path
 ) -> None:
     path = tmp_path / "north.nq"
     lines = nquads(rows([1000 * (n // 7) for n in range(60)])).splitlines(keepends=True)
     lines.insert(80, "this is no quad\n")
     path.write_text("".join(lines))
-    assert not is_surveyed(path)
+    assert not is_scanned(path)
     compare(spark, path, [81])
 
 
 @pytest.mark.spark
-def test_a_stream_that_is_seen_to_be_in_disorder_is_surveyed_first(
+def test_a_stream_that_is_seen_to_be_in_disorder_is_scanned_first(
     spark: Any, small: None, tmp_path: Path
 ) -> None:
     path = tmp_path / "north.nq"
     path.write_text(nquads(rows([1000 * (n // 7) for n in reversed(range(60))])))
-    assert is_surveyed(path)
+    assert is_scanned(path)
     compare(spark, path, [])
 
 
@@ -174,5 +174,5 @@ def test_a_stream_whose_disorder_is_hidden_is_read_again(
     lines = nquads(rows(times)).splitlines(keepends=True)
     lines.insert(20, "this is no quad\n")
     path.write_text("".join(lines))
-    assert not is_surveyed(path)
+    assert not is_scanned(path)
     compare(spark, path, [21])
