@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from spaseq.expr.uses import walk
 from spaseq.lang import ast
 from spaseq.lang.rewriting import rewritten
+from spaseq.lang.variables import walk
 
 OF_SOLUTION = "BNODE of"
 """The function of a label and a solution that `with_solution` writes. No query can call it."""

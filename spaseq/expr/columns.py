@@ -1,8 +1,8 @@
-"""Expressions over whole columns of term codes: FILTER and BIND on a batch of solutions.
+"""FILTER and BIND on a batch of solutions: expressions over columns of term codes.
 
-The result equals that of evaluating row by row. A volatile expression is evaluated once per row,
-any other once per distinct combination of the codes that it reads. float64 decides comparisons of
-numbers and of dateTimes wherever it is certain to be right (`spaseq.expr.doubles`).
+The results are the same as row by row. A volatile expression is evaluated once per row, any other
+one once per distinct combination of the codes that it reads. float64 decides comparisons of numbers
+and of dateTimes wherever it is certainly right (`spaseq.expr.doubles`).
 """
 
 from __future__ import annotations
@@ -27,28 +27,62 @@ from spaseq.rdf.columns.term_columns import distinct_codes
 R = TypeVar("R")
 Columns = Mapping[str, Int32s]
 _DEFAULT = Options()
-_FEW = 16
-"""Batches of at most this many rows are evaluated row by row."""
+_FEW = 16  # up to this many rows, array operations do not pay
+
+
+@dataclass(frozen=True, slots=True)
+class TermRows:
+    """Rows of variables as columns of term codes.
+
+    `columns` has an array [size] of codes into `terms` for each variable, -1 for unbound. A
+    variable without a column is unbound in every row.
+    """
+
+    columns: Columns
+    terms: Sequence[str]
+    size: int
+
+    @classmethod
+    def of(cls, columns: Columns, terms: Sequence[str]) -> TermRows:
+        """Rows with at least one column."""
+        return cls(columns, terms, len(next(iter(columns.values()))))
+
+    def read_by(self, expr: ast.Expr) -> TermRows:
+        """The rows with only the columns that an expression reads."""
+        read = {v: self.columns[v] for v in _variables(expr) if v in self.columns}
+        return TermRows(read, self.terms, self.size)
+
+    def picked(self, rows: Indices) -> TermRows:
+        """Some of the rows."""
+        columns = {v: column[rows] for v, column in self.columns.items()}
+        return TermRows(columns, self.terms, len(rows))
+
+    def bindings(self) -> Iterator[dict[str, str | None]]:
+        """The bound variables of each row."""
+        columns = {v: column.tolist() for v, column in self.columns.items()}
+        for row in range(self.size):
+            codes = ((v, column[row]) for v, column in columns.items())
+            yield {v: self.terms[code] for v, code in codes if code >= 0}
 
 
 @dataclass(frozen=True, slots=True)
 class _Compiled(Generic[R]):
-    """A compiled expression, and the calls of vectorised functions whose results it reads."""
+    """A compiled expression, and the vectorised calls whose results it reads."""
 
     run: Callable[[Env], R]
     calls: tuple[ColumnCall, ...]
 
-    def rows(self, columns: Mapping[str, list[int]], terms: Sequence[str], rows: int) -> list[R]:
+    def results(self, rows: TermRows) -> list[R]:
         """The result for each row."""
-        bindings = _bindings(columns, terms, rows)
+        bindings: Iterable[dict[str, str | None]] = rows.bindings()
         if self.calls:
             bindings = list(bindings)
             for call in self.calls:
                 call.bind(bindings)
-        return [self.run(DictEnv(solution)) for solution in bindings]
+        return [self.run(DictEnv(own)) for own in bindings]
 
 
-@lru_cache(maxsize=512)  # the same filters come back with every batch
+@lru_cache(maxsize=512)  # every batch evaluates the same filters
 def _test(expr: ast.Expr, options: Options) -> _Compiled[bool]:
     expr, calls = without_column_calls(expr, options)
     return _Compiled(compile_filter(expr, options), calls)
@@ -64,81 +98,33 @@ _variables = lru_cache(maxsize=512)(variables_of)
 _is_volatile = lru_cache(maxsize=512)(is_volatile)
 
 
-def filter_rows(
-    expr: ast.Expr,
-    columns: Columns,
-    terms: Sequence[str],
-    *,
-    rows: int | None = None,
-    options: Options = _DEFAULT,
-) -> Bools:
-    """[n] whether each row passes a FILTER.
+def filter_rows(expr: ast.Expr, rows: TermRows, options: Options = _DEFAULT) -> Bools:
+    """The rows that pass a FILTER, as a mask [size].
 
-    Args:
-        expr: the FILTER's expression.
-        columns: [n] codes into `terms` for each variable, -1 for unbound; a variable without a
-            column is unbound in every row.
-        terms: N-Triples texts.
-        rows: n, needed only if there are no columns.
-        options: what the expression takes from its query.
-
-    Raises:
-        NotCompilable: as `compile_filter`.
+    Raises NotCompilable like `compile_filter`.
     """
-    count = _row_count(columns, rows)
-    if count <= _FEW:
-        return _few_hold(expr, columns, terms, count, options)
-    keep = np.ones(count, dtype=np.bool_)
+    if rows.size <= _FEW:
+        return np.array(_test(expr, options).results(rows.read_by(expr)), dtype=np.bool_)
+    keep = np.ones(rows.size, dtype=np.bool_)
     for conjunct in _conjuncts(expr):
         live = np.flatnonzero(keep)
-        read = {v: columns[v][live] for v in _variables(conjunct) if v in columns}
-        keep[live] = _conjunct_holds(conjunct, read, terms, len(live), options)
+        keep[live] = _conjunct_holds(conjunct, rows.read_by(conjunct).picked(live), options)
     return keep
 
 
 def extend_column(
-    expr: ast.Expr,
-    columns: Columns,
-    terms: Sequence[str],
-    *,
-    rows: int | None = None,
-    options: Options = _DEFAULT,
+    expr: ast.Expr, rows: TermRows, options: Options = _DEFAULT
 ) -> tuple[list[str | None], Indices]:
-    """The terms of an expression: (results, [n] the index of each row's result); None is an error.
+    """The terms of an expression: (results, the index [size] of each row's result).
 
-    Arguments and errors as for `filter_rows`. Results may repeat a term.
+    None stands for an evaluation error. Results may repeat a term. Raises NotCompilable like
+    `compile_term`.
     """
-    read = {v: columns[v] for v in _variables(expr) if v in columns}
-    count = _row_count(columns, rows)
-    term = _term(expr, options)
-    return _evaluate(term, read, terms, count, _is_volatile(expr))
-
-
-def _few_hold(
-    expr: ast.Expr, columns: Columns, terms: Sequence[str], rows: int, options: Options
-) -> Bools:
-    """`filter_rows` row by row, for batches that are not worth an array operation."""
-    test = _test(expr, options)
-    read = {v: columns[v].tolist() for v in _variables(expr) if v in columns}
-    return np.array(test.rows(read, terms, rows), dtype=np.bool_)
-
-
-def _bindings(
-    columns: Mapping[str, list[int]], terms: Sequence[str], rows: int
-) -> Iterable[dict[str, str | None]]:
-    for row in range(rows):
-        codes = ((v, column[row]) for v, column in columns.items())
-        yield {v: terms[c] for v, c in codes if c >= 0}
-
-
-def _row_count(columns: Columns, rows: int | None) -> int:
-    if rows is not None:
-        return rows
-    return len(next(iter(columns.values())))
+    return _evaluate(_term(expr, options), rows.read_by(expr), _is_volatile(expr))
 
 
 def _conjuncts(expr: ast.Expr) -> Iterator[ast.Expr]:
-    """The operands that must all hold; under a FILTER an error in one counts as false."""
+    """The operands of `&&`, which must all hold; in a FILTER an error in one counts as false."""
     if isinstance(expr, ast.And):
         for operand in expr.operands:
             yield from _conjuncts(operand)
@@ -146,79 +132,61 @@ def _conjuncts(expr: ast.Expr) -> Iterator[ast.Expr]:
         yield expr
 
 
-def _conjunct_holds(
-    conjunct: ast.Expr, columns: Columns, terms: Sequence[str], rows: int, options: Options
-) -> Bools:
+def _conjunct_holds(conjunct: ast.Expr, rows: TermRows, options: Options) -> Bools:
     match conjunct:
         case ast.Call("BOUND", (ast.Var(name),)):
-            return columns[name] >= 0 if name in columns else np.zeros(rows, dtype=np.bool_)
+            unbound = np.zeros(rows.size, dtype=np.bool_)
+            return rows.columns[name] >= 0 if name in rows.columns else unbound
         case ast.Compare(
-            op, (ast.Var() | ast.Literal()) as left, (ast.Var() | ast.Literal()) as right
-        ) if rows:
-            return _compare(op, left, right, columns, terms, rows, options)
-    return _holds(conjunct, columns, terms, rows, options)
+            _, (ast.Var() | ast.Literal()) as left, (ast.Var() | ast.Literal()) as right
+        ) if rows.size:
+            return _compare(conjunct, _doubles(left, rows), _doubles(right, rows), rows, options)
+    return _holds(conjunct, rows, options)
 
 
 def _compare(
-    op: str,
-    left: ast.Var | ast.Literal,
-    right: ast.Var | ast.Literal,
-    columns: Columns,
-    terms: Sequence[str],
-    rows: int,
-    options: Options,
+    expr: ast.Compare, left: Doubles, right: Doubles, rows: TermRows, options: Options
 ) -> Bools:
-    a, b = (_doubles(side, columns, terms, rows) for side in (left, right))
-    holds: Bools = COMPARE[op](a.value, b.value)
-    unsure = np.flatnonzero(~a.decides(b))
-    if len(unsure):
-        expr = ast.Compare(op, left, right)  # type: ignore[arg-type]
-        rest = {v: c[unsure] for v, c in columns.items()}
-        holds[unsure] = _holds(expr, rest, terms, len(unsure), options)
+    holds: Bools = COMPARE[expr.op](left.value, right.value)
+    undecided = np.flatnonzero(~left.decides(right))
+    if len(undecided):
+        holds[undecided] = _holds(expr, rows.picked(undecided), options)
     return holds
 
 
-def _doubles(
-    side: ast.Var | ast.Literal, columns: Columns, terms: Sequence[str], rows: int
-) -> Doubles:
-    if isinstance(side, ast.Literal):
-        return Doubles.constant(constant_text(side), rows)
-    if side.name not in columns:
-        return Doubles.unknown(rows)
-    return Doubles.column(columns[side.name], terms)
+def _doubles(operand: ast.Var | ast.Literal, rows: TermRows) -> Doubles:
+    if isinstance(operand, ast.Literal):
+        return Doubles.constant(constant_text(operand), rows.size)
+    if operand.name not in rows.columns:
+        return Doubles.unknown(rows.size)
+    return Doubles.column(rows.columns[operand.name], rows.terms)
 
 
-def _holds(
-    expr: ast.Expr, columns: Columns, terms: Sequence[str], rows: int, options: Options
-) -> Bools:
-    test = _test(expr, options)
-    results, which = _evaluate(test, columns, terms, rows, _is_volatile(expr))
+def _holds(expr: ast.Expr, rows: TermRows, options: Options) -> Bools:
+    results, which = _evaluate(_test(expr, options), rows, _is_volatile(expr))
     return np.array(results, dtype=np.bool_)[which]
 
 
-def _evaluate(
-    compiled: _Compiled[R], columns: Columns, terms: Sequence[str], rows: int, each_row: bool
-) -> tuple[list[R], Indices]:
-    """(results, [n] the index of each row's result)."""
-    if each_row or not rows:
-        first = which = np.arange(rows)
-    elif columns:
-        first, which = _distinct(list(columns.values()), len(terms))
+def _evaluate(compiled: _Compiled[R], rows: TermRows, each_row: bool) -> tuple[list[R], Indices]:
+    """(results, the index of each row's result); with `each_row`, one result per row."""
+    if each_row or not rows.size:
+        first = which = np.arange(rows.size)
+    elif rows.columns:
+        first, which = _distinct(list(rows.columns.values()), len(rows.terms))
     else:
-        first, which = np.zeros(1, np.intp), np.zeros(rows, np.intp)
-    picked = {v: c[first].tolist() for v, c in columns.items()}
-    return compiled.rows(picked, terms, len(first)), which
+        first, which = np.zeros(1, np.intp), np.zeros(rows.size, np.intp)
+    return compiled.results(rows.picked(first)), which
 
 
 def _distinct(columns: Sequence[Int32s], limit: int) -> tuple[Indices, Indices]:
-    """(a row of each distinct combination, [n] the combination of each row); codes < limit."""
+    """(a row of each distinct combination, the combination of each row); codes < `limit`."""
     if len(columns) == 1:
         used, which = distinct_codes(columns[0], limit)
         row = np.empty(len(used), np.intp)
         row[which] = np.arange(len(which))
         return row, which
     key = np.zeros(len(columns[0]), np.int64)
-    keys = 1  # an upper bound for their number
+    keys = 1  # upper bound of the keys so far
     for column in columns:
         if keys * (limit + 1) >= 2**63:
             used, key = np.unique(key, return_inverse=True)

@@ -10,8 +10,9 @@ from spaseq.expr.errors import ExpressionError, NotCompilable
 from spaseq.expr.expression_compiler import ExpressionCompiler, Options
 from spaseq.expr.leaves import TermOrNone
 from spaseq.expr.logic import Test
-from spaseq.expr.uses import group_uses, is_volatile, timestamp_uses, variables_of, walk
+from spaseq.expr.uses import group_uses, is_volatile, timestamp_uses, variables_of
 from spaseq.lang import ast
+from spaseq.lang.variables import walk
 
 __all__ = [
     "Options",

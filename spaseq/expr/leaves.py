@@ -90,9 +90,9 @@ def variable_value(name: str) -> ValueOf:
     """The value of a variable; ExpressionError where it is unbound."""
 
     def run(env: Env) -> Value:
-        if (term := env.value(name)) is None:
-            raise ExpressionError(f"?{name} is unbound")
-        return decode(term)
+        if (term := env.value(name)) is not None:
+            return decode(term)
+        raise ExpressionError(f"?{name} is unbound")
 
     return run
 

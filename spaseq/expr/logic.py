@@ -1,4 +1,4 @@
-"""Closures for SPARQL's functional forms: three-valued logic, IF, COALESCE, IN (section 17.4.1)."""
+"""Closures for three-valued logic, IF, COALESCE and IN (SPARQL 1.1 section 17.4.1)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ ValueOf: TypeAlias = Callable[[Env], Value]
 
 
 def conjunction(tests: Sequence[Test]) -> Test:
-    """`&&`: false if an operand is false, else an error if one has an error, else true."""
+    """`&&`: false if an operand is false, else an error if an operand is an error, else true."""
     return _connective(tests, decisive=False)
 
 
 def disjunction(tests: Sequence[Test]) -> Test:
-    """`||`: true if an operand is true, else an error if one has an error, else false."""
+    """`||`: true if an operand is true, else an error if an operand is an error, else false."""
     return _connective(tests, decisive=True)
 
 
@@ -49,7 +49,7 @@ def negation(test: Test) -> Test:
 def conditional(
     test: Test, then: Callable[[Env], R], otherwise: Callable[[Env], R]
 ) -> Callable[[Env], R]:
-    """IF: only the branch that is taken is evaluated."""
+    """IF: it evaluates only one of the branches."""
     return lambda env: then(env) if test(env) else otherwise(env)
 
 
@@ -68,7 +68,7 @@ def coalescence(operands: Sequence[Callable[[Env], R]]) -> Callable[[Env], R]:
 
 
 def membership(operand: ValueOf, options: Sequence[ValueOf]) -> Test:
-    """IN: `=` with any option; an error only if no option is equal and one comparison failed."""
+    """IN: true if an option is equal, else an error if a comparison is an error, else false."""
 
     def run(env: Env) -> bool:
         value = operand(env)

@@ -26,10 +26,10 @@ class Float(float):
 Number: TypeAlias = int | Decimal | Float | float
 
 EXACT = Context(prec=100_000, traps=[InvalidOperation, DivisionByZero, Overflow, Inexact])
-"""Decimal arithmetic that is exact or, beyond any sensible length, an error."""
+"""Exact decimal arithmetic; an error beyond 100,000 digits."""
 
 DIGITS, FRACTION_DIGITS = 28, 18
-"""Least numbers of significant and of fractional digits to which a quotient is exact."""
+"""A quotient has at least this many significant and fractional digits."""
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
@@ -59,7 +59,7 @@ INTEGER_RANGES: dict[str, tuple[int | None, int | None]] = {
 
 
 def parse_integer(lexical: str) -> int:
-    """The value of an xsd:integer lexical form; ValueError if it is none."""
+    """The value of an xsd:integer lexical form; ValueError for other texts."""
     if not _INTEGER.fullmatch(lexical):
         raise ValueError(lexical)
     return int(lexical) if len(lexical) < _INT_DIGITS else int(Decimal(lexical))
@@ -72,14 +72,14 @@ def in_range(value: int, datatype: str) -> bool:
 
 
 def parse_decimal(lexical: str) -> Decimal:
-    """The value of an xsd:decimal lexical form; ValueError if it is none."""
+    """The value of an xsd:decimal lexical form; ValueError for other texts."""
     if not _DECIMAL.fullmatch(lexical):
         raise ValueError(lexical)
     return Decimal(lexical) or Decimal(0)  # xsd:decimal has no negative zero
 
 
 def parse_double(lexical: str) -> float:
-    """The value of an xsd:double lexical form; ValueError if it is none."""
+    """The value of an xsd:double lexical form; ValueError for other texts."""
     if _DOUBLE.fullmatch(lexical):
         return float(lexical)
     if lexical in _SPECIAL:
@@ -88,7 +88,7 @@ def parse_double(lexical: str) -> float:
 
 
 def parse_float(lexical: str) -> Float:
-    """The value of an xsd:float lexical form, rounded once; ValueError if it is none."""
+    """The value of an xsd:float lexical form, rounded once; ValueError for other texts."""
     double = parse_double(lexical)
     if double and math.isfinite(double):
         return to_float32(Decimal(lexical))
@@ -139,7 +139,9 @@ def to_float32(value: Number) -> Float:
     beyond = math.inf if double > near else -math.inf
     with np.errstate(over="ignore"):
         other = float(np.nextafter(np.float32(near), np.float32(beyond)))
-    if double - near == other - double:  # a tie of the double; the exact value decides
+    if (
+        double - near == other - double
+    ):  # `double` is halfway between two floats: the exact value decides
         return Float(other if (value > double) == (other > double) else near)
     return Float(near)
 
@@ -153,9 +155,9 @@ def is_number(value: object) -> bool:
 
 
 def promote(a: Any, b: Any) -> tuple[Number, Number]:
-    """Both operands in the wider of their types; ExpressionError if one is no number.
+    """Both operands in the wider of their types; ExpressionError if one is not a number.
 
-    Integer and decimal stay as they are: Python compares them exactly.
+    Integers and decimals stay as they are: Python compares them exactly.
     """
     try:
         rank = max(_RANK[type(a)], _RANK[type(b)])

@@ -1,8 +1,8 @@
-"""The order of terms for MIN, MAX and ORDER BY (SPARQL 1.1 section 15.1), made total.
+"""A total order of terms for MIN, MAX and ORDER BY (SPARQL 1.1 section 15.1).
 
-Unbound, then blank nodes, IRIs, literals. Literals are ordered by value within a kind; kinds that
-`<` does not compare stand in a fixed order: numbers (NaN first), strings, booleans, moments,
-durations, tagged strings, literals of unknown value.
+First comes unbound, then blank nodes, IRIs and literals. Literals of one kind are ordered by value.
+The kinds have a fixed order: numbers (NaN first), strings, booleans, moments, durations,
+language-tagged strings, literals of unknown value.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from spaseq.expr.temporal import MOMENT_KINDS, Duration, Moment
 from spaseq.expr.values import BlankNodeValue, IriValue, LangString, Opaque, decode
 
-_MONTH_SECONDS = 2_629_746  # of the mean Gregorian month
+_MONTH_SECONDS = 2_629_746  # the mean length of a month in the Gregorian calendar
 
 
 def order_key(term: str | None) -> tuple[Any, ...]:

@@ -1,8 +1,8 @@
 """The dates, times and durations of XML Schema: lexical forms, instants and arithmetic.
 
-A moment without a time zone is taken to be in UTC (XPath functions 3.1 section 10.4, implicit time
-zone UTC), so moments of one kind can be sorted by their instant. For the operators of SPARQL that
-holds for xsd:dateTime; `instants` says what does for the other kinds.
+A moment without a time zone is in UTC (XPath functions 3.1 section 10.4, implicit time zone UTC).
+So moments of one kind have an order by instant. SPARQL's operators use this order for xsd:dateTime;
+`instants` describes the other kinds.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _FARTHEST_ZONE_SECONDS = 14 * 3600
 class Moment:
     """A value of xsd:dateTime, date, time or one of the Gregorian fragments.
 
-    The fields are local; those that the kind lacks have fillers. `zone` is the offset from UTC in
-    minutes or None. `instant` is in seconds since the epoch, and is all that comparison looks at.
+    The fields are local time; fields that the kind lacks have filler values. `zone` is the offset
+    from UTC in minutes, or None. `instant` is in seconds since the epoch; comparisons use only it.
     """
 
     kind: str  # local name of the datatype
@@ -51,7 +51,7 @@ class Duration:
 
 
 def days_of(year: int, month: int, day: int) -> int:
-    """Days from 1970-01-01 to a date of the proleptic Gregorian calendar, year 0 included."""
+    """Days from 1970-01-01 to a date of the proleptic Gregorian calendar with a year 0."""
     shifted = year - (month <= 2)
     era, year_of_era = divmod(shifted, 400)
     day_of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
@@ -83,7 +83,7 @@ def month_length(year: int, month: int) -> int:
 
 
 def _divide(seconds: Decimal, unit: int) -> tuple[int, Decimal]:
-    """Quotient, rounded down, and remainder, without the precision limit of `divmod`."""
+    """Quotient, rounded down, and remainder; unlike `divmod`, exact for all lengths."""
     quotient = int(seconds.to_integral_value(ROUND_FLOOR, EXACT)) // unit
     return quotient, EXACT.subtract(seconds, Decimal(quotient * unit))
 
@@ -109,7 +109,7 @@ def _moment(
 
 # --- lexical forms -------------------------------------------------------------------------------
 
-_YEAR = r"(?P<year>-?(?:[1-9][0-9]{3,8}|0[0-9]{3}))"  # a year has at most nine digits here
+_YEAR = r"(?P<year>-?(?:[1-9][0-9]{3,8}|0[0-9]{3}))"  # at most nine digits
 _MONTH = r"(?P<month>0[1-9]|1[0-2])"
 _DAY = r"(?P<day>0[1-9]|[12][0-9]|3[01])"
 _TIME = (
@@ -134,11 +134,11 @@ _FORMS: dict[str, re.Pattern[str]] = {
 }
 MOMENT_KINDS = tuple(_FORMS)
 
-_FILLER_YEAR = 1972  # a leap year, so that --02-29 is a date of it
+_FILLER_YEAR = 1972  # a leap year, which has a 29 February
 
 
 def parse_moment(kind: str, lexical: str) -> Moment:
-    """The value of a lexical form of one of `MOMENT_KINDS`; ValueError if it is none."""
+    """The value of a lexical form of one of `MOMENT_KINDS`; ValueError for other texts."""
     match = _FORMS[kind].fullmatch(lexical)
     if match is None:
         raise ValueError(lexical)
@@ -169,7 +169,7 @@ def _parse_zone(text: str | None) -> int | None:
 
 
 def write_zone(zone: int | None) -> str:
-    """A time zone as it ends a lexical form: `Z`, `-08:00`, or nothing."""
+    """The time zone at the end of a lexical form: `Z`, `-08:00` or nothing."""
     if not zone:
         return "" if zone is None else "Z"
     hours, minutes = divmod(abs(zone), 60)
@@ -209,7 +209,7 @@ DURATION_KINDS = ("duration", "dayTimeDuration", "yearMonthDuration")
 
 
 def parse_duration(kind: str, lexical: str) -> Duration:
-    """The value of a lexical form of one of `DURATION_KINDS`; ValueError if it is none."""
+    """The value of a lexical form of one of `DURATION_KINDS`; ValueError for other texts."""
     match = _DURATION.fullmatch(lexical)
     if match is None or lexical.endswith(("P", "T")):
         raise ValueError(lexical)
@@ -250,7 +250,7 @@ def add_duration(moment: Moment, duration: Duration, sign: int = 1) -> Moment:
     if moment.kind not in ("dateTime", "date", "time"):
         raise ExpressionError(f"no arithmetic on xsd:{moment.kind}")
     if moment.kind == "time" and duration.months:
-        raise ExpressionError("a time has no months")
+        raise ExpressionError("xsd:time plus months has no value")
     months = moment.year * 12 + moment.month - 1 + sign * duration.months
     year, month = months // 12, months % 12 + 1
     day = min(moment.day, month_length(year, month))
@@ -281,28 +281,28 @@ def convert_moment(kind: str, moment: Moment) -> Moment:
 
 
 def instants(a: Moment, b: Moment) -> tuple[Decimal, Decimal]:
-    """What `=` and `<` compare of two moments of one kind, with UTC for the zone of a dateTime.
+    """The instants that `=` and `<` compare, of two moments of one kind.
 
     Raises:
-        ExpressionError: one moment of another kind has a zone, the other has none, and within the
-            14 hours by which zones differ there is no telling which is the earlier one.
+        ExpressionError: the moments are not dateTimes, only one of them has a zone, and they are at
+            most 14 hours apart: the missing zone decides which one is earlier.
     """
     unsure = a.kind != "dateTime" and (a.zone is None) != (b.zone is None)
     if unsure and abs(EXACT.subtract(a.instant, b.instant)) <= _FARTHEST_ZONE_SECONDS:
-        raise ExpressionError("no order without the time zone")
+        raise ExpressionError("there is no order without the time zone")
     return a.instant, b.instant
 
 
 def between(later: Moment, earlier: Moment) -> Duration:
     """`later - earlier` as a dayTimeDuration; ExpressionError unless both are of one kind."""
     if later.kind != earlier.kind or later.kind not in ("dateTime", "date", "time"):
-        raise ExpressionError("no difference of these")
+        raise ExpressionError("these moments have no difference")
     return Duration("dayTimeDuration", 0, EXACT.subtract(later.instant, earlier.instant))
 
 
 def add_durations(a: Duration, b: Duration, sign: int = 1) -> Duration:
     """The sum of two durations of one ordered subtype."""
     if a.kind != b.kind or a.kind == "duration":
-        raise ExpressionError("no sum of these durations")
+        raise ExpressionError("these durations have no sum")
     seconds = EXACT.add(a.seconds, EXACT.multiply(sign, b.seconds))
     return Duration(a.kind, a.months + sign * b.months, seconds)

@@ -2,21 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import fields
-
 from spaseq.expr.functions import BUILTINS
 from spaseq.lang import ast
-
-
-def walk(node: ast.Node) -> Iterator[ast.Node]:
-    """The node and everything below it, in the order of the text."""
-    yield node
-    for field in fields(node):
-        child = getattr(node, field.name)
-        for item in child if isinstance(child, tuple) else (child,):
-            if isinstance(item, ast.Node):
-                yield from walk(item)
+from spaseq.lang.variables import walk
 
 
 def variables_of(expr: ast.Expr) -> frozenset[str]:

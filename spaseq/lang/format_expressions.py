@@ -58,8 +58,8 @@ class ExpressionText:
             case ast.Call(function, args):
                 return f"{function}({self._list(args)})"
             case ast.FunctionCall(function, args, distinct):
-                modifier = flag("DISTINCT", distinct)
-                return f"{self.terms.iri(function.value)}({modifier}{self._list(args)})"
+                items = flag("DISTINCT", distinct) + self._list(args)
+                return f"{self.terms.iri(function.value)}({items})"
             case ast.Exists(pattern, negated):
                 return f"{flag('NOT', negated)}EXISTS {self.group(pattern)}"
             case ast.Aggregate():

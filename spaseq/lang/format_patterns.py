@@ -69,8 +69,8 @@ class PatternText:
             case ast.GraphGraphPattern(name, pattern):
                 return f"GRAPH {self.terms.term(name)} {self.group(pattern)}"
             case ast.ServiceGraphPattern(name, pattern, silent):
-                modifier = flag("SILENT", silent)
-                return f"SERVICE {modifier}{self.terms.term(name)} {self.group(pattern)}"
+                endpoint = f"{flag('SILENT', silent)}{self.terms.term(name)}"
+                return f"SERVICE {endpoint} {self.group(pattern)}"
             case ast.Bind(expr, var):
                 return f"BIND({self.expressions.text(expr)} AS {self.terms.term(var)})"
             case ast.Values():

@@ -10,9 +10,14 @@ _BASE = (
     "\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
 )
 _U = _BASE + "_"
+"""PN_CHARS_U, for use inside [...]."""
+
 _COMBINING = "\u00b7\u0300-\u036f\u203f-\u2040"
 _CHARS = f"{_U}0-9{_COMBINING}-"  # the hyphen comes last, because this goes into [...]
+"""PN_CHARS without the dot, for use inside [...]."""
+
 _ESCAPED = r"%[0-9A-Fa-f]{2}|\\[_~.!$&'()*+,;=/?#@%-]"
+"""PLX: an escaped character of a local name."""
 
 NAME = rf"[{_U}][{_U}0-9]*"
 """The name of a GPM or stream."""

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spaseq.expr.columns import extend_column, filter_rows
+from spaseq.expr.columns import TermRows, extend_column, filter_rows
 from spaseq.expr.compile import compile_filter, compile_term
 from spaseq.expr.env import DictEnv
 from tests.expr.sparql import expression, ntriples
@@ -58,7 +58,7 @@ def test_same_as_row_by_row(text: str, rows: list[tuple[int, int, int]]) -> None
         test(DictEnv({v: TERMS[c] for v, c in zip("abc", row, strict=True) if c >= 0}))
         for row in rows
     ]
-    assert filter_rows(expr, columns, TERMS).tolist() == expected
+    assert filter_rows(expr, TermRows.of(columns, TERMS)).tolist() == expected
 
 
 @given(st.lists(st.tuples(CODES, CODES), max_size=40))
@@ -66,7 +66,7 @@ def test_extended_column_same_as_row_by_row(rows: list[tuple[int, int]]) -> None
     expr = expression("COALESCE(?a + ?b, STR(?a))")
     table = np.array(rows, dtype=np.int32).reshape(-1, 2)
     columns = {v: table[:, i] for i, v in enumerate("ab")}
-    results, which = extend_column(expr, columns, TERMS)
+    results, which = extend_column(expr, TermRows.of(columns, TERMS))
     term = compile_term(expr)
     expected = [
         term(DictEnv({v: TERMS[c] for v, c in zip("ab", row, strict=True) if c >= 0}))
@@ -76,13 +76,15 @@ def test_extended_column_same_as_row_by_row(rows: list[tuple[int, int]]) -> None
 
 
 def test_rows_without_columns() -> None:
-    assert filter_rows(expression("1 < 2"), {}, [], rows=3).tolist() == [True] * 3
-    assert filter_rows(expression("?x < 2"), {}, [], rows=2).tolist() == [False] * 2
+    assert filter_rows(expression("1 < 2"), TermRows({}, [], 3)).tolist() == [True] * 3
+    assert filter_rows(expression("?x < 2"), TermRows({}, [], 2)).tolist() == [False] * 2
 
 
 def test_volatile_expressions_are_evaluated_per_row() -> None:
     column = np.zeros(50, dtype=np.int32)
-    results, which = extend_column(expression("CONCAT(?a, STRUUID())"), {"a": column}, ['"x"'])
+    results, which = extend_column(
+        expression("CONCAT(?a, STRUUID())"), TermRows.of({"a": column}, ['"x"'])
+    )
     assert len({results[i] for i in which}) == 50
 
 
@@ -93,4 +95,6 @@ def test_combinations_beyond_64_bits(wide: int) -> None:
     last = np.array([0, len(terms) - 1, 0, -1] * 10, dtype=np.int32)
     columns = dict.fromkeys(names, last)
     expr = expression(" || ".join(f"?{v} != '0'" for v in names))
-    assert filter_rows(expr, columns, terms).tolist() == [False, True, False, False] * 10
+    assert (
+        filter_rows(expr, TermRows.of(columns, terms)).tolist() == [False, True, False, False] * 10
+    )

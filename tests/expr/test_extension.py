@@ -16,7 +16,7 @@ import rdflib
 import spaseq
 from spaseq.errors import QueryError, RunError, UsageError
 from spaseq.expr import extension
-from spaseq.expr.columns import extend_column, filter_rows
+from spaseq.expr.columns import TermRows, extend_column, filter_rows
 from spaseq.expr.compile import Options, compile_term
 from spaseq.expr.env import DictEnv
 from tests.expr.sparql import expression
@@ -118,7 +118,7 @@ def test_other_errors_end_the_run() -> None:
 
 def column(text: str, terms: list[str], codes: list[int]) -> list[str | None]:
     columns = {"x": np.array(codes, np.int32)}
-    results, which = extend_column(expression(text), columns, terms, options=options())
+    results, which = extend_column(expression(text), TermRows.of(columns, terms), options())
     return [results[i] for i in which]
 
 
@@ -148,7 +148,7 @@ def test_vectorised_calls_inside_each_other_and_other_expressions() -> None:
     assert column(text, [ONE, TWO, '"a"'], [1, 0, 2]) == ['"4"', '"small"', None]
     filters = expression(":square(?x) = 4 && ?x > 0")
     columns = {"x": np.array([0, 1, 1] * 20, np.int32)}
-    held = filter_rows(filters, columns, [ONE, TWO], options=options())
+    held = filter_rows(filters, TermRows.of(columns, [ONE, TWO]), options())
     assert held.tolist() == [False, True, True] * 20
 
 

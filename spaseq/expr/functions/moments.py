@@ -1,6 +1,6 @@
 """Functions on dates and times (SPARQL 1.1 section 17.4.5).
 
-Beyond xsd:dateTime they take xsd:date and xsd:time where these have the component.
+They also take xsd:date and xsd:time, if these have the component.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ def _compiled(pattern: str, flags: str) -> re.Pattern[str] | PatternError:
 
 
 def compiled(pattern: Value, flags: Value) -> re.Pattern[str]:
-    """The Python pattern of an XPath one, remembered; ExpressionError if it is invalid."""
+    """The Python form of an XPath pattern, cached; ExpressionError if it is invalid."""
     result = _compiled(simple(pattern), simple(flags))
     if isinstance(result, PatternError):
         raise ExpressionError(str(result))
@@ -33,12 +33,13 @@ def compiled(pattern: Value, flags: Value) -> re.Pattern[str]:
 
 @builtin("REGEX", 2, 3)
 def matches(value: Value, pattern: Value, flags: Value = "") -> bool:
+    """Whether the pattern matches a part of the text."""
     return compiled(pattern, flags).search(text_of(value)) is not None
 
 
 @builtin("REPLACE", 3, 4)
 def replaced(value: Value, pattern: Value, replacement: Value, flags: Value = "") -> StringLiteral:
-    """All matches replaced; a pattern that matches the empty string is an error (FORX0003)."""
+    """The text with all matches replaced; a pattern must not match the empty string (FORX0003)."""
     regex, text = compiled(pattern, flags), text_of(value)
     if regex.search(""):
         raise ExpressionError("the pattern matches the empty string")
@@ -50,7 +51,7 @@ def replaced(value: Value, pattern: Value, replacement: Value, flags: Value = ""
 
 @lru_cache(maxsize=1024)
 def _pieces(replacement: str, groups: int) -> tuple[str | int, ...] | None:
-    """Literal texts and group numbers in turn; None if the replacement is invalid."""
+    """Literal texts and group numbers, alternating; None for an invalid replacement."""
     pieces: list[str | int] = []
     position = 0
     for match in _REPLACEMENT.finditer(replacement):
@@ -64,7 +65,7 @@ def _pieces(replacement: str, groups: int) -> tuple[str | int, ...] | None:
 
 
 def _group(digits: str, groups: int) -> list[str | int]:
-    """`$12` is group 12 if there are so many, else group 1 and the digit 2 (fn:replace)."""
+    """`$12` is group 12 if the pattern has 12 groups, else group 1 and the digit 2 (fn:replace)."""
     rest = ""
     while len(digits) > 1 and int(digits) > groups:
         digits, rest = digits[:-1], digits[-1] + rest
@@ -74,7 +75,9 @@ def _group(digits: str, groups: int) -> list[str | int]:
 def _template(replacement: str, groups: int) -> Callable[[re.Match[str]], str]:
     pieces = _pieces(replacement, groups)
     if pieces is None:
-        raise ExpressionError("a replacement's $ stands before a digit, its \\ before $ or \\")
+        raise ExpressionError(
+            "in a replacement, $ must stand before a digit, and \\ before $ or \\"
+        )
 
     def expand(match: re.Match[str]) -> str:
         return "".join(p if isinstance(p, str) else match.group(p) or "" for p in pieces)

@@ -1,4 +1,4 @@
-"""Functions on RDF terms (SPARQL 1.1 section 17.4.2). They work on N-Triples texts."""
+"""Functions on RDF terms (SPARQL 1.1 section 17.4.2)."""
 
 from __future__ import annotations
 

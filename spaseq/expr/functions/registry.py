@@ -13,9 +13,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Builtin:
     """One function of SPARQL 1.1 section 17.4.
 
-    `run` gets values, or N-Triples texts if `takes_terms`, and gives a value, or an N-Triples text
-    if `gives_term`; it raises ExpressionError where the specification has an error. `volatile`
-    functions give another result on each call.
+    `run` takes values, or N-Triples texts if `takes_terms`. It returns a value, or an N-Triples
+    text if `gives_term`, and raises ExpressionError where the specification has an error. A
+    `volatile` function has another result on each call.
     """
 
     name: str
@@ -27,7 +27,7 @@ class Builtin:
     volatile: bool = False
 
     def accepts(self, count: int) -> bool:
-        """Whether the function may be called with so many arguments."""
+        """Whether the function takes this number of arguments."""
         return self.minimum <= count and (self.maximum is None or count <= self.maximum)
 
 
@@ -43,11 +43,11 @@ def builtin(
     gives_term: bool = False,
     volatile: bool = False,
 ) -> Callable[[F], F]:
-    """Enter a function into `BUILTINS`; `maximum` is `minimum` unless given."""
+    """Register a function in `BUILTINS`; the default of `maximum` is `minimum`."""
     most = minimum if maximum == -1 else maximum
 
-    def enter(run: F) -> F:
+    def register(run: F) -> F:
         BUILTINS[name] = Builtin(name, minimum, most, run, takes_terms, gives_term, volatile)
         return run
 
-    return enter
+    return register

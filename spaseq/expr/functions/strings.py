@@ -1,4 +1,4 @@
-"""Functions on strings (SPARQL 1.1 section 17.4.3), all but REGEX and REPLACE."""
+"""Functions on strings (SPARQL 1.1 section 17.4.3) without REGEX and REPLACE."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def text_of(value: Value) -> str:
 
 
 def simple(value: Value) -> str:
-    """A simple literal's characters; ExpressionError for anything else, tagged strings too."""
+    """The characters of a simple literal; ExpressionError for anything else."""
     if type(value) is not str:
         raise ExpressionError("not a simple literal")
     return value
 
 
 def like(value: Value, text: str) -> StringLiteral:
-    """`text` with the language tag of `value`, if that has one."""
+    """`text` with the language tag of `value`, if it has one."""
     return LangString(text, value.language) if isinstance(value, LangString) else text
 
 
@@ -48,7 +48,7 @@ def length(value: Value) -> int:
 
 @builtin("SUBSTR", 2, 3)
 def substring(value: Value, start: Value, count: Value | None = None) -> StringLiteral:
-    """Characters at the positions p, counted from 1, with start <= p < start + count."""
+    """The characters at positions p with start <= p < start + count; the first position is 1."""
     text = text_of(value)
     if type(start) is not int or (count is not None and type(count) is not int):
         raise ExpressionError("a position is an xsd:integer")

@@ -1,4 +1,4 @@
-"""Sets of characters that XPath regular expressions name, as ranges of code points."""
+"""The character classes of XPath regular expressions, as ranges of code points."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import cache
 
 Ranges = tuple[tuple[int, int], ...]
-"""Disjoint ranges of code points in ascending order, both ends included."""
+"""Disjoint ranges of code points in ascending order, with both ends."""
 
 _LAST = sys.maxunicode
 
@@ -33,7 +33,7 @@ _NAME_START: Ranges = (
 )
 _NAME_MORE: Ranges = ((0x2D, 0x2E), (0x30, 0x39), (0xB7, 0xB7), (0x300, 0x36F), (0x203F, 0x2040))
 
-# A choice of the Unicode blocks, by the names that \p{Is...} uses
+# Common Unicode blocks, by their names in \p{Is...}
 _BLOCKS: dict[str, tuple[int, int]] = {
     "BasicLatin": (0x0, 0x7F),
     "Latin-1Supplement": (0x80, 0xFF),
@@ -74,15 +74,15 @@ _BLOCKS: dict[str, tuple[int, int]] = {
 
 @cache
 def _categories() -> dict[str, list[tuple[int, int]]]:
-    """Every two-letter general category, in one pass over Unicode."""
-    found: dict[str, list[tuple[int, int]]] = {}
+    """The ranges of every two-letter general category, from one pass over Unicode."""
+    ranges: dict[str, list[tuple[int, int]]] = {}
     start, current = 0, unicodedata.category("\0")
     for code in range(1, _LAST + 2):
         category = unicodedata.category(chr(code)) if code <= _LAST else ""
         if category != current:
-            found.setdefault(current, []).append((start, code - 1))
+            ranges.setdefault(current, []).append((start, code - 1))
             start, current = code, category
-    return found
+    return ranges
 
 
 def _merged(ranges: Iterable[tuple[int, int]]) -> Ranges:
@@ -108,13 +108,13 @@ def category(name: str) -> Ranges | None:
     if name.startswith("Is"):
         block = _BLOCKS.get(name.removeprefix("Is"))
         return (block,) if block else None
-    found = [r for c, ranges in _categories().items() if c.startswith(name) for r in ranges]
-    return _merged(found) or None
+    ranges = [r for c, own in _categories().items() if c.startswith(name) for r in own]
+    return _merged(ranges) or None
 
 
 @cache
 def named(letter: str) -> Ranges | None:
-    """The class of the escapes `\\s \\d \\w \\i \\c`; None if there is none of that letter."""
+    """The class of the escape `\\s`, `\\d`, `\\w`, `\\i` or `\\c`; None for other letters."""
     match letter:
         case "s":
             return (0x9, 0xA), (0xD, 0xD), (0x20, 0x20)
@@ -131,6 +131,6 @@ def named(letter: str) -> Ranges | None:
 
 @cache
 def inside(ranges: Ranges, negated: bool) -> str:
-    """The ranges, or their complement, as they stand between `[` and `]` of a Python class."""
+    """The ranges, or their complement, as the inside of a Python character class."""
     chosen = complement(ranges) if negated else ranges
     return "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in chosen)

@@ -1,8 +1,8 @@
-"""XPath regular expressions, translated into Python's (XPath functions 3.1 section 5.6).
+"""Translates XPath regular expressions into Python's (XPath functions 3.1 section 5.6).
 
-The grammar is that of XSD part 2 appendix F with `^ $`, reluctant quantifiers, capturing and
-non-capturing groups and back-references. Everything is written out in terms that mean the same in
-Python: `.` and `$`, `\\s`, `\\w`, `\\i`, `\\c`, `\\p{..}`, class subtraction.
+The grammar is that of XSD part 2 appendix F, with `^`, `$`, reluctant quantifiers, capturing and
+non-capturing groups and back-references. Parts that mean something else in Python are replaced:
+`.`, `$`, `\\s`, `\\w`, `\\i`, `\\c`, `\\p{..}` and class subtraction.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def translate(pattern: str, flags: str = "") -> re.Pattern[str]:
 
 
 def _without_space(pattern: str) -> str:
-    """Flag x: white space outside character classes does not count."""
+    """The pattern under flag x: without white space outside character classes."""
     kept: list[str] = []
     depth = 0
     escaped = False
@@ -53,7 +53,7 @@ def _without_space(pattern: str) -> str:
 
 
 class _RegexTranslation:
-    """One pass over a pattern; `at` is the next character."""
+    """One pass over a pattern; `at` is the offset of the next character."""
 
     def __init__(self, pattern: str, flags: str) -> None:
         self.pattern = pattern
@@ -149,11 +149,11 @@ class _RegexTranslation:
         if int(digits) not in self.closed:
             raise self.error(f"no group {digits} before this")
         self.at += len(digits)
-        # A group that took no part in the match refers to the empty string.
+        # A reference to a group without a match stands for the empty string.
         return rf"(?:(?({digits})\{digits}))"
 
     def escaped_set(self) -> str:
-        """What follows a backslash, as the inside of a Python character class."""
+        """The escape after a backslash, as the inside of a Python character class."""
         category = _CATEGORY.match(self.pattern, self.at)
         if category:
             self.at = category.end()
@@ -171,7 +171,7 @@ class _RegexTranslation:
         return classes.inside(inside, negated=char.isupper())
 
     def character_class(self) -> str:
-        """A class after its `[`: ranges, escapes, and perhaps `-[...]` to subtract."""
+        """The class after its `[`: ranges, escapes, and perhaps a subtraction `-[...]`."""
         negated = self.peek() == "^"
         self.at += negated
         parts: list[str] = []
@@ -181,7 +181,7 @@ class _RegexTranslation:
                 self.at += 2
                 subtracted = self.character_class()
                 if self.peek() != "]":
-                    raise self.error("nothing may follow a subtraction but ]")
+                    raise self.error("only ] may follow a subtraction")
                 break
             parts.append(self.class_item())
         self.at += 1

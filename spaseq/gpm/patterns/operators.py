@@ -12,7 +12,7 @@ from spaseq.algebra.remote import asks_endpoints
 from spaseq.algebra.scope import possible
 from spaseq.compiled.arrays import Bools, Int64s
 from spaseq.expr.blank_nodes import makes_labelled_nodes, with_solution
-from spaseq.expr.columns import filter_rows
+from spaseq.expr.columns import TermRows, filter_rows
 from spaseq.expr.compile import Options
 from spaseq.gpm.graphs.kb_graph_source import GraphSource
 from spaseq.gpm.graphs.paths import path_solutions
@@ -264,7 +264,7 @@ class PatternOperators:
             return np.empty(0, np.bool_)
         found, expr = self._answered(found, expr, active)
         texts, options = found.lexicon, self._options
-        return filter_rows(expr, found.columns, texts, rows=found.size, options=options)
+        return filter_rows(expr, TermRows(found.columns, texts, found.size), options)
 
     def _answered(
         self, found: Solutions, expr: ast.Expr, active: ActiveGraph

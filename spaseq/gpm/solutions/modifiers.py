@@ -10,7 +10,7 @@ import numpy as np
 from spaseq.algebra.nodes import RESERVED
 from spaseq.compiled.arrays import Indices, Int32s, Int64s
 from spaseq.expr.aggregates import AGGREGATES, Elements, group_concat
-from spaseq.expr.columns import extend_column
+from spaseq.expr.columns import TermRows, extend_column
 from spaseq.expr.compile import Options
 from spaseq.expr.errors import ExpressionError
 from spaseq.expr.order import order_key
@@ -50,7 +50,7 @@ def numbered(found: Solutions) -> Solutions:
 def _values(found: Solutions, expr: ast.Expr, options: Options) -> tuple[list[str | None], Indices]:
     """(distinct values of the expression, index of each solution's value [size])."""
     texts = found.lexicon
-    return extend_column(expr, found.columns, texts, rows=found.size, options=options)
+    return extend_column(expr, TermRows(found.columns, texts, found.size), options)
 
 
 def distinct(found: Solutions) -> Solutions:
