@@ -7,6 +7,7 @@ fails the test, too.
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
@@ -177,3 +178,18 @@ def test_public_names_and_their_methods_have_docstrings(name: str) -> None:
         own = {n: member for n, member in vars(public).items() if not n.startswith("_")}
         functions_of = {n: m for n, m in own.items() if callable(m) or isinstance(m, property)}
         assert [n for n, member in functions_of.items() if not member.__doc__] == []
+
+
+def test_every_section_of_the_language_reference_that_is_cited_exists() -> None:
+    page = (PACKAGE.parent / "docs" / "language.md").read_text()
+    headings = re.findall(r"^#+ (.*)$", page, re.MULTILINE)
+    anchors = {heading.lower().replace(" ", "-") for heading in headings}
+    places = [PACKAGE, PACKAGE.parent / "tests", PACKAGE.parent / "benchmarks"]
+    cited = {
+        anchor: path
+        for place in places
+        for path in place.rglob("*.py")
+        for anchor in re.findall(r"docs/language\.md#([a-z-]+)", path.read_text())
+    }
+    assert {anchor: path for anchor, path in cited.items() if anchor not in anchors} == {}
+    assert len(cited) > 20

@@ -1,4 +1,4 @@
-"""CONSTRUCT: answers as graph events (LANGUAGE section 3, Answers; SPARQL 1.1 section 16.2)."""
+"""CONSTRUCT: answers as graph events (docs/language.md#construct; SPARQL 1.1 section 16.2)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Substitution of bindings into a pattern.
 
-LANGUAGE section 3 substitutes the bindings of earlier steps into a graph pattern, and SPARQL 1.1
-section 18.6 substitutes the bindings of a solution into the pattern of EXISTS. SPARQL does not
-define this for variables in places where a term cannot stand. Here a substituted variable *keeps
-its name and has its value*:
+A graph pattern has the bindings of earlier steps substituted into it
+(docs/language.md#known-variables), and SPARQL 1.1 section 18.6 substitutes the bindings of a
+solution into the pattern of EXISTS. SPARQL does not define this for variables in places where a
+term cannot stand. Here a substituted variable *keeps its name and has its value*:
 
 - In triple patterns, property paths and after GRAPH it stands for its value, also inside OPTIONAL,
   MINUS, UNION and EXISTS. Each such pattern binds it, so MINUS shares it if it is in scope on both

@@ -20,10 +20,10 @@ from spaseq.lang.variables import pattern_mentions
 class GpmAlgebra:
     """One GPM.
 
-    LANGUAGE evaluates a GPM with the bindings of earlier steps substituted into it
-    (`spaseq.algebra.substitution`). For most GPMs that is the same as joining the solutions over
-    the event alone with these bindings, and then testing the `deferred` expressions. For the
-    others, `correlation` says how they are evaluated.
+    A GPM is evaluated with the bindings of earlier steps substituted into it
+    (docs/language.md#known-variables, `spaseq.algebra.substitution`). For most GPMs that is the
+    same as joining the solutions over the event alone with these bindings, and then testing the
+    `deferred` expressions. For the others, `correlation` says how they are evaluated.
     """
 
     pattern: n.Pattern
@@ -65,7 +65,7 @@ def membership_pattern(gpm: ast.Gpm, schema: Schema | None = None) -> n.Pattern:
 
 
 def without_filters(pattern: n.Pattern) -> n.Pattern:
-    """The pattern with all FILTERs left out, at any depth (LANGUAGE section 3, Partition)."""
+    """The pattern with all FILTERs left out, at any depth (docs/language.md#partition)."""
     match pattern:
         case n.Filter(pattern=inner):
             return without_filters(inner)

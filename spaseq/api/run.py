@@ -45,8 +45,8 @@ def run(
             matches one event may give (`limit_per_event`).
 
     Yields:
-        Matches, query by query, each query's in the order of LANGUAGE section 3. A query that reads
-        the stream of another comes after it.
+        Matches, query by query, each query's in order (docs/language.md#order-of-answers).
+        A query that reads the stream of another comes after it.
 
     Raises:
         QueryError: the queries have errors; all are in it.

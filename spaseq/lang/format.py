@@ -18,7 +18,7 @@ _QUANTIFIERS = {(1, None): "+", (0, None): "*", (0, 1): "?"}
 
 
 def format_query(query: ast.Query) -> str:
-    """The canonical text of a query that was parsed without errors (LANGUAGE section 2).
+    """The canonical text of a query that was parsed without errors (docs/language.md#grammar).
 
     >>> from spaseq.lang.parser import parse
     >>> print(format_query(parse('select * within 1 hour from stream S <http://e/s> '

@@ -1,4 +1,4 @@
-"""Refusals of negated steps (LANGUAGE section 3, Negation)."""
+"""Refusals of negated steps (docs/language.md#negation)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Name resolution and refusals (LANGUAGE section 3): errors of queries that parse.
+"""Name resolution and refusals (docs/language.md#refusals): errors of queries that parse.
 
 `resolve` reports all errors that follow from the syntax tree and the normal form of the sequence.
 """

@@ -1,4 +1,4 @@
-"""The normal form of a sequence expression (LANGUAGE section 3).
+"""The normal form of a sequence expression (docs/language.md#brackets and #repetition).
 
 The normal form has no transparent brackets. Every link has the operator that joins it to the step
 before, and every use of a GPM name is an `Occurrence` with a number:
@@ -18,8 +18,7 @@ from typing import Literal, TypeAlias
 
 from spaseq.errors import NOWHERE, Span
 from spaseq.lang import ast
-
-OpKind: TypeAlias = Literal[",", ";", ":"]
+from spaseq.lang.ast.sequence_nodes import OpKind
 
 
 @dataclass(frozen=True, slots=True)

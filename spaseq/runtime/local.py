@@ -27,7 +27,7 @@ def run(job: Job) -> Generator[tuple[int, Answer]]:
     for the queries after it.
 
     Yields:
-        (number of the query, answer), by query, in the order of LANGUAGE section 3.
+        (number of the query, answer), by query, in order (docs/language.md#order-of-answers).
 
     Raises:
         InputError: a stream cannot be read.

@@ -47,7 +47,7 @@ class AnswerFilters:
         )
 
     def answers(self, matches: Iterable[SequenceMatch]) -> list[Answer]:
-        """The answers of some matches, in their order (LANGUAGE sections 3 and 5)."""
+        """The answers of some matches, in their order (docs/language.md#order-of-answers)."""
         plan, answered = self._plan.answers, self._projection.answers(matches)
         if self._keeps_all:
             answers = [answer for _, answer in answered]

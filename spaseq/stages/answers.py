@@ -1,4 +1,4 @@
-"""From matches to answers: HAVING, projection and order (LANGUAGE sections 3 and 5)."""
+"""From matches to answers: HAVING, projection, order (docs/language.md#order-of-answers)."""
 
 from __future__ import annotations
 

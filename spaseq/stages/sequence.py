@@ -42,8 +42,8 @@ class SequenceStage:
     """Buffers solutions, orders them, and turns them into answers.
 
     Rows may be pushed in any order; `advance` processes the rows at or before the watermark. The
-    answers of one call are in the order of LANGUAGE section 3, and all end before the answers of
-    the next call.
+    answers of one call are in order (docs/language.md#order-of-answers), and all end before the
+    answers of the next call.
 
     `options.limit_per_event` bounds the answers of one end instant and one partition (PARTITION
     BY's, or one value of the inferred key); `suppressed` counts the others. Answers are the matches

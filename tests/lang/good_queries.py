@@ -1,4 +1,4 @@
-"""Queries that must parse: every production of LANGUAGE section 2 and of SPARQL's group patterns.
+"""Queries that must parse: all of docs/language.md#grammar and of SPARQL's group patterns.
 
 Each fragment stands in an otherwise plain query, so a failure names the production.
 """

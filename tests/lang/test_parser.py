@@ -1,4 +1,4 @@
-"""What queries mean as trees (LANGUAGE section 2; SPARQL 1.1 sections 4, 5, 9 and 17)."""
+"""What queries mean as trees (docs/language.md#grammar; SPARQL 1.1 sections 4, 5, 9 and 17)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that are looked up, and what LANGUAGE section 3 refuses."""
+"""Names that are looked up, and what docs/language.md#refusals refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PREV, and what later steps see of a repeated step's variables (LANGUAGE section 3)."""
+"""PREV, and what later steps see of group variables (docs/language.md#group-variables)."""
 
 from __future__ import annotations
 

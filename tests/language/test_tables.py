@@ -1,4 +1,4 @@
-"""Every row of LANGUAGE section 4, and of a table for section 5, on both runtimes.
+"""Small streams for docs/language.md#operators to #after-match, on both runtimes.
 
 On Spark all rows run side by side in one run, each on a stream of its own.
 """

@@ -1,4 +1,4 @@
-"""Events with equal times: instants within a stream, and across streams (LANGUAGE section 1)."""
+"""Events with equal times, within a stream and across streams (docs/language.md#instants)."""
 
 from __future__ import annotations
 

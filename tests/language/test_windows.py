@@ -1,4 +1,4 @@
-"""Windows at their edges (LANGUAGE section 3, Window)."""
+"""Windows at their edges (docs/language.md#window)."""
 
 from __future__ import annotations
 

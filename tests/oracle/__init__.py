@@ -1,1 +1,1 @@
-"""A brute-force evaluator of LANGUAGE sections 3 and 5, to hold the engine against."""
+"""A brute-force evaluator of docs/language.md#matches to #after-match, as the engine's oracle."""

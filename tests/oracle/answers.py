@@ -1,4 +1,4 @@
-"""From matches to answers: window, end, order, selection, after-match (LANGUAGE 3 and 5)."""
+"""From matches to answers (docs/language.md#window to docs/language.md#after-match)."""
 
 from __future__ import annotations
 

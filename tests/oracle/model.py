@@ -1,4 +1,4 @@
-"""Events, instants, bindings and matches, as the page defines them (LANGUAGE sections 1 and 3).
+"""Events, instants, bindings and matches (docs/language.md#instants and #matches).
 
 Terms are rdflib terms. Everything is immutable and hashable, so that sets of matches are sets.
 """

@@ -1,4 +1,4 @@
-"""Graph patterns and expressions, evaluated by rdflib (LANGUAGE section 3, "Graph pattern").
+"""Graph patterns and expressions, evaluated by rdflib (docs/language.md#graph-patterns).
 
 A pattern is parsed once. For each event the variables bound so far are substituted into rdflib's
 algebra, which is then evaluated with the event's graph as default graph and the knowledge base's

@@ -1,4 +1,4 @@
-"""[[X]](μ): the matches of a sequence, by enumeration (LANGUAGE section 3, in its order).
+"""[[X]](μ): the matches of a sequence, enumerated (docs/language.md#operators to #negation).
 
 Matches are built without negation; each carries the absences that decide in the end whether it
 stands.

@@ -66,7 +66,10 @@ NAMES: dict[str, str] = {}
 """By `suite/folder/name`."""
 
 NOT_BY_ENGINE = {
-    "sparql10/graph/graph-not-exist": "LANGUAGE refuses a graph that FROM NAMED does not name",
+    "sparql10/graph/graph-not-exist": (
+        "a graph that FROM NAMED does not name is refused, see"
+        " docs/language.md#graphs-of-the-knowledge-base"
+    ),
 }
 """By `suite/folder/name`: run by the graph-pattern evaluator, but not by the whole engine."""
 

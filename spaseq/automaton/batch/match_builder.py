@@ -93,7 +93,7 @@ class MatchBuilder:
         return self.store.rows(distinct(numbers), self._batch)
 
     def ranks(self, numbers: Int64s) -> Int64s:
-        """The ranks of rows in the order of positions (LANGUAGE section 5).
+        """The ranks of rows in the order of positions (docs/language.md#selection).
 
         `numbers` ascend. Rows of one event have equal ranks.
         """

@@ -1,4 +1,4 @@
-"""Selection strategies: which matches with the same end are kept (LANGUAGE section 5).
+"""Selection strategies: which matches with the same end are kept (docs/language.md#selection).
 
 They compare enumerated matches by their sets of positions (instant, stream). "Foundations of CEP"
 defines the strategies in section 4.

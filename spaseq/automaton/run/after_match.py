@@ -1,4 +1,4 @@
-"""AFTER MATCH: an answer that was kept may forbid later ones (LANGUAGE section 5)."""
+"""AFTER MATCH: an answer that was kept may forbid later ones (docs/language.md#after-match)."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class Obligation:
 
 @dataclass(slots=True)
 class ChoicePoint:
-    """The candidates of a bracket after a run (LANGUAGE section 3, Operators)."""
+    """The candidates of a bracket after a run (docs/language.md#operators)."""
 
     run: Run
     edge: Edge

@@ -1,4 +1,4 @@
-"""The abstract syntax tree of a SPAseq query (LANGUAGE section 2).
+"""The abstract syntax tree of a SPAseq query (docs/language.md#grammar).
 
 Nodes are frozen dataclasses. Every node carries the span of its text. Spans do not count in
 comparisons, so a query and its canonical text parse to equal trees. Prefixed names are resolved to

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal as L
+from typing import TypeAlias
 
 from spaseq.lang.ast.term_nodes import Node
 
@@ -35,11 +36,14 @@ class TimeSpan(Node):
         return self.amount * scale[self.unit]
 
 
+OpKind: TypeAlias = L[",", ";", ":"]
+
+
 @dataclass(frozen=True, slots=True)
 class Op(Node):
     """A sequence operator, perhaps with a gap bound."""
 
-    kind: L[",", ";", ":"]
+    kind: OpKind
     gap: TimeSpan | None = None
 
 

@@ -1,4 +1,4 @@
-"""The clauses of the header, the head of a GPM, and HAVING (LANGUAGE section 2).
+"""The clauses of the header, the head of a GPM, and HAVING (docs/language.md#grammar).
 
 Each element begins after the keyword that opens its clause. `spaseq.lang.sections` has read that
 keyword.

@@ -1,4 +1,4 @@
-"""Sequence expressions (LANGUAGE section 2, `Sequence`)."""
+"""Sequence expressions (docs/language.md#grammar)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events of document formats without graphs: every n consecutive triples (LANGUAGE section 1).
+"""Events of documents without graphs: every n consecutive triples (docs/language.md#formats).
 
 A malformed row keeps its position, so that it damages only its own event.
 """

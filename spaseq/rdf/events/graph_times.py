@@ -1,9 +1,9 @@
 """Events from named graphs: which quads form an event, and which timestamp is its time.
 
-LANGUAGE section 1: an event is a run of consecutive quads of one named graph. A triple `<graph>
-time-predicate time` in the default graph is a timestamp. It belongs to the event right before or
-right after it whose graph it names. An event takes its first readable time: right before its quads,
-among them, or right after them. A timestamp in the default graph is used once.
+An event is a run of consecutive quads of one named graph (docs/language.md#formats). A triple
+`<graph> time-predicate time` in the default graph is a timestamp. It belongs to the event right
+before or right after it whose graph it names. An event takes its first readable time: right before
+its quads, among them, or right after them. A timestamp in the default graph is used once.
 """
 
 from __future__ import annotations

@@ -238,7 +238,8 @@ def numbers(buffer: Bytes, spans: Int32s, count: int, codes: Int32s) -> tuple[Fl
 def time_of(buffer: Bytes, at: int, end: int) -> int:
     """Milliseconds since the epoch of the literal at `at:end` as an event time, or NO_TIME.
 
-    NO_TIME says only that it is not in a common form; LANGUAGE section 1 allows further forms.
+    NO_TIME says only that it is not in a common form; there are others
+    (docs/language.md#events-and-streams).
     """
     close = lexical_end(buffer, at)
     datatype = _datatype(buffer, close, end)

@@ -35,8 +35,8 @@ def parse_time(text: str) -> int | None:
     """Milliseconds since the epoch from a literal's N-Triples text, or None if it is not a time.
 
     Times are `xsd:dateTime`, `xsd:dateTimeStamp` and the integer types, which count milliseconds
-    (LANGUAGE section 1). A dateTime without a zone is in UTC. Digits below the millisecond are cut
-    off.
+    (docs/language.md#events-and-streams). A dateTime without a zone is in UTC. Digits below the
+    millisecond are cut off.
 
     >>> parse_time('"1970-01-01T00:00:01.5Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>')
     1500

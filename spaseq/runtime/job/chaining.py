@@ -1,4 +1,4 @@
-"""Queries of one run that read streams which others register (LANGUAGE section 3, Answers).
+"""Queries of one run that read streams which others register (docs/language.md#register-stream).
 
 The events of a registered stream are the answers of the query, in their order, which also numbers
 events of equal time. An event is there as soon as its answer is final.

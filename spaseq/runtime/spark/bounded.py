@@ -68,7 +68,7 @@ def run(
         verbose: show Spark's own messages, if the session is started here.
 
     Yields:
-        (number of the query, answer), by query, in the order of LANGUAGE section 3.
+        (number of the query, answer), by query, in order (docs/language.md#order-of-answers).
 
     Raises:
         InputError: a stream cannot be read.

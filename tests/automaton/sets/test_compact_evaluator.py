@@ -19,7 +19,7 @@ PAGE = [
     ("A: B: C", "a1 b1 c · a1 b2 c · a2 b1 c · a2 b2 c"),
     ("A: B+: C", "a1 b1 b2 c · a1 b1 c · a1 b2 c · a2 b1 b2 c · a2 b1 c · a2 b2 c"),
 ]
-"""LANGUAGE section 4, in the order of section 3, Answers."""
+"""Examples of docs/language.md#operators, in the order of docs/language.md#order-of-answers."""
 
 MORE = [
     ("a b1 x b2 c", "A, B+, C", ""),

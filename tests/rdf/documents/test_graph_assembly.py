@@ -1,4 +1,4 @@
-"""Which quads are one event, and which time is its own (LANGUAGE section 1)."""
+"""Which quads are one event, and which time is its own (docs/language.md#formats)."""
 
 from __future__ import annotations
 

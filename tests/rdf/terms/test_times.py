@@ -1,4 +1,4 @@
-"""Times of events, as LANGUAGE section 1 and XML Schema part 2 have them."""
+"""Times of events, as docs/language.md#events-and-streams and XML Schema part 2 have them."""
 
 from __future__ import annotations
 

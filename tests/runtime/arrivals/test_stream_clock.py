@@ -1,4 +1,4 @@
-"""Lateness and instants of a followed stream (LANGUAGE section 1; lateness per stream)."""
+"""Lateness and instants of a followed stream (docs/language.md#instants; lateness per stream)."""
 
 from __future__ import annotations
 

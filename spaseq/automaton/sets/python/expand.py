@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from spaseq.automaton.program.nfa import Automaton, BracketLabel, Edge, Program, State, TakeLabel
-from spaseq.lang.sequence import OpKind, SequenceOperator
+from spaseq.lang.ast.sequence_nodes import OpKind
+from spaseq.lang.sequence import SequenceOperator
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """SELECT NEXT and LAST on a compact set: the matches with the greatest set of positions.
 
-The greatest match of an output node (LANGUAGE section 5) adds the position of its row to the
+The greatest match (docs/language.md#selection) of an output node adds its row's position to the
 greatest match of the node before. The greatest match of a union is the greater of its two. So each
 node of the window is visited once, and matches that are not selected are never enumerated. The
 one-pass algorithms of "Foundations of CEP", section 7.3, do not fit: they keep one match per state,

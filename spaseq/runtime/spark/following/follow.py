@@ -86,7 +86,7 @@ def follow(
         stop: once set, the run ends after the present batch.
 
     Yields:
-        (number of the query, answer), each query's in the order of LANGUAGE section 3.
+        (number of the query, answer), each query's in order (docs/language.md#order-of-answers).
 
     Raises:
         UsageError: the checkpoint belongs to another job, or a stream has an end.
