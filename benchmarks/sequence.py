@@ -115,6 +115,12 @@ class Line:
     node_bytes: float | None
 
 
+def in_python(evaluator: str) -> str:
+    """The evaluator in Python that finds the same matches as a compiled one."""
+    name = evaluator.removeprefix("compiled-")
+    return "compact" if name == "chain" else name
+
+
 class Input:
     """The solutions of a scenario."""
 
@@ -234,7 +240,7 @@ def measure(scenario: Scenario, events: int, rounds: int) -> Line:
     kernels = [kernel_rate(given, batches) for _ in range(rounds + 1)][1:]
     some = batches[: ENDING // BATCH] if scenario.ends else batches
     stages = [stage_rate(given, some) for _ in range(rounds)]
-    reference = Input(scenario, given.plan.sequence.evaluator.name.removeprefix("compiled-"))
+    reference = Input(scenario, in_python(given.plan.sequence.evaluator.name))
     few = list(reference.batches(PYTHON["registers" if given.correlated else "sets"]))
     python = statistics.median(stage_rate(reference, few) for _ in range(3))
     return Line(
@@ -254,7 +260,7 @@ def selection(scenario: Scenario, given: Input, rounds: int) -> Line:
     """A selection strategy: the whole stage only, as the matches are most of the work."""
     batches, few = list(given.batches(SELECTED)), list(given.batches(SELECTED_PYTHON))
     stage_rate(given, few)
-    reference = Input(scenario, given.plan.sequence.evaluator.name.removeprefix("compiled-"))
+    reference = Input(scenario, in_python(given.plan.sequence.evaluator.name))
     return Line(
         scenario.name,
         scenario.sequence,

@@ -42,7 +42,7 @@ def steps() -> Iterator[str]:
     yield "mark_reachable"
     chain.nodes.preferred(roots, np.ones(1, np.int64), times, times, True)
     yield "prefer"
-    chain.nodes.taken(0, 0, 1)
+    chain.nodes.taken_rows(0, 0, 1)
     yield "mark_taken"
     compact = CompactState(_one_step(), 1, False)
     compact.grow(1)

@@ -1,1 +1,1 @@
-"""What the compiled evaluators share: a batch of solutions as ordered columns."""
+"""Batches of rows as ordered columns, which all compiled evaluators share."""

@@ -111,10 +111,10 @@ class BatchFrame:
         if len(rows) == 1:
             return rows, self._row_of(rows[0])
         rows = [*dict.fromkeys(rows)]
-        slots, parts = zip(*map(self._slot_of, rows), strict=True)
+        slots, partitions = zip(*map(self._slot_of, rows), strict=True)
         order = sorted(
             range(len(rows)),
-            key=lambda i: (*rows[i][1][1:3], parts[i], slots[i], rows[i][1][0], rows[i][0]),
+            key=lambda i: (*rows[i][1][1:3], partitions[i], slots[i], rows[i][1][0], rows[i][0]),
         )
         rows = [rows[i] for i in order]
         place = np.array([row[:3] for _, row in rows], np.int64)
@@ -124,7 +124,7 @@ class BatchFrame:
             place[:, 2].astype(np.int32),
             np.array([gpm for gpm, _ in rows], np.int32),
             np.array(slots, np.int32)[order],
-            np.array(parts, np.int32)[order],
+            np.array(partitions, np.int32)[order],
         )
 
     def _row_of(self, row: GpmRow) -> OrderedRows:

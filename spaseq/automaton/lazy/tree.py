@@ -41,7 +41,7 @@ class Tree:
 
     def __init__(self, pattern: Pattern, machine: Machine, trigger: int | None) -> None:
         self.pattern, self.trigger = pattern, trigger
-        self.size = _size(pattern)  # steps, those of negated steps included
+        self.size = _size(pattern)  # steps, including the steps of negated steps
         self._machine = machine
         self._states: dict[StepSet, TreeState] = {}
         self._variables = [dict(machine.takes[s.edge].columns) for s in pattern.steps]

@@ -1,1 +1,1 @@
-"""What all evaluators share at run time."""
+"""Run-time state and interfaces that all evaluators share."""

@@ -1,1 +1,1 @@
-"""Partial matches as sets that share their parts (CORE); see the README beside this file."""
+"""Partial matches as sets that share prefixes (CORE); see the README beside this file."""

@@ -261,7 +261,7 @@ class CompactState:
         self._make_scratch()
 
     def _make_scratch(self) -> None:
-        """What the kernel writes to while it works an instant off."""
+        """Make the scratch arrays of the kernel."""
         size = self._entry_of.shape[1]
         self._lists = np.empty((size, self._entries.shape[1]), np.int64)
         self._place_of = np.zeros((size, 2), np.int64)

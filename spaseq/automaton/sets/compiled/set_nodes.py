@@ -114,7 +114,7 @@ class SetNodes:
         numbers = self.kept()[:, kernel.ROW]
         return distinct(numbers[numbers != kernel.UNION])
 
-    def taken(self, since: int, number: int, size: int) -> Bytes:
+    def taken_rows(self, since: int, number: int, size: int) -> Bytes:
         """Which of `size` rows, numbered from `number` on, are in the nodes from `since` on.
 
         Returns 1 or 0 by row.

@@ -109,7 +109,7 @@ class SetSequencer:
             builder.begin(solutions, rows.number)
             if len(roots):
                 yield from self._matches(roots, rows)
-            builder.end(nodes.taken(before, rows.number, len(rows)))
+            builder.end(nodes.taken_rows(before, rows.number, len(rows)))
             nodes.mark(before, rows.start, rows.number)
         self._forget(int(rows.lowest[-1]))
 

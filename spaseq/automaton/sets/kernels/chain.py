@@ -162,7 +162,7 @@ def _take_alone(
     slot, gpm, start, lowest, ordinal = rows.slot, rows.gpm, rows.start, rows.lowest, rows.ordinal
     step, touches, touched, heads = chain.step, chain.touches, chain.touched, chain.heads
     latest, number = chain.latest, rows.number
-    first, node, found = (
+    first, node, ended = (
         as_nonnegative(cursor[AT]),
         as_nonnegative(cursor[NEXT]),
         as_nonnegative(cursor[ROOTS]),
@@ -170,7 +170,7 @@ def _take_alone(
     mask, steps, strict = nodes.shape[0] - 1, len(step), len(ordinal) > 0
     cursor[NEED] = steps
     nodes_room = (cursor[BASE] + nodes.shape[0] - node) // steps
-    roots_room = (roots.shape[0] - found) // steps
+    roots_room = (roots.shape[0] - ended) // steps
     if nodes_room <= 0:
         return NODES_FULL
     if roots_room <= 0:
@@ -191,7 +191,7 @@ def _take_alone(
             place, alive = as_nonnegative(node & mask), begun >= floor
             nodes[place, BEFORE], nodes[place, REST] = before, rest
             nodes[place, START], nodes[place, ROW] = begun, number + i
-            roots[found, 0], roots[found, 1] = node, i
+            roots[ended, 0], roots[ended, 1] = node, i
             goes_on = alive & (touched[as_nonnegative(t), GOES_ON] != 0)
             completes = alive & (touched[as_nonnegative(t), COMPLETES] != 0)
             closes = touched[as_nonnegative(t), CLOSES] != 0
@@ -199,9 +199,9 @@ def _take_alone(
             heads[here, s + 1, BEGIN] = begun if goes_on else rest_begun
             heads[here, s, NODE] = NIL if closes else before
             heads[here, s, BEGIN] = EVER if closes else begun
-            found = as_nonnegative(found + np.int64(completes))
+            ended = as_nonnegative(ended + np.int64(completes))
             node = as_nonnegative(node + np.int64(goes_on | completes))
-    cursor[NEXT], cursor[ROOTS], cursor[AT] = node, found, end
+    cursor[NEXT], cursor[ROOTS], cursor[AT] = node, ended, end
     return DONE
 
 
@@ -213,7 +213,7 @@ def _take_instant(
     slot, gpm, time_ms, k, ordinal = rows.slot, rows.gpm, rows.time_ms, rows.k, rows.ordinal
     step, heads, latest = chain.step, chain.heads, chain.latest
     n, steps, first = len(slot), step.shape[0], cursor[AT]
-    node, found, mask = cursor[NEXT], cursor[ROOTS], nodes.shape[0] - 1
+    node, ended, mask = cursor[NEXT], cursor[ROOTS], nodes.shape[0] - 1
     here, floor = slot[first], rows.lowest[first]
     end, seen = first, 0
     while (
@@ -228,7 +228,7 @@ def _take_instant(
     cursor[NEED] = steps * (end - first)
     if node + cursor[NEED] > cursor[BASE] + nodes.shape[0]:
         return NODES_FULL
-    if found + cursor[NEED] > roots.shape[0]:
+    if ended + cursor[NEED] > roots.shape[0]:
         return ROOTS_FULL
     if len(ordinal) > 0:
         if ordinal[first] > latest[here] + 1:
@@ -247,13 +247,13 @@ def _take_instant(
                 nodes[place, ROW] = rows.number + row
                 nodes[place, REST] = heads[here, s + 1, NODE]
                 if step[s, ACCEPTS]:
-                    roots[found, 0], roots[found, 1] = node, row
-                    found += 1
+                    roots[ended, 0], roots[ended, 1] = node, row
+                    ended += 1
                 else:
                     heads[here, s + 1, NODE] = node
                     heads[here, s + 1, BEGIN] = nodes[place, START]
                 node += 1
         if s and (step[s, STRICT] or step[s, ENDS] & seen):
             heads[here, s, NODE], heads[here, s, BEGIN] = NIL, EVER
-    cursor[NEXT], cursor[ROOTS], cursor[AT] = node, found, end
+    cursor[NEXT], cursor[ROOTS], cursor[AT] = node, ended, end
     return DONE

@@ -239,7 +239,7 @@ def advance_compact(
     assume(order.shape[1] == 3)
     assume(lists.shape[1] == entries.shape[1])
     end_node = cursor[BASE] + nodes.shape[0]
-    node, base, found = cursor[NEXT], cursor[BASE], as_nonnegative(cursor[ROOTS])
+    node, base, ended = cursor[NEXT], cursor[BASE], as_nonnegative(cursor[ROOTS])
     vacant = as_nonnegative(cursor[FREE])
     first, full, turn = as_nonnegative(cursor[AT]), DONE, 0
     while first < n:
@@ -298,12 +298,12 @@ def advance_compact(
         if node + most > end_node:
             full, cursor[NEED] = NODES_FULL, most
             break
-        if found + most > roots.shape[0]:
+        if ended + most > roots.shape[0]:
             full, cursor[NEED] = ROOTS_FULL, most
             break
 
         # --- EXECTRANS for the initial state (i = -1) and for these states: their new lists
-        node_before, found_before = node, found
+        node_before, ended_before = node, ended
         turn += 1
         made = 0
         for i in range(-1, count):
@@ -340,8 +340,8 @@ def advance_compact(
                         added = node
                         node = add_node(nodes, node, before, NIL, begun, number + row)
                         if marks[mark, ACCEPTS]:
-                            roots[found, 0], roots[found, 1] = added, row
-                            found += 1
+                            roots[ended, 0], roots[ended, 1] = added, row
+                            ended += 1
                         if target == NIL:
                             continue
                         if place_of[as_nonnegative(target), TURN] == turn:
@@ -375,7 +375,7 @@ def advance_compact(
         if full == DONE and made > vacant:
             full, cursor[NEED] = ENTRIES_FULL, made - vacant
         if full != DONE:
-            node, found = node_before, found_before
+            node, ended = node_before, ended_before
             break
 
         # --- T becomes T'
@@ -401,7 +401,7 @@ def advance_compact(
             first = end
     for state in range(place_of.shape[0]):
         place_of[state, TURN] = 0
-    cursor[NEXT], cursor[ROOTS], cursor[FREE], cursor[AT] = node, found, vacant, first
+    cursor[NEXT], cursor[ROOTS], cursor[FREE], cursor[AT] = node, ended, vacant, first
     return full
 
 

@@ -190,7 +190,7 @@ def prefer(
 
     Returns: DONE, or NODES_FULL.
     """
-    copied, found = cursor[COPIES], cursor[CHOSEN]
+    copied, roots_chosen = cursor[COPIES], cursor[CHOSEN]
     for group in range(cursor[GROUP], len(ends)):
         first, end = ends[group - 1] if group else 0, ends[group]
         floor, bottom, top = lowest[roots[first, 1]], scratch.shape[0], -1
@@ -201,7 +201,7 @@ def prefer(
                 bottom, top = min(bottom, root - base), max(top, root - base)
         bottom, count = _reach(nodes, base, floor, scratch, bottom, top, group)
         if copied + count > copies.shape[0]:
-            cursor[GROUP], cursor[COPIES], cursor[CHOSEN] = group, copied, found
+            cursor[GROUP], cursor[COPIES], cursor[CHOSEN] = group, copied, roots_chosen
             cursor[MORE] = count
             return NODES_FULL
         _choose(nodes, base, rank, scratch, sets, bottom, top, group, smallest_decides)
@@ -220,8 +220,8 @@ def prefer(
         for i in range(first, end):
             at = roots[i, 0] - base
             if at >= 0 and scratch[at, WANTED] == group:
-                chosen[found, 0], chosen[found, 1] = scratch[at, COPY], roots[i, 1]
-                found += 1
-        chosen_ends[group] = found
-    cursor[GROUP], cursor[COPIES], cursor[CHOSEN] = len(ends), copied, found
+                chosen[roots_chosen, 0], chosen[roots_chosen, 1] = scratch[at, COPY], roots[i, 1]
+                roots_chosen += 1
+        chosen_ends[group] = roots_chosen
+    cursor[GROUP], cursor[COPIES], cursor[CHOSEN] = len(ends), copied, roots_chosen
     return DONE

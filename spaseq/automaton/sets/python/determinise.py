@@ -94,12 +94,12 @@ class DeterministicAutomaton:
         marks = []
         for bit, gpm in sorted(self.letters.items()):
             if gpms & bit:
-                target, accepts = self.taken(state, gpm)
+                target, accepts = self.take(state, gpm)
                 if target is not None or accepts:
                     marks.append(MarkedTransition(gpm, gpm, target, accepts))
         return Move(self.stay(state, gpms), tuple(marks))
 
-    def taken(
+    def take(
         self, state: DeterministicState | None, gpm: int
     ) -> tuple[DeterministicState | None, bool]:
         """The state after a solution of a GPM is taken, and whether a match is complete."""

@@ -82,12 +82,12 @@ class MaximalAutomaton:
         self, state: MaximalState, letter: Letter, letters: frozenset[Letter]
     ) -> MarkedTransition[MaximalState] | None:
         gpm, stream = letter
-        own, accepts = self._below.taken(state.own, gpm)
+        own, accepts = self._below.take(state.own, gpm)
         if own is None and not accepts:
             return None
         here = sorted(g for g, s in letters if s == stream)
-        same, _ = self._taken(state.same, here)
-        more, exceeded = self._taken(state.more, here)
+        same, _ = self._take_any(state.same, here)
+        more, exceeded = self._take_any(state.more, here)
         target = self._state(own, same, more) if own else None
         return MarkedTransition(letter, gpm, target, accepts and not exceeded)
 
@@ -100,17 +100,17 @@ class MaximalAutomaton:
             return None
         more = below.stay(state.more, mask)
         for took_now in (state.more, state.same):
-            more = below.either(more, self._taken(took_now, gpms)[0])
+            more = below.either(more, self._take_any(took_now, gpms)[0])
         return self._state(own, below.stay(state.same, mask), more)
 
-    def _taken(
+    def _take_any(
         self, state: DeterministicState | None, gpms: Iterable[int]
     ) -> tuple[DeterministicState | None, bool]:
         """The state after a solution of any of some GPMs is taken."""
         target: DeterministicState | None = None
         accepts = False
         for gpm in gpms:
-            then, complete = self._below.taken(state, gpm)
+            then, complete = self._below.take(state, gpm)
             target = self._below.either(target, then)
             accepts |= complete
         return target, accepts
