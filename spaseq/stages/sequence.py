@@ -6,8 +6,6 @@ comes in with the watermark.
 
 from __future__ import annotations
 
-from typing import Any, cast
-
 import numpy as np
 
 from spaseq.algebra.answers import Answer
@@ -29,7 +27,7 @@ from spaseq.stages.machine_of_plan import machine_of
 
 __all__ = ["PatternStage", "SequenceStage"]
 
-STATE_VERSION = 3
+STATE_VERSION = 4
 """Version of the state that `SequenceStage.snapshot` writes."""
 
 _EVER = 2**63 - 1
@@ -151,8 +149,8 @@ class SequenceStage:
             self._events.clear()
         buffer, filters = [rows.compact() for rows in self._buffer], self._filters
         state = self._sequencer.snapshot(), buffer, filters.skips, filters.suppressed
-        versioned = STATE_VERSION, self._plan.identity.fingerprint, state
-        return state_pickles.dumps(versioned, self._machine)
+        head = STATE_VERSION, self._plan.identity.fingerprint
+        return state_pickles.dumps(head, state, self._machine)
 
     def restore(self, snapshot: bytes) -> None:
         """Go on from a snapshot.
@@ -160,15 +158,15 @@ class SequenceStage:
         Raises:
             RunError: it is of another query, or of a state format this version cannot read.
         """
-        loaded = state_pickles.loads(snapshot, self._machine)
-        version, fingerprint, state = cast(tuple[int, str, tuple[Any, ...]], loaded)
+        pickled = state_pickles.StatePickle(snapshot, self._machine)
+        version, fingerprint = pickled.head()
         if version != STATE_VERSION:
             raise RunError(
                 f"state format {version} cannot be read; this version reads {STATE_VERSION}"
             )
         if fingerprint != self._plan.identity.fingerprint:
             raise RunError(f"the state is of another query than {self._plan.identity.name}")
-        sequence, buffer, skips, suppressed = state
+        sequence, buffer, skips, suppressed = pickled.state()
         self._sequencer.restore(sequence)
         self._buffer = buffer
         self._filters.restore(skips, suppressed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
+from typing import Any, TypeAlias, cast
 
 from spaseq.automaton.run.machine import Machine
 
@@ -11,16 +12,38 @@ _MACHINE = -1
 """The number of the machine itself."""
 
 
-def dumps(state: object, machine: Machine) -> bytes:
-    """The pickle of some state."""
+Head: TypeAlias = tuple[int | str, str]
+"""The version of the state's format, and the fingerprint of the plan."""
+
+
+def dumps(head: Head, state: tuple[Any, ...], machine: Machine) -> bytes:
+    """Two pickles, one after the other: the head can be read whatever the state holds."""
     out = io.BytesIO()
+    pickle.dump(head, out, pickle.HIGHEST_PROTOCOL)
     _StatePickler(out, machine).dump(state)
     return out.getvalue()
 
 
-def loads(data: bytes, machine: Machine) -> object:
-    """The state of a pickle, which refers to this machine."""
-    return _StateUnpickler(io.BytesIO(data), machine).load()
+class StatePickle:
+    """What `dumps` wrote; the state refers to `machine`."""
+
+    def __init__(self, data: bytes, machine: Machine) -> None:
+        self._data = io.BytesIO(data)
+        self._machine = machine
+
+    def head(self) -> Head:
+        """The head. Formats before 4 have none, and name modules that have moved since."""
+        try:
+            match _StateUnpickler(self._data, self._machine).load():
+                case (int() as version, str() as fingerprint):
+                    return version, fingerprint
+        except (ImportError, AttributeError, IndexError, KeyError):
+            pass
+        return "3 or older", ""
+
+    def state(self) -> tuple[Any, ...]:
+        """The state; call `head` first."""
+        return cast("tuple[Any, ...]", _StateUnpickler(self._data, self._machine).load())
 
 
 class _StatePickler(pickle.Pickler):
