@@ -5,24 +5,25 @@
                                     [--query FILE] [--data DIR] [--json FILE]
     python benchmarks/end_to_end.py --spark --events 5000000 --selectivity 0.045
 
-The stream is `generate.py synthetic`, the query `queries/synthetic/sequence.rq` or another one over
-it, the output jsonl.
-Each way runs in a process of its own, from the page cache, with compiled kernels; with Spark, after
-the session has started and has run once over a small stream. Every run must give the same answers.
+The stream comes from `generate.py synthetic`. The query is `queries/synthetic/sequence.rq` or
+another query over that stream. The output format is jsonl. The following variants are measured:
 
-pyoxigraph      only parses the file, the reference of the ratios
-local           `--runtime local` with one or two threads that read
+pyoxigraph      only parses the file; the ratios are relative to this time
+local           `--runtime local` with one or two reader threads
 spark[n] batch  `spaseq run` on `local[n]`
-spark[n] follow Structured Streaming over the same file, which is there already
+spark[n] follow Structured Streaming over the same file, which exists before the query starts
 
-Seconds are of the wall clock, *CPU* those of the process and of all that it has started: on a
-machine that others use, too, compare CPU times. *local 2* is the rate in terms of that of two local
-threads, which run in the same process after each run on Spark; *start* is what the same way takes
-for a small stream, which is next to nothing but the start of a job or a streaming query, and
-*steady* is *local 2* without it. Medians of the runs; *memory* is the
-most that the process held, and of Spark only the driver's Python. 21 % of the events have a
-solution; with `--selectivity 0.045` 9.5 %, with `--selectivity 0.3333333 --query
-benchmarks/queries/synthetic/every.rq` all of them.
+Each variant runs in a separate process, with the file in the page cache and with compiled kernels.
+On Spark, the session first runs once over a small stream. All runs must give the same answers.
+
+The table shows medians of the runs. Seconds are wall-clock time. *CPU* is the CPU time of the
+process and its children; compare it if the machine has other users. *local 2* is the rate divided
+by the rate of two local threads, which run in the same process after each run on Spark. *start* is
+the time of the same variant for a small stream: almost only the start of a job or a streaming
+query. *steady* is *local 2* without that time. *memory* is the peak memory of the process; on Spark
+it includes only the driver's Python. By default, 21 % of the events have a solution. With
+`--selectivity 0.045` it is 9.5 %, and with `--selectivity 0.3333333 --query
+benchmarks/queries/synthetic/every.rq` it is 100 %.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ SPARK = ("spark[1] batch", "spark[2] batch", "spark[1] follow", "spark[2] follow
 
 @dataclass(frozen=True)
 class Line:
-    """One way."""
+    """The measurements of one variant."""
 
     way: str
     events: int
@@ -57,7 +58,7 @@ class Line:
     cpu: float
     answers: int
     memory_mb: float
-    of_local: float | None = None  # the rate in terms of two local threads'
+    of_local: float | None = None  # the rate divided by the rate of two local threads
     start: float | None = None  # seconds for a small stream
     steady: float | None = None  # `of_local` without `start`
     stages: dict[str, float] = field(default_factory=dict)
@@ -69,7 +70,7 @@ class Line:
 
 
 def generate(directory: Path, events: int, selectivity: float) -> None:
-    """The stream as one file, unless it is there."""
+    """Write the stream as one file, unless the file exists."""
     if (directory / "s1.nq").exists():
         return
     directory.mkdir(parents=True, exist_ok=True)
@@ -78,7 +79,7 @@ def generate(directory: Path, events: int, selectivity: float) -> None:
     subprocess.run([*command, "--out", str(directory)], check=True)
 
 
-# --- the ways: each gives the number of answers and seconds by stage ------------------------------
+# --- the variants: each returns the number of answers and the seconds by stage --------------------
 
 Outcome = tuple[int, dict[str, float]]
 
@@ -122,7 +123,7 @@ def by_following(file: Path, query: Path) -> Outcome:
 
 
 def way(name: str) -> Callable[[Path, Path], Outcome]:
-    """What a way does with a file and a query; starts Spark if it needs it."""
+    """The function that runs a variant on a file and a query; starts Spark if needed."""
     if name == REFERENCE:
         return by_pyoxigraph
     from spaseq.compiled.warming import warm
@@ -143,12 +144,12 @@ def way(name: str) -> Callable[[Path, Path], Outcome]:
 
 
 def cpu_seconds() -> float:
-    """Of this process and of all that it has started, Spark's processes included (Linux)."""
+    """CPU seconds of this process and its descendants, which include Spark's processes (Linux)."""
     times: dict[int, tuple[int, int]] = {}  # parent, ticks
     for place in Path("/proc").glob("[0-9]*"):
         try:
             fields = (place / "stat").read_text().rsplit(")", 1)[1].split()
-        except OSError:  # it has ended
+        except OSError:  # the process has ended
             continue
         times[int(place.name)] = int(fields[1]), sum(map(int, fields[11:15]))
     own = {os.getpid()}
@@ -163,7 +164,7 @@ def cpu_seconds() -> float:
 
 
 def measure(name: str, query: Path, file: Path, small: Path, events: int, runs: int) -> Line:
-    """Runs one way in this process."""
+    """Measure one variant in this process."""
     run = way(name)
     local = way(LOCAL[1]) if name in SPARK else None
     if name != REFERENCE:
@@ -199,7 +200,7 @@ def _timed(run: Callable[[Path, Path], Outcome], file: Path, query: Path) -> flo
 
 
 def measured(name: str, options: argparse.Namespace, directory: Path) -> Line:
-    """The same in a process of its own."""
+    """Measure one variant in a separate process."""
     command = [sys.executable, __file__, "--way", name, "--events", str(options.events)]
     command += ["--runs", str(options.runs), "--directory", str(directory)]
     command += ["--query", str(options.query)]
@@ -222,13 +223,17 @@ def main() -> None:
     )
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--selectivity", type=float, default=0.1, help="of each of three types")
-    parser.add_argument("--query", type=Path, default=QUERY, help="over the stream S1")
-    parser.add_argument("--spark", action="store_true", help="on Spark, too")
     parser.add_argument(
-        "--only", default="", metavar="TEXT", help="ways that have it in their names"
+        "--selectivity", type=float, default=0.1, help="share of each of three types"
     )
-    parser.add_argument("--data", type=Path, help="where the streams are made, or are already")
+    parser.add_argument("--query", type=Path, default=QUERY, help="a query over the stream S1")
+    parser.add_argument("--spark", action="store_true", help="also measure Spark")
+    parser.add_argument(
+        "--only", default="", metavar="TEXT", help="only variants whose name contains TEXT"
+    )
+    parser.add_argument(
+        "--data", type=Path, help="directory for the streams; existing files are reused"
+    )
     parser.add_argument("--json", type=Path, help="write the measurements to a file")
     for hidden in ("--way", "--directory"):
         parser.add_argument(hidden, help=argparse.SUPPRESS)

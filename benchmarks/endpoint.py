@@ -13,7 +13,7 @@ import pyoxigraph as ox
 
 @contextmanager
 def serving(turtle: str) -> Iterator[str]:
-    """The URL of an endpoint whose default graph is some Turtle."""
+    """The URL of an endpoint whose default graph is the given Turtle."""
     store = ox.Store()
     store.load(turtle.encode(), format=ox.RdfFormat.TURTLE)
 

@@ -3,14 +3,15 @@
 
     python benchmarks/evaluators.py [--events 10000] [--json FILE]
 
-The evaluators alone are measured: solutions go in, one an event, and no event ends a match. The
-window is first run full. *Partial* is the number of partial matches in the window, counted exactly;
-*time* is processor time for an event, in the best of a few rounds; *memory* what the evaluator
-holds, divided by the events of the window (the solutions themselves, which it shares, are not in
-it). Time and memory should stay flat, within a factor of two, from the first line of a scenario to
-its last. *First* is the time to give the first 10 matches of an event that ends them all, and to
-count the others exactly; it grows with the events of the window, not with the matches. Registers
-are measured where they can be waited for.
+Only the evaluators are measured. Each event has one solution, and no event ends a match. The window
+is filled before the measurement. *Partial* is the exact number of partial matches in the window.
+*Time* is the CPU time per event in the best of a few rounds. *Memory* is the memory of the
+evaluator divided by the number of events in the window; it does not include the solutions, which
+the evaluator shares. Time and memory should stay flat, within a factor of two, from the first line
+of a scenario to its last. *First* is the time of an event that ends all matches: the evaluator
+returns the first 10 matches and counts the others exactly. It grows with the number of events in
+the window, not with the number of matches. Registers are measured only for windows that finish in
+reasonable time.
 """
 
 from __future__ import annotations
@@ -45,9 +46,9 @@ class Scenario:
     name: str
     evaluator: str
     sequence: str
-    stream: str  # names in turn
+    stream: str  # names of GPMs, repeated
     windows: tuple[int, ...]
-    registers: tuple[int, ...] = ()  # windows that registers are measured with
+    registers: tuple[int, ...] = ()  # windows for which registers are measured
 
 
 SCENARIOS = (
@@ -100,7 +101,7 @@ class Input:
         return partitions(machine)()
 
     def steps(self, count: int) -> list[tuple[Instant, RowsByGpm, int]]:
-        """The first events, as `step` takes them."""
+        """The first events, as arguments of `step`."""
         return [self._step(i, self._names[i % len(self._names)]) for i in range(count)]
 
     def end(self, after: int) -> tuple[Instant, RowsByGpm, int]:
@@ -117,7 +118,7 @@ class Input:
 
 
 def measure(scenario: Scenario, evaluator: str, window: int, events: int) -> Line:
-    """One evaluator on one window: run full, then timed, then ended; and once more for memory."""
+    """Measure one evaluator on one window: fill it, time it, end it; again for memory."""
     given = Input(scenario, evaluator, window)
     partition = given.partition()
     full = 3 * window
@@ -145,7 +146,7 @@ def measure(scenario: Scenario, evaluator: str, window: int, events: int) -> Lin
 
 
 def timed(partition: PartitionEvaluator, steps: list[tuple[Instant, RowsByGpm, int]]) -> float:
-    """Processor seconds for some steps."""
+    """CPU seconds for some steps."""
     started = time.process_time()
     for step in steps:
         partition.step(*step)
@@ -153,7 +154,7 @@ def timed(partition: PartitionEvaluator, steps: list[tuple[Instant, RowsByGpm, i
 
 
 def held(given: Input, steps: list[tuple[Instant, RowsByGpm, int]]) -> int:
-    """Bytes that a partition holds after some steps, the solutions not counted."""
+    """Bytes that a partition holds after some steps, without the solutions."""
     gc.collect()
     tracemalloc.start()
     partition = given.partition()
@@ -195,7 +196,7 @@ def shown(line: Line) -> str:
 
 
 def spread(found: list[Line]) -> Iterator[str]:
-    """How far the lines of each scenario lie apart."""
+    """The ratio of the largest to the smallest value of each scenario."""
     for scenario in SCENARIOS:
         mine = [
             line
@@ -218,7 +219,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--events", type=int, default=10_000, help=f"events timed, {ROUNDS} times")
-    parser.add_argument("--json", metavar="FILE", help="write the measurements there as well")
+    parser.add_argument("--json", metavar="FILE", help="also write the measurements to a file")
     options = parser.parse_args()
     print(FORM.format(*HEADER))
     found = []

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Generates the streams of a use case at any size, or synthetic ones.
+"""Generates the streams of a use case, or synthetic streams, at any size.
 
     python benchmarks/generate.py traffic --events 1000000 --seed 7 --out DIR
     python benchmarks/generate.py synthetic --events 1000000 --out - | spaseq run ...
 
 DIR receives one N-Quads file per stream and `kb.ttl`; `-` writes one stream to standard output
-(`--stream NAME` says which, if there are several). Memory does not grow with the number of events.
-Equal arguments give equal bytes; with `--seed 1` and no other options, those in `streams/`.
+(`--stream NAME` chooses it if there are several). Memory does not grow with the number of events.
+Equal arguments give equal bytes; `--seed 1` without other options gives the files in `streams/`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from generators import CASES, Case, Dice, Generated, synthetic
 
 
 def arguments() -> argparse.ArgumentParser:
-    """The command line."""
+    """The parser of the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -60,7 +60,7 @@ def generate(case: Case, events: int, seed: int, keys: int | None) -> Iterator[G
 
 
 def write_files(case: Case, events: Iterator[Generated], keys: int, folder: Path) -> None:
-    """Write each stream to a file of its own, and the knowledge base."""
+    """Write each stream to a separate file, and the knowledge base."""
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         files = [
@@ -87,7 +87,7 @@ def write_stream(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit status."""
+    """Run the command line; returns the exit status."""
     parser = arguments()
     options = parser.parse_args(argv)
     try:
@@ -101,7 +101,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ValueError as error:
         parser.error(str(error))
     except BrokenPipeError:
-        # The reader has seen enough; keep the interpreter from flushing into a closed pipe.
+        # The reader has closed the pipe; keep the interpreter from flushing into it.
         sys.stderr.close()
         return 0
     return 0

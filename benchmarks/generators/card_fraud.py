@@ -1,8 +1,8 @@
-"""Card fraud: transactions, and confirmations that a holder gave by telephone.
+"""Card fraud: a stream of transactions, and a stream of confirmations that holders gave by phone.
 
 Transactions come at random intervals, about one per card in 90 seconds, and some share a timestamp.
-Most are everyday amounts; an episode is a run of amounts that grow by half or more each time, then
-small ones.
+Most amounts are everyday amounts. An episode is a run of amounts, each at least 1.5 times the one
+before, and then small amounts.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ KINDS = (
 
 
 class Act(NamedTuple):
-    """A transaction of so many hundredths, or a confirmation (None)."""
+    """A transaction with its amount in hundredths, or a confirmation (None)."""
 
     amount: int | None
 
 
 def _episode(dice: Dice, kind: str) -> list[Part[Act]]:
-    """Growing amounts, then small ones, with everyday amounts in between at times."""
+    """Growing amounts, then small ones; sometimes with everyday amounts in between."""
     amount = dice.whole(1500, 2800)
     grown = [amount]
     for _ in range(dice.whole(2, 3)):
@@ -86,11 +86,11 @@ class Payments:
 
 
 def events(dice: Dice, keys: int) -> Iterator[Generated]:
-    """The transactions and confirmations of `keys` cards, for ever."""
+    """The transactions and confirmations of `keys` cards, without end."""
     payments, schedule = Payments(dice), Schedule(KINDS)
     scripts: list[Script[Act]] = [Script() for _ in range(keys)]
     longest = 180_000 // keys
-    grain = 1000 if longest >= 2000 else 1  # whole seconds while they are fine enough
+    grain = 1000 if longest >= 2000 else 1  # whole seconds if intervals are long enough
     time = START
     while True:
         time += grain * dice.whole(0, longest // grain)

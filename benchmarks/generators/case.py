@@ -1,4 +1,4 @@
-"""What a generated case is, and the seeded dice that all cases throw."""
+"""A generated use case, and the seeded random choices that all cases use."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ class Dice:
 
 
 class Planted(NamedTuple):
-    """Says that an event was put there on purpose, as part of one episode."""
+    """Marks an event that was generated as part of an episode."""
 
     episode: int
-    kind: str  # "hit", or what makes the episode a near-miss
+    kind: str  # "hit", or the reason why the episode is a near miss
     query: str  # file stem of the query that the episode is for
     last: bool = False  # the episode's last event
 
 
 class Generated(NamedTuple):
-    """One event: which of the case's streams, its IRI, its text, and why it is there."""
+    """One event: its stream, its IRI, its text, and its episode, if any."""
 
     stream: int
     graph: str  # IRI without brackets
@@ -56,9 +56,9 @@ class Generated(NamedTuple):
 class Case:
     """A use case that can be generated at any size.
 
-    `events(dice, keys)` never ends and yields the events of all streams in order of time;
-    `knowledge(keys)` is the knowledge base as Turtle, or None if the case has none. `keys` counts
-    what the events are about: homes, vessels, cards, tickers.
+    `events(dice, keys)` yields the events of all streams in order of time, without end.
+    `knowledge(keys)` is the knowledge base as Turtle, or None if the case has none. `keys` is the
+    number of entities: homes, vessels, cards, tickers.
     """
 
     name: str

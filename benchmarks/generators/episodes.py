@@ -1,4 +1,4 @@
-"""Planting episodes: which entity is in the middle of one, and what it does next."""
+"""Planning of episodes: which entity is in one, and its next readings."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Reading = TypeVar("Reading")
 
 
 class Part(NamedTuple, Generic[Reading]):
-    """A reading that an entity is going to report; does the episode's match hold it?"""
+    """A planned reading, with a flag: is it part of the episode's match?"""
 
     reading: Reading
     counts: bool = True
 
 
 class Script(Generic[Reading]):
-    """What an entity will report next; empty when it is not in an episode."""
+    """The planned readings of an entity; empty when it is not in an episode."""
 
     def __init__(self) -> None:
         self._rest: deque[tuple[Reading, Planted | None]] = deque()
@@ -41,7 +41,7 @@ class Script(Generic[Reading]):
 
 
 class Schedule:
-    """Numbers episodes and deals their kinds in turn, so that a short stream has every kind."""
+    """Numbers episodes and repeats their kinds in turn, so that short streams have every kind."""
 
     def __init__(self, kinds: Sequence[str]) -> None:
         self._kinds = tuple(kinds)

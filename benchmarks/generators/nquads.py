@@ -1,7 +1,7 @@
 """Writing events as N-Quads text.
 
-Terms are written the way the format's canonical form has them, so that a term of a stream and the
-same term in an answer are equal texts.
+Terms are written in the canonical form of N-Quads. Therefore a term has the same text in a stream
+and in an answer.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Smart grid: fuel power, weather and storage, each a stream of its own.
+"""Smart grid: one stream each for fuel power, weather and storage.
 
-Every ten minutes each home reports what its fuel generator's power costs, each district its
-weather, and each home what its storage's power costs, in this order. Now and then a home also
-reports its mains supply, which the query does not look at.
+Every ten minutes each home reports the price of power from its fuel generator, then each district
+reports its weather, then each home reports the price of power from its storage. Sometimes a home
+also reports its mains supply, which the query ignores.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ KINDS = (HIT, "storage is dearer", HIT, "a fuel reading comes between", HIT, "su
 
 
 class Cycle(NamedTuple):
-    """What an episode fixes for one home and its district in one cycle; prices in hundredths."""
+    """Values of an episode for a home and its district in one cycle; prices in hundredths."""
 
-    fuel: int | None = None  # None: as if there were no episode
+    fuel: int | None = None  # None: random, as without an episode
     sunny: bool = False
     storage: int | None = None
-    interrupted: bool = False  # by another fuel reading, before the storage reports
-    counts: frozenset[str] = frozenset()  # which of the three belong to the match
+    interrupted: bool = False  # another fuel reading comes before the storage reports
+    counts: frozenset[str] = frozenset()  # which of the three readings belong to the match
 
 
 class Episode(NamedTuple):
-    """An episode that a district is going through: its home, and the cycles to come."""
+    """The current episode of a district: its home, and the remaining cycles."""
 
     home: int
     number: int
@@ -121,7 +121,7 @@ class Readings:
         return self._write(POWER, time, f"{kind}/{home}", facts, mark)
 
     def weather(self, time: int, district: int, sunny: bool, mark: Planted | None) -> Generated:
-        """A district's weather; sunny means bright, and else it is neither bright nor windy."""
+        """A district's weather: bright if sunny, and otherwise neither bright nor windy."""
         irradiance = self._dice.whole(600, 900) if sunny else self._dice.whole(80, 590)
         facts = [
             ("irradiance", integer(irradiance)),
@@ -131,7 +131,7 @@ class Readings:
         return self._write(WEATHER, time, f"station/{district}", facts, mark)
 
     def storage(self, time: int, home: int, price: int, mark: Planted | None) -> Generated:
-        """What power from a home's storage costs, and how full it is."""
+        """The price of power from a home's storage, and its level of charge."""
         facts = [
             ("price", double(hundredths(price))),
             ("charge", integer(self._dice.whole(20, 100))),
@@ -140,7 +140,7 @@ class Readings:
 
 
 def events(dice: Dice, keys: int) -> Iterator[Generated]:
-    """The events of `keys` homes, for ever."""
+    """The events of `keys` homes, without end."""
     readings = Readings(dice)
     schedule = Schedule(KINDS)
     districts = -(-keys // HOMES_PER_DISTRICT)
@@ -155,14 +155,14 @@ def events(dice: Dice, keys: int) -> Iterator[Generated]:
 
 
 def _slot(keys: int) -> int:
-    """Milliseconds between two homes' reports: whole seconds while a minute has room for them."""
+    """Milliseconds between two homes' reports: whole seconds if all reports fit into a minute."""
     return 60 // keys * 1000 or 60_000 // keys
 
 
 def _cycle(
     dice: Dice, readings: Readings, at: int, keys: int, active: list[Episode | None]
 ) -> Iterator[Generated]:
-    """One cycle's events; takes one cycle from every active episode."""
+    """The events of one cycle; removes one cycle from every active episode."""
     now = {e.home: (e, e.cycles.popleft()) for e in active if e}
     sunny = {home // HOMES_PER_DISTRICT: (e, c) for home, (e, c) in now.items()}
     slot = _slot(keys)
@@ -204,7 +204,7 @@ def _between(
 
 
 def knowledge(keys: int) -> str:
-    """Homes with owner, address, district and devices; what each weather station covers."""
+    """Homes with owner, address, district and devices; the district of each weather station."""
     rows = [
         f"@prefix : <{NS}> .",
         "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .",

@@ -1,7 +1,7 @@
-"""Stocks: one bar per ticker and minute, one stream; the bars of a minute share a timestamp.
+"""Stocks: one stream with a bar per ticker and minute; bars of the same minute share a timestamp.
 
-Prices jitter about a level; an episode leads one ticker along a planned path, either a V or a head
-with two shoulders. One bar in twenty is missing.
+Prices vary randomly around a level. In an episode, the price of one ticker follows a planned path:
+a V, or a head with two shoulders. One bar in twenty is missing.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Bar(NamedTuple):
 
 
 def _v_shape(dice: Dice, kind: str) -> list[Part[Bar]]:
-    """A start, at least three falls, at least three rises, the last of them past the start."""
+    """A start, at least three falls, and at least three rises; the last one exceeds the start."""
     step = 4 if kind == "falls too little" else dice.whole(9, 13)
     falls, rises = dice.whole(4, 6), dice.whole(3, 5)
     down = [1000 - step * (i + 1) for i in range(falls)]
@@ -56,9 +56,9 @@ def _v_shape(dice: Dice, kind: str) -> list[Part[Bar]]:
     return [Part(Bar(level)) for level in path]
 
 
-# The steps of a head and shoulders in thousandths above the start. Those that count are the first
-# bars past each threshold of the query: start, left shoulder, trough, head, trough, right shoulder,
-# break of the neckline.
+# The steps of a head and shoulders in thousandths above the start. A match consists of the first
+# bars beyond each threshold of the query: start, left shoulder, trough, head, trough, right
+# shoulder, break of the neckline.
 _STEPS = (
     (0, True), (15, False), (32, True), (40, False), (25, False), (11, True), (30, False),
     (55, True), (65, False), (40, False), (22, True), (19, False), (35, False), (45, True),
@@ -67,7 +67,7 @@ _STEPS = (
 
 
 def _shoulders(dice: Dice, kind: str) -> list[Part[Bar]]:
-    """A head and shoulders, up to a third higher than the steps say."""
+    """A head and shoulders, up to a third higher than the steps above."""
     scale = dice.whole(100, 130)
     steps = list(_STEPS)
     if kind == "takes out the head":
@@ -89,15 +89,15 @@ class Market:
         self._dice = dice
         self._level = [dice.whole(2000, 18000) for _ in range(tickers)]
         self._close = list(self._level)
-        self._before = list(self._level)  # what the levels of the ticker's episode refer to
+        self._before = list(self._level)  # the price before the ticker's episode
         self._number = 0
 
     def begin(self, ticker: int) -> None:
-        """An episode begins at the ticker's present price."""
+        """Begin an episode at the ticker's current price."""
         self._before[ticker] = self._close[ticker]
 
     def follow(self, time: int, ticker: int, bar: Bar, mark: Planted | None) -> Generated:
-        """A bar of an episode; the price will stay where the episode leads it."""
+        """A bar of an episode; its price becomes the ticker's new level."""
         self._level[ticker] = self._before[ticker] * bar.level // 1000
         return self._write(time, ticker, self._level[ticker], bar.busy, mark)
 
@@ -131,7 +131,7 @@ def symbol(ticker: int) -> str:
 
 
 def events(dice: Dice, keys: int) -> Iterator[Generated]:
-    """The bars of `keys` tickers, for ever."""
+    """The bars of `keys` tickers, without end."""
     market, schedule = Market(dice, keys), Schedule([kind for _, kind in KINDS])
     scripts: list[Script[Bar]] = [Script() for _ in range(keys)]
     for minute in count():

@@ -1,8 +1,8 @@
-"""Synthetic streams of five-triple events, for measuring.
+"""Synthetic streams of five-triple events, for measurements.
 
 The streams take turns; the events of one turn share a timestamp. An event has a type, a key, a
-value, a weight and a batch number. Types T1 to Tn come each with the given probability, all other
-events are of type T0; keys and values are uniform.
+value, a weight and a batch number. Each of the types T1 to Tn has the given probability. All other
+events have type T0. Keys and values are uniformly distributed.
 """
 
 from __future__ import annotations

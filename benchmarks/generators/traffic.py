@@ -1,8 +1,8 @@
 """Traffic: four streams, one per street of a small network; all sensors report at the same times.
 
 Every five minutes each sensor reports average speed and vehicle count. With several towns, stream
-i carries the i-th street of every town, so that a stream too has events with equal timestamps. One
-report in twelve is missing.
+i carries the i-th street of every town, so that a single stream also has events with equal
+timestamps. One report in twelve is missing.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ KINDS = (
 
 
 class Moment(NamedTuple):
-    """What an episode fixes of one tick: which streets are jammed, which slow but nearly empty.
+    """Values of an episode at one time: which streets are jammed, and which slow but nearly empty.
 
-    `counts` are the jammed ones that the match holds; in an episode every sensor reports.
+    `counts` are the jammed streets in the match. During an episode every sensor reports.
     """
 
     jammed: frozenset[int] = frozenset()
@@ -50,7 +50,7 @@ class Moment(NamedTuple):
 
 
 def _episode(dice: Dice, kind: str) -> list[Part[Moment]]:
-    """Two streets jam at once, then a third; or nearly so."""
+    """Two streets jam at the same time, then a third one; or a near miss of that."""
     first, second, third = (frozenset({s}) for s in dice.pick(CHAINS))
     quiet = [Moment()] * dice.whole(0, 1)
     both, end = first | second, Moment(third, counts=third)
@@ -72,7 +72,7 @@ def _episode(dice: Dice, kind: str) -> list[Part[Moment]]:
 
 @dataclass(slots=True)
 class Town:
-    """A network of four streets and the episode it is going through."""
+    """A network of four streets and its current episode."""
 
     number: int
     script: Script[Moment] = field(default_factory=Script)
@@ -108,7 +108,7 @@ class Sensors:
 
 
 def events(dice: Dice, keys: int) -> Iterator[Generated]:
-    """The reports of `keys` towns, for ever."""
+    """The reports of `keys` towns, without end."""
     sensors, schedule = Sensors(dice), Schedule(KINDS)
     towns = [Town(number) for number in range(keys)]
     for tick in count():
@@ -132,7 +132,7 @@ def _tick(dice: Dice, sensors: Sensors, time: int, town: Town) -> Iterator[Gener
 
 
 def knowledge(keys: int) -> str:
-    """Which street each sensor observes; the streets' names, limits and connections."""
+    """The street of each sensor; the streets' names, limits and connections."""
     rows = [f"@prefix : <{NS}> .", ""]
     for town in range(keys):
         for s, street in enumerate(STREETS):

@@ -1,7 +1,7 @@
-"""Vessel trajectories: position reports of fishing and other boats, one stream.
+"""Vessel trajectories: one stream of position reports of fishing boats and other boats.
 
-Each vessel reports every ten minutes. It lies in a harbour, leaves, sails, stops somewhere, sails
-back. A report inside an area names it in `zone`; one in open water has no such triple.
+Each vessel reports every ten minutes. It lies in a harbour, leaves, sails, stops somewhere, and
+sails back. A report inside an area names the area in `zone`; a report in open water has no `zone`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ KINDS = (
 
 
 class Report(NamedTuple):
-    """Speed in tenths of a knot, heading in degrees, the area if the vessel is in one."""
+    """Speed in tenths of a knot, heading in degrees, and the area, if any."""
 
     speed: int
     heading: int
@@ -70,7 +70,7 @@ def _course(dice: Dice, heading: int, reports: int) -> list[Report]:
 
 
 def _trip(dice: Dice, kind: str) -> list[Part[Report]]:
-    """A trip from a harbour and back. Headings stay clear of north, where degrees wrap."""
+    """A trip from a harbour and back. Headings avoid north, where degrees wrap round."""
     harbour, heading = dice.pick(HARBOURS), dice.whole(60, 140)
     leaving = Report(dice.whole(32, 58), heading, harbour)
     length = {"stops too soon": 2, "takes too long": 18}.get(kind, dice.whole(3, 8))
@@ -87,13 +87,13 @@ def _trip(dice: Dice, kind: str) -> list[Part[Report]]:
 
 
 def _moored(dice: Dice, harbour: str) -> Report:
-    """At rest, or once in a while moving within the harbour."""
+    """A report in the harbour: at rest, or sometimes moving."""
     speed = dice.whole(5, 28) if dice.chance(0.2) else 0
     return Report(speed, dice.whole(0, 359), harbour)
 
 
 class Positions:
-    """Writes the reports and keeps where each vessel is, in hundred-thousandths of a degree."""
+    """Writes reports, and keeps each vessel's position in hundred-thousandths of a degree."""
 
     def __init__(self) -> None:
         self._number = 0
@@ -129,7 +129,7 @@ class Positions:
 
 
 def events(dice: Dice, keys: int) -> Iterator[Generated]:
-    """The reports of `keys` vessels, for ever."""
+    """The reports of `keys` vessels, without end."""
     positions, schedule = Positions(), Schedule(KINDS)
     scripts: list[Script[Report]] = [Script() for _ in range(keys)]
     slot = 540 // keys * 1000 or 540_000 // keys
