@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""How fast graph patterns are matched against events, against a query per event by others.
+"""Speed of matching graph patterns against events, compared with one query per event elsewhere.
 
     python benchmarks/graph_patterns.py [--events 200000] [--runs 5] [--json FILE]
 
-The events are the generator's synthetic ones: five triples each, and the time. All ways run in one
-process on events that have been read before; reading them is not counted.
+The generator makes synthetic events with five triples and a time. All variants run in one process.
+The measured time does not include reading the events.
 
 spaseq      the solutions of all events, batch by batch, as columns of codes
-handed on   the same, and the columns that the sequence is given of them: texts, names, numbers
-pyoxigraph  a query for each of the first 2 000 events, in a store of its own, filled before
-rdflib      a prepared query for each of the first 500 events, in a graph of its own, filled before
+handed on   the same, and the columns that the sequence needs: texts, names, numbers
+pyoxigraph  a query for each of the first 2 000 events; each event is already in a separate store
+rdflib      a prepared query for each of the first 500 events, each already in a separate graph
 
-The numbers are events per second of CPU time, the median of the runs after one that is not counted;
-in brackets, how many times that of pyoxigraph. All ways must find the same number of solutions on
-the events that all of them are given.
+The numbers are events per second of CPU time: the median of the runs after a warm-up run. The
+number in brackets is the ratio to pyoxigraph. All variants must find the same number of solutions
+on the events that they share.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ SHAPES = {
 
 @dataclass(frozen=True)
 class Line:
-    """One pattern by one way."""
+    """The measurement of one pattern by one variant."""
 
     shape: str
     way: str
@@ -96,7 +96,7 @@ def graphs(given: Sequence[EventBatch]) -> Iterator[str]:
             yield "".join(f"{' '.join(t)} .\n" for t in islice(triples, end - first))
 
 
-# --- the ways -----------------------------------------------------------------------------------
+# --- the variants -------------------------------------------------------------------------------
 
 
 def by_spaseq(pattern: str, given: Sequence[EventBatch]) -> Callable[[], int]:
@@ -110,7 +110,7 @@ def handed_on(pattern: str, given: Sequence[EventBatch]) -> Callable[[], int]:
 
 
 def plan_of(pattern: str) -> Any:
-    """The plan of a query that asks for all of a pattern's variables."""
+    """The plan of a query that selects all variables of a pattern."""
     head = f"SELECT * WITHIN 1 SECONDS FROM STREAM S <{STREAM}>"
     return compile_query(f"{PREFIX} {head} WHERE {{ SEQ(A) DEFINE GPM A ON S {{ {pattern} }} }}")
 
@@ -140,7 +140,7 @@ def measured(work: Callable[[], int], runs: int) -> tuple[float, int]:
 
 
 def lines(given: Sequence[EventBatch], runs: int) -> Iterator[Line]:
-    """All shapes by all ways."""
+    """All patterns by all variants."""
     events = sum(map(len, given))
     for shape, pattern in SHAPES.items():
         for way, make, count in (
@@ -154,7 +154,7 @@ def lines(given: Sequence[EventBatch], runs: int) -> Iterator[Line]:
 
 
 def check(found: Sequence[Line], given: Sequence[EventBatch]) -> None:
-    """Stop if the ways disagree on the events that all have seen."""
+    """Stop if the variants disagree on the events that they share."""
     for line in found:
         if line.way in ("pyoxigraph", "rdflib"):
             [gpm] = plan_of(SHAPES[line.shape]).patterns.gpms

@@ -1,22 +1,25 @@
 #!/usr/bin/env python3
-"""How fast N-Quads become events, against other ways to read the same bytes.
+"""Speed of reading N-Quads into events, compared with other readers of the same bytes.
 
     python benchmarks/ingest.py [--events 200000] [--real DIR] [--runs 5] [--json FILE]
 
-The files: a generated stream of five-triple events (the time is a sixth quad); events of which no
-term comes twice, the worst that a dictionary can be given (*hostile*); the first stream as
-N-Triples; and, with `--real`, all `.nq` files of a directory, each a stream. The ways, each in a
-process of its own, from the page cache:
+The files are:
+- a generated stream of five-triple events, in which the time is a sixth quad;
+- events in which no term occurs twice, the worst case for a dictionary (*hostile*);
+- the first stream as N-Triples;
+- with `--real`, all `.nq` files of a directory; each file is a stream.
 
-rdflib      into an rdflib dataset, of the first 20 000 quads of a file
-pyoxigraph  iterating over the quads, nothing kept
-dictionary  pyoxigraph, and codes for all terms by a Python dict: the reference of the ratios
-spaseq      events in batches, with times, codes and k; with two threads; and with two predicates
-            asked for, the triples of others checked but not kept
+Each variant runs in a separate process, with the files in the page cache:
 
-A quad counts whatever it is for. Seconds are of the wall clock, *CPU* those of the process, which
-say more on a machine that others use, too; medians of the runs after one that is not counted.
-*memory* is the most that the process held beyond what it had before it read.
+rdflib      reads the first 20 000 quads of a file into an rdflib dataset
+pyoxigraph  iterates over the quads and keeps none
+dictionary  pyoxigraph, and codes for all terms by a Python dict; the ratios are relative to it
+spaseq      events in batches, with times, codes and k; also with two threads; and also for two
+            predicates, where other triples are checked but not kept
+
+All quads count, also the times. The table shows medians of the runs after a warm-up run. Seconds
+are wall-clock time. *CPU* is the CPU time of the process, which is more reliable if the machine has
+other users. *memory* is the growth of the process's peak memory while it reads.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ _TIME = "<http://www.w3.org/ns/prov#generatedAtTime>"
 
 @dataclass(frozen=True)
 class Line:
-    """One way on one file."""
+    """The measurement of one variant on one file."""
 
     file: str
     way: str
@@ -70,7 +73,7 @@ def write_events(path: Path, events: int) -> None:
 
 
 def write_hostile(path: Path, events: int) -> None:
-    """Events of five triples of which no term comes twice, but for the graph's own IRI."""
+    """Events of five triples in which no term occurs twice, except for the graph's IRI."""
     with path.open("w") as file:
         for event in range(events):
             graph = f"<http://h.example/g/{event:x}>"
@@ -89,7 +92,7 @@ def write_triples(path: Path, quads: Path) -> None:
 
 
 def files(directory: Path, events: int, real: Path | None) -> Iterator[tuple[str, list[Path]]]:
-    """(name, files) of each measurement, written where need be."""
+    """(name, files) of each measurement; writes the missing files."""
     stream, hostile = directory / "events.nq", directory / "hostile.nq"
     write_events(stream, events)
     yield "events.nq", [stream]
@@ -101,7 +104,7 @@ def files(directory: Path, events: int, real: Path | None) -> Iterator[tuple[str
         yield "real", sorted(real.rglob("*.nq"))
 
 
-# --- the ways -----------------------------------------------------------------------------------
+# --- the variants -------------------------------------------------------------------------------
 
 
 def by_rdflib(path: Path) -> int:
@@ -166,11 +169,11 @@ WAYS: dict[str, Callable[[Path], int]] = {
 
 
 def measure(name: str, way: str, paths: list[Path], runs: int) -> Line:
-    """Runs one way in this process."""
+    """Measure one variant in this process."""
     if way.startswith("spaseq"):
         from spaseq.compiled.warming import warm
 
-        warm()  # so that the memory of the kernels themselves does not count
+        warm()  # so that the memory of the kernels does not count
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     seconds, cpu = [], []
     for _ in range(runs + 1):
@@ -184,7 +187,7 @@ def measure(name: str, way: str, paths: list[Path], runs: int) -> Line:
 
 
 def measured(name: str, way: str, paths: list[Path], runs: int) -> Line:
-    """The same in a process of its own."""
+    """Measure one variant in a separate process."""
     command = [sys.executable, __file__, "--way", way, "--name", name, "--runs", str(runs)]
     done = subprocess.run([*command, *paths], stdout=subprocess.PIPE, check=True, text=True)
     return Line(**json.loads(done.stdout))

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""How a knowledge base's size shows: in loading it, on disk, and in events per second.
+"""Effect of a knowledge base's size on load time, disk space, and events per second.
 
     python benchmarks/kb.py [--triples 10000 ...] [--events 50000] [--runs 3] [--json FILE]
 
-The knowledge base: things with a class, a name, a neighbour and a limit, as N-Triples; four triples
-each. The stream: observations of things picked at random, as N-Quads. The query joins each with the
-name and limit of its thing (a BGP of two triples over the KB, a FILTER between event and KB), and
-keeps few.
+The knowledge base contains things as N-Triples. Each has four triples: a class, a name, a neighbour
+and a limit. The stream contains observations of random things, as N-Quads. The query joins each
+observation with the name and the limit of its thing (a BGP of two triples over the KB, and a FILTER
+between event and KB). Few observations pass.
 
-*load* reads the N-Triples and compiles them; *turtle* the same triples as Turtle, through
-pyoxigraph; *open* is a second start: the source's content is hashed and the compiled form opened.
-Events per second are of the local runtime without loading, and come with those of the same query
-without the KB. Seconds are CPU time of a process of its own, the median of the runs.
+*load* reads and compiles the N-Triples. *turtle* does the same for Turtle, through pyoxigraph.
+*open* is a second start: it hashes the content of the source and opens the compiled form. Events
+per second are measured on the local runtime without loading, with the KB and without it. Seconds
+are CPU time in a separate process: the median of the runs.
 """
 
 from __future__ import annotations
@@ -82,11 +82,11 @@ def write_events(path: Path, events: int, triples: int) -> None:
             )
 
 
-# --- one measurement, in a process of its own -----------------------------------------------------
+# --- one measurement, in a separate process -------------------------------------------------------
 
 
 def load(source: str, cache: str) -> dict[str, float]:
-    """CPU seconds to have a knowledge base; what it takes to import is not counted."""
+    """CPU seconds to load a knowledge base, without imports."""
     from spaseq.compiled.warming import warm
     from spaseq.kb.cache import cache_at
     from spaseq.kb.load import load_kb
@@ -98,7 +98,7 @@ def load(source: str, cache: str) -> dict[str, float]:
 
 
 def run(query: str, events: str, source: str, cache: str) -> dict[str, float]:
-    """CPU seconds of a run without the loading, and its answers."""
+    """CPU seconds of a run without loading, and the number of its answers."""
     from spaseq.compile import compile_query
     from spaseq.compiled.warming import warm
     from spaseq.kb.cache import cache_at
@@ -157,7 +157,7 @@ def line(triples: int, events: int, runs: int, directory: Path) -> Line:
 
 
 def table(lines: list[Line]) -> str:
-    """The lines for people."""
+    """The lines as a readable table."""
     names = ("triples", "source MB", "load s", "turtle s", "open s", "compiled MB", "events/s")
     rows = ["".join(f"{name:>13}" for name in (*names, "without KB"))]
     rows += [

@@ -1,25 +1,29 @@
 #!/usr/bin/env python3
-"""How long one call of an engine in process takes, from N-Triples text to answers.
+"""Time of one call of an in-process engine, from N-Triples text to answers.
 
     python benchmarks/latency.py [--events 20000] [--runs 3] [--json FILE]
 
-Queries over a synthetic stream of five-triple events, one every millisecond, 5 or 50 % of them of
-the types that the query asks for:
+The stream is synthetic, with one five-triple event per millisecond. 5 or 50 % of the events have
+the types of the query. The queries are:
 
 filter    one step with a FILTER
 chain     three steps without a condition between them
-sequence  three steps by key, each of the later ones with a FILTER on the first
+sequence  three steps by key; the second and third have a FILTER on the first
 any       the same under skip-till-any
 knowledge the same as `filter`, joined with a knowledge base
-construct the same as `sequence`, making a graph of each match
+construct the same as `sequence`, with a graph for each match
 
-For each, microseconds of the `push` of one event, percentiles over all calls (*all*), over those
-that gave answers (*answers*), and over those before, whose event ended the matches that the answers
-are of (*ended*): as there is one stream, that is where they are found; they are handed over once
-the next event makes them certain. So many answers are given by a call that gives any (*each*: mean
-and p99), and one more costs the call that finds it so much (*more*, by least squares). And
-events/s of `push_many` with a thousand events to the call. CPU time of the thread that calls,
-median of the runs.
+The table shows percentiles of the time to `push` one event, in microseconds:
+
+all       over all calls
+answers   over the calls that returned answers
+ended     over the calls just before these; the engine finds a match in the call whose event ends
+          it, and returns the answer in the next call, which makes it certain
+
+*each* is the number of answers of a call that returns any (mean and p99). *more* is the additional
+time that one more answer takes in the call that finds it (by least squares). The last column is the
+events per second of `push_many` with a thousand events per call. All times are CPU time of the
+calling thread: the median of the runs.
 """
 
 from __future__ import annotations
@@ -84,7 +88,7 @@ QUERIES = {
 
 @dataclass(frozen=True)
 class Line:
-    """One query on one stream; microseconds, and events/s."""
+    """The measurement of one query on one stream; microseconds, and events/s."""
 
     query: str
     share: float
@@ -99,7 +103,7 @@ class Line:
 
 
 def texts(events: int, share: float, keys: int) -> list[str]:
-    """N-Triples of the events."""
+    """The events as N-Triples texts."""
     dice = random.Random(1)
     found = []
     for i in range(events):
@@ -116,7 +120,7 @@ def texts(events: int, share: float, keys: int) -> list[str]:
 
 
 def engine(query: str, keys: int) -> Engine:
-    """A fresh one, with a name for every key."""
+    """A fresh engine; its knowledge base has a name for every key."""
     if KB not in query:
         return Engine(query)
     graph = rdflib.Graph()
@@ -127,7 +131,7 @@ def engine(query: str, keys: int) -> Engine:
 
 
 def pushes(query: str, stream: list[str], keys: int) -> tuple[list[int], list[int]]:
-    """Of each call after the first ones: its nanoseconds, and how many answers it gave."""
+    """Nanoseconds and number of answers of each call, without the first calls."""
     own, taken, given = engine(query, keys), [], []
     for i, text in enumerate(stream):
         started = time.thread_time_ns()
@@ -154,7 +158,7 @@ def many(query: str, stream: list[str], keys: int) -> float:
 
 
 def measure(name: str, share: float, events: int, keys: int, runs: int) -> Line:
-    """Several runs of one query."""
+    """Measure several runs of one query."""
     query, stream = QUERIES[name], texts(events, share, keys)
     found = [[*map(np.array, pushes(query, stream, keys))] for _ in range(runs)]
     rates = [many(query, stream, keys) for _ in range(runs)]
@@ -176,7 +180,7 @@ def measure(name: str, share: float, events: int, keys: int, runs: int) -> Line:
 
 
 def _slope(answers: Integers, taken: Integers) -> float:
-    """Microseconds for one more answer of a call."""
+    """Microseconds for each additional answer of a call."""
     if len({*answers.tolist()}) < 2:
         return 0.0
     return float(np.polyfit(answers, taken, 1)[0]) / 1000

@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
-"""What is kept: bytes per partial match, and memory by the length of a stream stored nowhere.
+"""Memory: bytes per partial match, and peak memory for streams of growing length from a pipe.
 
     python benchmarks/memory.py [--nodes EVENTS] [--copies 1,5,20] [--events 1000000] [--json FILE]
 
-*Nodes*: sequences of benchmarks/sequence.py, of as many events as `--nodes` says or four windows;
-those with conditions have solutions of the first step only, each of which begins a partial match.
-*Live* are the nodes of sets of partial matches (chain, compact) or the partial matches (registers)
-that the window holds at the end, *bytes* what the arrays of the kernel take for each, their spare
-room included; *solutions* are those that the stage keeps beside, *bytes* what their columns take.
+*Nodes* measures the sequences of benchmarks/sequence.py on `--nodes` events, or on four windows if
+that is more. Sequences with conditions get only solutions of the first step; each begins a partial
+match. *Live* is the number of nodes of sets (chain, compact) or of partial matches (registers) in
+the window at the end. The *bytes* after it are the size of the kernel's arrays per node, spare room
+included. *Solutions* is the number of solutions that the stage keeps besides, and its *bytes* are
+the size of their columns per solution.
 
-*Stream*: a million synthetic events come again and again, each time with other IRIs and a year
-later, through a pipe into `spaseq run sequence.rq --stream S1=- --runtime local`. *Peak* is the
-most that the run's process held, *growth* that against the shortest stream's. Kernels are compiled
-before. `--copies ""` leaves the streams out, `--nodes 0` the nodes.
+*Stream* sends a million synthetic events repeatedly through a pipe into
+`spaseq run sequence.rq --stream S1=- --runtime local`. Each copy has new IRIs and is a year later.
+*Peak* is the peak memory of the process. *Growth* is the difference to the shortest stream. Kernels
+are compiled before. `--copies ""` leaves out the streams, and `--nodes 0` leaves out the nodes.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ SCENARIOS = (
 
 @dataclass(frozen=True)
 class Nodes:
-    """One sequence."""
+    """The measurement of one sequence."""
 
     scenario: str
     sequence: str
@@ -71,7 +72,7 @@ class Nodes:
 
 @dataclass(frozen=True)
 class Stream:
-    """One length."""
+    """The measurement of one stream length."""
 
     events: int
     answers: int
@@ -81,12 +82,12 @@ class Stream:
 
 
 def nodes(scenario: Scenario, events: int) -> Nodes:
-    """A sequence whose window has been full for a while."""
+    """Measure a sequence after its window has been full for some time."""
     given = Input(scenario, scenario.evaluator)
     stage = SequenceStage(given.plan)
     for batch in given.batches(max(events, 4 * scenario.window)):
         if given.correlated:
-            batch.gpm.fill(0)  # all of the first step, which therefore all wait
+            batch.gpm.fill(0)  # only solutions of the first step; each starts a partial match
         stage.push(batch)
         stage.advance(int(batch.time[-1]))
     sequencer = stage._sequencer
@@ -125,7 +126,7 @@ def all_nodes(events: int) -> Iterator[Nodes]:
 
 
 def pour(file: Path, copies: int) -> None:
-    """Write the stream so many times to standard output."""
+    """Write the stream `copies` times to standard output."""
     for copy in range(copies):
         iri, year = b"s.example/e/%d-" % copy, b'"%d-' % (2025 + copy)
         with file.open("rb") as lines:
@@ -134,7 +135,7 @@ def pour(file: Path, copies: int) -> None:
 
 
 def stream(file: Path, events: int, copies: int, threads: int) -> Stream:
-    """Runs the query behind a pipe."""
+    """Run the query on a pipe."""
     pouring = [sys.executable, __file__, "--pour", str(file), "--copies", str(copies)]
     out = file.with_name("answers.jsonl")
     query = [sys.executable, "-m", "spaseq", "run", str(QUERY), "--stream", "S1=-"]
@@ -181,7 +182,7 @@ def main() -> None:
     )
     parser.add_argument("--nodes", type=int, default=400_000, help="events of each sequence")
     parser.add_argument("--copies", default="1,5,20")
-    parser.add_argument("--events", type=int, default=1_000_000, help="of a copy")
+    parser.add_argument("--events", type=int, default=1_000_000, help="events of a copy")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--json", type=Path, help="write the measurements to a file")
     parser.add_argument("--pour", type=Path, help=argparse.SUPPRESS)

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Rare-first (lazy) evaluation against arrival order (registers): work, speed and memory.
+"""Rare-first (lazy) evaluation compared with arrival order (registers): work, speed and memory.
 
     python benchmarks/rare_first.py [--events 100000] [--seed 1] [--only NAME] [--json FILE]
 
-The second stage alone is measured: solutions of the GPMs go in, as the first stage would give them.
-Every event is one of some types, drawn by weight, with one of 500 keys and a value; all steps join
-on the key, and values must fall, then rise far. Both evaluators run in this process and must give
-the same answers. A star marks the one that the planner chooses.
+Only the second stage is measured: its input is solutions of the GPMs, as from the first stage. The
+type of each event is drawn by weight; the event also has one of 500 keys and a value. All steps
+join on the key, and values must fall, then rise far. Both evaluators run in this process and must
+give the same answers. A star marks the planner's choice.
 
-Speed is in events per second of CPU time. Work and memory are taken in a run of their own:
-*candidates* are the solutions looked at beside a partial match (a register run that begins, and a
-last event that a search starts from, count as one), *conditions* the FILTERs between events that
-are evaluated; *peak* is what Python had allocated at most, the input excepted.
+Speed is in events per second of CPU time. A separate run measures work and memory. *Candidates* is
+the number of solutions compared with a partial match; the start of a register run counts as one,
+and so does a last event from which a search starts. *Conditions* is the number of evaluated FILTERs
+between events. *Peak* is Python's peak allocated memory without the input.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ N = "DEFINE GPM N ON S { ?n a :N ; :key ?k ; :value ?vn FILTER(?vn > ?va && ?vn 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A query, and the weights of its GPMs in each part of the stream, in the order of the text."""
+    """A query, and the weights of its GPMs, in text order, for each part of the stream."""
 
     name: str
     sequence: str
@@ -76,7 +76,7 @@ SCENARIOS = (
 
 @dataclass(frozen=True)
 class Result:
-    """One evaluator on one scenario."""
+    """The measurement of one evaluator on one scenario."""
 
     scenario: str
     evaluator: str
@@ -140,7 +140,7 @@ def _variables(plan: QueryPlan, gpm: str) -> tuple[str, ...]:
 
 
 def run(plan: QueryPlan, stream: Sequence[SolutionBatch]) -> tuple[list[Any], WorkCounts, float]:
-    """The answers' traces, what was looked at, and CPU seconds."""
+    """The answers' traces, the work counts, and CPU seconds."""
     stage = SequenceStage(plan)
     answers: list[Any] = []
     start = time.process_time()
@@ -152,7 +152,7 @@ def run(plan: QueryPlan, stream: Sequence[SolutionBatch]) -> tuple[list[Any], Wo
 
 
 def measure(scenario: Scenario, events: int, seed: int) -> tuple[Result, Result]:
-    """Both evaluators on one scenario."""
+    """Measure both evaluators on one scenario."""
     text = f"{HEAD} WHERE {{ SEQ({scenario.sequence}) {' '.join(scenario.gpms)} }}"
     chosen = compile_query(text).sequence.evaluator.name
     results: list[Result] = []
@@ -192,7 +192,7 @@ HEADING = (
 
 
 def lines(eager: Result, lazy: Result) -> Iterator[str]:
-    """The results of one scenario, and how many times better lazy is."""
+    """The results of one scenario, with the factor by which lazy is better."""
     for r in (eager, lazy):
         name = r.evaluator + ("*" if r.chosen else "")
         yield (
@@ -219,8 +219,8 @@ def main() -> None:
     )
     parser.add_argument("--events", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", type=Path, help="write the results to a file, too")
-    parser.add_argument("--only", default="", help="scenarios whose name has this in it")
+    parser.add_argument("--json", type=Path, help="also write the results to a file")
+    parser.add_argument("--only", default="", help="only scenarios whose name contains this")
     options = parser.parse_args()
     results: list[Result] = []
     print(HEADING)

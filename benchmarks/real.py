@@ -3,17 +3,18 @@
 
     python benchmarks/real.py DIR [--runs 3] [--only NAME] [--spark] [--json FILE]
 
-The queries are those of `queries/real`. A stream or knowledge base `http://FOLDER.example/...` is
-read from DIR/FOLDER: `NAME.nq` for a stream that ends in `/NAME`, `kb.ttl` for a knowledge base;
-`QUERY.ttl` beside a query is its ontology. Everything runs in one process, from the page cache,
-each way once before it is counted, so neither Java's start nor the compilation of kernels is.
+The queries are in `queries/real`. A stream or knowledge base `http://FOLDER.example/...` is read
+from DIR/FOLDER: `NAME.nq` for a stream whose IRI ends in `/NAME`, `kb.ttl` for a knowledge base.
+`QUERY.ttl` beside a query is its ontology. Everything runs in one process, with the files in the
+page cache. Each variant runs once before the measurement, so the times include neither the start of
+Java nor the compilation of kernels.
 
-pyoxigraph  only parses the streams that the query reads, the reference of the ratios
+pyoxigraph  only parses the streams of the query; the ratios are relative to this time
 local       `spaseq run --runtime local`
 spark       `spaseq run` on a local session with two cores
 
-Seconds are of the wall clock, medians of the runs; all ways must give equally many answers. The
-streams have a few thousand events: what a run costs before its first event counts, too.
+Seconds are wall-clock time: the median of the runs. All variants must give the same number of
+answers. The streams have only a few thousand events, so the fixed costs of a run matter.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ REFERENCE = "pyoxigraph"
 
 @dataclass(frozen=True)
 class Line:
-    """One way for one query."""
+    """The measurement of one variant for one query."""
 
     query: str
     way: str
@@ -53,7 +54,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Case:
-    """A query and what it reads."""
+    """A query and its inputs."""
 
     query: Path
     streams: dict[str, Path]
@@ -67,7 +68,7 @@ class Case:
         return cls(query, streams, {iri: data / _folder(iri) / "kb.ttl" for iri in read.kbs})
 
     def arguments(self) -> list[str]:
-        """For `spaseq run`."""
+        """The arguments of `spaseq run`."""
         found = [str(self.query)]
         for option, paths in (("--stream", self.streams), ("--kb", self.kbs)):
             for iri, path in paths.items():
@@ -80,14 +81,14 @@ class Case:
         )
 
     def parsed(self) -> tuple[int, int]:
-        """By pyoxigraph: (no events, no answers)."""
+        """Parse with pyoxigraph: (0 events, 0 answers)."""
         for path in self.streams.values():
             for _ in pyoxigraph.parse(path=str(path)):
                 pass
         return 0, 0
 
     def answered(self, *options: str) -> tuple[int, int]:
-        """By `spaseq run`: (events, answers)."""
+        """Run `spaseq run`: (events, answers)."""
         with TemporaryDirectory() as directory:
             out, stats = Path(directory, "answers.jsonl"), Path(directory, "stats.json")
             files = ["--out", str(out), "--stats", str(stats)]
@@ -100,7 +101,7 @@ def _folder(iri: str) -> str:
 
 
 def measured(case: Case, runs: int, spark: bool) -> list[Line]:
-    """A query by all ways."""
+    """Measure a query by all variants."""
     ways: dict[str, Callable[[], tuple[int, int]]] = {
         REFERENCE: case.parsed,
         "local": lambda: case.answered("--runtime", "local"),
@@ -133,8 +134,8 @@ def main() -> None:
     )
     parser.add_argument("data", type=Path, metavar="DIR", help="the folders of real streams")
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--only", metavar="NAME", help="queries whose name begins so")
-    parser.add_argument("--spark", action="store_true", help="on Spark, too")
+    parser.add_argument("--only", metavar="NAME", help="only queries whose name begins with NAME")
+    parser.add_argument("--spark", action="store_true", help="also measure Spark")
     parser.add_argument("--json", type=Path, help="write the measurements to a file")
     options = parser.parse_args()
     warm()

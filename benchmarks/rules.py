@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""What each rule of the planner is worth: queries that it is made for, with the rule and without.
+"""Gain of each planner rule: queries that suit the rule, with the rule and without it.
 
     python benchmarks/rules.py [--events 100000] [--runs 3] [--json FILE]
 
-Rules about graph patterns are measured on these alone, over events that have been read before;
-that about requests on an engine in process that events are pushed to, and an endpoint in the same
-process; the others on whole runs of the local runtime with one thread, from N-Quads to answers.
-Seconds are
-CPU time, the median of the runs after one that is not counted, the two ways taking turns; *gain* is
-the time without the rule divided by the time with it. Both must find the same number of rows.
+A rule about graph patterns is measured on pattern matching alone, over events in memory. The rule
+about requests is measured on an in-process engine and an endpoint in the same process. The other
+rules are measured on whole runs of the local runtime with one thread, from N-Quads to answers.
+
+Seconds are CPU time: the median of the runs after a warm-up run. Runs with and without the rule
+alternate. *gain* is the time without the rule divided by the time with it. Both must find the same
+number of rows.
 """
 
 from __future__ import annotations
@@ -60,12 +61,12 @@ def query(
 
 
 def keyed(name: str, kind: str, rest: str = "") -> str:
-    """A star about one event; `?vA` is its value."""
+    """A star pattern about one event; in GPM A, `?vA` is the value."""
     return f"?x{name} a :{kind} ; :key ?key ; :value ?v{name} . {rest}"
 
 
 def steps(condition: str = "") -> dict[str, str]:
-    """Three steps with one key, the last of which may look at the first."""
+    """Three steps with the same key; `condition` belongs to the last step."""
     return {"A": keyed("A", "T1"), "B": keyed("B", "T2"), "C": keyed("C", "T3", condition)}
 
 
@@ -99,7 +100,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class Line:
-    """One case, with its rule and without."""
+    """The measurements of one case, with its rule and without."""
 
     rule: str
     case: str
@@ -109,12 +110,12 @@ class Line:
 
     @property
     def gain(self) -> float:
-        """How many times as long it takes without."""
+        """The time without the rule divided by the time with it."""
         return self.seconds_without / self.seconds_with
 
 
 def work(case: Case, stream: str, disable: tuple[str, ...]) -> Callable[[], int]:
-    """What is to be measured; it returns how many rows it has found."""
+    """The function to measure; it returns the number of rows found."""
     if case.pushed:
         return partial(pushed, disable)
     if not case.patterns_only:
@@ -128,11 +129,11 @@ def work(case: Case, stream: str, disable: tuple[str, ...]) -> Callable[[], int]
 
 
 PUSHED = 1000
-"""Events, of which every hundredth begins a partial match that awaits one in fifty others."""
+"""Number of events. Every hundredth begins a partial match, which awaits one in fifty others."""
 
 
 def pushed(disable: tuple[str, ...]) -> int:
-    """The answers of an engine to which events are pushed, and of whose owners it asks."""
+    """Number of answers of an engine that gets pushed events and requests their owners."""
     ns, kind = "http://s.example/ns#", "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
     shared_cache.cache_clear()
     owners = "".join(f'<{ns}{i}> <{ns}owner> "{i % 7}" .\n' for i in range(PUSHED))
@@ -149,7 +150,7 @@ def pushed(disable: tuple[str, ...]) -> int:
 
 
 def measured(case: Case, stream: str, runs: int) -> Line:
-    """A case with its rule and without, by turns."""
+    """Measure a case with its rule and without, alternating."""
     ways = [work(case, stream, disable) for disable in ((), (case.rule,))]
     seconds: list[list[float]] = [[], []]
     for _ in range(runs + 1):

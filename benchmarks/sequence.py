@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
-"""Sequences: the compiled evaluators, alone and with what is around them, and those in Python.
+"""Sequences: the compiled evaluators, alone and in the whole stage, and the Python evaluators.
 
     python benchmarks/sequence.py [--events 2000000] [--rounds 5] [--only NAME] [--json FILE]
 
-Every event is one solution, a millisecond after the one before, of a step that is drawn evenly.
-Under *sets* (chain and compact) the last step is left out, so that no match ends: partial matches
-pile up, within a window of so many events. Under *registers*, each step's value must exceed the
-first one's, by key; matches end all the time. So they do under *SELECT*, which keeps one of each
-instant's, or those without gaps; *SELECT ALL* gives every one of them.
+Every millisecond has one event with one solution; its step is drawn uniformly. In *sets* scenarios
+(chain and compact) no event matches the last step, so no match ends: partial matches accumulate
+within the window, which counts events. In *registers* scenarios the value of each later step must
+exceed the value of the first one with the same key, and matches end all the time. Matches also end
+in *SELECT* scenarios: a strategy keeps one match per instant, or the matches without gaps.
+*SELECT ALL* returns all matches.
 
-*Kernel* is the kernel alone, *stage* the whole second stage of a query from columns of solutions to
-answers, *Python* the same by the evaluator in Python, on fewer events: in millions of events per
-second of processor time, medians of the rounds. *Ratio* is stage to Python. *B/node* is what the
-kernel's arrays hold at the end, per partial match (registers) or node (sets).
+*Kernel* measures the kernel alone. *Stage* measures the whole second stage of a query, from columns
+of solutions to answers. *Python* measures the same with the Python evaluator, on fewer events. All
+three are in millions of events per second of CPU time: the median of the rounds. *Ratio* is stage
+divided by Python. *B/node* is the size of the kernel's arrays at the end, per partial match
+(registers) or node (sets).
 """
 
 from __future__ import annotations
@@ -42,26 +44,26 @@ from spaseq.stages.sequence import SequenceStage
 NAMES = "ABCDEFGHIJKL"
 BATCH = 16_384
 PYTHON = {"registers": 20_000, "sets": 40_000}
-"""Events for the evaluators in Python."""
+"""Number of events for the evaluators in Python."""
 SELECTED, SELECTED_PYTHON = 100_000, 4_000
-"""Events under SELECT."""
+"""Number of events in SELECT scenarios, compiled and in Python."""
 ENDING = 200_000
-"""Events for the whole stage where matches end, as answers are most of its work."""
+"""Number of events for the whole stage if matches end; answers take most of the time there."""
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A sequence, its window in events, its keys (0: none)."""
+    """A sequence, its window in events, and its number of keys (0: no key)."""
 
     name: str
     sequence: str
     window: int
     keys: int = 0
-    evaluator: str | None = None  # if it is not the planner's choice
+    evaluator: str | None = None  # None: the planner's choice
 
     @property
     def strategy(self) -> str:
-        """The selection strategy, if it is one that is measured."""
+        """The selection strategy, if the scenario measures one."""
         return self.name.removeprefix("SELECT ") if self.name.startswith("SELECT ") else ""
 
     @property
@@ -71,12 +73,12 @@ class Scenario:
 
     @property
     def steps(self) -> str:
-        """The names of its GPMs."""
+        """The names of the GPMs."""
         return "".join(n for n in NAMES if n in self.sequence)
 
 
 def plain(steps: int, operator: str) -> str:
-    """A plain sequence."""
+    """A sequence without conditions."""
     return operator.join(NAMES[:steps])
 
 
@@ -142,7 +144,7 @@ class Input:
         )
 
     def batches(self, count: int) -> Iterator[SolutionBatch]:
-        """So many solutions."""
+        """The first `count` solutions."""
         dice, scenario = np.random.default_rng(1), self._scenario
         keys = text_array([f"<http://e.example/{i}>" for i in range(max(scenario.keys, 1))])
         labels = text_array([f'"{name}"' for name in NAMES])
@@ -210,8 +212,10 @@ def runs_rate(plan: QueryPlan, batches: list[SolutionBatch]) -> tuple[float, flo
 
 
 def sets_rate(plan: QueryPlan, batches: list[SolutionBatch]) -> tuple[float, float]:
-    """`kernel_rate` of the chain and the compact kernel, once the window is full and the ring as
-    large as it need be: of the second half."""
+    """`kernel_rate` of the chain and the compact kernel.
+
+    Only the second half is measured, when the window is full and the ring has stopped growing.
+    """
     kind = ChainState if plan.sequence.evaluator.name == "compiled-chain" else CompactState
     state: ChainState | CompactState = kind(plan.sequence.program, len(plan.patterns.gpms), False)
     partition, window = plan.sequence.partition, plan.sequence.window
@@ -232,7 +236,7 @@ def sets_rate(plan: QueryPlan, batches: list[SolutionBatch]) -> tuple[float, flo
 
 
 def measure(scenario: Scenario, events: int, rounds: int) -> Line:
-    """One scenario: the compiled evaluator, then the one in Python on fewer events."""
+    """Measure one scenario: the compiled evaluator, then the Python evaluator on fewer events."""
     given = Input(scenario, scenario.evaluator)
     if scenario.strategy:
         return selection(scenario, given, rounds)
@@ -257,7 +261,7 @@ def measure(scenario: Scenario, events: int, rounds: int) -> Line:
 
 
 def selection(scenario: Scenario, given: Input, rounds: int) -> Line:
-    """A selection strategy: the whole stage only, as the matches are most of the work."""
+    """Measure a selection strategy: only the whole stage, as matches take most of the time."""
     batches, few = list(given.batches(SELECTED)), list(given.batches(SELECTED_PYTHON))
     stage_rate(given, few)
     reference = Input(scenario, in_python(given.plan.sequence.evaluator.name))
@@ -303,8 +307,8 @@ def main() -> None:
     )
     parser.add_argument("--events", type=int, default=2_000_000, help="per round")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only", metavar="NAME", help="scenarios whose name begins so")
-    parser.add_argument("--json", metavar="FILE", help="write the measurements there as well")
+    parser.add_argument("--only", metavar="NAME", help="only scenarios whose name begins with NAME")
+    parser.add_argument("--json", metavar="FILE", help="also write the measurements to a file")
     options = parser.parse_args()
     print(FORM.format(*HEADER))
     found = []

@@ -1,14 +1,14 @@
-"""Spark: many keys in one bounded run, and what a followed run's batches cost.
+"""Spark: many keys in one bounded run, and the time of a followed run's batches.
 
     python benchmarks/spark.py keys --events 1000000 --keys 100000
     python benchmarks/spark.py batches --sizes 10 1000 10000 100000
     python benchmarks/spark.py state --megabytes 100
 
-`keys` gives rows per second of stage 2, bounded and followed, and how long the first batch takes
-that restores the state of all keys; `batches` the time of a batch by its number of events; `state`
-the time of a small batch while the state is small and while it is large, and the first batch after
-a restart. A restart is a new session, whose workers know nothing, in a running JVM. Each prints a
-table and, with `--json FILE`, writes it.
+`keys` measures rows per second of stage 2, bounded and followed, and the time of the first batch
+after a restart, which restores the state of all keys. `batches` measures the time of a batch by its
+number of events. `state` measures the time of a small batch with small and with large state, and of
+the first batch after a restart. A restart is a new session with new workers in the running JVM.
+Each command prints a table and, with `--json FILE`, also writes it to a file.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SEQ (A; B; C) {{
 
 
 def events(first: int, count: int, keys: int, step_ms: int = 1) -> Iterator[str]:
-    """N-Quads of one event each, with a key that comes back after `keys` events."""
+    """The N-Quads of each event; keys repeat after `keys` events."""
     long, m = "http://www.w3.org/2001/XMLSchema#long", "http://b.example/"
     for n in range(first, first + count):
         state = "off" if (n // keys) % 5 == 4 else "on"
@@ -57,7 +57,7 @@ def events(first: int, count: int, keys: int, step_ms: int = 1) -> Iterator[str]
 
 
 def write(path: Path, text: Iterator[str]) -> int:
-    """A file that appears whole; its size."""
+    """Write a file that appears atomically; returns its size."""
     unfinished = path.with_name(f".{path.name}")
     with unfinished.open("w", encoding="ascii") as file:
         file.writelines(text)
@@ -66,13 +66,13 @@ def write(path: Path, text: Iterator[str]) -> int:
 
 
 def job(path: Path, window: str, least: int = 0) -> Job:
-    """A run over one stream; A's load is one of `least` to 999."""
+    """A run over one stream; A's load is in [`least`, 999]."""
     plan = compile_query(QUERY.format(window=window, least=least), "benchmark")
     return Job((plan,), (FileSource(StreamOptions(STREAM, (str(path),))),), KnowledgeBase.empty())
 
 
 def many_keys(directory: Path, arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """Every key has ten events within the window; of A's solutions one in a hundred is left."""
+    """Measure `keys`: every key has ten events in the window; 1 % of A's solutions remain."""
     count, keys = arguments.events, arguments.keys
     window = f"{10 * keys} MILLISECONDS"
     files = directory / "in"
@@ -112,7 +112,7 @@ def many_keys(directory: Path, arguments: argparse.Namespace) -> list[dict[str, 
 
 
 def restart(cores: int) -> None:
-    """A new session, with new workers."""
+    """Start a new session with new workers."""
     session().stop()
     session(cores)
 
@@ -122,7 +122,7 @@ def seconds_of(work: Job, *stages: str) -> float:
 
 
 class Ends:
-    """When batches ended, and how large the state was."""
+    """Records when batches ended."""
 
     def __init__(self, work: Job) -> None:
         self.at: list[float] = []
@@ -136,7 +136,11 @@ class Ends:
 
 
 def followed(work: Job, checkpoint: Path, batch: int) -> tuple[list[float], float]:
-    """(seconds of each batch but the first, seconds to the end of the first); bytes of a batch."""
+    """Run a job in batches of `batch` bytes.
+
+    Returns:
+        Seconds of each batch after the first one, and seconds until the first one ended.
+    """
     ends = Ends(work)
     settings = FileSourceSettings(max_bytes=batch)
     started = time.perf_counter()
