@@ -31,7 +31,7 @@ def event(second: int, name: str) -> str:
     )
 
 
-def test_an_exact_number_is_withheld(
+def test_an_exact_number_is_suppressed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """80 Bs between an A and a C: 2^80 - 1 answers."""
@@ -51,7 +51,7 @@ def test_an_exact_number_is_withheld(
 
 
 @pytest.mark.spark
-def test_withheld_on_spark(
+def test_suppressed_on_spark(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Conditions between events, which the stage limits itself: 3 As before one B, 4 before
