@@ -73,7 +73,7 @@ def check_query(text: str, name: str = "query", options: CompileOptions = AS_USU
 
 
 def compile_query(text: str, name: str = "query", options: CompileOptions = AS_USUAL) -> QueryPlan:
-    """The plan of a query; the arguments are those of `check_query`.
+    """The plan of a query; takes the same arguments as `check_query`.
 
     Raises:
         QueryError: with every error of the query.

@@ -1,11 +1,11 @@
-"""What tests of several packages share: Hypothesis, a Spark session, how processes divide tests.
+"""Shared test setup: Hypothesis, a Spark session, and the division of tests among processes.
 
-Hypothesis draws the same examples in every run, so that what passed passes again; with
-`SPASEQ_FRESH` set to anything it draws others each time.
+Hypothesis draws the same examples in every run, so results are repeatable. If `SPASEQ_FRESH` is
+set, it draws different examples each time.
 
-pytest-xdist runs the tests in two processes. All tests on Spark go to one of them, which starts one
-session, and they come first, because they take longest. The tests of another file stay together.
-The kernels are compiled before the processes start, or both would compile them.
+pytest-xdist runs the tests in two processes. All tests on Spark go to one process, which starts one
+session. They run first because they take longest. The tests of any other file stay together. The
+kernels are compiled before the processes start; otherwise both would compile them.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ _CLASS, _PROPERTY, _ANY, _INSTANCE, _OTHER = (
 
 
 def entailed(pattern: n.Pattern, schema: Schema | None) -> n.Pattern:
-    """The pattern whose solutions over a graph are those of `pattern` over all it entails."""
+    """Rewrite `pattern`: over a graph, the result has the solutions over the entailed graph."""
     return pattern if schema is None or not schema.axioms else _Rewriting(schema).pattern(pattern)
 
 

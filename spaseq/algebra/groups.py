@@ -103,7 +103,7 @@ class _GroupTranslation:
     def element(self, before: n.Pattern, element: ast.Element) -> n.Pattern:
         match element:
             case ast.OptionalGraphPattern(group):
-                # The FILTERs of the group itself are the condition, not those of inner groups.
+                # Only the group's direct FILTERs are the condition, not FILTERs of inner groups.
                 return n.LeftJoin(before, *self.parts(group))
             case ast.MinusGraphPattern(group):
                 return n.Minus(before, self.group(group))

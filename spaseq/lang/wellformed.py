@@ -23,7 +23,7 @@ class Violation:
 
 
 def check_node(node: ast.Node) -> Iterator[Violation]:
-    """All violations in a node and below it, without those of blank node labels."""
+    """All violations in a node and below it, except violations of the blank node label rules."""
     for inner in walk(node):
         match inner:
             case ast.Call():
@@ -153,7 +153,7 @@ def _aggregates_in_place(query: ast.SubSelect) -> Iterator[Violation]:
 
 
 def _own_aggregates(node: ast.Node) -> Iterator[ast.Aggregate]:
-    """The outermost SPARQL aggregates in a node, without those of its sub-queries."""
+    """The outermost SPARQL aggregates in a node, but not in its sub-queries."""
     match node:
         case ast.SubSelect():
             return

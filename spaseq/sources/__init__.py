@@ -40,7 +40,7 @@ def source_of(given: object, options: StreamOptions) -> Source:
 
 
 def _paths_or_items(given: object) -> object:
-    """A tuple of paths, as texts, or what is given, its first item looked at."""
+    """A tuple of paths as texts if the first item is a path; otherwise an equal iterable."""
     if isinstance(given, str | PathLike):
         return (fspath(given),)
     if not isinstance(given, Iterable):

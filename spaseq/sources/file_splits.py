@@ -1,9 +1,9 @@
 """Divides the files of a bounded stream into splits that tasks read at the same time.
 
-A split needs to know two things about what precedes it: how many lines, and how many events have
-the times of its own events. A scan of the ranges for times alone finds both. A stream that seems to
-be in order of time is not scanned: its splits follow each other in time, so that only the time at
-an edge between two splits occurs on both sides.
+A split needs two numbers about the splits before it: their lines, and their events with the same
+time as an event of the split. A time scan of the ranges finds both. A stream that seems to be in
+order of time is not scanned: its splits follow each other in time, so only the time at an edge
+between two splits occurs on both sides.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ class AnswerFilters:
         return partition_of(match.solutions[0], self._plan.sequence.partition)
 
     def _selected(self, items: list[MatchedAnswer]) -> list[MatchedAnswer]:
-        """The answers that the selection strategy keeps among those of one end and partition."""
+        """The answers that the selection strategy keeps; it selects per end and partition."""
 
         def group_of(place: int) -> tuple[Instant, PartitionKey]:
             match, answer = items[place]

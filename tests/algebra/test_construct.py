@@ -79,7 +79,7 @@ def test_what_rdf_does_not_allow_is_left_out(triple: str) -> None:
         literal='"x"', blank="_:b1", relative="<path/x>", typed='"1"^^<path/x>', s="<http://e/s>"
     )
     assert graph(f"{triple} . ?s :p ?blank", given) == ["<http://e/s> <http://e/p> _:b1"]
-    assert constructed(template(triple), "q", given) is None  # nothing is left: no event
+    assert constructed(template(triple), "q", given) is None  # no triples remain: no event
 
 
 def test_blank_nodes_are_one_within_an_answer_and_fresh_in_another() -> None:

@@ -1,4 +1,4 @@
-"""Values of earlier steps in a pattern: which terms they replace, and what they are joined with."""
+"""Values of earlier steps in a pattern: the terms they replace, and the patterns they join."""
 
 from __future__ import annotations
 

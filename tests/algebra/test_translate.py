@@ -1,4 +1,4 @@
-"""What of a GPM one event decides, what waits for earlier steps, what is evaluated with them."""
+"""Division of a GPM: parts that one event decides, and parts that need earlier steps."""
 
 from __future__ import annotations
 

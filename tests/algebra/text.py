@@ -1,4 +1,4 @@
-"""Algebra as short text, and group graph patterns from text."""
+"""Short text for algebra, and group graph patterns from text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def group_of(pattern: str) -> ast.GroupGraphPattern:
 
 
 def shown(pattern: n.Pattern) -> str:
-    """A pattern in the manner of the specification."""
+    """A pattern in the notation of the specification."""
     match pattern:
         case n.BGP(()):
             return "Z"

@@ -1,4 +1,4 @@
-"""Events pushed one by one, in small and in large batches, in turn: the same answers."""
+"""Events pushed one by one, in small batches and in large ones, give the same answers."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ QUERIES = {
 
 
 def events(random: Random, size: int) -> Iterator[tuple[str, Event]]:
-    """Events of both streams in order of time, some of them at one time, some strange ones."""
+    """Events of both streams in order of time; some have equal times, and some are unusual."""
     time = 1000
     for i in range(size):
         time += random.choice([0, 0, 500, 1000])
@@ -98,7 +98,7 @@ def at_once(engine: Engine, given: list[tuple[str, Event]]) -> list[Match]:
 
 
 def all_ways(random: Random) -> Pusher:
-    """Single pushes, batches, and promises about time, by chance."""
+    """Single pushes, batches, and promises about time, at random."""
 
     def push(engine: Engine, given: list[tuple[str, Event]]) -> list[Match]:
         found, at = [], 0
@@ -118,7 +118,7 @@ def all_ways(random: Random) -> Pusher:
 def answers(
     query: str, given: list[tuple[str, Event]], push: Pusher, disable: Iterable[str] = ()
 ) -> list[tuple[Instant, Instant, object, object]]:
-    """What users see of the answers."""
+    """The public attributes of the answers."""
     engine = Engine(query, {KB: KNOWLEDGE} if KB in query else None, disable=disable)
     found = push(engine, given)
     given_out = [match.answer for match in [*found, *engine.close()]]
@@ -126,7 +126,7 @@ def answers(
 
 
 def of_one_stream(text: str) -> str:
-    """The query with all GPMs on the first stream, and no other."""
+    """The query with all GPMs on the first stream."""
     return (
         text.replace(f" FROM STREAM T <{STREAMS['T']}>", "")
         .replace("S, T {", "S {")
@@ -143,7 +143,7 @@ def test_however_events_are_pushed(name: str, streams: int, examples: int) -> No
 
 
 def check_pushed(name: str, streams: int, random: Random) -> None:
-    """Events give the same answers at once, one by one, and in batches of any size."""
+    """Check that events give the same answers at once, one by one, and in batches of any size."""
     text, given = QUERIES[name], [*events(random, 90)]
     if streams == 1:
         text, given = of_one_stream(text), [("S", event) for _, event in given]
@@ -156,7 +156,7 @@ def check_pushed(name: str, streams: int, random: Random) -> None:
 @pytest.mark.parametrize("streams", [1, 2])
 @pytest.mark.parametrize("name", ["chain", "registers", "absence at the end", "SELECT NEXT"])
 def test_answers_come_once_they_are_certain(name: str, streams: int) -> None:
-    """Those that end before the time of the latest event, or by the time of a promise."""
+    """Answers that end before the time of the latest event, or by the time of a promise."""
     text, given = QUERIES[name], [*events(Random(3), 300)]
     if streams == 1:
         text, given = of_one_stream(text), [("S", event) for _, event in given]

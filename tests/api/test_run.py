@@ -106,7 +106,7 @@ def engine() -> Engine:
 def test_answers_are_returned_when_they_are_certain() -> None:
     live = engine()
     assert live.push("S1", graph(14), 1000) == []
-    assert live.push("S2", price(12), 2000) == []  # others of that time may follow
+    assert live.push("S2", price(12), 2000) == []  # more events with that time may follow
     (match,) = live.push("S2", price(10), 3000)
     assert match.bindings["p2"].to_python() == 12
     assert live.close() == []
@@ -142,7 +142,7 @@ def test_push_many_is_like_many_pushes() -> None:
 
 @pytest.mark.parametrize("form", [price, graph])
 def test_many_events_at_once(form) -> None:
-    """So many that texts go through the kernel."""
+    """There are enough events for the kernel to parse the texts."""
     events = [
         ("S2" if i % 3 else "S1", Event(form(100 + i % 7 - i), 1000 * (i // 2), f"{EX}e{i}"))
         for i in range(60)
@@ -187,7 +187,7 @@ def lettered(letters: str) -> list[Event]:
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_a_limit_per_event(runtime: str) -> None:
-    """At the first C 2^5 - 1 matches, at the second one more choice of each: as many."""
+    """The first C ends 2^5 - 1 matches, and the second C ends as many."""
     stats = spaseq.Stats()
     streams = {"S": lettered("ABBBBBCC")}
     found = list(spaseq.run(MANY, streams, runtime=runtime, stats=stats, limit_per_event=4))

@@ -1,4 +1,4 @@
-"""Sequences and solutions to evaluate: a query's text, and rows made by hand instead of graphs."""
+"""Test cases for evaluators: queries as text, and solutions made without graphs."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from spaseq.rdf.terms.number_kinds import OTHER
 from spaseq.stages.sequence import SequenceStage
 
 STREAMS = ("http://example/2", "http://example/1")
-"""The second comes first in order of IRI."""
+"""Stream IRIs; the second one comes first in IRI order."""
 
 Values = dict[str, str | None]
 
 
 @dataclass(frozen=True)
 class Event:
-    """An event by its solutions: for each GPM, the values of its variables."""
+    """An event given by its solutions: the values of the variables for each GPM."""
 
     time: int
     k: int
@@ -53,7 +53,7 @@ def query(
 
 
 def letters(text: str, names: str = "ABC") -> tuple[dict[str, str], list[Event]]:
-    """GPMs with a variable each, and one event a second: `a1 b2` are solutions of A and B."""
+    """GPMs with one variable each, and one event per second: `a1 b2` are solutions of A and B."""
     gpms = {name: f"?x{name} :is ?{name.lower()}" for name in names}
     events = []
     for i, word in enumerate(text.split()):
@@ -104,9 +104,9 @@ def run(
     limit: int | None = None,
     restart_after: int | None = None,
 ) -> tuple[list[Answer], int]:
-    """The answers, and how many were suppressed.
+    """The answers, and the number of suppressed answers.
 
-    `restart_after`: a new stage takes over from a snapshot after so many times.
+    `restart_after`: after this number of event times, a new stage continues from a snapshot.
     """
     stage = SequenceStage(plan, StageOptions(limit))
     answers: list[Answer] = []
@@ -143,7 +143,7 @@ def plans(text: str) -> dict[str, QueryPlan]:
 
 NAMES = "ABCDEFGH"
 _HERE = "@"
-"""Stands for a name that is still to be drawn."""
+"""Placeholder for a name that is drawn later."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ def _steps(draw: st.DrawFn, depth: int, plain: bool) -> tuple[str, bool]:
         operands = [draw(sequences(depth - 1)) for _ in range(count)]
         if any(optional for _, optional in operands):
             text = _HERE
-        elif kind == "|" and draw(st.booleans()):  # alternatives of one event are fit for `;`
+        elif kind == "|" and draw(st.booleans()):  # alternatives with one event may follow `;`
             text = f"({' | '.join(_HERE for _ in range(count))})"
         else:
             text = f"({' | '.join(text for text, _ in operands)})"
@@ -221,7 +221,7 @@ def cases(
     select: Sequence[str] = ("*",),
     rest: Sequence[str] = ("",),
 ) -> Case:
-    """A query and a stream for it."""
+    """Draws a query and a stream for it."""
     kind = draw(st.sampled_from(sorted(_KINDS)))
     sequence, _ = draw(sequences(0 if plain else 2, plain))
     text = draw(named(sequence, kind in ("own", "mixed") and draw(st.booleans())))
@@ -242,7 +242,7 @@ def cases(
 
 @st.composite
 def events(draw: st.DrawFn, patterns: dict[str, str], most: int = 11) -> list[Event]:
-    """Events on two streams, on few instants, with up to two solutions for some GPMs."""
+    """Draws events on two streams, at few instants, with up to two solutions for some GPMs."""
     found: list[Event] = []
     time, count, due = 0, draw(st.integers(4, most)), sorted(patterns)
     for i in range(count):

@@ -1,6 +1,6 @@
 """All evaluators that can run a sequence give the same answers, in the same order.
 
-`SPASEQ_AGREEMENT_EXAMPLES` sets how many examples each test tries in a thorough run.
+`SPASEQ_AGREEMENT_EXAMPLES` sets the number of examples per test in a thorough run.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _STRATEGIES = ("", "NEXT", "LAST", "MAX", "STRICT")
 def on_examples(
     examples: int, check: Callable[[Case], None], strategy: SearchStrategy[Case]
 ) -> None:
-    """Check that many drawn cases."""
+    """Check this number of drawn cases."""
     unhurried = settings(
         max_examples=examples, deadline=None, database=None, suppress_health_check=list(HealthCheck)
     )
@@ -36,17 +36,17 @@ def on_examples(
 
 
 def same(case: Case) -> None:
-    """All evaluators give the same answers."""
+    """Check that all evaluators give the same answers."""
     expected, others = able(case)
     for plan in others.values():
         assert run(plan, case.events)[0] == expected
 
 
 def able(case: Case) -> tuple[list[Answer], dict[str, QueryPlan]]:
-    """The answers on registers, and the plans for the other evaluators that can run the query."""
+    """The answers by registers, and the plans for the other evaluators that can run the query."""
     try:
         found = plans(case.text)
-    except QueryError:  # what the language refuses has been drawn
+    except QueryError:  # the language refuses the drawn query
         assume(False)
     expected, _ = run(found.pop("registers"), case.events)
     assume(found)
@@ -83,7 +83,7 @@ def test_plain_sequences(examples: int) -> None:
 @_SIZES
 @pytest.mark.parametrize("few", [1, 32])
 def test_selection(few: int, examples: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On the set (more than `few` matches) as among enumerated matches."""
+    """Selection on the set (more than `few` matches) agrees with selection among listed matches."""
     monkeypatch.setattr(match_enumerator, "FEW", few)
     on_examples(examples, same, cases(strategies=_STRATEGIES))
 
@@ -107,7 +107,7 @@ def test_a_limit_keeps_some_and_counts_the_others(examples: int) -> None:
 
 
 def limited(case: Case) -> None:
-    """As many for each end as registers keep, and as many suppressed."""
+    """Check that each end has as many kept and as many suppressed answers as with registers."""
     expected, others = able(case)
     limit = 1 + len(case.text) % 3
     kept, suppressed = run(plans(case.text)["registers"], case.events, limit)

@@ -1,1 +1,1 @@
-"""The use cases: their files, and their answers derived by loops that share nothing with spaseq."""
+"""The use cases: their files, and their answers from plain loops that share no code with spaseq."""

@@ -55,7 +55,7 @@ def amount(event: Event) -> Decimal:
 
 
 def matches(events: list[Event]) -> Iterator[tuple[list[Event], list[Event]]]:
-    """Growing amounts, at least three, without a break; then the next three small ones."""
+    """At least three consecutive growing amounts, then the next three small amounts."""
     for a in events:
         if a.stream != TRANSACTIONS:
             continue

@@ -1,4 +1,4 @@
-"""Makes the generators importable: they live with the benchmarks, outside the package."""
+"""Makes the generators importable; they are in the benchmarks folder, outside the package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running queries with spaseq and writing its matches down the way `answers.jsonl` does."""
+"""Runs queries with spaseq and writes matches in the form of `answers.jsonl`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Runtime: TypeAlias = Literal["local", "spark"]
 
 
 def inputs(query: Path) -> tuple[dict[str, Path], dict[str, Path]]:
-    """The streams and the KB that a case's query names, by IRI; files are named for the IRIs."""
+    """The streams and the KB of a case's query, by IRI; file names follow from the IRIs."""
     text = query.read_text(encoding="utf-8")
     streams = re.findall(r"FROM STREAM \w+ <(\S+)>", text)
     kbs = re.findall(r"FROM NAMED <(\S+)>", text)
@@ -33,14 +33,14 @@ def run(
     runtime: Runtime,
     ontology: Path | None = None,
 ) -> list[Answer]:
-    """The matches of a query, in their order, as answers; entailed if there is an ontology."""
+    """The matches of a query, in order, as answers; with entailment if there is an ontology."""
     entailment = None if ontology is None else "rdfs"
     found = spaseq.run(query, streams, kb, runtime, ontology=ontology, entailment=entailment)
     return [written(match) for match in found]
 
 
 def written(match: spaseq.Match) -> Answer:
-    """A match as an answer, by what its public attributes say."""
+    """A match as an answer, from its public attributes."""
     terms: Terms = {variable: term.n3() for variable, term in match.bindings.items()}
     return {
         "query": match.query,

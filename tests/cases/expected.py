@@ -24,7 +24,7 @@ LOOPS: dict[str, Callable[[Path], Iterator[Answer]]] = {
 }
 
 ONTOLOGIES = {"traffic/near": ROOT / "ontologies" / "traffic.ttl"}
-"""What queries are entailed by, by case and stem."""
+"""The ontologies of queries, by case and file stem."""
 
 
 def queries(case: str) -> list[Path]:
@@ -33,7 +33,7 @@ def queries(case: str) -> list[Path]:
 
 
 def expected(case: str, folder: Path | None = None) -> list[Answer]:
-    """The answers of a case's queries, one query after the other, each in the order of answers."""
+    """The answers of a case's queries, query by query, each in answer order."""
     found = list(LOOPS[case](folder or STREAMS / case))
     names = [path.stem for path in queries(case)]
     return [a for name in names for a in sorted_answers(x for x in found if x["query"] == name)]

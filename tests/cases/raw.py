@@ -1,6 +1,6 @@
 """Reading streams and knowledge bases as plain values, and building expected answers.
 
-Nothing here comes from spaseq. The N-Quads reader copes with the files at hand only: IRIs and
+This module does not use spaseq. The N-Quads reader supports only what these files contain: IRIs and
 literals without escapes, one graph per event, timestamps as `prov:generatedAtTime`.
 """
 
@@ -72,13 +72,13 @@ def milliseconds(text: str) -> int:
 
 
 def iso(time: int) -> str:
-    """A time as answers write it."""
+    """A time in the form used in answers."""
     whole = (EPOCH + timedelta(milliseconds=time)).strftime("%Y-%m-%dT%H:%M:%S")
     return f"{whole}.{time % 1000:03d}Z" if time % 1000 else f"{whole}Z"
 
 
 def read_stream(path: Path, stream: str) -> list[Event]:
-    """The events of an N-Quads file in its order, with their instants."""
+    """The events of an N-Quads file in file order, with their instants."""
     events: dict[str, Event] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         match = LINE.fullmatch(line)
@@ -121,7 +121,7 @@ def by(events: Iterable[Event], predicate: str) -> dict[str, list[Event]]:
 
 
 class Knowledge:
-    """A Turtle file, asked for the objects of a predicate."""
+    """The triples of a Turtle file, by predicate."""
 
     def __init__(self, path: Path) -> None:
         self._graph = rdflib.Graph().parse(path, format="turtle")
@@ -153,7 +153,7 @@ def json_term(term: str) -> dict[str, str]:
 
 
 def answer(query: str, trace: Iterable[tuple[str, Event]], bindings: Terms) -> Answer:
-    """An answer as its line of jsonl says it."""
+    """An answer in the form of a jsonl line."""
     items = sorted(trace, key=lambda item: (item[1].instant, item[0], item[1].stream))
     return {
         "query": query,
@@ -168,7 +168,7 @@ def answer(query: str, trace: Iterable[tuple[str, Event]], bindings: Terms) -> A
 
 
 def sorted_answers(answers: Iterable[Answer]) -> list[Answer]:
-    """Answers by end, first instant and trace; no two here agree in all of them."""
+    """Answers by end, first instant and trace; here these three identify an answer."""
 
     def key(answer: Answer) -> tuple[Any, ...]:
         items = [

@@ -1,7 +1,7 @@
 """Expected answers of `benchmarks/queries/real` on the real data, by a loop per query.
 
-The data is not part of the repository: it lies in `data` under the folder that SPASEQ_SHARED
-names, by default `../shared` beside the checkout.
+The data is not part of the repository. It is in the `data` folder of the directory in
+SPASEQ_SHARED, by default `../shared` beside the checkout.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ PARKED, SPACES = f"{AARHUS}parkedVehicles", f"{AARHUS}totalSpaces"
 
 
 def fills(e: Event, share: str) -> bool:
-    """Full to at least this share, but not full."""
+    """Whether a garage is filled to at least this share, but not completely."""
     return Decimal(share) * e.number(SPACES) <= e.number(PARKED) < e.number(SPACES)
 
 
@@ -272,7 +272,7 @@ def v_shape() -> Iterator[Answer]:
 
 @dataclass(frozen=True, slots=True)
 class RealCase:
-    """A query on real data: its inputs, by IRI, and the loop that knows its answers."""
+    """A query on real data: its inputs by IRI, and the loop that derives its answers."""
 
     streams: dict[str, Path]
     kb: dict[str, Path]

@@ -48,7 +48,7 @@ def answers(folder: Path) -> Iterator[Answer]:
 
 
 def matches(events: list[Event]) -> Iterator[tuple[Event, list[Event], Event]]:
-    """Dear fuel, the favourable weather reports after it up to any one, the storage right after."""
+    """Expensive fuel, one or more favourable weather reports after it, then storage right after."""
     for a in events:
         if a.stream != POWER or a.double(f"{NS}price") <= 16.0:
             continue

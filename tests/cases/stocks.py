@@ -43,7 +43,7 @@ def v_shapes(bars: list[Event]) -> Iterator[tuple[list[Event], list[Event]]]:
         bottom = first
         while bottom + 1 < len(bars) and close(bars[bottom + 1]) < close(bars[bottom]):
             bottom += 1
-        # The falls end at the bottom: had they ended earlier, the next bar would have to rise.
+        # The falls end at the bottom; if they ended earlier, the next bar would have to rise.
         if bottom - first < 3 or close(bars[bottom]) > 0.97 * close(a):
             continue
         top = bottom
@@ -64,7 +64,7 @@ NEXT: dict[str, Callable[[float, dict[str, float]], bool]] = {
     "F": lambda price, at: 1.02 * at["E"] <= price < at["D"],
     "G": lambda price, at: price < at["C"] and price < at["E"],
 }
-"""What each step of a head and shoulders asks of a price, given the prices of the steps before."""
+"""The condition on the price of each step of a head and shoulders, given the earlier prices."""
 
 
 def heads_and_shoulders(bars: list[Event]) -> Iterator[dict[str, Event]]:
@@ -77,7 +77,7 @@ def heads_and_shoulders(bars: list[Event]) -> Iterator[dict[str, Event]]:
             price, at = close(bar), {gpm: close(found) for gpm, found in shape.items()}
             step = "ABCDEFG"[len(shape)]
             if step == "G" and price > at["D"]:
-                break  # H: the head is taken out before the neckline is broken
+                break  # H: the price exceeds the head before it breaks the neckline
             if NEXT[step](price, at):
                 shape[step] = bar
             if len(shape) == 7:

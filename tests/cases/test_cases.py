@@ -1,4 +1,4 @@
-"""The use cases in `streams/`: their files are sound, and both runtimes give their answers."""
+"""The use cases in `streams/`: their files are valid, and both runtimes give their answers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def name_of(query: Path) -> str:
 
 
 def checked_in(query: Path) -> list[Answer]:
-    """The answers kept beside a query, in their order."""
+    """The answers stored beside a query, in order."""
     text = (query.parent / "answers.jsonl").read_text(encoding="utf-8")
     return [a for a in map(json.loads, text.splitlines()) if a["query"] == query.stem]
 
@@ -84,7 +84,7 @@ def test_the_engine_gives_the_answers(query: Path, runtime: Runtime) -> None:
 
 @pytest.mark.parametrize("case", LOOPS)
 def test_the_engine_agrees_with_the_loop_on_other_streams(case: str, tmp_path: Path) -> None:
-    """More keys than the files have; with several towns, traffic has ties within its streams."""
+    """Uses more keys than the files; with several towns, traffic has ties within its streams."""
     keys = {"traffic": 5}.get(case, 20)
     arguments = ["--seed", "7", "--events", "2500", "--keys", str(keys), "--out", str(tmp_path)]
     assert generate.main([case, *arguments]) == 0

@@ -1,4 +1,4 @@
-"""`spaseq run --limit-per-event`: how many answers one event gives, and what is said of others."""
+"""`spaseq run --limit-per-event`: a limit on the answers of one event, and a count of the rest."""
 
 from __future__ import annotations
 
@@ -54,8 +54,10 @@ def test_an_exact_number_is_suppressed(
 def test_suppressed_on_spark(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Conditions between events, which the stage limits itself: 3 As before one B, 4 before
-    the other."""
+    """With conditions between events, the stage applies the limit.
+
+    The first B has 3 As before it, and the second has 4.
+    """
     monkeypatch.chdir(tmp_path)
     Path("stream.nq").write_text("".join(event(i, n) for i, n in enumerate("AAABAB")))
     gpms = QUERY[QUERY.index("DEFINE GPM A") : QUERY.index("DEFINE GPM C")]

@@ -1,4 +1,4 @@
-"""`spaseq run` as a user meets it: answers on stdout, the rest on stderr, statuses."""
+"""`spaseq run` from a user's view: answers on stdout, messages on stderr, exit statuses."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Done:
 
 @dataclass(frozen=True)
 class Place:
-    """A directory with a query, a stream and a KB, and the command line run in it."""
+    """A directory with a query, a stream and a KB, in which the command line runs."""
 
     directory: Path
     capsys: pytest.CaptureFixture[str]

@@ -1,4 +1,4 @@
-"""Endpoints as knowledge, on the command line: answers, failures and what is said of them."""
+"""Endpoints as knowledge bases on the command line: answers, failures and their messages."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_an_endpoint_that_is_down_is_said_event_by_event(
 
 
 def nobody(server: s.SparqlServer) -> str:
-    """An address on this machine at which nobody listens."""
+    """An address on this machine without a listening process."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return f"http://127.0.0.1:{free.getsockname()[1]}/"
@@ -81,8 +81,7 @@ TROUBLE = {
 def test_whatever_is_wrong_with_an_endpoint_is_said_and_no_event_is_lost(
     place: Place, server: s.SparqlServer, runtime: str, trouble: str
 ) -> None:
-    """The first request is sent again; then each event goes to --bad, and with --kb-required the
-    run stops instead."""
+    """The first request is retried. Then each event goes to --bad; --kb-required stops the run."""
     reply, reason = TROUBLE[trouble]
     url = nobody(server) if reply is None else server.url
     server.always = reply or s.good
@@ -99,7 +98,7 @@ def test_whatever_is_wrong_with_an_endpoint_is_said_and_no_event_is_lost(
     ]
     assert all(b["reason"].startswith(f"no answer: {reason}") for b in bad)
     requests = len(server.queries)
-    assert reply is None or requests in (2, 4, 6)  # each sent again, in one batch or several
+    assert reply is None or requests in (2, 4, 6)  # each is sent twice, in one batch or several
     done = place.run(*options, "--kb-required", kb=f"http://example/kb={url}")
     assert (done.status, done.out) == (3, "")
     assert f"the endpoint {url} failed: {reason}" in done.err

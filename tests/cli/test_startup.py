@@ -1,4 +1,4 @@
-"""The libraries that commands and a small local run do without."""
+"""Libraries that commands and a small local run must not import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where compiled kernels are kept, and compiling them ahead of time."""
+"""The directory of compiled kernels, and compilation ahead of time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHOW = "from spaseq.compiled import decorators; import os; print(os.environ['NUM
 
 
 def cache_directory_of(code: str, **environment: str) -> str:
-    """What a fresh process prints."""
+    """The output of a new process that runs some code."""
     env = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"} | environment
     run = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
@@ -122,7 +122,7 @@ print(sum(find_sorted.stats.cache_hits.values()), sum(find_sorted.stats.cache_mi
 
 
 def test_kernels_that_were_compiled_elsewhere_are_used(tmp_path: Path) -> None:
-    """The package is in another place, and the cache is empty but for them."""
+    """The package is in another place, and the cache contains only these kernels."""
     said = []
     for place in ("here", "there"):
         copy = tmp_path / place / "spaseq"

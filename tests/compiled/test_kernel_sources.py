@@ -1,4 +1,4 @@
-"""The digest that names the cache covers every kernel, and kernels are only where it looks."""
+"""The digest in the cache's name covers every kernel; kernels exist only in covered folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CONSTRUCT by the words of the page: the oracle's answers put into the template.
+"""CONSTRUCT by its definition: the template filled with the oracle's answers.
 
 SPARQL 1.1 section 16.2: variables are replaced, blank nodes are fresh per solution, and triples
 with an unbound variable or an illegal construct are left out.
@@ -30,9 +30,9 @@ _fresh = count()
 def construct(
     query: ast.Query, streams: Streamset, kb: Mapping[str, Graph] | None = None
 ) -> list[Event]:
-    """The events of a CONSTRUCT query, in order; answers without triples are none.
+    """The events of a CONSTRUCT query, in order; answers without triples make no event.
 
-    Arguments and errors as of `tests.oracle.oracle.evaluate`.
+    Takes the same arguments and raises the same errors as `tests.oracle.oracle.evaluate`.
     """
     assert isinstance(query.form, ast.Construct)
     events = []
@@ -77,7 +77,7 @@ def texts(events: list[Event]) -> list[tuple[int, list[Texts]]]:
 
 
 def renamed(graph: Iterable[Texts]) -> list[Texts]:
-    """Blank nodes numbered in order of appearance."""
+    """The graph with blank nodes numbered in order of appearance."""
     numbers = count()
     names: dict[str, str] = {}
 

@@ -67,7 +67,7 @@ def numbers(match: spaseq.Match) -> list[int]:
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_three_queries_in_a_row(stream: dict[str, Path], runtime: Runtime) -> None:
-    """The third reads both others and the raw stream; the order of the queries does not matter."""
+    """The third query reads both others and the raw stream; the order of queries is irrelevant."""
     stats = Stats()
     matches = list(spaseq.run([RISES, DOUBLE_FALLS, FALLS], stream, runtime=runtime, stats=stats))
     names = [f"{E}falls"] * 5 + [f"{E}double-falls"] * 2 + ["query1"] * 2
@@ -77,7 +77,11 @@ def test_three_queries_in_a_row(stream: dict[str, Path], runtime: Runtime) -> No
     assert [numbers(m) for m in matches] == [*falls, *double_falls, *rises]
     times = [(int(t.time.timestamp()), t.gpm) for t in matches[7].trace]
     assert times == [(2, "D"), (2, "F"), (3, "R")]
-    assert (stats.events, stats.triples, stats.matches) == (9, 9, 9)  # registered ones apart
+    assert (stats.events, stats.triples, stats.matches) == (
+        9,
+        9,
+        9,
+    )  # registered streams do not count
 
 
 @pytest.mark.spark
@@ -159,7 +163,7 @@ def test_having_and_after_match_come_before_the_template(stream: dict[str, Path]
     assert [numbers(m) for m in matches] == [
         [5, 9],
         [2, 6],
-    ]  # 5 3 begins, and 2 1 too, at the end of one that was kept
+    ]  # skipped: 5 3 and 2 1, which begin where a kept match ends
 
 
 def test_an_answer_without_triples_is_no_event(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ Triples = list[tuple[str, str, str]]
 
 
 def construct_query(choices: Choices, query: str, blanks: bool) -> str:
-    """The query with a generated template in place of its SELECT, and a stream registered."""
+    """The query with a generated template instead of its SELECT, and with a registered stream."""
     (select,) = [line for line in query.splitlines() if line.startswith("SELECT ")]
     gpms = [line for line in query.splitlines() if "DEFINE GPM" in line]
     variables = sorted({name for line in gpms for name in re.findall(r"\?\w+", line)})
@@ -40,7 +40,7 @@ def construct_query(choices: Choices, query: str, blanks: bool) -> str:
 
 
 def inputs(example: Case) -> dict[str, list[spaseq.Event]]:
-    """The streams of an example as the API takes them."""
+    """The streams of an example in the form of the API."""
     return {
         stream: [
             spaseq.Event([(nt(s), nt(p), nt(o)) for s, p, o in triples], time, iri)
@@ -92,7 +92,7 @@ def test_a_query_reads_the_stream_that_another_registers(examples: int) -> None:
 
 
 def chain(choices: Choices) -> tuple[str, str, Case]:
-    """A query that makes a stream, one that reads it, and what they run on."""
+    """A query that makes a stream, a query that reads it, and their input."""
     example = case(choices, SIMPLE, 8)
     maker = construct_query(choices, example.query, blanks=False)
     reader = READER.format(
@@ -103,7 +103,7 @@ def chain(choices: Choices) -> tuple[str, str, Case]:
 
 
 def many_chains(count: int, seed: str) -> tuple[list[str], list[Case]]:
-    """Queries of chains, and their streams, set apart by number."""
+    """The queries of chains and their streams; a number in each IRI keeps the chains separate."""
     queries, examples = list[str](), list[Case]()
     for number in range(count):
         maker, reader, example = chain(seeded(f"{seed}:{SEED}:{number}"))
@@ -127,7 +127,7 @@ def test_many_chains_in_one_run_on_spark() -> None:
 
 
 def chained(choices: Choices) -> int:
-    """Checks one example; how many answers the second query has."""
+    """Check one example; returns the number of answers of the second query."""
     maker, reader, example = chain(choices)
     streams = example.streams
     try:

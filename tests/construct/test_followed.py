@@ -32,7 +32,7 @@ TURNS = 3
 
 @pytest.mark.thorough
 def test_many_chains(spark: Any, tmp_path: Path) -> None:
-    """The answers of a bounded run, in their order, in whatever files the events arrive."""
+    """A followed run gives the answers of a bounded run, in order, however files divide events."""
     queries, examples = many_chains(10, "followed")
     plans = reading_order([compile_query(q, f"query{n}") for n, q in enumerate(queries, 1)])
     kb, streams = knowledge(), {i: es for e in examples for i, es in inputs(e).items()}
@@ -52,7 +52,7 @@ def test_many_chains(spark: Any, tmp_path: Path) -> None:
 
 
 def test_graphs_in_a_file_that_several_runs_fill(spark: Any, tmp_path: Path) -> None:
-    """The same text as a bounded run writes, but for the order of the queries."""
+    """A bounded run writes the same text, except for the order of the queries."""
     place, whole = tmp_path / "s", tmp_path / "s.nq"
     place.mkdir()
     events = [event(value, second) for second, value in enumerate(VALUES.split())]

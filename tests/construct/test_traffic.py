@@ -56,7 +56,7 @@ def spreads() -> list[tuple[str, str, str, str, str]]:
 
 def by_query(matches: list[spaseq.Match]) -> tuple[list[spaseq.Match], list[spaseq.Match]]:
     congestion = [m for m in matches if m.query == "http://traffic.example/stream/congestion"]
-    assert congestion == matches[: len(congestion)]  # what is read comes first
+    assert congestion == matches[: len(congestion)]  # the query that is read comes first
     return congestion, matches[len(congestion) :]
 
 
@@ -88,7 +88,7 @@ def lines(path: Path) -> list[Any]:
 
 @pytest.mark.parametrize(("form", "extension"), [("nquads", "nq"), ("trig", "trig")])
 def test_a_file_of_events_is_read_as_the_stream(form: str, extension: str, tmp_path: Path) -> None:
-    """One run with both queries is a run with the first and one with the second on its output."""
+    """A run with both queries equals a run of the first, then a run of the second on its output."""
     sensors = [x for name, path in SENSORS.items() for x in ("--stream", f"{name}={path}")]
     together, apart = tmp_path / "together.jsonl", tmp_path / "apart.jsonl"
     cli(*QUERIES, *sensors, "--out", together)

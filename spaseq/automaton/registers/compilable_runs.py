@@ -1,11 +1,11 @@
 """Which sequences the register kernels can run, decided from the program alone.
 
 The register kernel can run automata whose edges each take one solution. A step may ask earlier
-steps for equal terms and for comparisons of numbers, but may not compare two numbers of its own
-event. A negated step must be a single GPM that asks for nothing that is bound later.
+steps for equal terms and for comparisons of numbers, but may not compare two numbers of the same
+event. A negated step must be a single GPM that does not use variables bound later.
 
 A *threshold sequence* joins its steps by `;` without a bound on gaps and without negated steps, in
-a window of time. Each step has a GPM of its own, and its only conditions on earlier steps are
+a window of time. Each step has a different GPM, and its only conditions on earlier steps are
 thresholds. The threshold-sequence kernel runs it.
 """
 
@@ -120,7 +120,7 @@ class _Testing:
                 yield number, edge, edge.label
 
     def _key_of(self, takes: Sequence[tuple[int, Edge, TakeLabel]]) -> tuple[str, ...]:
-        """The variables whose values all solutions share, those of negated steps included."""
+        """The variables whose values all solutions share, including solutions of negated steps."""
         used = {take.gpm for _, _, take in takes}
         used.update(self._negated(n).gpm for _, edge, _ in takes for n in edge.negations)
         if self._program.strict or self._counted:

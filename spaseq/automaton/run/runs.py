@@ -107,7 +107,7 @@ class Outside:
 
 @dataclass(slots=True)
 class Run:
-    """A partial match. `first` and `last` span the events of its own automaton, None at first."""
+    """A partial match. `first` and `last` span the events of this automaton; None before any."""
 
     state: State
     frame: BracketFrame | None

@@ -103,8 +103,8 @@ class ExistsTests:
     ) -> Solutions:
         """The solutions with a column of booleans for each EXISTS.
 
-        The solutions are of events if those of any pattern are. `evaluate` may cache a pattern;
-        `evaluate_once` must not.
+        The result belongs to events if the solutions of any pattern do. `evaluate` may cache a
+        pattern; `evaluate_once` must not.
         """
         for use, name in self._uses.items():
             holds = np.full(found.size, use.negated)

@@ -55,7 +55,7 @@ class _TripleStep:
         return cls((s[0], p[0], o[0]), (s[1], p[1], o[1]), tuple(tests))
 
     def extended(self, solutions: Iterable[Solution], graph: EventGraph) -> list[Solution]:
-        """The join of the solutions with those of the triple pattern that pass the tests."""
+        """Join the solutions with the triple pattern's solutions that pass the tests."""
         subject, predicate, object_ = self.constants
         s_name, p_name, o_name = self.variables
         candidates: Iterable[Triple] = graph.triples

@@ -1,4 +1,4 @@
-"""Solutions that came one by one, where a stage that has had others takes up a snapshot."""
+"""A used stage restores a snapshot with solutions that came one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Solutions that are kept: whatever pieces they come in, each is found by its number."""
+"""The store finds each kept solution by its number, whatever pieces they arrive in."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GPMS = [GpmColumns(("x", "y")), GpmColumns(("y",))]
 
 
 def solution(number: int) -> tuple[int, Row]:
-    """The GPM and the row of a number, some of which have no name and leave ?x unbound."""
+    """The GPM and the row for a number; some rows have no name and leave ?x unbound."""
     gpm = number % 3 % 2
     x, y = f"<e:{number % 5}>" if number % 7 else None, f'"{number}"'
     name = f"e:{number}" if number % 4 else None
@@ -61,7 +61,7 @@ def test_solutions_are_found_by_number(sizes: list[int], data: st.DataObject) ->
 
 
 def test_what_a_window_leaves() -> None:
-    """More than half of what is held on to is in use, though not all that stays is copied."""
+    """More than half of the held rows are in use, although not all remaining rows are copied."""
     store = RowStore(GPMS, ("x", "y"))
     store.add(chunk([*range(1000)]))
     for begin in (300, 600, 650, 990, 999):

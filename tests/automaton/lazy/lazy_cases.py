@@ -1,6 +1,6 @@
-"""Cases for the lazy evaluator: what it may run, and runs in a forced order of steps.
+"""Cases for the lazy evaluator: features of its queries, and runs with a fixed order of steps.
 
-A step's number is its place in the text, among the steps of one way through the alternatives.
+A step's number is its place in the text, among the steps of one path through the alternatives.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from tests.oracle.model import Streamset
 from tests.oracle.strategies import EVERYTHING
 
 Order: TypeAlias = tuple[int, ...] | None
-"""The order in which the steps beside the last one are taken; None: the rarest first."""
+"""The order in which the search takes the steps before the last one; None: rarest first."""
 
 LEFT_OUT = frozenset(
     {",", ";", "+", "*", "{n,m}", "repeated-bracket", "PREV", "aggregate", "LIST", "CONSTRUCT"}
 )
 FEATURES = EVERYTHING - LEFT_OUT
-"""What a query for the lazy evaluator may use; group variables need a repetition."""
+"""Features of queries for the lazy evaluator; group variables need a repetition."""
 
 MOST_ORDERS = 24
 
 
 def orders(plan: QueryPlan) -> list[Order]:
-    """Every order of the steps, if they are no more than four."""
+    """Every order of the steps, for at most four steps."""
     most = max(len(pattern.steps) for pattern in patterns_of(plan.sequence.program))
     return [None, *list(permutations(range(most)))[:MOST_ORDERS]]
 
@@ -42,25 +42,25 @@ def orders(plan: QueryPlan) -> list[Order]:
 def solutions(
     plan: QueryPlan, streams: Streamset, kb: Mapping[str, Graph] | None = None
 ) -> list[SolutionBatch]:
-    """What stage 1 makes of a streamset, as the oracle takes it."""
+    """The output of stage 1 for a streamset in the oracle's form."""
     return [piece.solutions for piece in solved(plan, streams, kb, None)]
 
 
 def run_in(order: Order, plan: QueryPlan, batches: Sequence[SolutionBatch]) -> list[Answer]:
-    """The answers, the steps being taken in one order."""
+    """The answers with one fixed order of steps."""
     return list(_answers([order], plan, batches, ()))
 
 
 def run_changing(
     changing: Sequence[Order], plan: QueryPlan, batches: Sequence[SolutionBatch]
 ) -> list[Answer]:
-    """The answers, the order changing now and then, each time by way of a snapshot."""
+    """The answers with a changing order of steps; each change goes through a snapshot."""
     times = sorted({time for batch in batches for time in batch.time.tolist()})
     return list(_answers(changing, plan, batches, times[:: 1 + len(times) // 16]))
 
 
 def with_order(plan: QueryPlan, order: Order) -> QueryPlan:
-    """The plan, whose lazy evaluator takes the steps in this order."""
+    """The plan with this order of steps for its lazy evaluator."""
     choice = replace(plan.sequence.evaluator, order=order)
     return replace(plan, sequence=replace(plan.sequence, evaluator=choice))
 

@@ -1,7 +1,7 @@
-"""The lazy evaluator against the oracle and against registers: the order never shows in answers.
+"""The lazy evaluator agrees with the oracle and with registers, whatever the order of steps.
 
-`SPASEQ_LAZY_EXAMPLES` sets how many generated queries are tried against the oracle,
-`SPASEQ_LAZY_SEED` which.
+`SPASEQ_LAZY_EXAMPLES` sets the number of generated queries that are compared with the oracle.
+`SPASEQ_LAZY_SEED` sets their seed.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ SEED = os.environ.get("SPASEQ_LAZY_SEED", "1")
 
 
 def agrees(example: Case) -> bool:
-    """Check one query in every order; whether it was evaluated, and had answers."""
+    """Check one query in every order; True if it was evaluated and had answers."""
     try:
         plan = compile_query(example.query, options=CompileOptions(evaluator="lazy"))
         expected = [
             comparable(a) for a in evaluate(parse(example.query), example.streams, example.kb)
         ]
-    except (QueryError, UsageError, TooBig):  # refused, or too many ways or answers
+    except (QueryError, UsageError, TooBig):  # refused, or too many paths or answers
         return False
     batches = solutions(plan, example.streams, example.kb)
     for order in orders(plan):
@@ -104,7 +104,7 @@ SEQUENCES = [
 
 
 def long_stream(seed: int, names: list[str], most: int = 240) -> list[Event]:
-    """Events on two streams; the last step is rare at first, and the first one afterwards."""
+    """Events on two streams; first the last step is rare, and later the first step."""
     random, time = Random(seed), 0
     events: list[Event] = []
     for i in range(most):
@@ -133,9 +133,9 @@ def long_stream(seed: int, names: list[str], most: int = 240) -> list[Event]:
 )
 @pytest.mark.parametrize("sequence", SEQUENCES)
 def test_rates_that_flip_on_a_longer_stream(sequence: str, within: str, partition: str) -> None:
-    """Many windows, so that what has expired is dropped; registers say what is right."""
+    """Many windows pass, so expired solutions are dropped; registers give the expected answers."""
     if "EVENTS" in within and (sequence[-1] == "!" or sequence[1] == "!"):
-        within = "8 SECONDS"  # the language refuses the other
+        within = "8 SECONDS"  # the language refuses other windows here
     used = {name: pattern for name, pattern in GPMS.items() if name in sequence}
     text = query(sequence, used, within, partition=partition)
     events = long_stream(SEQUENCES.index(sequence), sorted(used))
@@ -151,7 +151,7 @@ def test_rates_that_flip_on_a_longer_stream(sequence: str, within: str, partitio
     assert run_in(orders(plan)[-1], plan, rows) == expected
 
 
-# --- what once was wrong --------------------------------------------------------------------------
+# --- regressions ----------------------------------------------------------------------------------
 
 
 def lazy(sequence: str, within: str = "10 SECONDS") -> QueryPlan:
@@ -174,7 +174,7 @@ def events_of(words: str) -> list[Event]:
 
 
 def test_a_negation_in_last_place_behind_alternatives_with_the_same_steps() -> None:
-    """The A at 3 s, behind N, is the last of the two; in A : B that would be B alone."""
+    """The A at 3 s, after N, is the later of the two events; in A : B only B could be."""
     plan = lazy("((A AND B) | (A : B)) : N!")
     assert ids(plan, events_of("B1 N2 A3")) == ["B1 A3"]
     assert ids(plan, events_of("B1 A3 N4")) == []

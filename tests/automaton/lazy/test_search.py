@@ -1,4 +1,4 @@
-"""How much the lazy evaluator looks at and keeps: counted, on streams of different rates."""
+"""Counts of the candidates that the lazy evaluator checks and keeps, for different rates."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def work(
     order: Order = None,
     within: str = "1 HOURS",
 ) -> tuple[WorkCounts, int]:
-    """What an evaluator looks at, and how many answers there are."""
+    """The work counts of an evaluator, and the number of answers."""
     plan = compile_query(query(sequence, gpms, within), options=CompileOptions(evaluator=evaluator))
     stage = SequenceStage(with_order(plan, order))
     stage.push(batch(plan, events))
@@ -63,11 +63,11 @@ FALLING = {"A": gpm("A"), "B": gpm("B", "?vb < ?va"), "C": gpm("C", "?vc < ?vb")
 
 
 def test_every_candidate_is_counted() -> None:
-    """c looks at both Bs and, beside the one that is above it, at both As before that."""
+    """The search from c checks both Bs and, for the B above c, both As before it."""
     lazy, answers = work("A : B : C", FALLING, words("a5 a1 b3 b0 c2"))
     assert (lazy, answers) == (WorkCounts(candidates=5, conditions=4), 1)
     eager, _ = work("A : B : C", FALLING, words("a5 a1 b3 b0 c2"), "registers")
-    # Two As begin; both Bs are looked at for each; c for the runs a5 b3, a5 b0 and a1 b0.
+    # Two runs begin with an A; each checks both Bs; a5 b3, a5 b0 and a1 b0 check c.
     assert eager == WorkCounts(candidates=9, conditions=7)
 
 
@@ -97,7 +97,7 @@ def test_a_step_that_nothing_is_stored_of_ends_the_search() -> None:
 
 
 def test_a_negated_step_is_checked_as_soon_as_what_it_depends_on_is_there() -> None:
-    """The 200 Ds between b and c are not looked at: N lies between the only A and the only B."""
+    """The search skips the 200 Ds between b and c: N lies between the only A and the only B."""
     stream = [*words("a5 n7 b3"), *(event(10 + i, "D", i) for i in range(200)), event(300, "C", 9)]
     gpms = {name: gpm(name) for name in "ABCD"} | {"D": gpm("D", "?vd > ?va")}
     for condition in ("?vn > ?va", "?vn > ?vb", "?vn < ?vc"):
@@ -105,12 +105,12 @@ def test_a_negated_step_is_checked_as_soon_as_what_it_depends_on_is_there() -> N
         assert found == 0
         assert lazy == WorkCounts(candidates=4, conditions=1, searches=1)
     late, found = work("A : N! : B : D : C", {**gpms, "N": gpm("N", "?vn > ?vd")}, stream)
-    assert found == 200 - 7  # n7 is above the Ds of 6, which are above a5 as well, and below
+    assert found == 200 - 7  # n7 is above the Ds up to 6
     assert late.searches == 200 - 6  # for each D above a5
 
 
 def flipping() -> list[Event]:
-    """As are frequent and Bs rare, then it is the other way round."""
+    """First As are frequent and Bs are rare; then Bs are frequent and As are rare."""
     return [
         *drawn({"A": 20, "B": 1, "C": 4}, 600),
         *drawn({"A": 1, "B": 20, "C": 4}, 600, 2000),
@@ -118,7 +118,7 @@ def flipping() -> list[Event]:
 
 
 def test_the_order_follows_the_rates() -> None:
-    """Rates flip half-way; no order that is fixed beforehand does as well."""
+    """Rates flip half-way; every fixed order does more work."""
     gpms = {name: gpm(name) for name in "AB"}
     gpms["C"] = gpm("C", "?vc > ?va + 80) FILTER(?vc > ?vb + 80")
     counts = {
@@ -132,7 +132,7 @@ def test_the_order_follows_the_rates() -> None:
 
 
 def test_a_forced_order_is_kept_to() -> None:
-    """From c the only B is looked at first, then the As; or the three As, then a B for each."""
+    """The search from c checks the only B and then the As; or the three As, and a B for each."""
     stream = words("a1 a2 a3 b0 c5")
     gpms = {name: gpm(name) for name in "AB"} | {"C": gpm("C", "?vc > ?va + ?vb")}
     assert work("A : B : C", gpms, stream)[0].candidates == 1 + 1 + 3
@@ -141,7 +141,7 @@ def test_a_forced_order_is_kept_to() -> None:
 
 
 def test_filters_on_one_event_come_before_what_is_stored() -> None:
-    """Of 100 Bs, 9 are above 90; the part of the FILTER that looks at A is left for later."""
+    """9 of 100 Bs are above 90; the part of the FILTER that uses A is evaluated later."""
     gpms = {"A": gpm("A"), "B": gpm("B", "?vb > 90 && ?vb < ?va"), "C": gpm("C")}
     plan = compile_query(query("A : B : C", gpms), options=CompileOptions(evaluator="lazy"))
     assert plan.patterns.gpms[1].name == "B"
@@ -170,7 +170,7 @@ def test_a_step_that_is_always_the_last_is_not_stored() -> None:
 
 
 def test_what_is_kept_is_bounded_by_what_is_stored() -> None:
-    """However many partial matches there are: some 10,000 before each D."""
+    """Memory does not depend on the number of partial matches: about 10,000 before each D."""
     gpms = {
         "A": gpm("A"),
         "B": gpm("B", "?vb != ?va"),

@@ -1,4 +1,4 @@
-"""Windows: which first and last events share one, and when it is over."""
+"""Windows: which first and last events share a window, and when it closes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
-"""The register kernel gives what registers in Python give: on long streams, where its heaps and
-its memory come into play, and where it has to hand over to them."""
+"""The register kernel gives the same answers as registers in Python.
+
+The tests use long streams, which exercise the kernel's heaps and memory, and values for which the
+kernel hands over to Python.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +66,7 @@ SEQUENCES = [
 
 
 def plans(text: str) -> tuple[QueryPlan, QueryPlan]:
-    """The query compiled, and in Python."""
+    """The query's plans for the compiled evaluator and for the Python evaluator."""
     return (
         compile_query(text, options=CompileOptions(evaluator="compiled-registers")),
         compile_query(text, options=CompileOptions(evaluator="registers")),
@@ -85,7 +88,7 @@ def solutions(random: Random, name: str, value: str, keys: int) -> list[Values]:
 def stream(
     names: Sequence[str], size: int, keys: int, seed: int, ties: bool = False
 ) -> list[Event]:
-    """Events with a solution of one GPM each, a second apart; with `ties`, some at one instant."""
+    """Events a second apart, with one solution each; with `ties`, some share an instant."""
     random, events, time = Random(seed), list[Event](), 0
     for _ in range(size):
         name, value = random.choice(names), integer(random.randrange(100))
@@ -100,7 +103,7 @@ def used(sequence: str) -> dict[str, str]:
 
 
 def in_pieces(plan: QueryPlan, events: Sequence[Event], size: int) -> list[Answer]:
-    """The answers where events come so many at a time."""
+    """The answers to events that arrive in pieces of `size` events."""
     stage, answers = SequenceStage(plan), list[Answer]()
     for i in range(0, len(events), size):
         some = events[i : i + size]
@@ -124,7 +127,7 @@ def test_long_streams(sequence: str, within: str, keys: int) -> None:
 
 @pytest.mark.parametrize("sequence", ["A; B", "A: B", "A; N!; B"])
 def test_many_wait_for_one_key(sequence: str) -> None:
-    """Hundreds of runs wait, of which an event can satisfy a few."""
+    """Hundreds of runs wait; an event can satisfy only a few of them."""
     compiled, python = plans(query(sequence, used(sequence), "500 SECONDS"))
     names = sorted(used(sequence))
     random, events = Random(3), list[Event]()
@@ -141,7 +144,7 @@ def test_many_wait_for_one_key(sequence: str) -> None:
 def test_more_matches_than_are_read_at_a_time(
     monkeypatch: pytest.MonkeyPatch, sequence: str
 ) -> None:
-    monkeypatch.setattr(run_state, "PIECE", 1)  # as few as one match, once there are many
+    monkeypatch.setattr(run_state, "PIECE", 1)  # later pieces have as few as one match
     compiled, python = plans(query(sequence, used(sequence), "60 SECONDS"))
     events = stream("ABC", 400, 1, 7)
     expected = run(python, events)[0]
@@ -161,8 +164,10 @@ PLAIN = {
     "sequence", ["A; B", "A; B; C", "A; B; D", "A; N; B; C", "A; F; N", "F; A"]
 )
 def test_plain_sequences(sequence: str, keys: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A kernel of their own and the general one take turns, as here and there are ties, which may
-    lie across the end of the rows that are looked at ahead."""
+    """The threshold-sequence kernel and the general kernel take turns because of ties.
+
+    Ties may also lie across the end of the lookahead rows.
+    """
     monkeypatch.setattr(run_state, "_TIED", 7)
     monkeypatch.setattr(run_arrays, "AHEAD", 5)
     patterns = {name: p for name, p in PLAIN.items() if name in sequence}
@@ -178,7 +183,7 @@ def test_plain_sequences(sequence: str, keys: int, monkeypatch: pytest.MonkeyPat
 
 
 def test_waits_that_were_kept_in_no_order() -> None:
-    """As before there was a kernel for plain sequences."""
+    """Snapshots from before the threshold-sequence kernel have such waits."""
     compiled, python = plans(query("A; B; C", used("ABC"), "500 SECONDS"))
     events = stream("ABC", 400, 1, 12)
     stage, answers = SequenceStage(compiled), list[Answer]()
@@ -238,7 +243,7 @@ ODD = {
     ],
 )
 def test_odd_values(odd: str, sequence: str, within: str) -> None:
-    """From some event on, values come that float64 may not stand for; partial matches live on."""
+    """Values that float64 may not represent arrive after some events; partial matches survive."""
     compiled, python = plans(query(sequence, used(sequence), within))
     names, random = sorted(used(sequence)), Random(11)
     events = stream(names, 150, 1, 2)
@@ -330,7 +335,7 @@ def test_what_is_not_compiled(sequence: str, gpms: dict[str, str], reason: str) 
 
 @pytest.mark.parametrize("sequence", ["A; N", "A: N", "A; B; L"])
 def test_texts_that_are_compared_with_texts(sequence: str) -> None:
-    """A run whose value is no number is there still when something comes that it compares with."""
+    """A run whose value is not a number still exists when a comparable value arrives."""
     compiled, python = plans(query(sequence, used(sequence), "40 SECONDS"))
     random, names = Random(5), sorted(used(sequence))
     events = stream(names, 60, 1, 3)

@@ -1,4 +1,4 @@
-"""The arena forgets what was added before a measure, and nothing else."""
+"""The arena forgets exactly the nodes added before a given time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from spaseq.automaton.run.arena import Arena
 
 
 def filled(times: list[int]) -> tuple[Arena[int], dict[int, int]]:
-    """An arena with one node per time, each marked; node ids and the times they were added at."""
+    """An arena with one marked node per time, and the time of each node by its id."""
     arena: Arena[int] = Arena()
     added = {}
     for time in times:

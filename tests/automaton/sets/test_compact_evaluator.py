@@ -1,5 +1,4 @@
-"""The chain and the compact evaluator: the language page's examples, and numbers of answers that
-cannot be enumerated."""
+"""The chain and the compact evaluator: examples of the language reference, huge counts."""
 
 from __future__ import annotations
 
@@ -63,7 +62,7 @@ def test_small_streams(stream: str, sequence: str, expected: str) -> None:
 
 
 def test_two_to_the_sixty_answers() -> None:
-    """The first thousand are given, the others counted."""
+    """The evaluator returns the first thousand answers and counts the others."""
     plan, events = _many(60)
     answers, suppressed = run(plan, events, limit=1000)
     assert len({a.order_key() for a in answers}) == 1000
@@ -74,7 +73,7 @@ def test_two_to_the_sixty_answers() -> None:
     ("strategy", "kept"), [("NEXT", 1), ("LAST", 1), ("MAX", 1), ("STRICT", 1)]
 )
 def test_selection_among_too_many_to_enumerate(strategy: str, kept: int) -> None:
-    """One match takes every event, and is the greatest, the largest and the only strict one."""
+    """The match of all events is the greatest, the largest and the only strict match."""
     plan, events = _many(200, strategy)
     answers, suppressed = run(plan, events)
     assert (len(answers), suppressed) == (kept, 0)
@@ -82,7 +81,7 @@ def test_selection_among_too_many_to_enumerate(strategy: str, kept: int) -> None
 
 
 def test_counts_beyond_64_bits_with_a_window_in_the_middle() -> None:
-    """WITHIN 80 EVENTS: 78 Bs may stand between an A and the C, and the A before has left."""
+    """WITHIN 80 EVENTS: 78 Bs fit between an A and the C; the A before has left the window."""
     stream = "a1 " + "a2 " + "b " * 78 + "c"
     gpms, events = letters(stream)
     plan = compile_query(query("A: B+: C", gpms, "80 EVENTS"))
@@ -136,7 +135,7 @@ def test_two_solutions_of_an_event_are_never_in_one_match() -> None:
     ],
 )
 def test_what_is_held_does_not_grow_with_the_stream(sequence: str, evaluator: str) -> None:
-    """Nodes that are kept, after 2,000 and after 10,000 events of a window of 50."""
+    """Compares the kept nodes after 2,000 and after 10,000 events, with a window of 50."""
     gpms, _ = letters("", "ABCD")
     text = query(sequence, _used(gpms, sequence), "50 EVENTS")
     plan = compile_query(text, options=CompileOptions(evaluator=evaluator))

@@ -1,4 +1,4 @@
-"""The compact set: unions are sets, in the order of starts, and a solution is always near."""
+"""The compact set: unions are sets in order of start, and the next solution is always near."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from spaseq.automaton.sets.python.compact_set import EVER, NIL, UNION, CompactSe
 from spaseq.automaton.sets.python.counting import count
 
 Path = tuple[int, tuple[int, ...]]
-"""A start, and the times of the rows taken."""
+"""A start, and the times of the rows in the path."""
 
 
 @st.composite
 def grown(draw: st.DrawFn) -> tuple[CompactSet, list[tuple[UnionList, Counter[Path]]]]:
-    """A set grown as the evaluators grow it, with what each of its union-lists should stand for."""
+    """A set grown as in the evaluators, with the expected paths of each union-list."""
     found = CompactSet()
     lists: list[tuple[UnionList, Counter[Path]]] = []
     for time in range(draw(st.integers(1, 12))):
         row = (0, time, 0, None, ())
         lists.sort(key=lambda entry: -found.start(entry[0].nodes[0]))
-        # By falling start: a match that begins now, then those of each list.
+        # By descending start: a match that begins now, then the matches of each list.
         kept = [(UnionList([found.output(NIL, NIL, time, 0, row)]), Counter([(time, (time,))]))]
         for partial, paths in lists:
             if draw(st.booleans()):

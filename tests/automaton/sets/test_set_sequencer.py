@@ -1,5 +1,8 @@
-"""The kernels of sets give what the evaluators in Python give: on long streams, where their rings
-wrap round, grow and shrink, and with more states than a word has bits."""
+"""The set kernels give the same answers as the evaluators in Python.
+
+The tests use long streams, on which the rings wrap round, grow and shrink, and automata with more
+states than a word has bits.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ KEYED = {name: f"?{name.lower()} :k ?k" for name in "ABCD"}
 
 
 def stream(names: str, size: int, keys: int, seed: int) -> list[Event]:
-    """Events with a solution of one GPM each, a second apart; some at one instant."""
+    """Events a second apart, with one solution each; some share an instant."""
     random, events, time = Random(seed), list[Event](), 0
     for i in range(size):
         name = random.choice(names)
@@ -37,7 +40,7 @@ def stream(names: str, size: int, keys: int, seed: int) -> list[Event]:
 
 
 def in_pieces(stage: SequenceStage, plan: QueryPlan, pieces: Sequence[list[Event]]) -> list[Answer]:
-    """The answers where events come so many at a time."""
+    """The answers to events that arrive in these pieces."""
     answers = list[Answer]()
     for piece in pieces:
         stage.push(batch(plan, piece))
@@ -95,7 +98,7 @@ def test_long_streams(evaluator: str, sequence: str, keys: int) -> None:
 def test_more_matches_than_are_read_at_a_time(
     monkeypatch: pytest.MonkeyPatch, evaluator: str, sequence: str, select: str, limit: int | None
 ) -> None:
-    monkeypatch.setattr(set_nodes, "PIECE", 1)  # as few as one match, once there are many
+    monkeypatch.setattr(set_nodes, "PIECE", 1)  # later pieces have as few as one match
     gpms = {name: pattern for name, pattern in KEYED.items() if name in sequence}
     text = query(sequence, gpms, "14 SECONDS", select, "PARTITION BY (?k)")
     events = stream("ABCD", 300, 1, 2)
@@ -125,7 +128,7 @@ def test_more_answers_than_memory_holds(monkeypatch: pytest.MonkeyPatch, evaluat
 
 
 def test_a_partition_by_several_variables() -> None:
-    """The patterns name them in different orders; what is skipped is skipped by partition."""
+    """The patterns name the variables in different orders; skipping is per partition."""
     gpms = {"A": "?a :j ?j ; :k ?k", "B": "?k :of ?b . ?b :j ?j", "C": "?c :k ?k ; :j ?j"}
     text = query(
         "(A | B): C",

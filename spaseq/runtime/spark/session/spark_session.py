@@ -40,7 +40,7 @@ def session(
         cores: threads of a local session; the machine's cores if not given.
         master: a cluster's URL; its executors get this package with the application. A local
             session if not given.
-        config: Spark settings that add to, or replace, those of this module.
+        config: Spark settings that add to, or replace, this module's settings.
         verbose: let Spark and its workers write to stderr; otherwise that text is kept in a
             temporary file and shown only if Spark fails to start.
 
