@@ -1,4 +1,4 @@
-"""SPARQL expressions read by rdflib into our AST, so that tests can be written as SPARQL text."""
+"""Converts SPARQL text to our AST through rdflib, so that tests can use SPARQL text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EMPTY_LIST = URIRef("http://www.w3.org/1999/02/22-rdf-syntax-ns#nil")  # how rdf
 
 @contextmanager
 def lexical_forms_kept() -> Iterator[None]:
-    """rdflib rewrites `01` as `1` unless told not to."""
+    """Keep lexical forms; by default rdflib rewrites `01` as `1`."""
     before, rdflib.NORMALIZE_LITERALS = rdflib.NORMALIZE_LITERALS, False
     try:
         yield
@@ -40,7 +40,7 @@ def expression(text: str) -> ast.Expr:
 
 
 def term(text: str, **bindings: str) -> str | None:
-    """The term of an expression, variables bound to N-Triples texts; None is an error."""
+    """The value of an expression, with variables bound to N-Triples texts; None is an error."""
     return compile_term(expression(text))(DictEnv(bindings))
 
 
@@ -110,7 +110,7 @@ def _relational(node: Any) -> ast.Expr:
     return ast.Compare(str(node.op), left, from_rdflib(node.other))  # type: ignore[arg-type]
 
 
-# rdflib's names of parameters, in the order in which any function has them
+# rdflib's parameter names, in an order that is right for every function
 _ARGUMENTS = (
     *("arg", "arg1", "arg2", "arg3"),
     *("text", "start", "length", "pattern", "replacement", "flags"),

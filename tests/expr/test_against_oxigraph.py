@@ -1,18 +1,18 @@
 """Random expressions against pyoxigraph, an independent implementation of SPARQL 1.1.
 
-Where the two differ on purpose, the generators stay clear of it:
+The generators avoid these intended differences:
 - pyoxigraph's integers are 64-bit and its decimals have 18 fractional digits; ours are exact.
-- It finds no order between dateTimes with and without a time zone; here the latter are in UTC.
-- It rewrites literals in queries canonically; the generators only make canonical ones.
-- It writes doubles without exponent; both are read back before they are compared.
+- It defines no order between dateTimes with and without a time zone; ours uses UTC for the latter.
+- It makes literals in queries canonical; the generators make only canonical literals.
+- It writes doubles without exponent; the test parses both before it compares them.
 - Its decimal division overflows early (0 / 0.001 is an error).
-- It has an error where `<` meets NaN; XPath's operators say false.
-- It gives language-tagged strings no effective boolean value; section 17.2.2 gives it to all plain
-  literals, with a tag or without.
-- It orders language-tagged strings of one language; SPARQL 1.1 has no such operator.
-- A cast from double to decimal is exact here and rounded to 18 digits there.
-- It gives ill-typed numbers no effective boolean value; section 17.2.2 says false.
-- SUBSTR from a position before the first character is an error there.
+- Its `<` with NaN is an error; in XPath it is false.
+- Its language-tagged strings have no effective boolean value; by section 17.2.2 all plain literals
+  have one, with or without a tag.
+- It orders strings with the same language tag; SPARQL 1.1 has no such operator.
+- It rounds a cast from double to decimal to 18 digits; ours is exact.
+- Its ill-typed numbers have no effective boolean value; by section 17.2.2 it is false.
+- Its SUBSTR from a position before the first character is an error.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def oxigraph(text: str, **bindings: str) -> str | None:
 
 
 def same(ours: str | None, theirs: str | None) -> bool:
-    """Equal terms, or numbers of one type and of one value as far as both can hold it."""
+    """Whether terms are equal, or are numbers of one type with equal values up to precision."""
     if ours is None or theirs is None or ours == theirs:
         return ours == theirs
     a, b = decode(ours), decode(theirs)

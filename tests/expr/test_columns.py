@@ -1,4 +1,4 @@
-"""Filtering columns of codes gives what filtering row by row gives."""
+"""Filtering columns of codes gives the same result as filtering row by row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Extension functions: what they are called with, what becomes of their results and errors."""
+"""Extension functions: their arguments, results and errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from spaseq.expr.compile import Options, compile_term
 from spaseq.expr.env import DictEnv
 from tests.expr.sparql import expression
 
-F = "http://example.org/"  # what the prefix of `expression` stands for
+F = "http://example.org/"  # the prefix `:` in `expression`
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
 

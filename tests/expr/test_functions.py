@@ -1,4 +1,4 @@
-"""The functions of SPARQL 1.1 section 17.4, by the examples of the specification and its edges."""
+"""The functions of SPARQL 1.1 section 17.4: the specification's examples, and edge cases."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def _quoted(text: str) -> str:
         ("a\nb", "a.b", "", False),
         ("a\rb", "a.b", "", False),
         ("a\nb", "a.b", "s", True),
-        ("a\n", "a$", "", False),  # unlike Python, $ is the very end
+        ("a\n", "a$", "", False),  # unlike in Python, $ matches only at the very end
         ("a\nb", "^b$", "", False),
         ("a\nb", "^b$", "m", True),
         ("a\n", "^$", "m", False),  # no line begins after the last newline
@@ -57,7 +57,7 @@ def _quoted(text: str) -> str:
         ("5", "^[^\\D]$", "", True),
         ("aa", "^(a)\\1$", "", True),
         ("ab", "^(a)\\1$", "", False),
-        ("b", "^(a)?\\1b$", "", True),  # a group that did not match stands for nothing
+        ("b", "^(a)?\\1b$", "", True),  # a group that did not match is empty
         ("a1", "^(a)\\11?$", "", False),
         ("aa1", "^(a)\\11$", "", True),  # group 1, then the digit 1
         ("ab", "^(?:a)b$", "", True),

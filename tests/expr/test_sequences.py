@@ -1,4 +1,4 @@
-"""What SPAseq adds to expressions: PREV, TIMESTAMP and aggregates over group variables."""
+"""SPAseq's additions to expressions: PREV, TIMESTAMP and aggregates over group variables."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.expr.sparql import expression, ntriples
 
 @dataclass(frozen=True)
 class Match:
-    """An environment with everything in it."""
+    """An environment with all kinds of values."""
 
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
     singles: Mapping[str, str] = field(default_factory=dict)

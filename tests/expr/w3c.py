@@ -1,7 +1,7 @@
 """W3C evaluation tests as data: a small evaluator of the algebra around the expressions.
 
-Patterns are matched naively over the test's graph; everything that is an expression goes through
-`spaseq.expr`. Answers are compared as multisets, numbers by value and datatype.
+A naive matcher evaluates patterns over the test's graph; `spaseq.expr` evaluates all expressions.
+Answers are compared as multisets, and numbers by value and datatype.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _path(iri: Any) -> Path:
 
 
 class _Solution:
-    """A solution as the environment of expressions; its BNODE labels are its own."""
+    """A solution as the environment of expressions; BNODE labels are local to it."""
 
     def __init__(self, bindings: Solution) -> None:
         self.bindings = bindings

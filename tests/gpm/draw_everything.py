@@ -13,7 +13,7 @@ def typed(lexical: str, datatype: str) -> str:
     return f'"{lexical}"^^<{XSD}{datatype}>'
 
 
-# Oxigraph keeps the values of numbers, not their lexical forms and derived types: `01`, xsd:int.
+# Oxigraph keeps the values of numbers, but not lexical forms (`01`) or derived types (xsd:int).
 NUMBERS = [
     typed("1", "integer"),
     typed("2", "integer"),
@@ -112,7 +112,7 @@ triples = st.one_of(
     st.builds("{} :p {} ; :q {} .".format, _variable, _variable, _variable),
 )
 _path = st.sampled_from([":p/:q", "^:p", ":p+", "(:p|:q)+", "(:p/^:q)*", ":p?", "!:p", ":p|:q"])
-# The two ends differ, and are variables: see the bugs of others in the test.
+# The two ends are different variables, because of the bugs that the test lists.
 paths = st.builds(
     lambda ends, path: f"{ends[0]} {path} {ends[1]} .",
     st.sampled_from([("?x", "?y"), ("?y", "?z"), ("?z", "?x")]),
@@ -183,7 +183,7 @@ groups = st.one_of(
 
 # --- bindings of earlier steps -------------------------------------------------------------------
 
-# MINUS and what assigns to variables cannot be asked of others with terms in their place.
+# Other engines cannot evaluate MINUS or assignments with terms in place of variables.
 _substitutable = st.recursive(
     group(st.one_of(triples, triples, filters, paths)),
     lambda inner: group(

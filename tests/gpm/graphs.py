@@ -1,4 +1,4 @@
-"""Small events and knowledge bases, and what other SPARQL engines say of patterns over them."""
+"""Small events and knowledge bases, and the solutions of other SPARQL engines over them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def solutions(
     kb: Kb | None = None,
     schema: Schema | None = None,
 ) -> list[Counter[Row]]:
-    """Our own solutions of a pattern, event by event; under entailment if there is a schema."""
+    """spaseq's solutions of a pattern, event by event; with entailment if there is a schema."""
     algebra = entailed(translate_group(group_of(pattern)), schema)
     evaluator = GpmEvaluator(algebra, knowledge_of(kb or {}), Options(schema=schema))
     found = evaluator.evaluate(batch_of(events))

@@ -42,7 +42,7 @@ triple_patterns = st.builds("{} {} {} .".format, _subject, _predicate, _object)
 _operand = st.sampled_from([*VARIABLES, "1", "2", "<http://e/a>"])
 _comparison = st.one_of(
     st.builds("{} {} {}".format, _operand, st.sampled_from(["=", "!="]), _operand),
-    # Oxigraph orders equal IRIs, which SPARQL does not, so no variable is compared with itself.
+    # Oxigraph, unlike SPARQL, orders equal IRIs, so no variable is compared with itself.
     st.builds("{} < {}".format, st.sampled_from(VARIABLES), st.sampled_from(["1", "2"])),
 )
 _test = st.one_of(
@@ -56,7 +56,7 @@ expressions = st.one_of(
     st.builds("({} || {})".format, _test, _test),
     st.builds("!({})".format, _test),
 )
-# rdflib orders what SPARQL says is no order, so it is asked about terms only, not about values.
+# rdflib orders values that SPARQL does not order, so tests with rdflib use only terms.
 term_tests = st.one_of(
     st.builds("FILTER(sameTerm({}, {}))".format, _operand, _operand),
     st.builds("FILTER(!isIRI({}))".format, st.sampled_from(VARIABLES)),
@@ -136,7 +136,7 @@ _paths = st.recursive(
     ),
     max_leaves=4,
 )
-# Oxigraph misses the zero-length path to a constant that the graph does not have.
+# Oxigraph misses the zero-length path to a constant that is not in the graph.
 path_patterns = st.builds(
     "{} {} {} .".format, st.sampled_from(VARIABLES), _paths, st.sampled_from(VARIABLES)
 )

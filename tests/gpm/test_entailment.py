@@ -42,8 +42,10 @@ axioms = st.one_of(
 
 
 def _comparable(ontology: Sequence[Triple]) -> bool:
-    """Not one that is refused, nor one that types what has a type: owlrl types the ontology's own
-    classes, so that much follows from no event."""
+    """Whether owlrl can be compared: the ontology is accepted, and it types nothing with a type.
+
+    owlrl gives the ontology's classes a type, so such facts would follow without any event.
+    """
     schema = Schema.of(ontology)
     typed = schema.types_of_classes or (TYPE, False) in schema.typings
     return not schema.transitive_types and not typed
@@ -122,8 +124,10 @@ groups = st.builds(
 
 
 def closure(triples: Iterable[Triple]) -> set[Triple]:
-    """What owlrl entails, in the terms of the test: no literal subjects, and nothing about what is
-    true of everything (owl:Thing, the datatypes of literals)."""
+    """The entailed triples by owlrl, restricted to the terms of the test.
+
+    Without literal subjects and universal facts (owl:Thing, the datatypes of literals).
+    """
     graph = rdflib.Graph()
     for triple in triples:
         graph.add(tuple(Term(t).to_rdflib() for t in triple))
@@ -139,9 +143,11 @@ def closure(triples: Iterable[Triple]) -> set[Triple]:
 
 
 def with_unions(group: str) -> str:
-    """A pattern with alternatives and negated property sets as SPARQL 1.1 defines them (sections
-    18.2.2.3 and 18.4): Oxigraph counts what both sides of one match once, and the triples of a
-    negated set once where other patterns bind its ends."""
+    """A pattern with alternatives and negated property sets written as unions.
+
+    SPARQL 1.1 defines them so (sections 18.2.2.3 and 18.4). Oxigraph instead counts a match of both
+    sides once, and counts the triples of a negated set once if other patterns bind its ends.
+    """
 
     def union(match: re.Match[str]) -> str:
         x, path, y = match.groups()
@@ -160,7 +166,7 @@ def _other_than(s: str, p: str, o: str, *names: str) -> str:
 
 
 def materialised(ontology: Sequence[Triple], facts: Sequence[Triple]) -> list[Triple]:
-    """The facts and what they entail with the ontology, less what that entails alone."""
+    """The facts and their entailments with the ontology, without entailments of it alone."""
     return sorted((closure([*ontology, *facts]) - closure(ontology)) | set(facts))
 
 
@@ -170,7 +176,7 @@ def materialised(ontology: Sequence[Triple], facts: Sequence[Triple]) -> list[Tr
 def test_rewriting_gives_what_materialisation_gives(ontology, event, kb, group):
     schema = Schema.of(ontology)
     steps = [p for p in PROPERTIES if "+" in group and p[-3:-1] in group]
-    assume(not any(map(schema.holds_types, steps)))  # which are refused
+    assume(not any(map(schema.holds_types, steps)))  # such paths are refused
     whole = {name: materialised(ontology, triples) for name, triples in kb.items()}
     found = solutions(group, [event], kb, schema)
     assert found == oxigraph(with_unions(group), [materialised(ontology, event)], whole)
@@ -183,7 +189,7 @@ def n(name: str) -> str:
 def pairs(
     path: str, event: Sequence[Triple], ontology: Sequence[Triple]
 ) -> list[tuple[str, str]] | None:
-    """What `path` connects under entailment; with duplicates."""
+    """The pairs of nodes that `path` connects under entailment; with duplicates."""
     [found] = solutions(f"{{ ?x {path} ?y }}", [event], {}, Schema.of(ontology))
     return sorted((dict(row)["x"], dict(row)["y"]) for row in found.elements())
 
@@ -192,7 +198,7 @@ INVERSE, TRANSITIVE = f"<{OWL}inverseOf>", f"<{OWL}TransitiveProperty>"
 
 
 def test_an_entailed_inverse_starts_a_step_at_no_literal():
-    """p0 is the inverse of p1; the literal that :b has for p1 is nobody's subject."""
+    """p0 is the inverse of p1; the literal value of p1 for :b cannot be a subject."""
     event = [(n("b"), n("p1"), '"x"'), (n("c"), n("p0"), '"x"')]
     ontology = [(n("p0"), INVERSE, n("p1"))]
     assert pairs(":p0+", event, ontology) == [(n("c"), '"x"')]
@@ -202,7 +208,7 @@ def test_an_entailed_inverse_starts_a_step_at_no_literal():
 
 @pytest.mark.parametrize("path", [":p0", ":p0+"])
 def test_a_transitive_property_and_its_inverse_meet_in_literals(path):
-    """_:n p0 :a and :a p0 "x", and p0, the inverse of a transitive property, is transitive."""
+    """_:n p0 :a and :a p0 "x". p0 is the inverse of a transitive property, so it is transitive."""
     ontology = [(n("p0"), INVERSE, n("p1")), (n("p1"), TYPE, TRANSITIVE)]
     event = [(n("a"), n("p1"), "_:n"), (n("a"), n("p0"), '"x"')]
     assert pairs(path, event, ontology) == [
@@ -217,7 +223,7 @@ def test_a_transitive_property_goes_by_way_of_a_literal_but_does_not_start_there
     assert pairs(":p0", event, ontology) == pairs(":p0+", event, ontology) == ends
     [found] = solutions('{ "x" :p0 ?y }', [event], {}, Schema.of(ontology))
     assert not found
-    # Written with repetition but not transitive, there is no way through the literal.
+    # A repeated path over a property that is not transitive cannot pass through the literal.
     assert pairs(":p0+", event, ontology[:1]) == [(n("a"), '"x"'), (n("b"), '"x"')]
 
 
@@ -236,7 +242,7 @@ def test_what_rdf_type_entails_includes_entailed_types():
 
 
 def test_a_domain_and_a_range_of_rdf_type_are_closed_over_entailed_types():
-    """Whatever has a type is a C1; whatever is a type is a C2, and so are the two themselves."""
+    """Everything with a type is a C1, and every type is a C2, including C1 and C2."""
     ontology = [
         (TYPE, f"<{RDFS}domain>", n("C1")), (TYPE, f"<{RDFS}range>", n("C2")),
         (n("p0"), f"<{RDFS}domain>", n("C0")),
@@ -251,7 +257,7 @@ def test_a_domain_and_a_range_of_rdf_type_are_closed_over_entailed_types():
 
 @pytest.mark.parametrize(("path", "count"), [(":p0|:p2", 2), ("!(:p1|^:p2)", 3), ("!:p0", 1)])
 def test_paths_that_oxigraph_counts_otherwise(path, count):
-    """`with_unions` is for these; rdflib has no inverse in a negated set."""
+    """The reason for `with_unions`; rdflib has no inverse in a negated set."""
     event = [("_:n", "<http://e/p0>", "_:m"), ("_:n", "<http://e/p2>", "_:m")]
     event += [("_:m", "<http://e/p0>", "_:n")]
     group = f"{{ ?x {path} ?y . FILTER EXISTS {{ ?x :p2 ?y }} }}"

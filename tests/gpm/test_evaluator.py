@@ -1,4 +1,4 @@
-"""Graph patterns on batches of events: facts that a reader of SPARQL 1.1 can check."""
+"""Graph patterns on batches of events, in cases that SPARQL 1.1 decides."""
 
 from __future__ import annotations
 

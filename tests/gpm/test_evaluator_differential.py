@@ -11,7 +11,7 @@ from tests.gpm import patterns as p
 from tests.gpm.graphs import by_rdflib, oxigraph, solutions
 
 SCALE = int(os.environ.get("SPASEQ_EXAMPLES", "1"))
-"""How many times the usual number of examples to try."""
+"""Factor for the usual number of examples."""
 
 A, P, N = "<http://e/a>", "<http://e/p>", "_:n"
 

@@ -27,7 +27,7 @@ PATTERNS = st.lists(st.builds(TriplePattern, TERMS, TERMS, TERMS), min_size=1, m
 
 @st.composite
 def events(draw: st.DrawFn) -> list[list[Triple]]:
-    """Events of few triples and of many, some of which state a triple more than once."""
+    """Events with few or many triples; some events repeat a triple."""
     found = []
     for _ in range(draw(st.integers(1, 3))):
         size = draw(st.sampled_from([0, 3, 8, MANY, MANY + 1, 3 * MANY]))
@@ -39,7 +39,7 @@ def events(draw: st.DrawFn) -> list[list[Triple]]:
 
 
 def by_definition(patterns: Sequence[TriplePattern], triples: Sequence[Triple]) -> list[Binding]:
-    """The mappings of the variables that make every pattern one of the triples."""
+    """The mappings of variables that map every pattern to one of the triples."""
     found: list[Binding] = [{}]
     for pattern in patterns:
         found = [
@@ -52,7 +52,7 @@ def by_definition(patterns: Sequence[TriplePattern], triples: Sequence[Triple]) 
 
 
 def extension(binding: Binding, pattern: TriplePattern, triple: Triple) -> Binding | None:
-    """The binding with what a triple adds to it, if it fits."""
+    """The binding extended by a triple, or None if the triple does not match."""
     grown = dict(binding)
     for term, value in zip(pattern.terms, triple, strict=True):
         if (grown.setdefault(term.name, value) if isinstance(term, ast.Var) else term) != value:

@@ -1,4 +1,4 @@
-"""Stage 1 for single events, against stage 1 over columns."""
+"""Stage 1 for single events agrees with stage 1 over columns."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def query(head: str, sequence: str, a: str, b: str) -> str:
 
 
 def rows(plan: QueryPlan, batch: EventRows | SolutionBatch | None) -> list[Any]:
-    """What stage 2 is told, without order."""
+    """The rows that stage 2 gets, without order."""
     if batch is None:
         return []
     if isinstance(batch, EventRows):

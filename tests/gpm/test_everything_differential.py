@@ -1,8 +1,8 @@
-"""Random patterns of every construct, against rdflib and Oxigraph on the same graphs.
+"""Random patterns of every construct, compared with rdflib and Oxigraph on the same graphs.
 
-A difference to one of them must be a bug or limit of theirs that is named here, and the other one
-must agree with us; what differs from both is ours. A few hundred examples, or thousands in a slow
-run (`pytest -m slow`).
+A difference from one engine must be a bug or limit that is listed here, and the other engine must
+agree with spaseq. A difference from both engines is a failure. The test runs a few hundred
+examples, or thousands in a slow run (`pytest -m slow`).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ RDFLIB = {
     "xsd:dateTime without a zone is compared with one that has it": r"[<>=]|IN \(",
     "arithmetic, casts and functions accept terms of other types": r"[-+*/]|xsd:|[A-Z_]{2,}\(",
 }
-"""What rdflib gets wrong, and a sign of it in a pattern."""
+"""Bugs and limits of rdflib, each with an expression that recognises affected patterns."""
 
 OXIGRAPH = {
     "a path alternative is one match where both sides are": r":p\|:q|\(:p\|",
@@ -50,20 +50,20 @@ OXIGRAPH = {
     "a negated property set is one match where other patterns bind both ends": r"![:(^]",
     "errors and types of numbers: decimals overflow, xsd:decimal(1.5E0)": r"xsd:|[-+*/]|SUM|AVG",
 }
-"""What Oxigraph gets wrong, and a sign of it in a pattern."""
+"""Bugs and limits of Oxigraph, each with an expression that recognises affected patterns."""
 
 Rows = list[Counter[Row]]
 
 UNHURRIED = settings(
     deadline=None,
     suppress_health_check=list(HealthCheck),
-    phases=[Phase.explicit, Phase.reuse, Phase.generate],  # shrinking patterns takes for ever
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],  # shrinking patterns takes too long
 )
 
 
 @pytest.fixture(autouse=True)
 def quiet() -> Iterator[None]:
-    """rdflib logs every literal whose lexical form is wrong."""
+    """Silence rdflib, which logs every literal with an invalid lexical form."""
     logging.disable(logging.CRITICAL)
     yield
     logging.disable(logging.NOTSET)
@@ -90,15 +90,17 @@ def _number(text: str) -> str:
 
 
 def binding(rows: Rows) -> Rows:
-    """The solutions that bind something: rdflib's results leave the others out."""
+    """The solutions with at least one binding; rdflib's results omit the others."""
     return [Counter({row: n for row, n in event.items() if row}) for event in rows]
 
 
 def with_plain_doubles(
     events: Sequence[Sequence[Triple]], kb: Kb, pattern: str
 ) -> tuple[str, list[list[Triple]], Kb] | None:
-    """Both keep a double's value, not its lexical form: to them STR(1.5E0) is "1.5". What they are
-    asked, in words of theirs; None if that is the same."""
+    """The question with doubles in the form of the other engines; None if nothing changes.
+
+    Both engines keep a double's value, not its lexical form: there STR(1.5E0) is "1.5".
+    """
 
     def plain(triples: Sequence[Triple]) -> list[Triple]:
         return [tuple(t.replace('"1.5E0"^^', '"1.5"^^') for t in triple) for triple in triples]
@@ -121,7 +123,7 @@ def check(events: Sequence[Sequence[Triple]], kb: Kb, pattern: str) -> None:
     theirs = by_value(oxigraph(pattern, events, kb))
     try:
         others = binding(by_value(by_rdflib(pattern, events, kb)))
-    except Exception as crash:  # of rdflib, which then says nothing
+    except Exception as crash:  # rdflib crashed, so it gives no result
         assert explained(pattern, RDFLIB), crash
         others = None
     same = ours == theirs, binding(ours) == others

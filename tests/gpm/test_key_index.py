@@ -1,4 +1,4 @@
-"""The index behind the joins finds what comparing all pairs finds."""
+"""The join index finds the same pairs as a comparison of all pairs."""
 
 from __future__ import annotations
 

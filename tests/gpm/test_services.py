@@ -1,4 +1,4 @@
-"""SERVICE and endpoint graphs answer as the same graph does where it is loaded."""
+"""SERVICE and endpoint graphs give the same answers as the loaded graph."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def rows(
     events: Sequence[Sequence[Triple]] = EVENTS,
     schema: Schema | None = None,
 ) -> tuple[list[Counter[Row]], list[FailedRequest]]:
-    """The solutions of each event, blank nodes all alike, and what was not answered."""
+    """The solutions of each event, with blank nodes made equal, and the unanswered requests."""
     algebra = entailed(translate_group(group_of(pattern)), schema)
     evaluator = GpmEvaluator(algebra, knowledge, Options(schema=schema))
     found = evaluator.evaluate(batch_of(events))
@@ -148,7 +148,7 @@ ENTAILED = Schema.of(
     "pattern",
     [
         "{ ?x :p ?y GRAPH :kb0 { ?x a :C } }",
-        "{ ?x :p ?y GRAPH :kb0 { ?x :q ?z } }",  # :a :q 2 , and :b, by way of a literal
+        "{ ?x :p ?y GRAPH :kb0 { ?x :q ?z } }",  # :a :q 2, and :b through a literal
         "{ ?x :p ?y GRAPH :kb0 { ?z :q ?x } }",
         "{ ?x :p ?y GRAPH :kb0 { ?x ?w ?z FILTER (?w != :t) } }",
         "{ ?x :p ?y GRAPH :kb0 { ?x :w+ ?z } }",
@@ -204,7 +204,7 @@ def test_one_request_asks_for_many_solutions_and_each_once(server: s.SparqlServe
     rows("{ ?x :p ?y GRAPH :kb0 { ?x :q ?z } }", knowledge)
     assert len(server.queries) == 2  # :a :b, :c :d, no blank node
     rows("{ ?x :p ?y GRAPH :kb0 { ?x :q ?z } }", knowledge)
-    assert len(server.queries) == 2  # kept
+    assert len(server.queries) == 2  # from the cache
     events = [[(A, P, ONE), (f"<http://e/new{i}>", P, ONE)] for i in range(3)]
     rows("{ ?x :p ?y GRAPH :kb0 { ?x :q ?z } }", knowledge, events)
     assert len(server.queries) == 4
@@ -221,7 +221,7 @@ def test_a_request_that_fails_has_no_solution_and_says_for_which_events(
 ) -> None:
     server.replies = [s.page]
     found, failed = rows("{ ?x :p ?y GRAPH :kb0 { ?x :q ?z } }", remote(server, batch=2))
-    assert [sum(each.values()) for each in found] == [0, 0, 0, 0, 1]  # :c was asked for later
+    assert [sum(each.values()) for each in found] == [0, 0, 0, 0, 1]  # :c has a later request
     assert [list(f.event) for f in failed if f.event is not None] == [[0, 1], [0]]
     assert {f.url for f in failed} == {server.url}
     assert "text/html" in failed[0].reason
@@ -260,7 +260,7 @@ def test_a_variable_may_name_endpoints_that_are_known_and_no_others(
     pattern = "{ ?x :p ?y ; :at ?e SERVICE ?e { ?x :q ?z } }"
     events = [
         [(A, P, ONE), (A, "<http://e/at>", f"<{KB}>")],
-        [(B, P, ONE), (B, "<http://e/at>", f"<{server.url}>")],  # not by this name
+        [(B, P, ONE), (B, "<http://e/at>", f"<{server.url}>")],  # not the name of a KB
     ]
     found, failed = rows(pattern, remote(server), events)
     assert [sum(each.values()) for each in found] == [2, 0]

@@ -18,7 +18,7 @@ from spaseq.kb.endpoint import shared_cache
 JSON = "application/sparql-results+json"
 
 Reply = Callable[["Handler", bytes], None]
-"""What is done with the right answer."""
+"""Sends the correct answer, or a broken form of it."""
 
 
 def good(handler: Handler, answer: bytes) -> None:
@@ -30,17 +30,17 @@ def status(code: int) -> Reply:
 
 
 def page(handler: Handler, answer: bytes) -> None:
-    """Somebody who is no endpoint."""
+    """A web page from a server that is not an endpoint."""
     handler.reply(200, "text/html", b"<html>Welcome</html>")
 
 
 def broken_off(handler: Handler, answer: bytes) -> None:
-    """Fewer bytes than were announced."""
+    """Fewer bytes than announced."""
     handler.reply(200, JSON, answer[: len(answer) // 2], len(answer))
 
 
 def cut_short(handler: Handler, answer: bytes) -> None:
-    """All bytes that were announced, but not all of the answer."""
+    """All announced bytes, but an incomplete answer."""
     handler.reply(200, JSON, answer[: len(answer) // 2])
 
 
@@ -75,7 +75,7 @@ def moved(handler: Handler, answer: bytes) -> None:
 
 @dataclass
 class SparqlServer:
-    """`replies` are used up by the first requests; the later ones are answered well."""
+    """The first requests get `replies`; later requests get correct answers."""
 
     url: str
     store: ox.Store
@@ -84,7 +84,7 @@ class SparqlServer:
     always: Reply = good
 
     def as_new(self) -> SparqlServer:
-        """The server as if nothing had been asked yet, and no answer of it remembered."""
+        """The server after a reset: no recorded requests, and no cached answers."""
         self.queries, self.replies, self.always = [], [], good
         shared_cache.cache_clear()
         return self
@@ -124,7 +124,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def serving(turtle: str) -> Iterator[SparqlServer]:
-    """An endpoint whose default graph is some Turtle."""
+    """An endpoint whose default graph is the given Turtle."""
     store = ox.Store()
     store.load(turtle.encode(), format=ox.RdfFormat.TURTLE)
     http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

@@ -14,7 +14,7 @@ NS = "http://e/"
 TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
 OWNERS = "".join(f'<{NS}{x}> <{NS}owner> "owner of {x}" .\n' for x in "pqrs")
 EVENTS = ["B q 1", "A p 1", "B q 2", "B r 1", "B s 1", "A p 2", "B q 2"]
-"""Class, subject and key of one event a second."""
+"""Class, subject and key of each event; one event per second."""
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Compiled knowledge bases: loaded once, opened afterwards, made anew when the files change."""
+"""Compiled knowledge bases: built once, then opened, and rebuilt when the files change."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def cache(tmp_path: Path) -> KbCache:
 
 @pytest.fixture
 def builds(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """One item for each time that sources were really loaded."""
+    """One item for each actual load of sources."""
     done: list[object] = []
     built = load._built
 

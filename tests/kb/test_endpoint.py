@@ -1,4 +1,4 @@
-"""Asking a SPARQL endpoint over HTTP: what is an answer, what is asked again, what is given up."""
+"""Requests to a SPARQL endpoint over HTTP: valid answers, retries and failures."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_the_cache_has_a_bound_and_forgets_what_is_old() -> None:
     cache.put("b", [])
     assert cache.get("a") == [("1",)]
     cache.put("c", [])
-    assert (cache.get("b"), len(cache)) == (None, 2)  # a was used since
+    assert (cache.get("b"), len(cache)) == (None, 2)  # a was used more recently
     now = 10.0
     assert cache.get("a") is None
     none = AnswerCache(0, 10)

@@ -272,7 +272,7 @@ TERMS = [
 def test_the_kernel_and_pyoxigraph_load_the_same(tmp_path):
     lines = [f"{s} {P} {o} ." for s in (A, "_:b1", "_:b12") for o in TERMS]
     lines += [f"<http://e/{i}> {P} <http://e/{i * 7 % 1000}> ." for i in range(100_000)]
-    (tmp_path / "kb.nt").write_text("\n".join(lines))  # more than one piece
+    (tmp_path / "kb.nt").write_text("\n".join(lines))  # the reader reads it in several pieces
     (tmp_path / "kb.ttl").write_text("\n".join(lines))
     by_kernel, by_parser = (load_kb([(GRAPH, tmp_path / f"kb.{e}")]) for e in ("nt", "ttl"))
     assert len(by_kernel) == 24 + 100_000
@@ -285,7 +285,7 @@ def test_quads_of_many_graphs(tmp_path):
     kb = load_kb([(None, tmp_path / "kb.nq")])
     assert len(kb.graphs) == 700
     assert triples(kb, "http://e/g5") == {(A, P, f"<http://e/{i}>") for i in (5, 705, 1405)}
-    assert kb.find(B) < 0  # the default graph is out of reach
+    assert kb.find(B) < 0  # the default graph is not accessible
 
 
 def test_the_dictionary_finds_texts_at_its_ends_and_none_between():

@@ -1,4 +1,4 @@
-"""Ontologies: what is read of them, what is refused, and answers that they make."""
+"""Ontologies: axioms that are read or refused, and answers by entailment."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def query(pattern: str) -> str:
 
 
 def answers(pattern: str, event: str) -> list[dict[str, str]]:
-    """The bindings of a pattern's answers on one event, entailed."""
+    """The bindings of a pattern's answers on one event, with entailment."""
     kb = {"http://e/kb": graph(KB)}
     ontology = rdflib.Graph().parse(data=ONTOLOGY, format="turtle")
     engine = spaseq.Engine(query(pattern), kb, ontology=ontology, entailment="rdfs")
@@ -87,7 +87,7 @@ def answers(pattern: str, event: str) -> list[dict[str, str]]:
 )  # fmt: skip
 def test_what_is_entailed(pattern, event, expected):
     found = answers(pattern, event)
-    if expected is None:  # one sensor, however many ways there are to know that it is one
+    if expected is None:  # one solution for the sensor, however many axioms entail its type
         assert len(found) == 1
     else:
         assert found == [{v: n3(local) for v, local in row.items()} for row in expected]

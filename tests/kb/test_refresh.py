@@ -1,4 +1,4 @@
-"""Knowledge bases whose files change: when that counts, and what is loaded then."""
+"""Knowledge bases whose files change: when a change counts, and what is loaded."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GRAPH = "http://e/g"
 
 
 class Watched:
-    """A KB file, and a watch on it whose clock is moved by hand."""
+    """A KB file, and a watch on it with a manual clock."""
 
     def __init__(self, file: Path) -> None:
         self.file, self.now, self.writes = file, 0.0, 0
@@ -28,7 +28,7 @@ class Watched:
 
     def write(self, text: str) -> None:
         self.file.write_text(text)
-        self.writes += 1  # times of files are too coarse for tests
+        self.writes += 1  # file times are too coarse for tests
         os.utime(self.file, ns=(self.writes, self.writes))
 
     def triples_after(self, seconds: float) -> int | None:

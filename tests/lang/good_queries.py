@@ -1,6 +1,6 @@
 """Queries that must parse: all of docs/language.md#grammar and of SPARQL's group patterns.
 
-Each fragment stands in an otherwise plain query, so a failure names the production.
+Each query contains one fragment and is otherwise minimal, so a failure names the production.
 """
 
 from __future__ import annotations
@@ -249,7 +249,7 @@ def query(
     pattern: str = "?s ?p ?o",
     having: str = "",
 ) -> str:
-    """A query that is plain but for what is given."""
+    """A minimal query except for the given parts."""
     return (
         f"{prologue}\n{form}\n{clauses}\nFROM STREAM S <http://s>\nWHERE {{\n"
         f"  SEQ({sequence})\n  DEFINE GPM A ON S {{ {pattern} }}\n}}\n{having}"

@@ -1,4 +1,4 @@
-"""Canonical text: it parses to the same tree, and formatting it again changes nothing."""
+"""Canonical text parses to the same tree, and formatting it again changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What queries mean as trees (docs/language.md#grammar; SPARQL 1.1 sections 4, 5, 9 and 17)."""
+"""Syntax trees of queries (docs/language.md#grammar; SPARQL 1.1 sections 4, 5, 9 and 17)."""
 
 from __future__ import annotations
 
@@ -447,5 +447,5 @@ def test_every_node_lies_within_the_node_above_it() -> None:
         for node in nodes_of(parse(text).gpms):
             for child in nodes_of(node):
                 inside = node.span.start <= child.span.start <= child.span.end <= node.span.end
-                # a subject written once belongs to several triples, and a blank node to many
+                # several triples share a subject or a blank node that is written once
                 assert inside or isinstance(node, ast.Triple), (text, node, child)

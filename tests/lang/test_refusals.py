@@ -1,7 +1,7 @@
-"""The refusals of docs/language.md: each is an error with its place and a message.
+"""The refusals of docs/language.md: each is an error with a place and a message.
 
-`tests/runtime/job/test_chaining.py` has the refusals about several queries of one run,
-`test_resolve.py` the warnings.
+`tests/runtime/job/test_chaining.py` tests the refusals about several queries of one run, and
+`test_resolve.py` tests the warnings.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.lang.test_resolve import query
 class Refusal:
     """A heading of docs/language.md, and a query that its section refuses.
 
-    The error points at `place`, and its message has the words `words`.
+    The error points at `place`, and its message contains `words`.
     """
 
     heading: str
@@ -33,7 +33,7 @@ _FILTERED = "DEFINE GPM A ON S {{ ?s :p ?a FILTER({}) }} DEFINE GPM C ON S {{ ?s
 
 
 def filtered(expression: str, sequence: str = "A+; C", clauses: str = "") -> str:
-    """A query whose GPM A has that FILTER."""
+    """A query whose GPM A has this FILTER."""
     return query(sequence, _FILTERED.format(expression), clauses=clauses)
 
 

@@ -1,4 +1,4 @@
-"""Names that are looked up, and what docs/language.md#refusals refuses."""
+"""Resolution of names, and the refusals of docs/language.md#refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The light scanner, and brackets in texts that may be broken."""
+"""The light scanner, and brackets in texts that may have errors."""
 
 from __future__ import annotations
 

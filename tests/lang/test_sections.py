@@ -1,4 +1,4 @@
-"""Where a query is cut, in good texts and in broken ones."""
+"""The sections into which a query is cut, in valid texts and in texts with errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person is told about a query with mistakes: where, what was expected, the nearest word."""
+"""Messages about queries with errors: the place, the expected tokens, the nearest word."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_query_without_a_mistake_is_good() -> None:
     assert parse_source(QueryText(GOOD)).diagnostics == ()
 
 
-# (what is replaced, by what, line, column, message, expected (some of it), suggestion)
+# (text to replace, replacement, line, column, message, some of the expected tokens, suggestion)
 ONE_MISTAKE = [
     # misspelt keywords
     ("SELECT", "SLECT", 2, 1, "unexpected 'SLECT'", "SELECT", "SELECT"),
@@ -92,7 +92,7 @@ ONE_MISTAKE = [
     ("(?x)", "(?x", 4, 14, "'(' is never closed in the PARTITION BY clause", "')'", None),
     ("?x }", "?x } }", 8, 36, "unexpected '}' in the query", "DEFINE", None),
     ("  }\n}", "  }\n}}", 13, 2, "unexpected '}' in the query", "HAVING", None),
-    # something too many
+    # something extra
     ("?x ?y", "?x, ?y", 2, 10, "unexpected ',' in the SELECT clause", "a variable", None),
     ("?y .", "?y ?z .", 10, 16, "unexpected '?z' in GPM B", "'.'", None),
     ("?y .", "?y ..", 10, 17, "unexpected '.' in GPM B", "FILTER", None),
@@ -102,7 +102,7 @@ ONE_MISTAKE = [
     ("  }\n}", "  }\n}\nHAVING ?x", 14, 8, "unexpected '?x' in the HAVING clause", "'('", None),
     ("SELECT ?x ?y", "SELECT (?x + 1)", 2, 15, "unexpected ')'", "AS", None),
     ("WITHIN 5", "WITHIN 1.5", 3, 9, "unexpected '.5' in the WITHIN clause", None, None),
-    # where the cause is plain, advice instead of what was expected
+    # advice instead of the expected tokens, if the cause is clear
     ("A; B+", "A | B", 7, 9, "put it in its own bracket", None, None),
     ("A; B+", "(A | B & A)", 7, 14, "nest brackets to mix", None, None),
     ("(?y < ?x)", " ?y < ?x", 11, 12, "put the condition in brackets", None, None),

@@ -1,4 +1,4 @@
-"""What expressions and group graph patterns mention."""
+"""The variables in expressions and group graph patterns."""
 
 from __future__ import annotations
 

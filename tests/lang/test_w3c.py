@@ -1,7 +1,7 @@
 """The queries of the W3C suites in canonical text, as the group graph pattern of a GPM.
 
-It must parse to the same tree, and give, on the evaluation tests' own data, the solutions of the
-original. The tests themselves are run in `tests/w3c`.
+The text must parse to the same tree. On the data of the evaluation tests it must give the same
+solutions as the original query. `tests/w3c` runs the tests themselves.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ UNDETERMINED = re.compile(r"(?i)\b(limit|rand|uuid|struuid|bnode|now)\b")
 
 
 def chosen(syntax: bool) -> list[object]:
-    """The tests of good queries that a GPM can be asked."""
+    """The tests of valid queries that can be written as a GPM."""
     if not SUITES.is_dir():
         return []
     found = (
@@ -41,7 +41,7 @@ def test_canonical_text_is_sparql_that_parses_to_the_same_tree(test: Test) -> No
     text = as_gpm(test.text(), test.base)
     canonical = format_query(parse(text))
     assert parse(canonical) == parse(text)
-    with suppress(RuntimeError):  # of functions that it does not know; after parsing
+    with suppress(RuntimeError):  # unknown functions; raised after parsing
         pyoxigraph.Store().query(as_sparql(canonical), base_iri=test.base)
 
 
@@ -64,7 +64,7 @@ def as_sparql(canonical: str) -> str:
 
 
 def solutions(test: Test, query: str) -> Counter[frozenset[tuple[str, str]]] | bool:
-    """The multiset of solutions, blank nodes all alike; of ASK, whether there are any."""
+    """The multiset of solutions, with blank nodes made equal; for ASK, whether any exist."""
     store = pyoxigraph.Store()
     for files, named in ((test.data, False), (test.named, True)):
         for file in files:

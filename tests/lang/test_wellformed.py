@@ -1,4 +1,4 @@
-"""Rules of SPARQL 1.1 beyond its productions (notes of section 19.8; sections 11.4, 18.2.1)."""
+"""Rules of SPARQL 1.1 beyond its grammar (notes of section 19.8; sections 11.4, 18.2.1)."""
 
 from __future__ import annotations
 

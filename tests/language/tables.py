@@ -1,4 +1,4 @@
-"""The examples of the language page as data: (stream, sequence, options, answers)."""
+"""The examples of the language reference as data: (stream, sequence, options, answers)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PREFIX = "PREFIX : <http://example/>\n"
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a table; `values` are one event each, a second apart from 0 on one stream."""
+    """One row of a table; each value is an event on one stream, one per second from 0."""
 
     values: str
     sequence: str
@@ -53,7 +53,7 @@ LETTERS = [
     Row("a1 a2 b1 b2 c", "B!; C", "", "1 SECONDS"),
     Row("a1 a2 b1 b2 c", "C; B!", "c", "1 SECONDS"),
 ]  # fmt: skip
-"""Each letter is matched by a GPM of its own, without correlation."""
+"""Each letter has a separate GPM, without correlation."""
 
 
 _AB, _ABC = "a1 a2 b1 b2 c", "a1 b1 c1"
@@ -84,11 +84,11 @@ SELECTION = [
     Row(_ABC, "(A: B | B: C)", "a1 b1 · b1 c1", after_match="SKIP TO FIRST B"),
     Row(_ABC, "(A: B | B: C)", "a1 b1 · b1 c1", after_match="SKIP TO FIRST C"),
 ]
-"""Section 5, worked out by hand: letters as above, answers in their order."""
+"""Selection strategies, derived by hand: letters as above, answers in order."""
 
 
 def row_query(row: Row, stream: str = S) -> str:
-    """The query of any row, over a stream of that IRI."""
+    """The query of any row, over a stream with this IRI."""
     return number_query(row, stream) if row in NUMBERS else letter_query(row, stream)
 
 

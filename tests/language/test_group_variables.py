@@ -1,4 +1,4 @@
-"""PREV, and what later steps see of group variables (docs/language.md#group-variables)."""
+"""PREV, and group variables in later steps (docs/language.md#group-variables)."""
 
 from __future__ import annotations
 

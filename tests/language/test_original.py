@@ -1,4 +1,4 @@
-"""The cases that the original system documents, as (streams, query, matches)."""
+"""The documented cases of the original system, as (streams, query, matches)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
 def event(price: int, second: int) -> Event:
-    """An event of one price, named after its time."""
+    """An event with one price; its IRI contains its time."""
     triple = f'<http://example/o{second}> <{P}> "{price}"^^<{_XSD}integer> .'
     return Event(triple, second * 1000, f"http://example/e{second}")
 

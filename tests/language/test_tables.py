@@ -1,6 +1,6 @@
 """Small streams for docs/language.md#operators to #after-match, on both runtimes.
 
-On Spark all rows run side by side in one run, each on a stream of its own.
+On Spark, one run contains all rows, each on a separate stream.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from tests.runtime.machines import put
 RUNTIMES = ["local", pytest.param("spark", marks=pytest.mark.spark)]
 ALL_ROWS = [*tables.NUMBERS, *tables.LETTERS, *tables.SELECTION]
 LONG_AFTER = 10**6
-"""Seconds; an event then closes all windows."""
+"""Seconds; an event at this time closes all windows."""
 
 
 def words(row: Row, answers: Iterable[Answer]) -> list[str]:
-    """The values of each answer's events, in the order of answers, or as section 4 lists them."""
+    """The values of each answer's events, in answer order for SELECTION, else sorted."""
     values = row.values.split()
     found = [
         " ".join(values[int(t.event.removeprefix("http://example/g"))] for t in a.trace if t.event)
@@ -71,7 +71,7 @@ def job(directory: Path) -> Job:
 
 
 def check(answers: Iterable[tuple[int, Answer]]) -> None:
-    """Every row has its answers."""
+    """Check that every row has its answers."""
     by_query = sorted(answers, key=lambda pair: pair[0])
     found = {n: [a for _, a in pairs] for n, pairs in groupby(by_query, key=lambda pair: pair[0])}
     for number, row in enumerate(ALL_ROWS):
@@ -90,7 +90,7 @@ def test_on_spark(spark: Any, tmp_path: Path, partitions: int) -> None:
 @pytest.mark.thorough
 @pytest.mark.spark
 def test_followed_on_spark(spark: Any, tmp_path: Path) -> None:
-    """Events arrive in files cut at random, in runs that resume each other."""
+    """Events arrive in files cut at random, over several runs, each resuming the one before."""
     random, work = Random("tables"), job(tmp_path / "files")
     waiting = [
         [*(tables.event(v, i) for i, v in enumerate(row.values.split())),

@@ -27,7 +27,7 @@ def run(sequence: str, streams: dict[str, list[Event]], runtime: str) -> list[st
 
 
 ONE_STREAM = {"S": [event(n, 5000) for n in ("a1", "b1", "a2", "b2", "c1")]}
-"""Instants (5 s, 0) to (5 s, 4): they follow each other although their times are equal."""
+"""Instants (5 s, 0) to (5 s, 4): the events follow each other although their times are equal."""
 
 TWO_STREAMS = {
     "S": [event("a1", 5000), event("b1", 5000)],

@@ -1,4 +1,4 @@
-"""TIMESTAMP(A), the time of the last event of A, as FILTERs of negated steps see it."""
+"""TIMESTAMP(A), the time of the last event of A, in FILTERs of negated steps."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from tests.language.test_tables import RUNTIMES
 
 
 def run(sequence: str, condition: str, words: str, runtime: str) -> list[str]:
-    """The answers, as the words of their events; each word is an event, a second after the one
-    before, of the GPM with its letter."""
+    """The answers as words. Each word is an event of the GPM with its letter, one per second."""
     text = " ".join(
         f"DEFINE GPM {x} ON S {{ ?{x} <http://example/is> {x!r} "
         f"{f'FILTER({condition})' if x == 'N' else ''} }}"
@@ -37,16 +36,16 @@ def seconds(operator: str, second: int) -> str:
 @pytest.mark.parametrize(
     ("sequence", "condition", "words", "answers"),
     [
-        # Inside a repetition: the A of the repetition that N stands in.
+        # Inside a repetition: the A of the same repetition as N.
         ("(A; N!; B){2}", seconds(">=", 3), "a1 n1 b1 a2 b2", ["a1 b1 a2 b2"]),
         ("(A; N!; B){2}", seconds(">=", 3), "a1 b1 x a2 n2 b2", []),
         ("(A; N!; B){2}", seconds("<", 3), "a1 n1 b1 a2 b2", []),
         ("(A; N!; B){2}", seconds("<", 3), "a1 b1 x a2 n2 b2", ["a1 b1 a2 b2"]),
-        # ... and of an A before it, as it stands then.
+        # ... and an A before the repetition, with its value at that point.
         ("(A; (C; N!; B)+){2}", seconds("=", 0), "a1 c1 n1 b1 a2 c2 b2", []),
         ("(A; (C; N!; B)+){2}", seconds(">", 0), "a1 c1 n1 b1 a2 c2 b2", ["a1 c1 b1 a2 c2 b2"]),
         ("(A+; N!; B){2}", seconds("=", 1), "a1 a2 n1 b1 a3 b2", ["a1 b1 a3 b2"]),
-        # What is bound later only: the whole match's.
+        # An A that is bound only later: the value in the whole match.
         ("(C; N!; B)+; A", seconds("=", 3), "c1 n1 b1 a1", []),
         ("(C; N!; B)+; A", seconds("=", 3), "c1 n1 b1 x a1", ["c1 b1 a1"]),
     ],
