@@ -1,4 +1,4 @@
-"""Whether engine and oracle agree on one example: every evaluator, however events arrive."""
+"""Comparison of engine and oracle on one example, with every evaluator and any order of arrival."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ ARRIVALS = (
     "limit",
     "answers-suppressed",
 )
-"""What of the arrival, and of limits, a run exercises."""
+"""Features of arrival and of limits that a run exercises."""
 
 
 @dataclass
 class Tally:
-    """What a run exercised, by feature; `by` also counts by (feature, evaluator)."""
+    """Number of examples per feature; `by` counts per (feature, evaluator)."""
 
     exercised: Counter[str] = field(default_factory=Counter)
     answered: Counter[str] = field(default_factory=Counter)
     by: Counter[tuple[str, str]] = field(default_factory=Counter)
-    too_big: int = 0  # for the oracle
-    not_supported: int = 0  # by the engine
+    too_big: int = 0  # examples too big for the oracle
+    not_supported: int = 0  # examples that the engine does not support
 
     @property
     def compared(self) -> int:
@@ -58,14 +58,14 @@ class Tally:
 
 @dataclass(frozen=True)
 class Disagreement:
-    """Engine and oracle differ: in what way, and everything about it on one page."""
+    """A difference between engine and oracle: its kind, and a report on one page."""
 
     kind: str
     text: str
 
 
 def expected_of(query: ast.Query, case: Case) -> list[Any]:
-    """The oracle's answers; of a CONSTRUCT query its events, as texts."""
+    """The oracle's answers; for a CONSTRUCT query, its events as texts."""
     if isinstance(query.form, ast.Construct):
         made = texts(construct(query, case.streams, case.kb))
         return [(time, renamed(graph)) for time, graph in made]
@@ -81,13 +81,13 @@ def _comparable(answer: Any) -> tuple[object, ...]:
     if isinstance(answer, EngineAnswer):
         made = answer.graph
         return comparable(answer) if made is None else (answer.end[0], renamed(made))
-    if isinstance(answer, tuple):  # an event of the oracle's
+    if isinstance(answer, tuple):  # an event from the oracle
         return answer
     return comparable(answer)
 
 
 def compare(case: Case, tally: Tally, random: Random) -> Disagreement | None:
-    """What engine and oracle disagree on, if anything; chance rules how events arrive."""
+    """A disagreement of engine and oracle, if any; events arrive at random."""
     try:
         query, plans = parsed(case.query)
         return _Comparison(case, expected_of(query, case), plans, tally).all(random)
@@ -106,7 +106,7 @@ def compare(case: Case, tally: Tally, random: Random) -> Disagreement | None:
 
 @dataclass
 class _Comparison:
-    """One example, run by everything that can run it."""
+    """One example, run by every evaluator that can run it."""
 
     case: Case
     expected: list[Any]
@@ -156,9 +156,9 @@ class _Comparison:
     def _limited(
         self, plan: QueryPlan, pieces: list[Piece], arrival: Arrival
     ) -> Disagreement | None:
-        """Some answers, in order: as many per end and partition as the limit allows."""
+        """Check a run with a limit: order, and number of answers per end and partition."""
         if plan.answers.template is not None:
-            return None  # answers without triples count, and cannot be told
+            return None  # answers without triples count, but are not visible
         found = self._run(plan, pieces, arrival)
         assert arrival.limit is not None
         self.extra.add("limit")

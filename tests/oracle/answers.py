@@ -59,7 +59,7 @@ class Window:
         self._events = events
 
     def holds(self, first: Instant, last: Instant) -> bool:
-        """Whether something from `first` to `last` fits into one window."""
+        """Whether a match from `first` to `last` fits into one window."""
         match self._window:
             case ast.TimeWindow(tumbling=True):
                 return self._close(first) == self._close(last)
@@ -69,7 +69,7 @@ class Window:
                 return sum(first <= e.instant <= last for e in self._events) <= n
 
     def close(self, first: Instant) -> Instant:
-        """When the window of a match that begins at `first` closes."""
+        """The close of the window of a match that begins at `first`."""
         return self._close(first), AFTER_ALL
 
     def _close(self, first: Instant) -> int:
@@ -84,7 +84,7 @@ class Window:
 
 
 def milliseconds(text: str) -> int:
-    """An `xsd:dateTime` in milliseconds; without a zone it is UTC, finer digits are cut off."""
+    """An `xsd:dateTime` in milliseconds, truncated; without a zone it is UTC."""
     moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
@@ -96,7 +96,7 @@ def milliseconds(text: str) -> int:
 
 
 def answer(m: Match, end: Instant, groups: frozenset[str]) -> Answer:
-    """The answer before projection; variables without a value are not listed."""
+    """The answer before projection, without unbound variables."""
     assert m.first is not None
     trace = sorted(m.trace, key=lambda i: (i.instant, i.gpm, i.stream))
     singles = {v: nt(term) for v, term in m.mu.values.items() if v not in groups}
@@ -106,7 +106,7 @@ def answer(m: Match, end: Instant, groups: frozenset[str]) -> Answer:
 
 
 def merged(answers: list[Answer]) -> list[Answer]:
-    """In order, and matches with equal traces, single bindings and lists once."""
+    """Sort the answers, and remove repetitions of equal traces, single bindings and lists."""
     by_order = {a.order(): a for a in answers}
     return [by_order[key] for key in sorted(by_order)]
 
@@ -115,7 +115,7 @@ def merged(answers: list[Answer]) -> list[Answer]:
 
 
 def select(strategy: str, answers: list[Answer], instants: list[Instant]) -> list[Answer]:
-    """What the strategy picks from the ordered answers of one partition."""
+    """The answers that the strategy picks from the ordered answers of one partition."""
     picked: list[Answer] = []
     for _, same_end in groupby(answers, key=lambda a: a.end):
         picked.extend(_select(strategy, list(same_end), instants))
@@ -143,7 +143,7 @@ def _select(strategy: str, answers: list[Answer], instants: list[Instant]) -> li
 def _greatest(
     sets: set[frozenset[Position]], pick: Callable[[frozenset[Position]], Position]
 ) -> set[frozenset[Position]]:
-    """The set no other exceeds: C1 < C2 if the picked position of their difference is in C2."""
+    """The greatest set: C1 < C2 if the picked position of their difference is in C2."""
     return {c for c in sets if not any(c != d and pick(c ^ d) in d for d in sets)}
 
 
@@ -157,7 +157,7 @@ def _consecutive(positions: frozenset[Position], instants: list[Instant]) -> boo
 
 
 def after_match(skip: ast.Skip | None, answers: list[Answer]) -> list[Answer]:
-    """What is left of one partition's ordered answers after each kept one has forbidden others."""
+    """Filter one partition's ordered answers: each kept answer forbids some later ones."""
     kept: list[Answer] = []
     for a in answers:
         if skip is None or not any(_forbids(skip, k, a) for k in kept):
@@ -188,7 +188,7 @@ Evaluate: TypeAlias = Callable[[ast.Expr, Bindings], Identifier | None]
 
 
 def distinct(answers: list[Answer]) -> list[Answer]:
-    """Among the answers of one end, the first of those with equal projected bindings."""
+    """For each end, keep the first of the answers with equal projected bindings."""
     seen: dict[object, Answer] = {}
     for a in answers:
         seen.setdefault((a.end, frozenset(a.bindings)), a)

@@ -1,8 +1,8 @@
-"""Where the choices of a generated example come from: a seed, a record to replay, or Hypothesis.
+"""The choices of a generated example, from a seed, a record to replay, or Hypothesis.
 
-An example is a function of a list of small numbers. Bulk runs draw them from a seeded generator,
-uniformly: Hypothesis would spend more than half of a run on mutations of queries it has seen. A
-failing example is shrunk on that list - shorter first, then smaller - and built again.
+A list of small numbers determines an example. Bulk runs draw the numbers uniformly from a seeded
+generator: Hypothesis would spend more than half of a run on mutations of earlier queries. To shrink
+a failing example, the list is made shorter, then its numbers smaller, and the example is rebuilt.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Choices:
-    """Picks; `index(n)` gives a number below n. Options that make a simpler example come first."""
+    """Makes choices; `index(n)` gives a number below n. Simpler options come first."""
 
     def __init__(self, index: Callable[[int], int]) -> None:
         self._index = index
@@ -29,7 +29,7 @@ class Choices:
         return all_options[index]
 
     def chance(self, one_in: int) -> bool:
-        """True once in so many times."""
+        """True with probability 1 / `one_in`."""
         return self.pick(range(one_in)) == one_in - 1
 
     def some(self, options: Iterable[T], most: int) -> list[T]:
@@ -43,12 +43,12 @@ class Choices:
 
 
 def seeded(seed: object) -> Choices:
-    """Uniform choices, the same for equal seeds."""
+    """Uniform choices; equal seeds give equal choices."""
     return Choices(Random(str(seed)).randrange)
 
 
 def replayed(made: list[int]) -> Choices:
-    """The recorded choices as far as they fit, and the first option after their end."""
+    """The recorded choices where possible, and the first option after the record ends."""
     rest = iter(made)
     return Choices(lambda n: min(next(rest, 0), n - 1))
 

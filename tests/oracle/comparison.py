@@ -1,4 +1,4 @@
-"""Answers of engine and oracle in one form that can be compared."""
+"""A common form for answers of engine and oracle, for comparison."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
 def by_value(text: str) -> str:
-    """A computed term with its value in place of its lexical form, which nothing prescribes."""
+    """A computed term by its value, because its lexical form is not prescribed."""
     found = _TYPED.fullmatch(text)
     if not found:
         return text
@@ -31,9 +31,9 @@ def by_value(text: str) -> str:
 
 
 def comparable(answer: Answer | EngineAnswer) -> tuple[object, ...]:
-    """All that must be equal, apart from the order of projection.
+    """All parts of an answer that must be equal, apart from the order of projection.
 
-    What is not projected need not be in an answer.
+    An answer need not contain variables that are not projected.
     """
     if isinstance(answer, Answer):
         trace = [(i.instant[0], i.instant[1], i.gpm, i.stream, i.event) for i in answer.trace]

@@ -1,4 +1,4 @@
-"""Generated streamsets: events that bite on the generated queries, ties and all."""
+"""Generated streamsets: events that often match the generated queries, with ties."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def number(lexical: str, datatype: URIRef = XSD.integer) -> Literal:
 
 
 def knowledge() -> dict[str, Graph]:
-    """A limit for each key, and an owner for one."""
+    """A KB with a limit for each key, and an owner for one key."""
     graph = Graph()
     for key, limit in (("k1", "1"), ("k2", "3")):
         graph.add((term(key), term("limit"), number(limit)))
@@ -38,9 +38,9 @@ def knowledge() -> dict[str, Graph]:
 def observations(
     choices: Choices, features: frozenset[str], names: list[str], due: str
 ) -> list[Triple]:
-    """The triples of one event: up to two observations, each a possible solution; or neither.
+    """The triples of one event: up to two observations, each a possible solution.
 
-    `due` is the GPM that the event should rather match.
+    `due` is the GPM that the event should preferably match.
     """
     triples: list[Triple] = []
     keys = ["k1", "k1", "k2"] if "several-keys" in features else ["k1"]
@@ -66,7 +66,7 @@ def _value(choices: Choices, features: frozenset[str]) -> Literal:
 def streamset(
     choices: Choices, features: frozenset[str], names: list[str], iris: list[str], most: int
 ) -> dict[str, Arrivals]:
-    """Up to `most` events over the given streams, in order of time, on few instants."""
+    """Up to `most` events over the given streams, in order of time, at few instants."""
     streams: dict[str, Arrivals] = {iri: [] for iri in iris}
     time = 0
     steps = [0, 1000, 1000, 1000, 2000, 5000] if "ties" in features else [1000, 1000, 2000, 5000]
@@ -79,7 +79,7 @@ def streamset(
 
 
 def stream_features(streams: dict[str, Arrivals]) -> Iterator[str]:
-    """What the events are remarkable for."""
+    """The features of the events."""
     events = [event for arrivals in streams.values() for event in arrivals]
     if len({time for time, _, _ in events}) < len(events):
         yield "ties"

@@ -1,4 +1,4 @@
-"""Generated graph patterns: first what they match, then FILTERs over what other steps bind."""
+"""Generated graph patterns: first triples, then FILTERs over variables of other steps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.oracle.steps import (
 
 @dataclass
 class Gpm:
-    """A GPM being drawn: its own variable, all it binds, its triples and its filters."""
+    """A partly drawn GPM: its main variable, all bound variables, its triples and filters."""
 
     name: str
     own: str
@@ -31,7 +31,7 @@ class Gpm:
 
 
 class Patterns:
-    """Draws the GPMs of a sequence: first their triples, then filters over what others bind."""
+    """Draws the GPMs of a sequence: first triples, then filters over variables of other GPMs."""
 
     def __init__(self, grammar: Grammar, keys: tuple[str, ...], sequence: ast.Sequence) -> None:
         self.grammar = grammar
@@ -68,7 +68,7 @@ class Patterns:
         return Gpm(name, value.lstrip("?"), binds, text)
 
     def extras(self, low: str, subject: str, pairs: list[str]) -> Iterator[str]:
-        """What is more than a basic graph pattern; variables it does not bind begin with h."""
+        """Parts beyond a basic graph pattern; names of unbound variables begin with h."""
         use = self.grammar.use
         if use("OPTIONAL", one_in=12):
             yield f"OPTIONAL {{ {subject.replace('[]', f'?o{low}')} ex:w ?w{low} }}"
@@ -126,7 +126,7 @@ class Patterns:
         return str(self.grammar.pick(["<", ">", "<=", "<=", ">=", ">=", "=", "!=", "!="]))
 
     def aggregate(self, variable: str) -> str:
-        """SAMPLE is left out: any value of the list would be right."""
+        """An aggregate over a group variable. Not SAMPLE: any value would be right."""
         numeric = ["SUM", "MIN", "MAX", "AVG"] if variable[0] in "vxwln" else []
         name = self.grammar.pick(["COUNT", "FIRST", "LAST", *numeric])
         distinct = "DISTINCT " if name == "COUNT" and self.grammar.choices.chance(4) else ""
@@ -139,10 +139,10 @@ class Patterns:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a GPM name stands.
+    """The place of a GPM name in a sequence.
 
-    `seen`: the variables bound before it; `names`: the GPMs that TIMESTAMP may ask for; `group`:
-    the group variables of the steps around it, `around`: of those and the steps inside them.
+    `seen`: variables bound before it; `names`: valid GPMs for TIMESTAMP; `group`: the group
+    variables of the enclosing steps; `around`: the same, including steps inside these steps.
     """
 
     seen: frozenset[str] = frozenset()
@@ -155,7 +155,7 @@ class Place:
 def places(
     steps: list[Step], binds: Mapping[str, frozenset[str]], before: Place, whole: frozenset[str]
 ) -> Iterator[tuple[str, Place]]:
-    """Every GPM name with its place, in the order of the text; negated steps see everything."""
+    """Every GPM name with its place, in text order; negated steps see all variables."""
     for step in steps:
         here = before
         if step.repeats:
@@ -179,7 +179,7 @@ def places(
 
 
 def common(all_places: list[Place], name: str) -> Place:
-    """What may be relied on wherever a GPM stands; it is not asked when its own last event was."""
+    """The common part of all places of a GPM; without TIMESTAMP of the GPM itself."""
     once = len(all_places) == 1
     return Place(
         frozenset.intersection(*(p.seen for p in all_places)),

@@ -1,4 +1,4 @@
-"""Generated sequence expressions over the whole grammar; nothing that the page refuses."""
+"""Generated sequence expressions over the whole grammar, without refused ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KINDS: tuple[Kind, ...] = ("|", "&", "AND")
 
 
 class Grammar:
-    """Draws sequences; remembers the features used."""
+    """Draws sequences and records the features used."""
 
     def __init__(self, choices: Choices, features: frozenset[str]) -> None:
         self.choices = choices
@@ -30,7 +30,7 @@ class Grammar:
         self.left = choices.pick([2, 2, 3, 3, 3, 4, 4, 5, 6])  # GPM names still to be placed
 
     def use(self, *features: str, one_in: int = 2) -> bool:
-        """Whether to use what needs the given features."""
+        """Whether to use a construct that needs the given features."""
         if not self.features.issuperset(features) or not self.choices.chance(one_in):
             return False
         self.used.update(features)
@@ -91,7 +91,7 @@ class Grammar:
     # negation
 
     def negate(self, sequence: ast.Sequence, depth: int, top: bool) -> ast.Sequence:
-        """With negated steps put in where they are allowed."""
+        """The sequence with negated steps inserted in allowed places."""
         steps, ops = list(sequence.steps), list(sequence.ops)
         for i in range(len(steps), -1, -1):
             left = steps[i - 1] if i else None

@@ -1,4 +1,4 @@
-"""The engine's stages, run in process on a streamset: by every evaluator, however events arrive."""
+"""The engine's stages, run in process on a streamset, with any evaluator and order of arrival."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def parsed(query: str) -> tuple[ast.Query, dict[str, QueryPlan]]:
     """A query, and the plan of each evaluator that can run it, the planner's own choice first.
 
     Raises:
-        QueryError: it has errors.
+        QueryError: the query has errors.
     """
     checked = check_query(query)
     if checked.query is None or checked.plan is None:
         raise QueryError(checked.errors)
     plans: dict[str, QueryPlan] = {checked.plan.sequence.evaluator.name: checked.plan}
-    resolved = resolve(checked.query, checked.source)  # what `check_query` has seen to already
+    resolved = resolve(checked.query, checked.source)  # `check_query` has done this before
     for name in EVALUATORS:
         if name not in plans:
             try:
@@ -54,7 +54,7 @@ def parsed(query: str) -> tuple[ast.Query, dict[str, QueryPlan]]:
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """The solutions on consecutive events of one stream, or those on one event by itself."""
+    """The solutions on consecutive events of one stream, or on one single event."""
 
     earliest: int  # ms
     solutions: SolutionBatch | EventRows
@@ -63,9 +63,9 @@ class Piece:
 def solved(
     plan: QueryPlan, streams: Streamset, kb: Mapping[str, Graph] | None, random: Random | None
 ) -> list[Piece]:
-    """The solutions on all events, each stream in as many pieces as chance has it (None: in one).
+    """The solutions on all events; streams are cut into random pieces (None: one piece each).
 
-    A cut may fall between events of equal time. Pieces of one event are matched by themselves.
+    A cut may fall between events of equal time. A piece of one event is matched as a single event.
     """
     matcher = PatternStage(plan, load_kb(list((kb or {}).items())))
     single = SingleEventStage(plan, matcher)
@@ -90,11 +90,11 @@ def solved(
 
 @dataclass
 class Arrival:
-    """How events arrive, and what has come of it. With `random` None: all at once.
+    """The way in which events arrive, and its result. If `random` is None, all arrive at once.
 
-    Else pieces come in any order, some before they are due; the watermark rises in steps; and a
-    new stage takes over from a snapshot here and there. `restarts` and `steps` count those.
-    `hasty` and `tardy` are answers that came before, or not with, the watermark of their end.
+    Otherwise pieces arrive in any order, some before they are due. The watermark rises in steps,
+    and new stages sometimes continue from a snapshot. `steps` and `restarts` count these. `hasty`
+    answers come before the watermark reaches their end, and `tardy` answers come too late.
     """
 
     random: Random | None = None
@@ -107,7 +107,7 @@ class Arrival:
     tardy: list[Answer] = field(default_factory=list)
 
     def answers(self, plan: QueryPlan, pieces: list[Piece], times: list[int]) -> list[Answer]:
-        """The engine's answers; `times` are those of the events, ascending."""
+        """The engine's answers; `times` are the event times in ms, ascending."""
         stage = SequenceStage(plan, StageOptions(self.limit), self.knowledge)
         waiting, found, last = list(pieces), list[Answer](), None
         if self.random is not None:
@@ -141,7 +141,7 @@ class Arrival:
         return [p for p in waiting if p.earliest <= mark or self.random.random() < 0.2]
 
     def _restarted(self, stage: SequenceStage, plan: QueryPlan) -> SequenceStage:
-        """A new stage with the state of the given one, or that one."""
+        """A new stage with the state of the given stage, or the given stage."""
         assert self.random is not None
         if self.random.random() < 0.5:
             return stage

@@ -18,7 +18,7 @@ Streamset: TypeAlias = Mapping[str, Sequence[tuple[int, str | None, Sequence[Tri
 
 
 class Refused(Exception):
-    """The query is one that the page refuses."""
+    """The language refuses the query."""
 
 
 class TooBig(Exception):
@@ -57,14 +57,14 @@ class Event:
 
 
 def plain(term: Identifier) -> Identifier:
-    """The term with `xsd:string` left unwritten, so that equal terms are equal objects."""
+    """The term without an explicit `xsd:string`, so that equal terms are equal objects."""
     if isinstance(term, Literal) and term.datatype == XSD.string:
         return Literal(str(term))
     return term
 
 
 def events_of(streams: Streamset) -> list[Event]:
-    """All events, in order of instant; k counts earlier arrivals of the stream with equal time."""
+    """All events by instant; k counts earlier arrivals of the same stream with equal time."""
     events = []
     for stream, arrivals in streams.items():
         ties: dict[int, int] = {}
@@ -80,11 +80,11 @@ def events_of(streams: Streamset) -> list[Event]:
 
 @dataclass(frozen=True)
 class Bindings:
-    """μ: what later steps may see.
+    """μ: the bindings that later steps can use.
 
-    `values` are the plain values of the bound variables, a group variable's being its last bound
-    one. `lists` are the group variables' values within the repetitions that enclose this place.
-    `previous` answers PREV, and `times` TIMESTAMP, by GPM name.
+    `values` has the plain values of the bound variables; for a group variable, its last value.
+    `lists` has the group variables' values in the enclosing repetitions. `previous` has the values
+    of PREV, and `times` has the values of TIMESTAMP by GPM name.
     """
 
     values: Map = EMPTY
@@ -109,10 +109,10 @@ class Item:
 
 @dataclass(frozen=True)
 class Absence:
-    """A negated step that the finished match still has to be held against.
+    """A negated step that the finished match must still be checked against.
 
-    `low` and `high` are last(σ) and first(Y); None where the step is in first or last place.
-    `own` holds what the repetitions around the step say of their group variables.
+    `low` and `high` are last(σ) and first(Y); None if the step is in first or last place.
+    `own` holds the values of group variables in the repetitions around the step.
     """
 
     step: Any  # sequences.Step
@@ -123,8 +123,10 @@ class Absence:
 
 @dataclass(frozen=True)
 class Own:
-    """A repetition's own view: of its group variables - what it did not bind is not in `values` -
-    and of when each GPM had its last event."""
+    """The view from inside a repetition: its group variables, and each GPM's last event time.
+
+    `values` omits variables that the repetition did not bind.
+    """
 
     names: frozenset[str]
     values: Map
@@ -145,7 +147,7 @@ class Own:
 
 @dataclass(frozen=True)
 class Match:
-    """(first, last, μ, trace), and the absences it depends on. No events: first is None."""
+    """(first, last, μ, trace), and the absences it depends on. Without events, first is None."""
 
     first: Instant | None
     last: Instant | None
@@ -159,5 +161,5 @@ class Match:
 
 
 def nothing(mu: Bindings) -> Match:
-    """The match without events that every sequence starts from."""
+    """The match without events, with which every sequence starts."""
     return Match(None, None, mu)

@@ -1,7 +1,7 @@
 """The answers of a query over a streamset, by brute force.
 
-Shares nothing with the engine but the parsed query. Slow on purpose: every definition of the page
-is one plain comprehension over all matches.
+It shares only the parsed query with the engine. It is slow on purpose: every definition of the
+language reference is one plain comprehension over all matches.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tests.oracle.steps import find_group_variables, group_variables, positive_n
 def evaluate(
     query: ast.Query, streams: Streamset, kb: Mapping[str, Graph] | None = None
 ) -> list[Answer]:
-    """The answers of a SELECT query, in the page's order.
+    """The answers of a SELECT query, in answer order.
 
     Args:
         query: the parsed query.
@@ -45,7 +45,7 @@ def evaluate(
         kb: graph IRI to graph.
 
     Raises:
-        Refused: the page refuses the query.
+        Refused: the language refuses the query.
         TooBig: too many matches for brute force.
     """
     with terms_as_written():
@@ -82,7 +82,7 @@ class _Run:
     # Partition
 
     def partitions(self) -> Iterator[tuple[Map, list[Event]]]:
-        """The partition variables' values, and the events of that sub-stream."""
+        """Each partition: the values of its variables, and its events."""
         if not self.keys:
             yield Map(), self.events
             return
@@ -154,7 +154,7 @@ class _Run:
     def _values(
         self, items: tuple[ast.SelectItem, ...], mu: Bindings
     ) -> dict[str, Identifier | None]:
-        """Each item's value; an expression may use the names given before it."""
+        """Each item's value; an expression may use the names defined before it."""
         values: dict[str, Identifier | None] = {}
         for item in items:
             assert item.var is not None
@@ -171,11 +171,11 @@ class _Run:
 
 
 _PICKS = {"FIRST", "LAST", "MIN", "MAX", "SAMPLE"}
-"""What gives one of the terms it is given, as it is written."""
+"""Functions that return one of their argument terms unchanged."""
 
 
 def _canonical(term: Identifier | None) -> Identifier | None:
-    """A computed decimal as XSD writes it, so that equal ones are equal terms for DISTINCT."""
+    """A computed decimal in canonical form, so that equal values are equal terms for DISTINCT."""
     if not isinstance(term, Literal) or term.datatype != XSD.decimal:
         return term
     text = f"{term.value:f}"
@@ -187,7 +187,7 @@ def _canonical(term: Identifier | None) -> Identifier | None:
 def _fits(window: Window) -> Any:
     def fits(x: Match, m: Match, absence: Absence) -> bool:
         assert x.first and x.last and m.first and m.last
-        if absence.high is None:  # last place: with the first event of what stands before it
+        if absence.high is None:  # last place: the window begins with the match's first event
             return window.holds(m.first, x.last)
         return window.holds(x.first, m.last)
 

@@ -31,7 +31,7 @@ from tests.oracle.sparql_text import Writer
 
 @contextmanager
 def terms_as_written() -> Iterator[None]:
-    """Within it rdflib keeps literals' lexical forms: joins are by term, `1` and `01` differ."""
+    """A context in which rdflib keeps lexical forms: joins are by term; `1` and `01` differ."""
     before = rdflib.NORMALIZE_LITERALS
     rdflib.NORMALIZE_LITERALS = False
     try:
@@ -40,11 +40,11 @@ def terms_as_written() -> Iterator[None]:
         rdflib.NORMALIZE_LITERALS = before
 
 
-# --- what a pattern says about its variables ------------------------------------------------------
+# --- the variables of a pattern -------------------------------------------------------------------
 
 
 def binds(pattern: ast.GroupGraphPattern) -> frozenset[str]:
-    """The variables that a solution may bind: those in scope (SPARQL 1.1 section 18.2.1)."""
+    """The variables that a solution may bind: the in-scope ones (SPARQL 1.1 section 18.2.1)."""
     return frozenset().union(*map(_in_scope, pattern.elements))
 
 
@@ -80,7 +80,7 @@ def _in_scope(element: ast.Element) -> frozenset[str]:
 
 
 def without_filters(pattern: ast.GroupGraphPattern) -> ast.GroupGraphPattern:
-    """The pattern with every FILTER left out, at any depth."""
+    """The pattern without FILTERs, at any depth."""
     kept = (e for e in pattern.elements if not isinstance(e, ast.Filter))
     return ast.GroupGraphPattern(tuple(_unfiltered(e) for e in kept))
 
@@ -115,7 +115,7 @@ def _algebra(text: str) -> Any:
 
 
 def _eager(node: Any) -> None:
-    """Joins push nothing from left to right: FILTERs in nested groups keep their scope."""
+    """Make joins pass no bindings from left to right: FILTERs in nested groups keep their scope."""
     if isinstance(node, CompValue):
         if node.name == "Join":
             node["lazy"] = False
@@ -141,7 +141,7 @@ def _mentioned(node: Any) -> set[str]:
 
 
 def _substitute(node: Any, terms: Mapping[str, Identifier]) -> Any:
-    """The algebra with variables replaced by terms; a sub-SELECT's inner variables are its own."""
+    """The algebra with variables replaced by terms, but not inner variables of a sub-SELECT."""
     match node:
         case Variable():
             return terms.get(str(node), node)
@@ -184,7 +184,7 @@ def _substitute(node: Any, terms: Mapping[str, Identifier]) -> Any:
 
 
 def _restored(side: Any, terms: Mapping[str, Identifier]) -> Any:
-    """An operand of MINUS, joined with the substituted values: they are shared still."""
+    """An operand of MINUS joined with the substituted values, so both operands share them."""
     row = {Variable(name): terms[name] for name in sorted(_mentioned(side) & terms.keys())}
     values = CompValue("ToMultiSet", p=CompValue("values", res=[row]), _vars=set(row))
     return CompValue("Join", p1=_substitute(side, terms), p2=values, lazy=False, _vars=set(row))
@@ -198,7 +198,7 @@ def _compatible_rows(rows: Any, terms: Mapping[str, Identifier]) -> Iterator[dic
 
 @dataclass(frozen=True, eq=False)
 class Pattern:
-    """A group graph pattern, ready to be evaluated many times."""
+    """A group graph pattern, prepared for repeated evaluation."""
 
     algebra: Any
     specials: Mapping[str, ast.Prev | ast.Timestamp | ast.Aggregate]
@@ -215,13 +215,13 @@ class Pattern:
         return cls(algebra, writer.specials, frozenset(_mentioned(algebra)))
 
     def inputs(self, mu: Bindings) -> Map:
-        """The part of μ that the pattern can see, PREV and the like under their stand-ins."""
+        """The part of μ that the pattern can use; special expressions have stand-in variables."""
         terms = mu.values.only(self.mentions)
         stand_ins = {name: special(node, mu) for name, node in self.specials.items()}
         return terms.plus({name: term for name, term in stand_ins.items() if term is not None})
 
     def solutions(self, graph: Graph, kb: Dataset, inputs: Map) -> frozenset[Map]:
-        """The solutions ν, a set: without what is bound in μ already, joined with it."""
+        """The set of solutions ν that join with μ, without the variables bound in μ."""
         ground = {v: t for v, t in inputs.items() if not isinstance(t, BNode)}
         blanks = {Variable(v): t for v, t in inputs.items() if isinstance(t, BNode)}
         context = QueryContext(kb, initBindings=blanks)
@@ -247,7 +247,7 @@ class Expression:
         self._truth = Pattern.of_text(truth, writer)
 
     def value(self, mu: Bindings, kb: Dataset) -> Identifier | None:
-        """The value, or None where it is an error."""
+        """The value; None if evaluation is an error."""
         return self._evaluate(self._value, mu, kb)
 
     def holds(self, mu: Bindings, kb: Dataset) -> bool:
@@ -260,13 +260,13 @@ class Expression:
         return None if isinstance(term, SPARQLError) else term
 
 
-# --- PREV, TIMESTAMP, and what ranges over group variables ----------------------------------------
+# --- PREV, TIMESTAMP, and aggregates over group variables -----------------------------------------
 
 CDT_LIST = URIRef("http://w3id.org/awslabs/neptune/SPARQL-CDTs/List")
 
 
 def special(node: ast.Prev | ast.Timestamp | ast.Aggregate, mu: Bindings) -> Identifier | None:
-    """The value of a stand-in, or None where it is unbound or an error."""
+    """The value of a stand-in variable; None if it is unbound or an error."""
     match node:
         case ast.Prev(var):
             return mu.previous.get(var.name)
@@ -332,7 +332,7 @@ def _average(terms: list[Identifier]) -> Literal | None:
 
 
 def _extremum(function: str, terms: list[Identifier]) -> Identifier | None:
-    """The least or greatest in the order of ORDER BY; among equal values, the first."""
+    """The least or greatest term in ORDER BY's order; the first of equal values."""
     if not terms:
         return None
     best = terms[0]

@@ -1,4 +1,4 @@
-"""How an example is shown when engine and oracle disagree, and what a run exercised."""
+"""Reports: an example on which engine and oracle disagree, and the features a run exercised."""
 
 from __future__ import annotations
 
@@ -80,8 +80,7 @@ def disagreement(case: Case, expected: list[Any], found: list[Any]) -> str:
 
 
 def coverage(tally: Tally, rows: Iterable[str]) -> str:
-    """How many examples used a feature, how many of them had answers, and of those, how many each
-    evaluator ran."""
+    """A table of features: examples with it, with answers, and with answers by evaluator."""
     names = "".join(f"{e:>20s}" for e in EVALUATORS)
     lines = [f"{'feature':24s}  examples  with answers{names}"]
     for row in sorted(set(rows) | set(tally.exercised)):

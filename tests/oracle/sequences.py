@@ -1,7 +1,7 @@
 """[[X]](μ): the matches of a sequence, enumerated (docs/language.md#operators to #negation).
 
-Matches are built without negation; each carries the absences that decide in the end whether it
-stands.
+Matches are built without negation. Each carries absences, which decide at the end whether the match
+is valid.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Evaluation:
         streams: GPM name to the IRIs of its streams.
         solve: the solutions ν of a GPM on an event, given μ.
         groups: all group variables.
-        timed: the GPMs that some TIMESTAMP asks for.
+        timed: the GPMs that a TIMESTAMP refers to.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class Evaluation:
         """m followed by one step, repeated as often as its quantifier allows."""
         inside = step.inside
         answers = [m] if step.minimum == 0 else []
-        runs = {(m, Map()): None}  # with the group variables' values of the repetitions so far
+        runs = {(m, Map()): None}  # the group variables' values in the repetitions so far
         i = 0
         while runs and (step.maximum is None or i < step.maximum):
             i += 1
@@ -167,7 +167,7 @@ class Evaluation:
     def _once(
         self, left: Match, lists: Map, step: Step, op: ast.Op, inside: frozenset[str], first: bool
     ) -> Iterator[tuple[Match, Map]]:
-        """One more repetition: the match, and all values of the group variables up to its end."""
+        """One more repetition: the match, and all values of group variables up to its end."""
         previous = Map() if first else left.mu.values.only(step.group)
         start = replace(
             left,
@@ -191,7 +191,7 @@ class Evaluation:
     # Negation, and the sequence as a whole
 
     def sequence(self, m: Match, steps: list[Step], op: ast.Op) -> list[Match]:
-        """((m op X1) op2 X2) ...; `op` joins the first step to m, or its repetitions."""
+        """((m op X1) op2 X2) ...; `op` joins m to the first step or to its repetitions."""
         matches = [m]
         waiting: list[Step] = []
         for step in steps:
@@ -209,10 +209,10 @@ class Evaluation:
         return [replace(x, absences=x.absences + last_place(x, waiting)) for x in matches]
 
     def stands(self, m: Match, fits: Callable[[Match, Match, Absence], bool]) -> bool:
-        """Whether no absence of a finished match is contradicted.
+        """Whether all absences of a finished match hold.
 
-        `fits(x, m, absence)` says whether a match x of a step in first or last place fits into the
-        window with m.
+        `fits(x, m, absence)` is True if a match x of a step in first or last place fits into the
+        window of m.
         """
         return not any(self._contradicted(absence, m, fits) for absence in m.absences)
 
@@ -246,7 +246,7 @@ def pair(m: Match, x: Match) -> Match:
 
 
 def both(x: Match, y: Match) -> Match:
-    """First and last span the two; y has seen x's bindings."""
+    """The match of both, spanning the two; y was evaluated with x's bindings."""
     first = min(x.first, y.first)  # type: ignore[type-var]
     last = max(x.last, y.last)  # type: ignore[type-var]
     return Match(first, last, y.mu, x.trace | y.trace, x.absences + y.absences)
@@ -266,7 +266,7 @@ def disjoint(x: Match, y: Match) -> bool:
 
 
 def leave(m: Match, lists: Map, inside: frozenset[str]) -> Match:
-    """The match after a repeated step: a group variable's value is its last bound one."""
+    """The match after a repeated step: the value of a group variable is its last bound value."""
     last = {v: terms[-1] for v, terms in lists.items() if terms}
     mu = replace(
         m.mu,
@@ -278,7 +278,7 @@ def leave(m: Match, lists: Map, inside: frozenset[str]) -> Match:
 
 
 def seal(m: Match, known: int, inside: frozenset[str]) -> Match:
-    """Absences that arose in this repetition keep its view of things."""
+    """Give absences from this repetition its view of group variables and times."""
     if len(m.absences) == known:
         return m
     mu = m.mu
@@ -300,7 +300,7 @@ def _widened(outer: Own, inner: Own | None) -> Own:
 
 
 def with_absences(left: Match, right: Match, waiting: list[Step]) -> Match:
-    """`right`, which is `left` and one step Y more, with the negated steps between the two."""
+    """`right` (`left` followed by one step Y) with the negated steps between the two."""
     if not waiting:
         return right
     added = [i.instant for i in right.trace if left.last is None or i.instant > left.last]

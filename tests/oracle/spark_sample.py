@@ -1,7 +1,7 @@
-"""Many examples in one run of the Spark runtimes, each with streams of its own.
+"""Many examples in one run of the Spark runtimes, each with separate streams.
 
-The queries run side by side in one job, so that a session's start and a batch's fixed costs are
-paid once; stage 2's groups are (query, bucket).
+All queries run in one job, so the start of a session and the fixed costs of a batch occur only
+once. The groups of stage 2 are (query, bucket).
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from tests.oracle.report import disagreement
 from tests.oracle.strategies import Case, case
 
 LONG_AFTER = 10**9
-"""The time, in ms, of an event that closes all windows."""
+"""Time in ms of an event that closes all windows."""
 
 
 @dataclass(frozen=True)
 class Example:
-    """A case, what the oracle says, and the plan of one of the evaluators that can run it."""
+    """A case, the oracle's answers, and the plan of an evaluator that can run the case."""
 
     case: Case
     expected: list[Any]
@@ -43,7 +43,7 @@ class Example:
 
 
 def sample(size: int, seed: str) -> list[Example]:
-    """So many examples that engine and oracle both take, half of them with answers."""
+    """`size` examples that engine and oracle both accept; half of them have answers."""
     found: list[Example] = []
     silent = 0
     for number in count():
@@ -66,8 +66,10 @@ def sample(size: int, seed: str) -> list[Example]:
 
 
 def apart(drawn: Case, number: int) -> Case:
-    """The case with stream IRIs of its own. An event without triples, which N-Quads has not, gets
-    one that nobody looks for."""
+    """The case with unique stream IRIs.
+
+    N-Quads cannot express an event without triples; such an event gets a triple that no query uses.
+    """
     streams = {
         iri.replace(NS, f"{NS}{number}/"): [
             (time, name, triples or [(term("nothing"),) * 3]) for time, name, triples in events
@@ -111,14 +113,14 @@ def _place(directory: Path, iri: str) -> Path:
 
 
 def deliver(examples: Sequence[Example], directory: Path) -> None:
-    """Put all events there."""
+    """Write all events to the directory."""
     for example in examples:
         for iri, events in example.case.streams.items():
             put(_place(directory, iri) / "all.nq", events)
 
 
 def put(path: Path, events: Arrivals) -> None:
-    """A file that appears whole, as the files of a followed directory must."""
+    """Write a file that appears atomically, as required in a followed directory."""
     unfinished = path.with_name(f".{path.name}")
     unfinished.write_text(nquads(events), encoding="utf-8")
     unfinished.rename(path)
@@ -127,8 +129,11 @@ def put(path: Path, events: Arrivals) -> None:
 def deliver_in_turns(
     cases: Sequence[Case], directory: Path, turn: int, turns: int, random: Random
 ) -> None:
-    """Put some more of the events there, in up to three files per stream; in the last turn all,
-    and one that closes all windows. Cuts may fall between events of equal time."""
+    """Write more of the events to the directory, in up to three files per stream.
+
+    The last turn writes all remaining events and an event that closes all windows. Cuts may fall
+    between events of equal time.
+    """
     for each in cases:
         for iri, events in each.streams.items():
             place = _place(directory, iri)
@@ -149,7 +154,7 @@ def deliver_in_turns(
 
 
 def disagreements(examples: Sequence[Example], answers: Sequence[tuple[int, Answer]]) -> list[str]:
-    """What the answers of a run have wrong, a page per example."""
+    """Reports on wrong answers of a run, one page per example."""
     pages = []
     for number, example in enumerate(examples):
         found = [answer for query, answer in answers if query == number]

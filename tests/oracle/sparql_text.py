@@ -1,7 +1,7 @@
 """Writes parsed patterns and expressions back as SPARQL 1.1 for rdflib.
 
-PREV, TIMESTAMP, LIST, FIRST, LAST and aggregates over group variables are no SPARQL: each is
-written as a fresh variable, and `Writer.specials` says which node it stands for.
+PREV, TIMESTAMP, LIST, FIRST, LAST and aggregates over group variables are not SPARQL. Each is
+written as a fresh variable, and `Writer.specials` maps the variable to its node.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 
 
 class Writer:
-    """Text of AST nodes; one writer per query text, as it numbers the special variables."""
+    """Text of AST nodes. Use one writer per query text, because it numbers special variables."""
 
     def __init__(self) -> None:
         self.specials: dict[str, ast.Prev | ast.Timestamp | ast.Aggregate] = {}

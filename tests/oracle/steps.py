@@ -1,6 +1,6 @@
-"""A sequence unfolded: transparent brackets opened, and each step's group variables known.
+"""Unfolds a sequence: opens transparent brackets, and finds each step's group variables.
 
-Every step knows its operator and its repetitions. What the page refuses is refused here.
+Every step has its operator and its repetitions. Refused sequences are refused here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Step:
     minimum: int
     maximum: int | None
     negated: bool
-    group: set[str] = field(default_factory=set)  # the group variables of this very step
+    group: set[str] = field(default_factory=set)  # the group variables of this step only
 
     @property
     def repeats(self) -> bool:
@@ -60,7 +60,7 @@ def parts(atom: Atom) -> list[list[Step]]:
 
 
 def unfold(sequence: ast.Sequence, *, top: bool = True) -> list[Step]:
-    """The steps of a sequence, transparent brackets opened; refuses what the page refuses."""
+    """The steps of a sequence with transparent brackets opened; raises on refused sequences."""
     steps = _flat(sequence)
     refuse(steps, top)
     return steps
@@ -102,7 +102,7 @@ def may_be_empty(steps: list[Step]) -> bool:
 
 
 def refuse(steps: list[Step], top: bool) -> None:
-    """Raise on negation where it may not stand, and on empty operands."""
+    """Raise on negation in a wrong place, and on empty operands."""
     if all(s.negated for s in steps):
         raise Refused("a sequence of negations only")
     for step in steps:
@@ -138,8 +138,8 @@ def find_group_variables(
 ) -> frozenset[str]:
     """Give each repeated step its group variables; returns the variables bound by `steps`.
 
-    `taken` are variables that cannot be group variables here: the partition's, and for the inside
-    of a negated step those that are bound outside it.
+    `taken` are variables that cannot be group variables here: the partition's variables and, inside
+    a negated step, the variables bound outside it.
     """
     paths: dict[str, list[list[Step]]] = defaultdict(list)
     for name, path in _occurrences(steps, []):

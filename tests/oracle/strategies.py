@@ -1,7 +1,7 @@
-"""Generated cases: queries over the whole grammar, and streamsets that they bite on.
+"""Generated cases: queries over the whole grammar, and streamsets that often match them.
 
-A query comes as text together with the features it uses, so that a run can print how often each
-was exercised; `features` restricts what may be drawn. Nothing is drawn that the page refuses.
+A case has a query's text and the features it uses, so that a run can print how often it exercised
+each feature. `features` restricts the drawn constructs. Refused queries are not drawn.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FURTHER_TEXT = """
     CONSTRUCT ALL NO-SKIP
 """
 FUNCTIONS_TEXT = "COUNT SUM AVG MIN MAX GROUP_CONCAT FIRST LAST LIST PREV TIMESTAMP"
-"""Of group variables and GPMs. SAMPLE is left out: any value of the list would be right."""
+"""Functions of group variables and GPMs. Not SAMPLE: any value of the list would be right."""
 FUNCTIONS = frozenset(FUNCTIONS_TEXT.split())
 STEP_1 = frozenset(STEP_1_TEXT.split())
 EVERYTHING = STEP_1 | frozenset(FURTHER_TEXT.split())
@@ -38,7 +38,7 @@ EVERYTHING = STEP_1 | frozenset(FURTHER_TEXT.split())
 
 @dataclass(frozen=True)
 class Case:
-    """One example: a query, what it exercises, and what it runs on."""
+    """One example: a query, its features, and its input."""
 
     query: str
     features: frozenset[str]
@@ -46,7 +46,7 @@ class Case:
     kb: dict[str, Graph] = field(default_factory=dict)
 
     def with_fewer_events(self) -> Iterator[Case]:
-        """The case without one of its events, for each."""
+        """For each event, the case without it."""
         for stream, events in self.streams.items():
             for i in range(len(events)):
                 yield replace(self, streams={**self.streams, stream: events[:i] + events[i + 1 :]})
@@ -98,7 +98,7 @@ def _variables(patterns: Patterns) -> list[str]:
 
 
 def template(choices: Choices, variables: list[str], blanks: bool = True) -> str:
-    """The triples of a CONSTRUCT template; some are none for some answers."""
+    """The triples of a CONSTRUCT template; some answers omit some of them."""
     things = [*variables, *variables, "?nothing", "ex:thing"] + ["_:n1", "_:n2"] * blanks
     subjects, objects = [*things, "7"], [*things, '"text"@en', "7"]
     predicates = ["ex:p", "ex:p", "ex:q", "a", *variables[:1]]
@@ -106,7 +106,7 @@ def template(choices: Choices, variables: list[str], blanks: bool = True) -> str
         f"{choices.pick(subjects)} {choices.pick(predicates)} {choices.pick(objects)}"
         for _ in range(choices.pick([1, 2, 2, 3]))
     ]
-    if not blanks:  # something that a reader can look for
+    if not blanks:  # a triple that a reader can match
         triples.append(f"ex:thing ex:p {choices.pick(variables)}")
     return " . ".join(triples)
 
@@ -158,7 +158,7 @@ def _expressions(grammar: Grammar, patterns: Patterns, bound: list[str]) -> list
 
 
 def _letter(expression: str) -> str:
-    """What a variable's name begins with: e, if only its value is prescribed, and not its term."""
+    """The first letter of a variable's name: e if the value is prescribed but not the term."""
     return "t" if re.match("FIRST|LAST|COUNT|GROUP_CONCAT|TIMESTAMP", expression) else "e"
 
 

@@ -1,7 +1,7 @@
-"""Shrunk examples on which engine and oracle once disagreed; they must agree for good.
+"""Shrunk examples on which engine and oracle once disagreed; they must agree now.
 
-An event is `KIND VALUE @SECONDS`, all on one stream; GPM X takes the events of kind X unless the
-case says more.
+An event is `KIND VALUE @SECONDS`; all events are on one stream. GPM X matches the events of kind X
+unless the case defines it otherwise.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ CASES = {
 
 
 def arrivals(events: str) -> Arrivals:
-    """`A 1 @2` and the like, blanks and value left out at will."""
+    """Events from text such as `A 1 @2`; spaces and value are optional."""
     rows: Arrivals = []
     for i, (kind, value, seconds) in enumerate(re.findall(r"([A-Z])(\d*)@(\d+)", events)):
         subject = term("o1")

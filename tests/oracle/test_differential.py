@@ -1,10 +1,10 @@
 """The engine against the oracle, on generated queries and streams: equal answers in equal order.
 
-Every evaluator that can run a query runs it, on events that arrive at once and in pieces, with
-restarts, and with a limit on answers. A hundred examples with a fixed seed (500 in a thorough run)
-and some fresh ones. A slow run (`pytest -m slow`) has 10,000 and 1,000, and prints at its end how
-often each feature was exercised. `SPASEQ_ORACLE_EXAMPLES` sets another number for the slow run,
-`SPASEQ_ORACLE_SEED` another seed for both.
+Every evaluator that can run a query runs it: on events that arrive at once, on events in pieces,
+with restarts, and with a limit on answers. There are a hundred examples with a fixed seed (500 in a
+thorough run) and some fresh ones. A slow run (`pytest -m slow`) has 10,000 and 1,000, and finally
+prints how often it exercised each feature. `SPASEQ_ORACLE_EXAMPLES` sets another number for the
+slow run, and `SPASEQ_ORACLE_SEED` another seed for both.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ SEED = os.environ.get("SPASEQ_ORACLE_SEED", "1")
 EXAMPLES = int(os.environ.get("SPASEQ_ORACLE_EXAMPLES", "10000"))
 
 FAILURES = 5
-"""So many disagreements are collected before a run gives up."""
+"""Number of disagreements after which a run stops."""
 
 ROWS = (
     EVERYTHING | {f"{name}()" for name in FUNCTIONS} | {*ARRIVALS, *(f"on {e}" for e in EVALUATORS)}
 )
-"""What a long run must have exercised, on examples with answers."""
+"""Features that a long run must exercise on examples with answers."""
 
 
 def run(compared: int, seed: str) -> Tally:
-    """So many examples that could be compared; disagreements are shrunk and fail the test."""
+    """Compare this number of examples; disagreements are shrunk and fail the test."""
     tally, failures = Tally(), list[str]()
     for number in count():
         if tally.compared >= compared or len(failures) == FAILURES:
@@ -75,7 +75,7 @@ def test_some(examples: int) -> None:
 
 
 def test_fresh() -> None:
-    """Examples that differ from run to run; a failure tells the seed, to be set for `test_some`."""
+    """Examples differ from run to run; a failure shows the seed, for use with `test_some`."""
     run(50, f"fresh{time_ns()}")
 
 

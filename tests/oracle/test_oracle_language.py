@@ -2,8 +2,8 @@
 
 A stream is written as letters with a number (`a1 b1 b2`), one event per second from 0; `b1@3` sets
 the time, `b1/T` puts it on stream T. GPM X matches the events of letter x and binds `?x` to the
-number. Where the page orders a row of answers differently from section 3, "Answers", only the set
-of answers is compared; order has tests of its own.
+number. Where a row of the language reference is not in answer order, only the set of answers is
+compared; separate tests check the order.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def query(
     having: str = "",
     **filters: str,
 ) -> str:
-    """A query over the letters; `filters` holds what GPM X has behind its triple."""
+    """A query over the letters; `filters` has the text after the triple of GPM X."""
     gpms = [
         f"DEFINE GPM {x} ON S, T {{ ex:s ex:{x.lower()} ?{x.lower()} . {filters.get(x, '')} }}"
         for x in LETTERS
@@ -73,7 +73,7 @@ def named(found: list[Answer]) -> list[str]:
 
 
 def bound(found: list[Answer]) -> list[dict[str, str]]:
-    """Each answer's bindings, literals without their datatype."""
+    """Each answer's bindings, with literals without their datatype."""
     return [{v: re.sub(r'^"(.*)"(\^\^.*|@.*)?$', r"\1", x) for v, x in a.bindings} for a in found]
 
 
@@ -203,12 +203,12 @@ def test_either() -> None:
 @pytest.mark.parametrize(
     ("stream", "sequence", "expected"),
     [
-        # events of one stream with equal times follow each other, of different streams they do not
+        # events with equal times follow each other on one stream, but not on different streams
         ("a1@0 b1@0", "A; B", "a1b1"),
         ("b1@0 a1@0", "A; B", ""),
         ("a1@0 b1@0/T", "A; B", ""),
         ("b1@0/T a1@0 a2@0 b2@0/T", "A; B", "a1b2"),
-        # strict contiguity looks at every stream of the query
+        # strict contiguity considers every stream of the query
         ("a1@0 x@1/T b1@2", "A, B", ""),
         ("a1@0 b1@1 b2@1/T", "A, B", "a1b1 a1b2"),
         # everything at the next matching instant is taken
@@ -222,10 +222,10 @@ def test_either() -> None:
         ("a1 b1 x c1", "A; (B, C)", ""),
         ("a1 b1 x b2 c1", "A; (B, C)", ""),
         ("a1 x b1 c1", "A; (B, C)", "a1b1c1"),
-        # but an operand is a unit: of two that end together, the later beginner is forestalled
+        # but an operand is a unit: of two that end together, only the one that begins first counts
         ("a1 b1 b2 c1 d1", "A; ((B: C) | D)", "a1b1c1"),
         ("a1 b1 d1 c1", "A; ((B; C) | D)", "a1b1c1 a1d1"),
-        # nothing before: no operator asks for anything
+        # nothing before: the operator has no effect
         ("b1 b2", "A?; B", "b1 b2"),
         ("b1 x b2", "A?, B", "b1 b2"),
     ],
@@ -355,7 +355,7 @@ def test_aggregates_range_over_one_flat_list() -> None:
     [
         ("a1 n b1", "A; N!; B", ""),
         ("a1 b1 n b2", "A; N!; B", "a1b1"),
-        # it never makes `;` look further
+        # it never makes `;` search further
         ("a1 n b1 b2", "A; N!; B", ""),
         ("a1 n b1 b2", "A: N!: B", ""),
         ("a1 x y b1", "A; (X; Y)!; B", ""),

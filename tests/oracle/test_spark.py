@@ -1,7 +1,7 @@
 """Spark against the oracle: many generated examples in one bounded run, and in one followed run.
 
-Answers are equal in equal order whatever the number of partitions, and however files arrive: in
-several runs that resume each other, each of which finds more files than one.
+Answers are equal and in equal order, whatever the number of partitions and the arrival of files. A
+followed run is resumed several times, each time with several new files.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def check_followed(spark: Any, directory: Path, size: int, seed: str) -> None:
 
 @contextmanager
 def shuffled_into(spark: Any, partitions: int) -> Iterator[None]:
-    """Stage 2 of followed runs has so many tasks."""
+    """A context in which stage 2 of followed runs has `partitions` tasks."""
     name = "spark.sql.shuffle.partitions"
     before = spark.conf.get(name)
     spark.conf.set(name, partitions)

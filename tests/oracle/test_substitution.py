@@ -1,7 +1,7 @@
 """Bindings of earlier steps in every construct of SPARQL: the engine against the oracle.
 
-What "substituted" means is said in `spaseq.algebra.substitution`. The oracle puts the values into
-rdflib's algebra, event by event; the engine mostly joins afterwards.
+`spaseq.algebra.substitution` defines substitution. The oracle puts the values into rdflib's
+algebra, event by event; the engine mostly joins afterwards.
 """
 
 from __future__ import annotations
