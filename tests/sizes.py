@@ -6,6 +6,6 @@ import pytest
 
 
 def sizes(few: int, many: int) -> pytest.MarkDecorator:
-    """Parametrise a test with `examples`: how many it tries."""
+    """Parametrise a test with `examples`, the number of examples it tries."""
     thorough = pytest.param(many, marks=pytest.mark.thorough)
     return pytest.mark.parametrize("examples", [few, thorough])

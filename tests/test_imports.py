@@ -1,4 +1,4 @@
-"""No cycle among the imports of the package's modules, nor among the rooms of the automaton."""
+"""The imports of the package's modules have no cycle; nor have the automaton's folders."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def function():
 
 
 def room(module: str) -> str:
-    """The room of the automaton that a module is in, "" for none."""
+    """The automaton's folder of a module; "" for other modules."""
     name = module.removeprefix(AUTOMATON).partition(".")[0]
     return name if module.startswith(AUTOMATON) and name in ROOMS else ""
 
 
 def cycle(graph: Graph) -> list[str]:
-    """One cycle of a graph, [] if there is none."""
+    """A cycle of a graph; [] if there is none."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -75,7 +75,7 @@ def cycle(graph: Graph) -> list[str]:
 
 
 def imports() -> Graph:
-    """The modules that each module of the package imports when it is imported itself."""
+    """The modules that the import of each module of the package imports directly."""
     names = {module_name(file): file for file in PACKAGE.rglob("*.py")}
     graph: dict[str, set[str]] = {}
     for name, file in names.items():
@@ -92,7 +92,7 @@ def module_name(file: Path) -> str:
 
 
 def module_of(name: str, modules: Iterable[str]) -> str:
-    """The module that a dotted name is, or is a name in; "" outside of the package."""
+    """The module with a dotted name, or the module that contains it; "" outside the package."""
     if name in modules:
         return name
     parent = name.rpartition(".")[0]
@@ -100,7 +100,7 @@ def module_of(name: str, modules: Iterable[str]) -> str:
 
 
 def imported_names(body: Iterable[ast.stmt]) -> Iterable[str]:
-    """The dotted names that statements import at the top level, but not for type checkers only."""
+    """The dotted names of top-level imports, except imports only for type checkers."""
     for statement in body:
         match statement:
             case ast.Import(names=names):

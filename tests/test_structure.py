@@ -1,7 +1,7 @@
-"""The shape of the code: sizes of functions, names that stand once, kernels in their folders.
+"""The shape of the code: sizes of functions, unique names, kernels in their folders.
 
-An exception to a rule stands in a table with its reason. A table entry that is no longer needed
-fails the test, too.
+Tables list the exceptions to the rules with their reasons. An entry that is no longer needed also
+fails the test.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ LINES = 50
 PARAMETERS = 7
 
 LARGE_FUNCTIONS: dict[str, str] = {}
-"""Functions outside kernels that are longer, or have more parameters: the reasons."""
+"""Reasons for functions outside kernels that are longer or have more parameters."""
 
 SHARED_CLASS_NAMES = {
     "Filter": "SPARQL's name for it, in the syntax tree and in the algebra",
 }
-"""Class names that are defined more than once: the reasons."""
+"""Reasons for class names with several definitions."""
 
 SHARED_FILE_NAMES: dict[str, str] = {}
-"""File names that stand more than once in a room: the reasons."""
+"""Reasons for file names that occur several times in a top-level folder."""
 
 SPARQL_FUNCTIONS = "expr/functions/"
-"""Functions that SPARQL 1.1 defines; their decorator gives their names there."""
+"""Folder of functions from SPARQL 1.1; a decorator gives their SPARQL names."""
 
 KERNEL_DECORATORS = {
     "kernel",
@@ -56,17 +56,17 @@ class Module(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The path from the package on."""
+        """The path relative to the package."""
         return self.path.relative_to(PACKAGE).as_posix()
 
     @property
     def room(self) -> str:
-        """The first folder."""
+        """The top-level folder."""
         return self.name.partition("/")[0]
 
     @property
     def has_kernels(self) -> bool:
-        """Whether it stands in a folder of kernels."""
+        """Whether the module is in a folder of kernels."""
         return "kernels" in self.path.parent.parts
 
 
@@ -84,7 +84,7 @@ def functions(module: Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """How many there are; `self`, `cls`, `*args` and `**kwargs` do not count."""
+    """The number of parameters without `self`, `cls`, `*args` and `**kwargs`."""
     arguments = function.args
     named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     return len([a for i, a in enumerate(named) if i or a.arg not in ("self", "cls")])
@@ -120,7 +120,7 @@ def test_a_file_name_stands_once_in_a_room() -> None:
 
 
 def test_array_types_stand_in_one_file() -> None:
-    """No other file names a type of numpy arrays."""
+    """No other file defines a type alias for numpy arrays."""
     elsewhere = [
         f"{module.name}:{node.lineno}"
         for module in modules()
@@ -156,7 +156,7 @@ def _name(decorator: ast.expr) -> str:
 
 
 def test_files_classes_and_functions_have_docstrings() -> None:
-    """All files, and the public classes and functions at the top level of one."""
+    """All files, and their public top-level classes and functions."""
     without = []
     for module in modules():
         if not ast.get_docstring(module.tree) and module.path.name != "__init__.py":

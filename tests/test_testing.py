@@ -1,4 +1,4 @@
-"""`spaseq.testing` as a user meets it, and the tables of the language page pushed through it."""
+"""`spaseq.testing` from a user's view, and the tables of the language reference run with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which columns graph patterns hand on to the sequence."""
+"""The columns that graph patterns pass to the sequence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which evaluator the planner chooses, and what it says about it."""
+"""The planner's choice of an evaluator, and its reasons."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_alternatives_may_bind_the_same_variable() -> None:
 
 
 def test_a_key_of_every_gpm_splits_the_partition() -> None:
-    """Also where stage 2 may not be split by it."""
+    """Even if stage 2 may not be split by the key."""
     assert plan("A; B; C", KEYED).sequence.evaluator.key == ("k",)
     strict = plan("A, B; C", KEYED)
     assert (

@@ -1,4 +1,4 @@
-"""What a plan says of its query, apart from the evaluator and the rules."""
+"""The contents of a plan, apart from the evaluator and the rules."""
 
 from __future__ import annotations
 

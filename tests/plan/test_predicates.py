@@ -1,4 +1,4 @@
-"""Which triples of an event a query looks at, and that it does without the others."""
+"""The predicates that a query uses; other triples of events do not change its answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The planner's rules: each can be switched off, by name, and answers stay the same."""
+"""The planner's rules: each can be disabled by name without a change in answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the shared test data is, and tests that need it."""
+"""The location of the shared test data, and a mark for tests that need it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Short ways to write a stream into a file and to read it back."""
+"""Short functions that write a stream to a file and read it back."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ XSD = "http://www.w3.org/2001/XMLSchema#"
 
 @dataclass(frozen=True)
 class Event:
-    """An event as a test wants to see it."""
+    """An event in a form that is convenient for tests."""
 
     time: int
     k: int
@@ -28,12 +28,12 @@ class Event:
 
 
 def at(seconds: int) -> str:
-    """A time literal so many seconds after the epoch."""
+    """A time literal, given in seconds after the epoch."""
     return f'"1970-01-01T00:00:{seconds:02}Z"^^<{XSD}dateTime>'
 
 
 def events_of(batches: Iterator[EventBatch]) -> Iterator[Event]:
-    """The events of batches, terms as texts."""
+    """The events of batches, with terms as texts."""
     for b in batches:
         for i in range(len(b)):
             rows = range(b.start[i], b.start[i + 1])
@@ -42,14 +42,14 @@ def events_of(batches: Iterator[EventBatch]) -> Iterator[Event]:
 
 
 def write(path: Path, text: str | bytes) -> Path:
-    """A file with this text, packed if its name ends in .gz."""
+    """Write a file with this text, compressed if its name ends in .gz."""
     data = text.encode() if isinstance(text, str) else text
     path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
     return path
 
 
 def read(*paths: Path | str, **options: Any) -> tuple[list[Event], list[BadInput]]:
-    """All events of a stream and everything reported on the way."""
+    """All events of a stream, and all bad inputs."""
     bad: list[BadInput] = []
     stream = StreamOptions(STREAM, tuple(map(str, paths)), **options)
     return list(events_of(read_stream(stream, bad.append))), bad

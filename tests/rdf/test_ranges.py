@@ -1,4 +1,4 @@
-"""Ranges of a file, read each by itself, give what the whole file gives."""
+"""Ranges of a file, each read separately, give the same events as the whole file."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ TRIPLES = st.one_of(
 
 
 def in_ranges(path: Path, options: StreamOptions, step: int) -> tuple[list[Event], list[BadInput]]:
-    """The events of a file's ranges, each told what the surveys of those before it have found."""
+    """The events of a file's ranges; each range gets the time scans of the ranges before it."""
     [file] = resolve_paths(options)
     bad: list[BadInput] = []
     events: list[Event] = []
@@ -59,7 +59,7 @@ def in_ranges(path: Path, options: StreamOptions, step: int) -> tuple[list[Event
 
 
 def in_order(events: list[Event], bad: list[BadInput]) -> tuple[list[Event], list[BadInput]]:
-    """Reports by line: where ranges end makes a difference to when something is reported."""
+    """Sort bad inputs by line, because the ends of ranges change the order of reports."""
     return events, sorted(bad, key=lambda b: (b.line or 0, b.reason))
 
 
@@ -114,7 +114,7 @@ def test_the_last_event_of_a_growing_file_waits_for_the_next(
     path = tmp_path / "s.nq"
     one, two = (event(number, time_first) for number in (1, 2))
     options = StreamOptions(STREAM, (str(path),))
-    unfinished = 0 if time_first else len(one)  # a quad of the second has been seen, or not yet
+    unfinished = 0 if time_first else len(one)  # a quad of the second event was read, or not yet
     for text, known in ((one, 0), (one + two[:-1], unfinished), (one + two, len(one))):
         path.write_text(text)
         [file] = resolve_paths(options)

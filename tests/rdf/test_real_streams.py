@@ -1,4 +1,4 @@
-"""Counts of the shared real streams, as their README's table has them."""
+"""Counts of the shared real streams agree with the table in their README."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `explain` says of memory, before a query runs."""
+"""Memory estimates in `explain`, before a query runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams of two machines rooms as N-Quads files, and queries over them."""
+"""Streams of two machine rooms as N-Quads files, and queries over them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ UNKEYED = (
   DEFINE GPM B ON N, S { ?other :stops ?code }
 }"""
 )
-"""Strict contiguity looks at all events, so there is one partition."""
+"""Strict contiguity considers all events, so there is one partition."""
 
 Row = tuple[int, str, str, object]
 """Time in ms, machine, property, value."""
@@ -57,7 +57,7 @@ SOUTH: Sequence[Row] = (
 
 
 def nquads(rows: Iterable[Row], name: str = "e") -> str:
-    """One event a row; `name` sets its graph IRIs apart."""
+    """The N-Quads of one event per row; `name` makes the graph IRIs unique."""
     lines = []
     for number, (time, machine, what, value) in enumerate(rows):
         graph, m = f"<http://m.example/{name}/{number}>", "http://m.example/"
@@ -68,14 +68,14 @@ def nquads(rows: Iterable[Row], name: str = "e") -> str:
 
 
 def put(path: Path, text: str) -> None:
-    """A file that appears whole, as the files of a followed directory must."""
+    """Write a file that appears atomically, as required in a followed directory."""
     unfinished = path.with_name(f".{path.name}")
     unfinished.write_text(text)
     unfinished.rename(path)
 
 
 def job_of(paths: Sequence[Path], **functions: Any) -> Job:
-    """Both queries over two streams."""
+    """A job with both queries over two streams."""
     plans = (compile_query(KEYED, "keyed"), compile_query(UNKEYED, "unkeyed"))
     streams = tuple(
         FileSource(StreamOptions(i, (str(p),))) for i, p in zip(IRIS, paths, strict=True)
@@ -84,5 +84,5 @@ def job_of(paths: Sequence[Path], **functions: Any) -> Job:
 
 
 def answers_in_process(job: Job) -> list[tuple[int, Any]]:
-    """What the local runtime gives."""
+    """The answers of the local runtime."""
     return list(local.run(job))

@@ -1,9 +1,9 @@
-"""A soak: files keep arriving for a followed run on a cluster, and processes are killed meanwhile.
+"""A soak test: a followed run on a cluster gets new files while its processes are killed.
 
-Four streams, whose events are out of order within the watermark; three queries: by key, without a
-key under strict contiguity, and with a negation in last place. At random moments, drawn from a
-seed, a Python worker, an executor or the driver gets SIGKILL. In the end the answers in the output
-file are those of the local runtime over all files.
+There are four streams, with events out of order within the watermark, and three queries: by key,
+without a key under strict contiguity, and with a negation in last place. At random times, drawn
+from a seed, a Python worker, an executor or the driver gets SIGKILL. In the end, the output file
+must have the same answers as the local runtime over all files.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ AN_HOUR = 3_600_000
 
 
 def rows(random: Random, second: int, count: int) -> list[Row]:
-    """Events of one stream in one second, several of them at the same time."""
+    """Events of one stream in one second; several have the same time."""
     return [
         (
             1000 * second + random.randrange(0, 1000, 20),
@@ -68,7 +68,7 @@ def rows(random: Random, second: int, count: int) -> list[Row]:
 
 
 def files(random: Random, seconds: int, per_second: int) -> Iterator[list[str]]:
-    """For each second of arrival, what each stream's file holds; the last one ends every window."""
+    """The text of each stream's file per second of arrival; the last files end all windows."""
     arrivals: list[list[tuple[int, Row]]] = []
     for _ in STREAMS:
         events = [row for s in range(seconds) for row in rows(random, s, per_second)]
@@ -85,7 +85,7 @@ def files(random: Random, seconds: int, per_second: int) -> Iterator[list[str]]:
 
 @dataclass(frozen=True)
 class Plan:
-    """How long files arrive, how many events a stream has per second, and what is killed when."""
+    """The duration of a soak, the events per second and stream, and the kills with their times."""
 
     seconds: int
     per_second: int
@@ -93,13 +93,13 @@ class Plan:
 
     @classmethod
     def drawn(cls, random: Random, seconds: int, per_second: int, each: int) -> Plan:
-        """Every target so many times, at random moments of the middle."""
+        """A plan that kills every target `each` times, at random times in the middle."""
         kills = [(random.randrange(seconds // 5, seconds), target) for target in TARGETS * each]
         return cls(seconds, per_second, sorted(kills))
 
 
 class Driver:
-    """The followed run, as a process that is started again when it has been killed."""
+    """The followed run as a process, which is restarted after a kill."""
 
     def __init__(self, directory: Path, master: str) -> None:
         self.out = directory / "alerts.jsonl"
@@ -127,7 +127,7 @@ class Driver:
             return subprocess.Popen(self._command, stderr=log, start_new_session=True)
 
     def wait_for_the_first_batch(self, patience: float = 600) -> None:
-        """Until everything has been started and compiled once."""
+        """Wait until all processes have started and all kernels are compiled."""
         end = time.monotonic() + patience
         while not (self._directory / "checkpoint" / "spark" / "commits" / "0").exists():
             self.check()
@@ -135,7 +135,7 @@ class Driver:
             time.sleep(0.2)
 
     def check(self) -> None:
-        """It runs; if not, its last words are the failure."""
+        """Check that the process runs; otherwise fail with its last output."""
         status = self.process.poll()
         assert status is None, f"exit status {status}: {self._last_words()}"
 
@@ -144,18 +144,18 @@ class Driver:
         return log.read_text(errors="replace")[-3000:]
 
     def kill(self) -> None:
-        """SIGKILL, and another one takes over."""
+        """Kill the process with SIGKILL, and start a new one."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         self.process = self._start()
 
     def interrupt(self) -> int:
-        """Ctrl-C; the exit status."""
+        """Send Ctrl-C; returns the exit status."""
         self.process.send_signal(signal.SIGINT)
         return self.process.wait(120)
 
     def expected(self) -> Counter[str]:
-        """The answers of the local runtime, to all that has arrived."""
+        """The answers of the local runtime over all files that have arrived."""
         command = [
             sys.executable, "-m", "spaseq", "run", *self._queries, *self._inputs(),
             "--runtime", "local",
@@ -169,10 +169,10 @@ class Driver:
 
 
 def soak(directory: Path, cluster: Cluster, seed: int, plan: Plan) -> None:
-    """Run a soak to its end, and check its answers.
+    """Run a soak test to its end, and check its answers.
 
     Raises:
-        AssertionError: they are not those of the local runtime, or the run ended by itself.
+        AssertionError: the answers differ from the local runtime's, or the run ended by itself.
     """
     random = Random(seed)
     for name in STREAMS:
@@ -208,12 +208,12 @@ def _kill(random: Random, cluster: Cluster, driver: Driver, target: str) -> None
         driver.kill()
         return
     found = cluster.executors() if target == "executor" else cluster.python_workers()
-    if found:  # there is none while a driver is starting
+    if found:  # no executor exists while a driver starts
         os.kill(random.choice(sorted(found)), signal.SIGKILL)
 
 
 def _wait(driver: Driver, count: int, patience: float = 600) -> None:
-    """Until so many answers are there, and a little longer, for those that are too many."""
+    """Wait until `count` answers exist, and a little longer to find superfluous answers."""
     end = time.monotonic() + patience
     while sum(driver.found().values()) < count and time.monotonic() < end:
         driver.check()

@@ -1,4 +1,4 @@
-"""Followed runs on a standalone cluster, with processes killed at random moments (see `soak`)."""
+"""Followed runs on a standalone cluster, with processes killed at random times (see `soak`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The formats with named graphs, which our own reader reads back as events."""
+"""The formats with named graphs; spaseq's reader reads them back as events."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_jsonl_has_the_event_and_its_triples() -> None:
 
 
 def of(kind: str) -> list[str]:
-    """The formats that hold one kind of answers only."""
+    """The formats for only one kind of answers."""
     return [form for form, sink in SINKS.items() if sink.holds == kind]
 
 

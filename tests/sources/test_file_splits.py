@@ -1,4 +1,4 @@
-"""Into what pieces a bounded run divides its input."""
+"""Division of a bounded run's input into splits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user gives as a stream's input becomes a source, and every source keeps the contract."""
+"""The input of a stream becomes a source, and every source keeps the contract."""
 
 from __future__ import annotations
 

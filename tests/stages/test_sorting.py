@@ -21,7 +21,7 @@ TIMES = st.lists(st.lists(st.integers(-5, 20), max_size=12), max_size=12)
 
 
 def batch(times: list[int], first: int) -> SolutionBatch:
-    """Rows of these times; k and the term of ?x are the number of the row."""
+    """Rows with these times; k and the term of ?x are the row's number."""
     numbers = range(first, first + len(times))
     zeros = np.zeros(len(times), np.int32)
     terms = TermColumn.of([f'"{i}"' for i in numbers])
@@ -31,7 +31,7 @@ def batch(times: list[int], first: int) -> SolutionBatch:
 
 
 def filled(batches: list[list[int]], memory_rows: int) -> RowSorter:
-    """A sorter that has taken batches of rows with these times."""
+    """A sorter that contains batches of rows with these times."""
     sorter, first = RowSorter(COLUMNS, memory_rows), 0
     for times in batches:
         sorter.add(batch(times, first))
@@ -45,7 +45,7 @@ def rows_of(found: SolutionBatch) -> Iterator[tuple[int, int, str | None]]:
 
 @pytest.fixture(autouse=True)
 def spills(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The directory in which sorters make theirs."""
+    """The directory in which sorters make their temporary directories."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     return tmp_path
 

@@ -11,7 +11,7 @@ from tests.w3c.running import Outcome, outcomes
 
 
 def main() -> int:
-    """Print the table; 1 if a test fails, or there are none."""
+    """Print the table; returns 1 if a test fails or there are no tests."""
     root = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else SUITES
     found = [o for test in suite_tests(root) for o in outcomes(test)]
     if not found:

@@ -1,4 +1,4 @@
-"""Query evaluation tests as events: the default graph is one event, its named graphs the KB."""
+"""Query evaluation tests as events: the default graph is one event, the named graphs are the KB."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ Solutions = list[Solution] | bool
 
 @dataclass(frozen=True)
 class Dataset:
-    """What a test's query is asked about."""
+    """The data of a test's query."""
 
     default: tuple[Triple, ...]
-    named: dict[str, str]  # by graph IRI: a file
-    endpoints: dict[str, str]  # by the IRI that a test calls it: a URL
+    named: dict[str, str]  # graph IRI to file
+    endpoints: dict[str, str]  # IRI in the test to the actual URL
 
     def knowledge(self) -> KnowledgeBase:
         knowledge = load_kb(list(self.named.items()))
@@ -73,7 +73,7 @@ class Dataset:
 
 @contextmanager
 def dataset(test: Test) -> Iterator[Dataset]:
-    """The data of a test; the endpoints that it speaks of are served on loopback."""
+    """The data of a test; serves the test's endpoints on loopback."""
     text = test.text()
     files = [*test.data, *files_named(text, "FROM")]
     default = [t for i, f in enumerate(files) for t in _data(test, f, f"_:f{i}.")]
@@ -89,13 +89,13 @@ def dataset(test: Test) -> Iterator[Dataset]:
 
 
 def expected(test: Test) -> Solutions:
-    """The result that the suite gives."""
+    """The expected result from the suite."""
     assert test.result is not None
     return _expected(test.folder / test.result, test.base + test.result)
 
 
 def by_evaluator(test: Test) -> Solutions:
-    """What the graph-pattern evaluator says, as a multiset."""
+    """The solutions of the graph-pattern evaluator, as a multiset."""
     with dataset(test) as data:
         query = parse(as_gpm(test.text(), test.base, list(data.named)))
         schema = schema_of(test, data.default)
@@ -111,7 +111,7 @@ def by_evaluator(test: Test) -> Solutions:
 
 
 def by_engine(test: Test) -> list[Solution]:
-    """What the whole engine answers in process: each solution once."""
+    """The answers of the whole engine in process: each solution once."""
     with dataset(test) as data:
         text = as_gpm(test.text(), test.base, list(data.named))
         engine = data.engine(text, schema_of(test, data.default))
@@ -119,7 +119,7 @@ def by_engine(test: Test) -> list[Solution]:
 
 
 def constructed(test: Test) -> list[ox.Quad]:
-    """All triples that the whole engine makes of the solutions of a CONSTRUCT query."""
+    """All triples that the whole engine constructs for a CONSTRUCT query."""
     with dataset(test) as data:
         text = as_construct(test.text(), test.base, list(data.named))
         assert text is not None
@@ -130,14 +130,14 @@ def constructed(test: Test) -> list[ox.Quad]:
 
 
 def expected_graph(test: Test) -> list[ox.Quad]:
-    """The graph that the suite gives as the result of a CONSTRUCT query."""
+    """The expected graph of a CONSTRUCT query from the suite."""
     assert test.result is not None
     path = test.folder / test.result
     return list(ox.parse(path=str(path), base_iri=test.base + test.result))
 
 
 def same(found: Solutions, wanted: Solutions, test: Test, *, as_sets: bool = False) -> bool:
-    """Whether two results are equal but for the labels of blank nodes, numbers by value."""
+    """Whether two results are equal up to labels of blank nodes; numbers are equal by value."""
     if isinstance(wanted, bool):
         return bool(found) is wanted
     assert not isinstance(found, bool)
@@ -160,7 +160,7 @@ def _plain(row: Solution) -> Iterator[tuple[str, str]]:
 
 
 def _in_csv(row: Solution) -> frozenset[tuple[str, str]]:
-    """What of a solution CSV keeps: the text of its terms."""
+    """The part of a solution that CSV keeps: the texts of its terms."""
     cells = ((v, Term(t)) for v, t in row.items() if t)
     plain = ((v, "_:" if t[0] == "_" else str(t.to_rdflib())) for v, t in cells)
     return frozenset((v, text) for v, text in plain if text)
@@ -206,12 +206,12 @@ def _result_file(path: Path) -> Solutions:
 
 
 def _data(test: Test, file: str, blank: str) -> list[Triple]:
-    """The triples of a file, its blank nodes told apart from those of other files."""
+    """The triples of a file; `blank` separates its blank nodes from other files' blank nodes."""
     triples = _file_triples(test.folder / file, test.base + file)
     return [tuple(blank + t[2:] if t[0] == "_" else t for t in triple) for triple in triples]
 
 
 def _file_triples(path: Path, iri: str) -> list[Triple]:
-    """The triples of a file, lexical forms as they are written."""
+    """The triples of a file with unchanged lexical forms."""
     quads = ox.parse(path=str(path), base_iri=iri)
     return [(str(q.subject), str(q.predicate), str(q.object)) for q in quads]

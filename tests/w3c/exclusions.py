@@ -1,7 +1,7 @@
-"""What of the suites is not run, and why: by the kind of test, by what a query is, and by name.
+"""Excluded tests of the suites, with reasons: by kind of test, by form of query, and by name.
 
-A reason that holds for whole kinds is given once, and every test it keeps out is listed with it by
-`python -m tests.w3c`. A test excluded by NAME that is not in the suites, or passes, is a failure.
+A reason for a whole kind of tests is written once; `python -m tests.w3c` lists it for every test
+that it excludes. A test in NAMES that is not in the suites, or that passes, is a failure.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from tests.w3c.queries import as_construct
 from tests.w3c.regimes import why_not_entailed
 
 FORMATS = re.compile(r"Test(NQuads|NTriples|Turtle|Tri[gG]|XML)(Positive|Negative)?(Syntax|Eval)")
-"""Kinds of tests that readers are given."""
+"""Kinds of tests for readers."""
 
 SYNTAX = re.compile(r"(Positive|Negative)SyntaxTest(11|12)?")
-"""Kinds of tests that the parser is given."""
+"""Kinds of tests for the parser."""
 
 KINDS = {
     "UpdateEvaluationTest": "a GPM changes nothing",
@@ -34,13 +34,13 @@ KINDS = {
     "TestNQuadsPositiveC14N": "about a writer of canonical N-Quads",
     "TestNTriplesPositiveC14N": "about a writer of canonical N-Triples",
 }
-"""By the kind of test."""
+"""Reasons by the kind of test."""
 
 FORMS = {
     "CONSTRUCT": "a GPM has solutions, not graphs",
     "DESCRIBE": "a GPM has solutions, not graphs",
 }
-"""By the form of a query; CONSTRUCT queries whose graph is compared are run by the engine."""
+"""Reasons by the form of a query; the engine runs CONSTRUCT queries with an expected graph."""
 
 ORDERED = "one event is made of each solution, so that ORDER BY and LIMIT have nothing to act on"
 
@@ -60,10 +60,10 @@ NEW = re.compile(
     r"<<|\{\||\|\}|\s~|@[A-Za-z]+(-[A-Za-z0-9]+)*--|(?im:^\s*@?version\b)"
     r"|(?i:\b(triple|istriple|subject|predicate|object|langdir|strlangdir|haslang|haslangdir)\s*\()"
 )
-"""Signs of the new versions, looked for in folders whose name says 12."""
+"""Syntax of the new versions; searched for in folders with 12 in their name."""
 
 NAMES: dict[str, str] = {}
-"""By `suite/folder/name`."""
+"""Reasons by `suite/folder/name`."""
 
 NOT_BY_ENGINE = {
     "sparql10/graph/graph-not-exist": (
@@ -71,13 +71,13 @@ NOT_BY_ENGINE = {
         " docs/language.md#graphs-of-the-knowledge-base"
     ),
 }
-"""By `suite/folder/name`: run by the graph-pattern evaluator, but not by the whole engine."""
+"""Reasons by `suite/folder/name` for tests that only the graph-pattern evaluator runs."""
 
 
 def why_excluded(test: Test, way: str = "") -> str | None:
-    """The reason why a test is not run (in one way), if there is one.
+    """The reason why a test is not run (in one way), if any.
 
-    What cannot be read is no reason: running the test says so.
+    An unreadable file is not a reason: the test runs and reports it.
     """
     try:
         return _why(test, way)
@@ -96,7 +96,7 @@ def _why(test: Test, way: str) -> str | None:
         return KINDS[test.kind]
     if not (runs := FORMATS.fullmatch(test.kind)) and not SYNTAX.fullmatch(test.kind):
         if test.kind == UNREADABLE:
-            return None  # it fails
+            return None  # the test fails
         if not test.is_query:
             return f"nothing here runs tests of the kind {test.kind}"
     if test.action is None:
@@ -124,7 +124,7 @@ def _about_result(test: Test) -> str | None:
 
 def _about_query(test: Test) -> str | None:
     words = [lexeme.keyword for lexeme in scan(test.text())]
-    if test.negative:  # what is wrong may hide what it is
+    if test.negative:  # the error may hide the form of the query
         return FORMS.get(next((w for w in words if w in (*FORMS, "SELECT", "ASK")), ""))
     form = next((w for w in words if w in (*FORMS, "SELECT", "ASK")), "")
     if form in FORMS:
@@ -137,7 +137,7 @@ def _about_query(test: Test) -> str | None:
 
 
 def _about_services(test: Test) -> str | None:
-    """Endpoints that a test brings along are served; nobody has to be there for SILENT ones."""
+    """A reason about SERVICE. A test's endpoints are served; SILENT ones need not exist."""
     lexemes = [lexeme for lexeme in scan(test.text()) if lexeme.kind != "comment"]
     depth, opened, all_silent = 0, None, True
     for lexeme, following in pairwise(lexemes):

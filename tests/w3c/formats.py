@@ -1,4 +1,4 @@
-"""Format tests: every reader that takes the format, our own N-Quads kernel among them."""
+"""Format tests: every reader that supports the format, including spaseq's N-Quads kernel."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Quads = list[ox.Quad]
 
 
 def readers(test: Test) -> list[str]:
-    """The names of the readers that a test's file goes through."""
+    """The names of the readers for a test's file."""
     if test.action and format_of(test.action) in (Format.NQUADS, Format.NTRIPLES):
         return ["kernel", "knowledge"]
     return ["documents", "knowledge"]
@@ -39,7 +39,7 @@ def read(test: Test, reader: str) -> Quads | None:
 
 
 def _by_kernel(path: Path, form: Format, base: str) -> Quads | None:
-    """The kernel for lines."""
+    """Read with the kernel for lines."""
     bad: list[BadInput] = []
     graphs = form == Format.NQUADS
     reader = StatementReader(graphs, ArenaPool(2))
@@ -54,7 +54,7 @@ def _by_kernel(path: Path, form: Format, base: str) -> Quads | None:
 
 
 def _by_documents(path: Path, form: Format, base: str) -> Quads | None:
-    """The reader of streams in formats that are no lines."""
+    """Read with the stream reader for formats that are not line-based."""
     bad: list[BadInput] = []
     lines = []
     with path.open("rb") as data:
@@ -66,7 +66,7 @@ def _by_documents(path: Path, form: Format, base: str) -> Quads | None:
 
 
 def _by_knowledge(path: Path, form: Format, base: str) -> Quads | None:
-    """The reader of knowledge bases, which puts all triples into one named graph."""
+    """Read with the knowledge base reader, which puts all triples into one named graph."""
     try:
         knowledge = load_kb([(base, str(path))])
     except InputError:
@@ -90,8 +90,7 @@ _READERS: dict[str, Callable[[Path, Format, str], Quads | None]] = {
 
 
 def wanted(test: Test, reader: str) -> Quads | None:
-    """The quads that the suite gives as the result, as the reader keeps them; None if it gives
-    none."""
+    """The expected quads from the suite in the reader's form; None if there are none."""
     if test.result is None:
         return None
     quads = list(ox.parse((test.folder / test.result).read_bytes(), ox.RdfFormat.N_QUADS))
@@ -101,7 +100,7 @@ def wanted(test: Test, reader: str) -> Quads | None:
 
 
 def canonical(quads: Quads) -> ox.Dataset:
-    """A dataset in which blank nodes have the same labels as in any other that is the same."""
+    """A dataset with canonical blank node labels: equal for isomorphic datasets."""
     dataset = ox.Dataset(quads)
     dataset.canonicalize(ox.CanonicalizationAlgorithm.RDFC_1_0)
     return dataset

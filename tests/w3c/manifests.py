@@ -1,7 +1,7 @@
-"""The tests of the W3C suites, as their manifests list them: whatever folders there are.
+"""The tests of the W3C suites, from the manifests in all folders.
 
-A manifest is any file `manifest*.ttl` at any depth; what it includes is found the same way. What
-cannot be read becomes a test that fails and says so, so that the others run.
+A manifest is any file `manifest*.ttl` at any depth; this also finds included manifests. An
+unreadable manifest becomes a failing test with a message, so that the other tests run.
 """
 
 from __future__ import annotations
@@ -26,26 +26,27 @@ DAWGT = rdflib.Namespace("http://www.w3.org/2001/sw/DataAccess/tests/test-dawg#"
 SD_REGIME = rdflib.URIRef("http://www.w3.org/ns/sparql-service-description#entailmentRegime")
 REGIMES = (SD_REGIME, MF.entailmentRegime)
 ROOT = "http://w3c.example/"
-"""Where the suites are said to lie, unless a manifest says otherwise."""
+"""Base IRI of the suites, unless a manifest has another one."""
 
 UNREADABLE = "UnreadableManifest"
-"""The kind of the test that stands for a manifest that cannot be read."""
+"""The kind of the test for an unreadable manifest."""
 
 
 @dataclass(frozen=True)
 class Test:
-    """One test. `action`, `data`, `named` and `result` are names in its folder; `base` is the
-    folder's IRI.
+    """One test.
 
-    `kind` is the test's type without its namespace. Of a query `action` is the query file, and
-    `data`, `named` the default and the named graphs; of a syntax or format test the file itself.
+    `action`, `data`, `named` and `result` are file names in its folder; `base` is the folder's IRI.
+    `kind` is the test's type without its namespace. For a query test, `action` is the query file,
+    and `data` and `named` are the default graph and the named graphs. For a syntax or format test,
+    `action` is the tested file.
     """
 
-    __test__ = False  # no test of pytest's
+    __test__ = False  # not a pytest test
 
     suite: str  # the first folder: rdf11, sparql10, sparql11
     folder: Path
-    place: str  # the folder, seen from the suite's
+    place: str  # the folder, relative to the suite's folder
     name: str
     kind: str
     base: str
@@ -56,7 +57,7 @@ class Test:
     withdrawn: bool = False
     regimes: tuple[str, ...] = ()  # evaluated under one of these entailment regimes
     services: tuple[tuple[str, tuple[str, ...]], ...] = ()  # endpoints and the files they serve
-    problem: str = ""  # of a manifest that cannot be read
+    problem: str = ""  # the error of an unreadable manifest
 
     @property
     def id(self) -> str:
@@ -141,19 +142,19 @@ def _test(
 
 
 def _kind(types: Sequence[rdflib.term.Node]) -> str:
-    """One without a type asks a query; of several the most telling is the longest."""
+    """The kind of a test: a query test if it has no type; the longest of several types."""
     names = [str(t).replace("#", "/").rpartition("/")[2] for t in types]
     return max(names, key=len, default="QueryEvaluationTest")
 
 
 def _file(iri: str, folder: Path, base: str) -> str:
-    """The name of a file that a manifest means, seen from its folder."""
+    """The name of a file in a manifest, relative to the manifest's folder."""
     if iri.startswith(base):
         return unquote(iri.removeprefix(base))
     if iri.startswith(ROOT):
         up = "../" * len(base.removeprefix(ROOT).rstrip("/").split("/"))
         return up + unquote(iri.removeprefix(ROOT))
-    last = unquote(iri.rpartition("/")[2])  # where the manifest has a base of its own
+    last = unquote(iri.rpartition("/")[2])  # if the manifest has another base
     return last if last and (folder / last).exists() else iri
 
 

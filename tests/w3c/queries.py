@@ -10,7 +10,7 @@ STREAM = "http://w3c.example/stream"
 
 
 def as_gpm(text: str, base: str, named: Sequence[str] = (), select: str = "*") -> str:
-    """The query text; relative IRIs are relative to `base`, `named` are the graphs it may ask."""
+    """The query text; `base` resolves relative IRIs, and `named` lists the graphs it may use."""
     lexemes = [lexeme for lexeme in scan(text) if lexeme.kind != "comment"]
     form = next(item for item in lexemes if item.keyword in ("SELECT", "ASK"))
     body = _without_from(text, lexemes, form)
@@ -30,8 +30,10 @@ def form_of(text: str) -> str:
 
 
 def as_construct(text: str, base: str, named: Sequence[str] = ()) -> str | None:
-    """A CONSTRUCT query as one that makes an event of each solution; None if ORDER BY, LIMIT and
-    the like follow the pattern."""
+    """A CONSTRUCT query that makes an event for each solution.
+
+    None if the pattern is followed by solution modifiers such as ORDER BY or LIMIT.
+    """
     lexemes = [lexeme for lexeme in scan(text) if lexeme.kind != "comment"]
     start = next(i for i, item in enumerate(lexemes) if item.keyword == "CONSTRUCT")
     opened = [i for i, item in enumerate(lexemes) if i > start and item.is_punct("{")]
@@ -52,7 +54,7 @@ def as_construct(text: str, base: str, named: Sequence[str] = ()) -> str | None:
 
 
 def _block(lexemes: Sequence[Lexeme], start: int) -> tuple[int, int]:
-    """The places of a bracket and of the one that closes it."""
+    """The places of a bracket and of its closing bracket."""
     depth = 0
     for i in range(start, len(lexemes)):
         depth += lexemes[i].is_punct("{") - lexemes[i].is_punct("}")

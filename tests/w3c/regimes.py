@@ -1,4 +1,4 @@
-"""Tests under an entailment regime: which of them need no more than the rules that there are."""
+"""Tests under an entailment regime: the ones that need only the implemented rules."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ def entails(test: Test) -> bool:
 
 
 def schema_of(test: Test, data: tuple[Triple, ...]) -> Schema | None:
-    """The schema in a test's data, if it is to be entailed by and says anything."""
+    """The schema in a test's data, if the test needs entailment and the schema is not empty."""
     schema = Schema.of(data) if entails(test) else None
     return schema if schema is not None and schema.axioms else None
 
 
 def why_not_entailed(test: Test) -> str | None:
-    """Why a test under a regime is not run; None if it is, or has none."""
+    """Why a test under a regime is not run; None if it is run or has no regime."""
     if not test.regimes or set(test.regimes) == {"Simple"}:
         return None
     if not entails(test):
         return UNKNOWN + ", ".join(sorted(set(test.regimes)))
-    from tests.w3c.evaluation import dataset  # which needs what is here
+    from tests.w3c.evaluation import dataset  # imported here because it imports this module
 
     with dataset(test) as data:
         for triple in data.default:

@@ -1,4 +1,4 @@
-"""One test of the suites: run in every way it can be, and what came of it."""
+"""Runs a test of the suites in every possible way, and gives the outcomes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.w3c.queries import as_gpm, form_of
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one way of running a test gave; `reason` of an exclusion or a failure."""
+    """The outcome of one way of running a test; `reason` explains an exclusion or a failure."""
 
     test: Test
     way: str
@@ -25,7 +25,7 @@ class Outcome:
 
 
 def ways(test: Test) -> list[str]:
-    """How a test is run: by the graph-pattern evaluator and the engine, the parser, or readers."""
+    """The ways to run a test: graph-pattern evaluator and engine, the parser, or readers."""
     if FORMATS.fullmatch(test.kind):
         return formats.readers(test)
     if SYNTAX.fullmatch(test.kind):
@@ -36,7 +36,7 @@ def ways(test: Test) -> list[str]:
 
 
 def _form(test: Test) -> str:
-    """The form of a query; "" if it cannot be read, which running it will say."""
+    """The form of a query; "" if it is unreadable, which the run then reports."""
     try:
         return form_of(test.text()) if test.action else ""
     except (OSError, UnicodeDecodeError, SyntaxError):
@@ -44,13 +44,13 @@ def _form(test: Test) -> str:
 
 
 def outcomes(test: Test) -> Iterator[Outcome]:
-    """What every way of running a test gives."""
+    """The outcomes of all ways of running a test."""
     for way in ways(test):
         yield outcome(test, way)
 
 
 def outcome(test: Test, way: str) -> Outcome:
-    """What one way of running a test gives."""
+    """The outcome of one way of running a test."""
     try:
         if (reason := why_excluded(test, way)) is not None:
             return Outcome(test, way, "excluded", reason)

@@ -1,4 +1,4 @@
-"""Whatever folders of the suites are there: each test runs, or is excluded with a reason."""
+"""In any set of folders, each test of the suites runs or is excluded with a reason."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROW = '<result><binding name="x"><uri>http://e/{}</uri></binding></result>'
 
 
 class Folder:
-    """A folder of a suite that is written as the test goes."""
+    """A folder of a suite, written during the test."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

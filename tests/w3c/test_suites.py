@@ -1,4 +1,4 @@
-"""The W3C suites: every test of every folder that is there passes, or is excluded with a reason."""
+"""The W3C suites: every test in every present folder passes or is excluded with a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of terms and batches of solutions: what goes in comes out, by whatever way."""
+"""Columns of terms and batches of solutions keep their values in every conversion."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_few_rows_do_not_keep_many_terms() -> None:
 
 
 def solutions(x: list[str | None], time: int = 0) -> SolutionBatch:
-    """A batch of solutions, the i-th of the event `<x:i>` at `time` + i."""
+    """A batch of solutions; solution i belongs to the event `<x:i>` at `time` + i."""
     n = len(x)
     return SolutionBatch(
         np.zeros(n, np.int32),

@@ -1,4 +1,4 @@
-"""Tables of terms: texts by code and codes by text, whatever holds them."""
+"""Term tables of every kind: texts by code, and codes by text."""
 
 from __future__ import annotations
 

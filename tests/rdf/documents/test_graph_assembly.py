@@ -1,4 +1,4 @@
-"""Which quads are one event, and which time is its own (docs/language.md#formats)."""
+"""Assembly of quads into events, and the times of events (docs/language.md#formats)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def inside(graph: str, seconds: int) -> str:
 
 
 def summary(tmp_path: Path, *lines: str) -> tuple[list[tuple[str | None, int]], list[object]]:
-    """(graph, time in s) of each event, and (line, reason) of each report."""
+    """(graph, time in s) of each event, and (line, reason) of each bad input."""
     events, bad = read(write(tmp_path / "s.nq", "".join(lines)))
     return [(e.graph, e.time // 1000) for e in events], [(b.line, b.reason) for b in bad]
 
@@ -170,7 +170,7 @@ def test_an_event_does_not_span_two_files(tmp_path: Path) -> None:
 
 @dataclass(frozen=True)
 class Row:
-    """A line of a generated stream: what kind, of which graph, at which time."""
+    """A line of a generated stream: its kind, its graph and its time."""
 
     kind: str  # quad, stamp or inside
     graph: str

@@ -1,4 +1,4 @@
-"""Triples that an event repeats."""
+"""Repeated triples in an event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""n consecutive triples are one event, in the formats without graphs."""
+"""In formats without graphs, n consecutive triples are one event."""
 
 from __future__ import annotations
 

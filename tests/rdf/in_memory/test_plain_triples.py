@@ -1,4 +1,4 @@
-"""Plain N-Triples taken apart at once, against Oxigraph's parser."""
+"""The fast parser of plain N-Triples agrees with Oxigraph's parser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""N-Triples texts of a program, many at a time, against one by one."""
+"""N-Triples texts of a program give the same events in large batches as one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paths of a stream: files, directories, globs, standard input, and what is wrong with them."""
+"""Paths of a stream: files, directories, globs, standard input, and their errors."""
 
 from __future__ import annotations
 

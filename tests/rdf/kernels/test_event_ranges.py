@@ -1,4 +1,4 @@
-"""Events found by the kernels: what the assembly of the other formats makes of the same quads."""
+"""The kernels find the same events as the assembly for other formats, from the same quads."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TIMES = [at(1), at(1), at(2), f'"3000"^^<{XSD}long>', '"noon"', "<http://e/x>"]
 
 @dataclass(frozen=True)
 class Reference:
-    """What `GraphAssembly` makes of a text."""
+    """The events and bad inputs of a text by `GraphAssembly`."""
 
     events: list[Event]
     bad: list[BadInput]

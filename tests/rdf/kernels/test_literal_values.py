@@ -1,4 +1,4 @@
-"""Numbers and times read by the kernels: those of the exact parsers, or none."""
+"""The kernels read the same numbers and times as the exact parsers, or none."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from spaseq.rdf.terms.vocabulary import XSD
 
 
 def table(texts: list[str]) -> BufferTerms:
-    """A table in which the first codes are those of the texts, which are distinct."""
+    """A table in which the given distinct texts have the first codes."""
     arena = ReadArena(1)
     arena.buffer[:PAD] = 10
     return StatementReader(True, ArenaPool(1), tuple(texts)).read(LineChunk(arena, 0, 0)).terms
@@ -88,7 +88,7 @@ def test_numbers_are_those_of_the_exact_parsers(texts: list[str]) -> None:
 
 
 def times_of(texts: list[str]) -> list[int]:
-    """The times that the tokenizer reads in literals, NO_TIME where it is not sure."""
+    """The times that the tokenizer reads in literals; NO_TIME if it is not sure."""
     data = "".join(f"<a:g> <a:t> {text} .\n" for text in texts).encode()
     arena = ReadArena(len(data))
     arena.buffer[: len(data) + PAD] = np.frombuffer(data + b"\n" * PAD, np.uint8)

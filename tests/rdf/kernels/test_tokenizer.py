@@ -1,6 +1,6 @@
-"""The tokenizer against pyoxigraph, line by line, on lines that have been damaged at random.
+"""The tokenizer agrees with pyoxigraph, line by line, on randomly damaged lines.
 
-Both must take the same lines, and have the same quads of those they take.
+Both must accept the same lines and return the same quads.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def damaged(line: bytes, dice: random.Random) -> bytes:
 
 
 def theirs(data: bytes, graphs: bool) -> tuple[list[Quad], list[int]]:
-    """pyoxigraph's quads of all lines, and the numbers of the lines that it refuses."""
+    """pyoxigraph's quads of all lines, and the numbers of the refused lines."""
     form = ox.RdfFormat.N_QUADS if graphs else ox.RdfFormat.N_TRIPLES
     quads: list[Quad] = []
     refused = []
@@ -123,7 +123,7 @@ def theirs(data: bytes, graphs: bool) -> tuple[list[Quad], list[int]]:
 def ours(
     data: bytes, graphs: bool, threads: int = 1, kept: tuple[str, ...] | None = None
 ) -> tuple[list[Quad], list[int]]:
-    """The same of the tokenizer; the objects of predicates that are not to be kept are empty."""
+    """The same for the tokenizer; objects are empty for predicates that are not in `kept`."""
     bad: list[BadInput] = []
     quads: list[Quad] = []
     reader = StatementReader(graphs, ArenaPool(2), kept or (), only_constants=kept is not None)
@@ -182,7 +182,8 @@ PLACES = ["<http://e/{}>", "<a:{}>", "<http://e/?{}#x>", "<http://e{}/>", '"{}"'
 def test_every_character_of_the_basic_plane(place: str) -> None:
     wanted = [c for c in range(0x10000) if not 0xD800 <= c <= 0xDFFF and c not in (10, 13)]
     if place[0] == "_":
-        wanted = wanted[:0x400] + wanted[0x2000:0x2200]  # one by one, as labels are left to others
+        # One by one, because other parsers handle labels.
+        wanted = wanted[:0x400] + wanted[0x2000:0x2200]
     lines = [f"<http://e/s> <http://e/p> {place.format(chr(c))} ." for c in wanted]
     agree("\n".join(lines).encode(), False)
 

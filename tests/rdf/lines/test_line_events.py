@@ -1,4 +1,4 @@
-"""N-Quads line by line: what is read, and what is said about what is not."""
+"""N-Quads line by line: the quads, and the reports on bad lines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GOOD = "<http://e/s> <http://e/p> <http://e/o> <http://e/g> .\n"
 
 
 def parse(text: str | bytes, graphs: bool = True) -> tuple[list[Quad], list[BadInput]]:
-    """The quads of a text, and what is reported."""
+    """The quads of a text, and the bad inputs."""
     bad: list[BadInput] = []
     quads: list[Quad] = []
     data = io.BytesIO(text.encode() if isinstance(text, str) else text)
@@ -40,7 +40,7 @@ def parse(text: str | bytes, graphs: bool = True) -> tuple[list[Quad], list[BadI
 
 
 def theirs(text: str | bytes) -> list[Quad]:
-    """The quads of a text as pyoxigraph has them."""
+    """The quads of a text by pyoxigraph."""
     return [
         (str(q.subject), str(q.predicate), str(q.object), graph_text(q))
         for q in ox.parse(text, ox.RdfFormat.N_QUADS)
@@ -77,7 +77,7 @@ def lines(draw: st.DrawFn) -> str:
     s, p, o, g = draw(NODE), draw(IRI), draw(OBJECT), draw(GRAPH)
     gaps = [draw(SPACE) for _ in range(4)]
     terms = s, p, o, g or ""
-    # a label may run on into the next term or dot, so it needs a space after it
+    # a label may continue into the next term or dot, so it needs a space after it
     safe = [gap or (" " if t[:1] == "_" else "") for gap, t in zip(gaps, terms, strict=True)]
     graph = "" if g is None else g
     return f"{s}{safe[0]}{p}{safe[1]}{o}{safe[2]}{graph}{safe[3]}.{draw(TAIL)}"

@@ -1,4 +1,4 @@
-"""Canonical text agrees with pyoxigraph; conversions give back what went in."""
+"""Canonical text agrees with pyoxigraph, and conversions round-trip."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Times of events, as docs/language.md#events-and-streams and XML Schema part 2 have them."""
+"""Times of events by docs/language.md#events-and-streams and XML Schema part 2."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def typed(lexical: str, datatype: str = "dateTime") -> str:
         ("1969-12-31T10:00:00-14:00", 0),
         ("2014-08-01T07:50:00Z", 1406879400000),
         ("2014-08-01T07:50:00.5Z", 1406879400500),
-        ("2014-08-01T07:50:00.1239999", 1406879400123),  # digits below the ms are cut off
+        ("2014-08-01T07:50:00.1239999", 1406879400123),  # truncated to ms
         ("1969-12-31T23:59:59.9999Z", -1),
         ("1970-01-01T24:00:00Z", 86_400_000),
         ("1970-01-01T24:00:00.000", 86_400_000),
@@ -62,7 +62,7 @@ def test_times(lexical: str, ms: int) -> None:
         typed("2014-08-01T00:00:00+14:01"),
         typed("2014-08-01T00:00:00+01:60"),
         typed("02014-08-01T00:00:00Z"),
-        typed("2014-08-01T00:00:00", "dateTimeStamp"),  # a stamp has a zone
+        typed("2014-08-01T00:00:00", "dateTimeStamp"),  # a dateTimeStamp must have a zone
         typed("1e3", "integer"),
         typed("1.0", "decimal"),
         typed("5", "double"),

@@ -1,4 +1,4 @@
-"""How large the batches of a backlog are."""
+"""The batch sizer chooses the sizes of a backlog's batches."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from spaseq.runtime.arrivals.batch_sizer import AIM_SECONDS, FIRST_BYTES, LEAST_
 
 
 class Watch:
-    """A clock that is set by hand."""
+    """A manual clock."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -16,7 +16,7 @@ class Watch:
 
 
 def sizes(most: int, *seconds: float) -> list[int]:
-    """The sizes of the batches of a backlog, if each takes this many seconds."""
+    """The sizes of a backlog's batches, given the seconds that each batch takes."""
     watch = Watch()
     sizer = BatchSizer(most, watch)
     found = [sizer.bytes]

@@ -1,4 +1,4 @@
-"""Which files a followed stream takes, when, and only once."""
+"""The log of a followed stream's files: each batch's files, each file only once."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def write(directory: Path, name: str, *seconds: int) -> None:
 
 
 class Wall:
-    """A clock that a test moves."""
+    """A manual clock."""
 
     def __init__(self) -> None:
         self.seconds = 1000.0
@@ -185,7 +185,7 @@ def test_a_silent_stream_follows_the_others_after_a_while(
     write(two[0], "2.nq", 60)
     assert log.plan_batch(1) == 2
     assert watermarks(log, 2) == [60_000, 1000]
-    wall.seconds += 1  # nothing new, but the second stream has been silent for ten seconds
+    wall.seconds += 1  # no new file, but the second stream has been idle for ten seconds
     assert log.plan_batch(2) == 3
     assert watermarks(log, 3) == [60_000, 60_000]
     assert log.plan_batch(3) == 3

@@ -14,7 +14,7 @@ from spaseq.runtime.arrivals.stream_clock import StreamClock
 
 
 def events(*times: int, first: int = 0) -> EventBatch:
-    """Events of one triple each, named after their number."""
+    """Events with one triple each; the IRI contains the event's number."""
     n = len(times)
     codes = np.arange(n, dtype=np.int32)
     return EventBatch(

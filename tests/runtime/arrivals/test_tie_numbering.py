@@ -1,4 +1,4 @@
-"""Splits that are read each by itself give the answers of a stream that is read in one go."""
+"""Splits that are read separately give the same answers as a stream that is read as a whole."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.runtime.machines import IRIS, SOUTH, Row, answers_in_process, job_of,
 
 
 def extents(*given: tuple[int, int, int, int]) -> list[TimeExtent]:
-    """Extents of the splits of one stream: first time, last time, how many events have each."""
+    """Extents of one stream's splits: first time, last time, and number of events at each."""
     return [TimeExtent(0, split, *one) for split, one in enumerate(given)]
 
 
@@ -114,7 +114,7 @@ def rows(times: Sequence[int]) -> list[Row]:
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ranges of some events, of which only the two at the ends are looked at beforehand."""
+    """Small ranges; only the events at both ends are read beforehand."""
     size = len(nquads(rows([1000]))) + 20
     monkeypatch.setattr(file_splits, "SPLIT_BYTES", 8 * size)
     monkeypatch.setattr(file_splits, "_PEEK_BYTES", size)
@@ -170,7 +170,7 @@ def test_a_stream_whose_disorder_is_hidden_is_read_again(
 ) -> None:
     path = tmp_path / "north.nq"
     times = [1000 * (n // 7) for n in range(60)]
-    times[44] = 1000  # amid a range
+    times[44] = 1000  # in the middle of a range
     lines = nquads(rows(times)).splitlines(keepends=True)
     lines.insert(20, "this is no quad\n")
     path.write_text("".join(lines))

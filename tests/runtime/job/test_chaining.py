@@ -1,4 +1,4 @@
-"""Which query of a run reads what another registers: order, inputs, and what is refused."""
+"""Queries of a run that read each other's registered streams: order, inputs and refusals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from spaseq.runtime.job.chaining import (
 def query(
     title: str, reads: str, makes: str = "", form: str = "CONSTRUCT { ?s <http://e/p> ?o }"
 ) -> QueryPlan:
-    """A query that reads `http://e/X` for each letter X, under that name, and registers one."""
+    """A query that reads `http://e/X` for each letter X, with that name, and registers a stream."""
     register = f"REGISTER STREAM <http://e/{makes}> AS" if makes else ""
     streams = " ".join(f"FROM STREAM {x} <http://e/{x}>" for x in reads)
     return compile_query(
@@ -96,7 +96,7 @@ def test_a_registered_stream_takes_no_input() -> None:
 
 
 def test_inputs_come_in_the_order_of_the_queries() -> None:
-    """However they are given: a resumed run must number its streams as the first one did."""
+    """The order of arguments is irrelevant: a resumed run must number its streams as before."""
     plans = [query("one", "AB"), query("two", "BC")]
     given = {"http://e/C": 3, "B": 2, "A": 1}
     assert list(bind_streams(plans, given)) == ["http://e/A", "http://e/B", "http://e/C"]

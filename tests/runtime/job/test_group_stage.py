@@ -1,4 +1,4 @@
-"""Queries that read each other's streams, as time passes: the answers of a bounded run."""
+"""Queries that read each other's streams give a bounded run's answers as time advances."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_chains_give_the_answers_of_a_bounded_run(examples: int) -> None:
 
 
 def advanced(plans: Sequence[QueryPlan], example: Case, random: Random) -> list[list[Answer]]:
-    """Each query's answers, with watermarks that rise in steps, unevenly, and with restarts."""
+    """Each query's answers, with watermarks that rise in uneven steps, and with restarts."""
     knowledge = load_kb(list(example.kb.items()))
     (group,) = groups(plans)
     stage = GroupStage(plans, group, knowledge)

@@ -1,4 +1,4 @@
-"""Counts as Prometheus text."""
+"""Counts in the text format of Prometheus."""
 
 from __future__ import annotations
 

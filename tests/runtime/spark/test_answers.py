@@ -112,7 +112,7 @@ def event(machine: str, what: str, value: int) -> str:
 
 
 class Arriving:
-    """Events that arrive as files, each a batch, and what has been found about them so far."""
+    """Events that arrive as files, one per batch, and the rows of the running query."""
 
     def __init__(self, spark: Any, directory: Path, **options: Any) -> None:
         self._spark, self._directory = spark, directory
@@ -123,7 +123,7 @@ class Arriving:
         part.write.mode("append").parquet(str(self._directory / "events"))
 
     def query(self, **trigger: Any) -> Any:
-        """The running query."""
+        """Start the query."""
         events = self._spark.readStream.schema(EVENT_COLUMNS).option("maxFilesPerTrigger", 1)
         found = answers(
             self._spark,
@@ -141,7 +141,7 @@ class Arriving:
         )
 
     def found(self) -> Any:
-        """The rows that have been found so far."""
+        """The rows so far."""
         return self._spark.read.parquet(str(self._directory / "found"))
 
     def _keep(self, frame: Any, _: int) -> None:
@@ -149,7 +149,7 @@ class Arriving:
 
     @staticmethod
     def late(rows: Any) -> list[tuple[str, int, int]]:
-        """(event, time in ms, ms by which it is late) of the late ones."""
+        """(event, time in ms, lateness in ms) of the late events."""
         late = rows.where("late IS NOT NULL")
         late = late.selectExpr("late.event", "unix_millis(late.time)", "late.late_ms")
         return [tuple(row) for row in late.collect()]
@@ -195,7 +195,7 @@ def test_an_idle_stream_of_a_frame_is_not_waited_for(spark: Any, tmp_path: Path)
 
 
 def wait_for(query: Any, found: Callable[[], Sequence[Any]], patience: float = 300) -> None:
-    """Until a running query has found something."""
+    """Wait until a running query has found rows."""
     end = monotonic() + patience
     while not (query.recentProgress and found()):
         assert query.isActive, query.exception()

@@ -1,4 +1,4 @@
-"""Bounded runs on Spark give what the in-process runtime gives, in the same order."""
+"""Bounded runs on Spark give the same answers as the local runtime, in the same order."""
 
 from __future__ import annotations
 

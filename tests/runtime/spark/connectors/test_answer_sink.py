@@ -1,4 +1,4 @@
-"""The data sink `spaseq`: each batch's answers once, whatever was interrupted."""
+"""The data sink `spaseq` writes each batch's answers once, despite interruptions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_row_says_what_the_answer_says() -> None:
 
 
 def lines(directory: Path, suffix: str = "jsonl") -> list[str]:
-    """What a reader of the directory finds."""
+    """The lines that a reader of the directory finds."""
     found = sorted(p for p in directory.glob(f"*.{suffix}") if p.name[0] != "_")
     return [line for path in found for line in path.read_text().splitlines()]
 
@@ -81,7 +81,8 @@ def test_what_an_interrupted_commit_left_is_replaced(
 ) -> None:
     writer.commit([writer.write(rows(SELECTED))], 0)
     writer.commit([writer.write(rows(SELECTED)), writer.write(rows(SELECTED))], 1)
-    (tmp_path / "out" / "_committed.json").write_text('{"batch": 0}')  # killed before the mark
+    # Killed before the batch was marked as committed.
+    (tmp_path / "out" / "_committed.json").write_text('{"batch": 0}')
     writer.commit([writer.write(rows(SELECTED))], 1)
     assert len(lines(tmp_path / "out")) == 2
 

@@ -1,4 +1,4 @@
-"""How the data source `rdf` plans the batches of a backlog."""
+"""Planning of a backlog's batches by the data source `rdf`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.runtime.machines import nquads, put
 
 
 def reader(place: Path, count: int, size: int) -> RdfStreamReader:
-    """The reader of a stream of `count` files whose batches have `size` bytes at most."""
+    """The reader of a stream of `count` files, with batches of at most `size` bytes."""
     directory = place / "north"
     directory.mkdir()
     for number in range(count):
@@ -46,7 +46,7 @@ def test_a_backlog_is_planned_a_batch_ahead(tmp_path: Path) -> None:
     source = reader(tmp_path, 3, 10)
     limit = source.getDefaultReadLimit()
     assert source.latestOffset({"batch": 0}, limit) == {"batch": 1}
-    source.stop()  # waits for what is being planned
+    source.stop()  # waits for the current planning
     assert [taken(tmp_path, n) for n in (1, 2)] == [["0.nq"], ["1.nq"]]
     again = RdfStreamReader(source._options)
     offsets = [again.latestOffset({"batch": n}, limit)["batch"] for n in (1, 2, 3)]
@@ -75,5 +75,5 @@ def test_a_reader_goes_to_tasks_while_it_plans(tmp_path: Path) -> None:
     source.latestOffset({"batch": 0}, source.getDefaultReadLimit())
     (part, *_) = source.partitions({"batch": 0}, {"batch": 1})
     copy = pickle.loads(cloudpickle.dumps(source))
-    assert sum(batch.num_rows for batch in copy.read(part)) == 2  # a file, and its stream's mark
+    assert sum(batch.num_rows for batch in copy.read(part)) == 2  # a file, and its watermark
     source.stop()

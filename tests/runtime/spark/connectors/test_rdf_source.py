@@ -19,7 +19,7 @@ pytestmark = pytest.mark.spark
 STREAM = "http://m.example/north"
 
 SAME_TIMES = [(1000 * (n // 7), f"m{n}", "starts", n) for n in range(200)]
-"""Seven events of each time."""
+"""Seven events at each time."""
 
 Event = tuple[int, int | None, str | None, str, int | None]
 """ms, k, graph IRI, N-Triples text, ms late."""
@@ -41,7 +41,7 @@ def events_of(rows: Sequence[Any]) -> list[Event]:
 
 
 def in_process(path: Path) -> list[Event]:
-    """What reading the stream from its beginning to its end gives."""
+    """The events from reading the stream in this process, from beginning to end."""
     events: list[Event] = []
     for b in read_stream(StreamOptions(STREAM, (str(path),)), print):
         for i in range(len(b)):
@@ -80,7 +80,7 @@ def test_an_option_that_does_not_exist_is_refused(rdf: Any, tmp_path: Path) -> N
 
 
 def streamed(rdf: Any, directory: Path, state: Path, **options: object) -> list[Event]:
-    """All rows that a run until everything is worked off adds to a table."""
+    """All rows that a run adds to a table until it has processed all files."""
     batches: list[Any] = []
     frame = (
         rdf.readStream.format("rdf")

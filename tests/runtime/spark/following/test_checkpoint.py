@@ -1,4 +1,4 @@
-"""What a checkpoint belongs to, and output files that forget a batch that is run again."""
+"""The identity of a checkpoint, and output files that drop a batch that runs again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from spaseq.sources.files import FileSource
 
 @dataclass(frozen=True)
 class Identity:
-    """As much of a query's identity as a checkpoint looks at."""
+    """The part of a query's identity that a checkpoint uses."""
 
     name: str
     fingerprint: str
@@ -27,14 +27,14 @@ class Identity:
 
 @dataclass(frozen=True)
 class Inputs:
-    """As much of a query's inputs as a job looks at."""
+    """The part of a query's inputs that a job uses."""
 
     streams: tuple[()] = ()
 
 
 @dataclass(frozen=True)
 class Plan:
-    """As much of a plan as a job and a checkpoint look at."""
+    """The part of a plan that a job and a checkpoint use."""
 
     identity: Identity
     inputs: Inputs = Inputs()

@@ -1,4 +1,4 @@
-"""Followed runs: answers when the watermark has passed, late events, resuming from a checkpoint."""
+"""Followed runs: answers after the watermark, late events, and resuming from a checkpoint."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_files_in_any_number_of_runs_answer_as_all_of_them_at_once(
     got += followed(spark, job, checkpoint)
     assert job.stats.watermark == 5000
     assert job.stats.phases["addBatch"] > 0
-    assert {answer.end[0] for _, answer in got} == {1000}  # at 5000 more may come
+    assert {answer.end[0] for _, answer in got} == {1000}  # more events at 5000 may come
 
     put(north / "3.nq", nquads(LONG_AFTER, "n3"))
     put(south / "2.nq", nquads([*SOUTH[3:], *LONG_AFTER], "s2"))

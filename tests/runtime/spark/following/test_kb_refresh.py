@@ -1,4 +1,4 @@
-"""A followed run takes up a changed knowledge base between its batches."""
+"""A followed run loads a changed knowledge base between its batches."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ READER = QUERY.replace("STREAM N <http://m.example/north>", "STREAM N :begun").r
 
 
 class Followed:
-    """A stream's directory and a KB file, and a run that follows both."""
+    """A stream's directory, a KB file, and a run that follows both."""
 
     def __init__(self, spark: Any, place: Path, *queries: str) -> None:
         self.spark, self.place, self.queries = spark, place, queries
@@ -57,7 +57,7 @@ class Followed:
         self.restart()
 
     def restart(self) -> None:
-        """Begin, or go on with the checkpoint."""
+        """Start the run, or resume it from the checkpoint."""
         sources = [(KB, self.kb)]
         self.job = Job(
             reading_order([compile_query(query) for query in self.queries]),
@@ -75,7 +75,7 @@ class Followed:
         os.utime(self.kb, ns=(len(name), len(name)))
 
     def start_machine(self) -> None:
-        """One more event of the machine, and one that lets time pass."""
+        """Add an event of the machine, and an event that advances time."""
         at = 20_000 * self.written
         rows = [
             (at, "m2", "stops", self.written),
@@ -122,7 +122,7 @@ def test_the_next_batch_is_read_with_the_new_one_and_a_broken_one_is_not_used(
 def test_a_pattern_that_waits_for_earlier_bindings_reads_the_new_one(
     spark: Any, tmp_path: Path
 ) -> None:
-    """Each A is evaluated in stage 2, once for every B before it."""
+    """Stage 2 evaluates each A once for every B before it."""
     run = Followed(spark, tmp_path, CORRELATED)
     assert run.job.plans[0].patterns.gpms[1].correlation is not None
     run.start_machine()
@@ -147,7 +147,7 @@ def test_a_run_goes_on_with_the_knowledge_base_that_is_there_when_it_starts_agai
     run.answers.close()
     run.name("Cleopatra")
     run.restart()
-    assert run.next_names(2) == {'"Barbara"'}  # of the batch that was not done
+    assert run.next_names(2) == {'"Barbara"'}  # from the unfinished batch
     run.start_machine()
     assert run.next_names(3) == {'"Cleopatra"'}
     run.answers.close()

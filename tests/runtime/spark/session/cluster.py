@@ -22,7 +22,7 @@ _START_SECONDS = 60
 
 @dataclass
 class Cluster:
-    """Its address, and the processes it consists of."""
+    """A cluster's address and processes."""
 
     url: str
     directory: Path
@@ -60,10 +60,10 @@ class Cluster:
 
 @contextmanager
 def standalone_cluster(directory: Path, workers: int = 2, cores: int = 1) -> Iterator[Cluster]:
-    """A master and workers, which end with the context. Their files are in the directory."""
+    """A master and workers, which end with the context. Their files are in `directory`."""
     with ExitStack() as stack:
         environment = {**os.environ, **stack.enter_context(java_home(find_java()))}
-        # What Spark's own scripts would have set.
+        # Spark's scripts would set these variables.
         environment |= {"SPARK_HOME": str(JARS.parent), "SPARK_SCALA_VERSION": "2.13"}
         base = [f"{environment['JAVA_HOME']}/bin/java", "-cp", f"{JARS}/*"]
 
@@ -121,7 +121,7 @@ def standalone_cluster(directory: Path, workers: int = 2, cores: int = 1) -> Ite
 
 
 def _said(log: Path, pattern: str) -> str:
-    """What a process has written to its log, once it has."""
+    """Wait for a pattern in a process's log, and return the match."""
     for _ in range(_START_SECONDS * 10):
         found = re.search(pattern, log.read_text(errors="replace"))
         if found:
@@ -131,7 +131,7 @@ def _said(log: Path, pattern: str) -> str:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process and those it has started."""
+    """End a process and its children."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

@@ -18,7 +18,7 @@ TRAFFIC = Path(__file__).parents[4] / "streams" / "traffic"
 
 
 def run(directory: Path, *options: str) -> str:
-    """What the worked example answers."""
+    """The output of the worked example."""
     streams = [f"--stream=S{n}={TRAFFIC}/sensor-{n}.nq" for n in (1, 2, 3, 4)]
     done = subprocess.run(
         [
@@ -36,7 +36,7 @@ def run(directory: Path, *options: str) -> str:
 def test_a_cluster_answers_as_this_process_and_compiles_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its machines have never seen the package: they get it with its compiled kernels."""
+    """The cluster's machines lack the package: they receive it with its compiled kernels."""
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))

@@ -1,4 +1,4 @@
-"""Which Java is used, and the JAVA_HOME that is made for a runtime without all modules."""
+"""The choice of Java, and the JAVA_HOME for a runtime without all modules."""
 
 from __future__ import annotations
 

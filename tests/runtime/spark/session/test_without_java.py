@@ -1,4 +1,4 @@
-"""On a machine without Java, what `pip install` brings is enough to run Spark."""
+"""On a machine without Java, the packages from `pip install` are enough to run Spark."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ print(len(list(spark.run(job_of([Path("north.nq"), Path("south.nq")])))))
 """
 
 TOOLS = ("bash", "sh", "env", "dirname", "uname", "id", "ps", "cat", "chmod", "hostname")
-"""What the start scripts of Spark may call."""
+"""Programs that the start scripts of Spark may call."""
 
 
 def test_spark_runs_where_no_java_can_be_found(tmp_path: Path) -> None:

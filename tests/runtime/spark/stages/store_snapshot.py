@@ -1,6 +1,7 @@
 """`python -m tests.runtime.spark.stages.store_snapshot`: store a snapshot of each evaluator.
 
-Run it when `STATE_VERSION` is new. Later versions must go on from the file, or refuse it by number.
+Run it after a change of `STATE_VERSION`. Later versions must continue from the file or refuse its
+version number.
 """
 
 from __future__ import annotations

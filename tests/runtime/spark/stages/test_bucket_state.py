@@ -1,4 +1,4 @@
-"""The state of a bucket: a log and snapshots, whatever the worker that goes on with it has seen."""
+"""The state of a bucket: any worker can continue from the log and the snapshots."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.runtime.machines import HEAD, IRIS, KEYED, UNKEYED
 
 
 class FakeValue:
-    """A value state that holds what was put into it, and counts."""
+    """A value state in memory."""
 
     def __init__(self) -> None:
         self.value: tuple[Any, ...] | None = None
@@ -50,7 +50,7 @@ class FakeValue:
 
 
 class FakeMap:
-    """A map state; `written` is how many bytes were put into it."""
+    """A map state in memory; `written` is the number of bytes written to it."""
 
     def __init__(self) -> None:
         self.values: dict[tuple[int, int], tuple[bytes]] = {}
@@ -73,7 +73,7 @@ EVENTS = [(1000 * n, f"m{n * 7 % 5}", "starts" if n % 3 else "stops", n) for n i
 
 
 def triples(machine: str, what: str, value: int) -> list[tuple[str, str, str]]:
-    """An event's; its value as a text, and as a number."""
+    """The triples of an event; its value is both a string and a number."""
     m, number = f"<http://m.example/{machine}>", "http://www.w3.org/2001/XMLSchema#integer"
     return [
         (m, f"<http://m.example/{what}>", f'"{value}"'),
@@ -84,7 +84,7 @@ def triples(machine: str, what: str, value: int) -> list[tuple[str, str, str]]:
 def entries(
     plan: QueryPlan, sizes: Sequence[int], later_ms: int = 0, matcher: PatternStage | None = None
 ) -> Iterator[Entry]:
-    """The events in batches of so many, all of them so much later."""
+    """The events in batches of these sizes, with all times shifted."""
     matcher, counter, at = matcher or PatternStage(plan, KnowledgeBase.empty()), InstantCounter(), 0
     for size in sizes:
         some, at = EVENTS[at : at + size], at + size
@@ -100,7 +100,7 @@ def entries(
 
 
 def bucket(plan: QueryPlan, meta: FakeValue, chunks: FakeMap) -> BucketState:
-    """The state of a query that is alone."""
+    """The state of a bucket for a single query."""
     return BucketState([plan], groups([plan])[0], meta, chunks)
 
 
@@ -143,7 +143,7 @@ def test_any_worker_goes_on_where_the_others_stopped(
     for entry in entries(plan, [s for s in sizes if s]):
         number = data.draw(st.integers(0, 2))
         if data.draw(st.booleans()) and data.draw(st.booleans()):
-            workers[number] = None  # it was killed
+            workers[number] = None  # the worker was killed
         state = bucket(plan, meta, chunks)
         known, warm = state.load(workers[number])
         found += applied(entry, warm)
@@ -168,7 +168,7 @@ def test_a_worker_that_is_ahead_of_the_state_starts_anew() -> None:
     once = applied(second, warm)
     state.append(known, second, warm.stage)
     warm.version = known.version
-    meta.value, chunks.values = before  # the batch failed elsewhere and is run again
+    meta.value, chunks.values = before  # the batch failed elsewhere and runs again
     known, warm = state.load(warm)
     assert (known.version, warm.version) == (1, 1)
     assert applied(second, warm) == once
@@ -239,13 +239,13 @@ CORRELATED = (
   DEFINE GPM B ON N, S { ?machine :stops ?code OPTIONAL {
     GRAPH <http://m.example/kb> { ?machine :name ?name } OPTIONAL { ?machine :takes ?load } } } }"""
 )
-"""B depends on what A binds, and is evaluated in stage 2."""
+"""B is correlated with A, so stage 2 evaluates it."""
 
 
-def test_a_log_is_worked_off_again_with_the_knowledge_base_it_was_made_with(
+def test_a_log_is_replayed_with_the_knowledge_base_it_was_made_with(
     tmp_path: Path,
 ) -> None:
-    """The name changes before the third batch; the stage is made anew before each."""
+    """The name changes before the third batch; each batch has a new stage."""
 
     def stored(name: str) -> StoredKnowledge:
         lines = [f'<http://m.example/m{i}> <http://m.example/name> "{name}" .' for i in range(5)]
@@ -274,18 +274,20 @@ def test_a_log_is_worked_off_again_with_the_knowledge_base_it_was_made_with(
         log = [Entry.of(v, group) for (kind, _), (v,) in chunks.values.items() if kind == 1]
         assert {logged.knowledge for logged in log} <= {knowledge}
         if number == 2:
-            Path(first.path).unlink()  # nobody needs it any more
+            Path(first.path).unlink()  # it is no longer needed
             first = second
     assert found == [['"one"']] * 2 + [['"two"']] * 4
 
 
 STORED = Path(__file__).parent / "state"
-"""States as the package wrote them when a format version was new (see `written`): of forty events
-in the log, and in a snapshot of each evaluator."""
+"""Stored states of format versions (see `written`).
+
+They contain forty events: in the log, and in a snapshot of each evaluator.
+"""
 
 
 def written(plan: QueryPlan, sizes: Sequence[int]) -> dict[str, Any]:
-    """The state after so many events in each batch, as JSON can hold it."""
+    """The state after batches of these sizes, in a form that JSON can represent."""
     meta, chunks = FakeValue(), FakeMap()
     state, warm = bucket(plan, meta, chunks), None
     for entry in entries(plan, sizes):
@@ -298,7 +300,7 @@ def written(plan: QueryPlan, sizes: Sequence[int]) -> dict[str, Any]:
 
 
 def check_going_on(plan: QueryPlan, stored: dict[str, Any]) -> None:
-    """The last twenty events find the answers of an undisturbed run."""
+    """Check that the last twenty events give the same answers as an undisturbed run."""
     meta, chunks = FakeValue(), FakeMap()
     meta.value = tuple(stored["meta"])
     for kind, number, data in stored["chunks"]:
@@ -339,21 +341,21 @@ EVALUATORS += ("compiled-registers",)
 
 
 def evaluator_plan(name: str) -> QueryPlan:
-    """A query that an evaluator of this name runs."""
+    """The plan of a query for the evaluator with this name."""
     sequence = SEQUENCES[name.removeprefix("compiled-")]
     return compile_query(HEAD + sequence, name, options=CompileOptions(evaluator=name))
 
 
 @pytest.mark.parametrize("name", EVALUATORS)
 def test_a_run_goes_on_from_a_stored_snapshot(name: str) -> None:
-    """The file was written when the format was new: `store_snapshot` says how."""
+    """`store_snapshot` wrote the file when the format was new."""
     stored = json.loads((STORED / f"snapshot-{STATE_VERSION}.json").read_text())[name]
     assert 0 in {kind for kind, *_ in stored["chunks"]}  # a snapshot, not only a log
     check_going_on(evaluator_plan(name), stored)
 
 
 def test_a_snapshot_of_an_older_format_is_refused_by_number() -> None:
-    """Its classes have moved to other modules since."""
+    """The snapshot's classes have moved to other modules since."""
     stored = json.loads((STORED / "snapshot-3.json").read_text())["registers"]
     with pytest.raises(RunError, match=r"state format 3 or older cannot be read; .* reads 4"):
         check_going_on(evaluator_plan("registers"), stored)

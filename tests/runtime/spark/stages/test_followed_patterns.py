@@ -1,4 +1,4 @@
-"""Source and first stage of a followed run, driven by hand: which KB a batch is matched with."""
+"""Source and first stage of a followed run, driven step by step: the KB of each batch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.runtime.spark.following.test_kb_refresh import KB, QUERY
 
 
 class Driven:
-    """A batch at a time, without Spark."""
+    """Runs one batch at a time, without Spark."""
 
     def __init__(self, place: Path) -> None:
         self.place, self.plan = place, compile_query(QUERY)
@@ -44,7 +44,7 @@ class Driven:
         self.batch = 0
 
     def use(self, name: str) -> str:
-        """Another knowledge base for the batches to come."""
+        """Set the knowledge base of the next batches."""
         file = self.place / "kb.nt"
         file.write_text(f'<http://m.example/m1> <http://m.example/name> "{name}" .\n')
         load_kb([(KB, file)]).save(self.place / f"kb-{name}")
@@ -52,7 +52,7 @@ class Driven:
         return f"kb-{name}"
 
     def plan_batch(self) -> list[Any]:
-        """The parts of the next batch, which has one more file."""
+        """The parts of the next batch, which gets a new file."""
         put(self.place / "north" / f"{self.batch}.nq", nquads([(self.batch, "m1", "starts", 1)]))
         return self.planned()
 
@@ -62,7 +62,7 @@ class Driven:
         return list(self.source.partitions(start, end))
 
     def names(self, parts: list[Any]) -> list[str | None]:
-        """The names that a batch's solutions have."""
+        """The names in a batch's solutions."""
         self.batch += 1
         found: list[str | None] = []
         for rows in self.solve.run(b for part in parts for b in self.source.read(part)):
@@ -77,7 +77,7 @@ def test_a_batch_is_matched_with_what_was_current_when_it_was_planned(tmp_path: 
     run = Driven(tmp_path)
     assert run.names(run.plan_batch()) == ['"Ann"']
     parts = run.plan_batch()
-    run.use("Barbara")  # too late for the batch that is planned already
+    run.use("Barbara")  # after the batch was planned
     assert run.names(parts) == ['"Ann"']
     assert run.names(run.plan_batch()) == ['"Barbara"']
 
@@ -128,4 +128,4 @@ def test_a_changed_file_is_stored_for_the_batches_to_come(tmp_path: Path) -> Non
     assert (job.stats.refreshed, job.stats.bad) == (3, 1)
     kept = {path.name for path in tmp_path.glob("spaseq-kb-*")}
     assert first in kept
-    assert len(kept) == 4  # and those of batches, the one before and the current one
+    assert len(kept) == 4  # also the ones of the previous and the current batch
