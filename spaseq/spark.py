@@ -109,7 +109,7 @@ def answers(
 
 @dataclass(frozen=True)
 class _Call:
-    """What one call of `answers` was given."""
+    """The arguments of one call of `answers`."""
 
     spark: Any
     streams: Any  # paths by stream, or a DataFrame of events
@@ -139,7 +139,7 @@ class _Call:
             raise UsageError("a streaming DataFrame of events needs a checkpoint directory")
 
     def job(self, plans: tuple[QueryPlan, ...], kb: Mapping[str, KbInput]) -> Job:
-        """What to run; notes of a followed run go to the log."""
+        """The job to run; notes of a followed run go to the log."""
         options = self.options
         knowledge = load_knowledge(plans, kb, options.knowledge)
         job = Job(plans, self.sources(plans), knowledge, options.stages)

@@ -1,1 +1,1 @@
-"""What users import: `run`, the push engine, matches and options."""
+"""The public API: `run`, the push engine, matches and options."""

@@ -1,4 +1,4 @@
-"""What a run needs before its first event: plans in reading order, and the knowledge base."""
+"""Preparation of a run before its first event: plans in reading order, and the knowledge base."""
 
 from __future__ import annotations
 

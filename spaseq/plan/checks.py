@@ -52,7 +52,7 @@ def check_entailment(resolved: Resolved, schema: Schema) -> list[Diagnostic]:
 
 
 def _unrepeatable(step: ast.Node, schema: Schema) -> str | None:
-    """What a step is called in the finding; None if it can be repeated."""
+    """The name of a step in the finding; None if the step can be repeated."""
     match step:
         case ast.PathNegated():
             return "a negated property set"

@@ -1,4 +1,4 @@
-"""What each evaluator of sequences can run, and what it does besides."""
+"""The evaluators of sequences: the sequences that each can run, and its other properties."""
 
 from __future__ import annotations
 

@@ -35,13 +35,13 @@ class Sink(ABC):
     """The ending of the names of files in this format, without the dot."""
 
     about: ClassVar[str]
-    """What the format holds, in a few words for `--help`."""
+    """A short description of the format for `--help`."""
 
     holds: ClassVar[Holds] = "all"
-    """What answers it takes: solutions (SELECT), graphs (CONSTRUCT), or all."""
+    """The answers that the format supports: solutions (SELECT), graphs (CONSTRUCT), or all."""
 
     one_query: ClassVar[bool] = False
-    """Whether a document takes the answers of one query only."""
+    """Whether a document contains the answers of only one query."""
 
     ends: ClassVar[bool] = False
     """Whether `close` writes something, so that a followed run, which has no end, cannot use it."""

@@ -25,7 +25,7 @@ def dumps(head: Head, state: tuple[Any, ...], machine: Machine) -> bytes:
 
 
 class StatePickle:
-    """What `dumps` wrote; the state refers to `machine`."""
+    """A pickle written by `dumps`; the loaded state refers to `machine`."""
 
     def __init__(self, data: bytes, machine: Machine) -> None:
         self._data = io.BytesIO(data)

@@ -49,7 +49,7 @@ def name_of(rule: Rule) -> str:
 
 
 def effect_of(rule: Rule) -> str:
-    """What a rule does, in one sentence."""
+    """The effect of a rule, in one sentence."""
     return (rule.__doc__ or "").partition("\n")[0]
 
 

@@ -43,11 +43,11 @@ class FileSlice:
 
 @dataclass(frozen=True, slots=True)
 class StreamArrivals:
-    """What a batch reads of one stream.
+    """The input of a batch from one stream.
 
     Attributes:
-        slices: in the order in which they are read.
-        clock: where the stream's time stands afterwards.
+        slices: the parts of files, in reading order.
+        clock: the stream's clock after the batch.
         since: when the stream last had new input, in milliseconds since the epoch.
     """
 
@@ -68,7 +68,7 @@ class StreamArrivals:
 
 @dataclass(frozen=True, slots=True)
 class ArrivedBatch:
-    """What a batch reads.
+    """The input of a batch.
 
     Attributes:
         at: when the batch was planned, in milliseconds since the epoch.

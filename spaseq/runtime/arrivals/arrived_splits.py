@@ -19,13 +19,13 @@ from spaseq.runtime.arrivals.stream_clock import StreamClock
 
 @dataclass(frozen=True, slots=True)
 class ArrivedSplit:
-    """What one task reads of one stream in a batch.
+    """The part of one stream that one task reads in a batch.
 
     Attributes:
         number: counts the splits of the batch.
         stream: the stream's number.
         at: when the batch was planned, in milliseconds since the epoch.
-        slices: what is read, in order.
+        slices: the parts of files to read, in order.
         knowledge: the name of the knowledge base that the events are matched with.
     """
 

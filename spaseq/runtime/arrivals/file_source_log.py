@@ -68,7 +68,7 @@ class FileSourceLog:
         directory.mkdir(parents=True, exist_ok=True)
 
     def batch(self, number: int) -> ArrivedBatch:
-        """What a batch reads.
+        """The input of a batch.
 
         Raises:
             RunError: the log is damaged.
@@ -104,11 +104,11 @@ class FileSourceLog:
         return [s.clock for s in self._batch_or_start(number).streams]
 
     def sizes(self) -> Sizes:
-        """How large each file is now; a limit for `plan_batch`."""
+        """The current sizes of all files; a limit for `plan_batch`."""
         return [stream.sizes() for stream in self._streams]
 
     def pending(self, after: int) -> list[list[PendingFile]]:
-        """What waits to be read after a batch, by stream."""
+        """The files, or parts of files, that wait after a batch, by stream."""
         self._load(after)
         settled_ms = None
         if self._settings.growing:
@@ -253,7 +253,7 @@ class FileSourceLog:
 
 
 def _cut(file: PendingFile, end: int) -> PendingFile:
-    """What waits of a file up to a byte."""
+    """The waiting part of a file, up to the byte `end`."""
     return file._replace(end=min(file.end, end))
 
 

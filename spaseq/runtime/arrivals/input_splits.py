@@ -22,7 +22,7 @@ def paths_from(directory: str | None) -> AbstractContextManager[object]:
 
 @dataclass(frozen=True, slots=True)
 class InputSplit:
-    """What one task reads of a stream.
+    """The part of a stream that one task reads.
 
     `number` counts the splits of a run, in the order of its streams, and `stream` is the stream's
     number. `split` is None for a source that is read whole.

@@ -1,8 +1,9 @@
-"""What a run has to do and what it reports: the one contract of both runtimes.
+"""The job of a run, its input and its reports: the common contract of both runtimes.
 
-A runtime is a function `run(job) -> Iterator[tuple[int, Answer]]`. It gives answers, each with the
-index of its query in `job.plans`, each query's in order (docs/language.md#order-of-answers). It
-updates `job.stats` while it runs and calls the `on_*` functions in the calling thread.
+A runtime is a function `run(job) -> Iterator[tuple[int, Answer]]`. It yields answers, each with the
+index of its query in `job.plans`. The answers of each query are in order
+(docs/language.md#order-of-answers). It updates `job.stats` while it runs and calls the `on_*`
+functions in the calling thread.
 """
 
 from __future__ import annotations

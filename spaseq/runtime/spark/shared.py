@@ -1,4 +1,4 @@
-"""What bounded runs, followed runs and DataFrames of events have in common on Spark's driver."""
+"""Code on Spark's driver that bounded runs, followed runs and DataFrames of events share."""
 
 from __future__ import annotations
 

@@ -257,11 +257,11 @@ class RunState:
         self._progress[slots] = 0
 
     def waiting(self) -> int:
-        """How many runs wait, expired ones that were not dropped yet included."""
+        """The number of waiting runs, including expired runs that were not dropped yet."""
         return int(self._counts.sum())
 
     def live(self) -> int:
-        """How many runs there are, those included that wait no longer."""
+        """The number of stored runs, including runs that no longer wait."""
         return int(self._cursor[kernel.USED])
 
     def nbytes(self) -> int:
@@ -274,7 +274,7 @@ class RunState:
         return np.unique(numbers[~np.isnan(numbers)])
 
     def events(self, slot: int) -> int:
-        """How many events a slot has had, where they are counted."""
+        """The number of events in a slot so far, if they are counted."""
         return int(self._progress[slot, kernel.EVENTS])
 
     def paths(self) -> Iterator[WaitingPath]:

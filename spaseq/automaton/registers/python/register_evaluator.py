@@ -200,7 +200,7 @@ class RegisterEvaluator:
         return not isinstance(window, Counted) and time - self.last_time > 2 * window.horizon
 
     def live_runs(self) -> int:
-        """How many runs wait, dead ones that were not swept yet included."""
+        """The number of waiting runs, including dead runs that were not swept yet."""
         return sum(1 for _ in self._waiting)
 
     def consecutive(self, instants: Iterable[Instant]) -> bool:

@@ -232,7 +232,7 @@ class _SplitPartition(InputPartition):  # type: ignore[misc]
 
 
 class _Reading:
-    """What both readers do in a task: read a partition."""
+    """The task side of both readers: reads a partition."""
 
     def __init__(self, options: _Options) -> None:
         self._options = options

@@ -79,7 +79,7 @@ class Checkpoint:
 
 
 def _description(job: Job, watermark_ms: int) -> dict[str, Any]:
-    """What must stay the same for a run to resume, as JSON values."""
+    """The parts of a job that a resumed run must not change, as JSON values."""
     return {
         "version": FORMAT_VERSION,
         "queries": {p.identity.name: p.identity.fingerprint for p in job.plans},

@@ -49,12 +49,12 @@ GroupKey: TypeAlias = tuple[str, int, int]
 
 @dataclass(slots=True)
 class Meta:
-    """What a bucket's state has.
+    """The contents of a bucket's state.
 
     Attributes:
         marks: the watermarks (ms) of the group's streams.
         version: the number of entries so far.
-        first: the first entry that is in the log; the snapshot includes those before.
+        first: the first entry in the log; the snapshot includes the entries before it.
         snapshot_chunks, snapshot_bytes: the size of the snapshot.
         log_bytes: the size of the log.
     """
