@@ -162,7 +162,7 @@ class SequenceStage:
         version, fingerprint = pickled.head()
         if version != STATE_VERSION:
             raise RunError(
-                f"state format {version} cannot be read; this version reads {STATE_VERSION}"
+                f"snapshot format {version} cannot be read; this version reads {STATE_VERSION}"
             )
         if fingerprint != self._plan.identity.fingerprint:
             raise RunError(f"the state is of another query than {self._plan.identity.name}")

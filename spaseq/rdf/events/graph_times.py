@@ -128,8 +128,8 @@ class GraphTimes:
 
     def report_strays(self, count: int, line: int, text: str) -> None:
         """Report stray triples of the default graph; `line` and `text` belong to the first."""
-        triples = "1 triple" if count == 1 else f"{count} triples"
-        reason = f"{triples} of the default graph that belong to no event"
+        triples, belong = ("1 triple", "belongs") if count == 1 else (f"{count} triples", "belong")
+        reason = f"{triples} of the default graph that {belong} to no event"
         self._on_bad(BadInput(self._file, line or None, reason, text))
 
 

@@ -357,5 +357,5 @@ def test_a_run_goes_on_from_a_stored_snapshot(name: str) -> None:
 def test_a_snapshot_of_an_older_format_is_refused_by_number() -> None:
     """The snapshot's classes have moved to other modules since."""
     stored = json.loads((STORED / "snapshot-3.json").read_text())["registers"]
-    with pytest.raises(RunError, match=r"state format 3 or older cannot be read; .* reads 4"):
+    with pytest.raises(RunError, match=r"snapshot format 3 or older cannot be read; .* reads 4"):
         check_going_on(evaluator_plan("registers"), stored)
