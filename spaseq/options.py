@@ -101,10 +101,10 @@ class ReadingOptions:
 
 @dataclass(frozen=True, slots=True)
 class StageOptions:
-    """What the stages of a query are told.
+    """The options of a query's stages.
 
-    `limit_per_event` is the most answers of one query that end at the same instant (and lie in the
-    same partition).
+    `limit_per_event` is the maximum number of answers of one query that end at the same instant
+    (and are in the same partition).
 
     Raises:
         UsageError: the limit is less than one.

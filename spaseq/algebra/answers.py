@@ -37,7 +37,7 @@ class Answer(NamedTuple):
     texts. `first` is the first event's instant. `end` is the last event's instant, or the close of
     the window with k = `AFTER_ALL`. `singles` are the match's single variables with their values,
     by name, and `lists` its group variables with their values in order, by name. Both leave out
-    variables that nothing asks for and that the trace determines.
+    variables that no part of the query uses and that the trace determines.
 
     An answer of a CONSTRUCT query has no bindings, but a graph event: its triples in `graph`, each
     once, its IRI in `event`, and the time of `end`.

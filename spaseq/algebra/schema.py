@@ -91,7 +91,7 @@ class Schema:
         return _closed(edges)
 
     def superclasses(self, name: str) -> frozenset[str]:
-        """The class itself and those above it."""
+        """The class and its superclasses."""
         return self._superclasses.get(name, frozenset({name}))
 
     @cached_property
@@ -99,7 +99,7 @@ class Schema:
         return _turned(self._superclasses)
 
     def subclasses(self, name: str) -> frozenset[str]:
-        """The class itself and those below it."""
+        """The class and its subclasses."""
         return self._subclasses.get(name, frozenset({name}))
 
     @cached_property
@@ -131,7 +131,7 @@ class Schema:
                 for below, sign in self.subproperties(name):
                     place = below, sign != backwards
                     found.setdefault(place, set()).update(self.superclasses(cls))
-        for classes in found.values():  # what is typed is in the domain of rdf:type
+        for classes in found.values():  # subjects of rdf:type are in its domain
             classes |= found.get((TYPE, False), set())
         return {place: frozenset(classes) for place, classes in sorted(found.items())}
 

@@ -34,7 +34,7 @@ def bounded_sources(streams: Mapping[str, StreamInput], options: RunOptions) -> 
     """The sources of streams that end, all of which are there.
 
     Args:
-        streams: what the user gave, by IRI.
+        streams: the user's inputs, by stream IRI.
         options: the run's.
 
     Raises:

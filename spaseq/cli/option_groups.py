@@ -43,7 +43,7 @@ class OptionGroup:
 
 
 class Chosen:
-    """What the options of one call say, by part.
+    """The options of one call, by option class.
 
     >>> from spaseq.options import StageOptions
     >>> Chosen([StageOptions(limit_per_event=5)])[StageOptions].limit_per_event

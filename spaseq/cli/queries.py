@@ -23,7 +23,7 @@ QUERY_FILES = click.argument(
 
 @dataclass(frozen=True, slots=True)
 class QueryOptions:
-    """What is loaded before queries are read."""
+    """The inputs to load before queries are read."""
 
     functions: tuple[str, ...] = ()
 

@@ -34,7 +34,7 @@ from spaseq.sinks import SINKS
 
 @dataclass(frozen=True, slots=True)
 class InputTexts:
-    """What --stream and --kb say."""
+    """The values of --stream and --kb."""
 
     streams: tuple[str, ...] = ()
     kbs: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class SideOptions:
 
 @dataclass(frozen=True, slots=True)
 class FollowFlags:
-    """What makes a run a followed one."""
+    """The options of a followed run."""
 
     follow: bool = False
     checkpoint: str | None = None
@@ -74,7 +74,7 @@ def _count(part: type, *names: str, least: int = 1, **attributes: Any) -> PartOp
 
 
 def _formats() -> str:
-    """What each format is for; formats of the same kind together."""
+    """The description of each format, with formats of the same kind together."""
     kinds: dict[str, list[str]] = {}
     for form, sink in SINKS.items():
         kinds.setdefault(sink.about, []).append(form)

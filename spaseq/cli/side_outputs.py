@@ -14,7 +14,7 @@ from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.job.job import LateEvent
 from spaseq.sinks.side_lines import BadInputLines, LateEventLines
 
-_SHOWN = 5  # shown on stderr, of those that no file takes
+_SHOWN = 5  # number of items on stderr if no file receives them
 
 
 class SideOutputs:

@@ -39,7 +39,7 @@ ExistsTest: TypeAlias = Callable[[ast.Exists, Env], bool]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What expressions take from the query around them."""
+    """The options of expressions that come from the surrounding query."""
 
     exists: ExistsTest | None = None
     """Evaluates EXISTS; the compiler applies its `negated` flag."""

@@ -36,7 +36,7 @@ _DATA_ERRORS = (ExpressionError, ValueError, TypeError, ArithmeticError, LookupE
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Function:
-    """A registered function; see `function` for what it is called with."""
+    """A registered function; `function` documents its arguments."""
 
     iri: str
     run: Callable[..., Any]

@@ -110,7 +110,7 @@ def event_time(gpm: str) -> Callable[[Env], int]:
 
 
 def _required(read: Callable[[Env], R | None], error: str) -> Callable[[Env], R]:
-    """What `read` gives; ExpressionError with a message where that is None."""
+    """`read`, but raising ExpressionError with the message `error` instead of returning None."""
 
     def run(env: Env) -> R:
         result = read(env)

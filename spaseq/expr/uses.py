@@ -8,7 +8,7 @@ from spaseq.lang.variables import walk
 
 
 def variables_of(expr: ast.Expr) -> frozenset[str]:
-    """Names of all variables mentioned, those in PREV, aggregates and EXISTS included."""
+    """Names of all variables mentioned, also in PREV, aggregates and EXISTS."""
     return frozenset(node.name for node in walk(expr) if isinstance(node, ast.Var))
 
 

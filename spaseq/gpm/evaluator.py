@@ -35,10 +35,10 @@ class EventSolutions:
 
 
 class GpmEvaluator:
-    """One graph pattern, ready for many batches.
+    """One graph pattern, prepared for many batches.
 
-    What depends on the knowledge base alone is evaluated once, and then only joined. `options` are
-    what expressions take from the query; EXISTS is evaluated here. `evaluation` says how.
+    Parts that depend only on the knowledge base are evaluated once, and then only joined. `options`
+    are the query's options for expressions; EXISTS is evaluated here. `evaluation` sets the method.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The triples of a stream that any query of a run looks at, which readers need not drop."""
+"""The triples of a stream that some query of a run uses; readers may drop all others."""
 
 from __future__ import annotations
 

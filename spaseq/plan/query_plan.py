@@ -62,22 +62,22 @@ class Inputs:
 class GpmPlan:
     """One graph-pattern-matching expression.
 
-    `pattern` holds the FILTERs that concern one event only; `conditions` those that look back at
-    earlier steps, which become conditions on the automaton's edges. Stage 1
-    evaluates the core of a correlated GPM, and the automaton its pattern. Stage 1 hands on the
-    values of `private` variables only where they tell solutions of one event apart. `awaited` is
-    the GPM in a form that asks its endpoints only if a partial match awaits the event.
+    `pattern` holds the FILTERs that use only one event. `conditions` are the FILTERs that use
+    earlier steps; they become conditions on the automaton's edges. Stage 1 evaluates the core of a
+    correlated GPM, and the automaton evaluates its pattern. Stage 1 passes the values of `private`
+    variables only if they distinguish solutions of the same event. `awaited` is the GPM in a form
+    that queries its endpoints only if a partial match awaits the event.
     """
 
     name: str
     streams: tuple[int, ...]  # indexes in the plan's streams
     pattern: Pattern
-    variables: tuple[str, ...]  # those a solution may bind, sorted; of a correlated GPM, EVENT last
-    certain: frozenset[str]  # those every solution binds
+    variables: tuple[str, ...]  # a solution may bind them; sorted; EVENT last if correlated
+    certain: frozenset[str]  # variables that every solution binds
     conditions: tuple[ast.Expr, ...] = ()
     negated: bool = False  # used in negated steps only
     correlation: Correlation | None = None  # evaluated where the sequence takes the event
-    private: frozenset[str] = frozenset()  # variables that nothing outside the pattern looks at
+    private: frozenset[str] = frozenset()  # variables that are not used outside the pattern
     awaited: GpmPlan | None = None
 
 

@@ -36,7 +36,7 @@ def pattern_plan(
 ) -> PatternPlan:
     """Stage 1: the columns are all variables of the GPMs.
 
-    Variables that conditions between steps read are there as numbers, too.
+    Variables in conditions between steps also have number columns.
     """
     variables = tuple(sorted({v for g in gpms for v in g.variables}))
     read = {v for g in gpms for c in g.conditions for v in mentions(c)}

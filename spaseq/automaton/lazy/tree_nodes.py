@@ -1,4 +1,4 @@
-"""The states, edges and checks of a Tree NFA, without what makes or searches them.
+"""The states, edges and checks of a Tree NFA; other modules build and search them.
 
 A step of the pattern is *matched* when the partial match holds a solution for it. The states are
 sets of matched steps. An edge matches one step more.

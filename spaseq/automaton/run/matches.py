@@ -2,7 +2,7 @@
 
 A match has three forms on its way. An evaluator of one partition finds a `PartitionMatch`, made of
 raw rows. A sequencer turns it into a `SequenceMatch`, whose solutions carry their bindings. The
-answer stage projects that to an `Answer`, which has what SELECT or CONSTRUCT asks for.
+answer stage projects that to an `Answer`, which has only the parts that SELECT or CONSTRUCT needs.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ from spaseq.rdf.columns.term_columns import distinct
 
 
 class PatternOperators:
-    """Evaluates patterns and caches what it derives from each of them, by identity.
+    """Evaluates patterns and caches the data derived from each pattern, by identity.
 
     A pattern that reads no event is evaluated once.
     """

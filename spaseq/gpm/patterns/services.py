@@ -246,7 +246,7 @@ def _solutions(
 
 
 def _together(parts: Sequence[Solutions], lexicon: Lexicon) -> Solutions:
-    """All parts in turn. Only the first, which has no solutions, may have other variables."""
+    """The concatenation of all parts. Only the first, which is empty, may differ in variables."""
     names = dict.fromkeys(v for part in parts for v in part.columns)
     columns = {v: np.concatenate([part.column(v) for part in parts]) for v in names}
     return Solutions(sum(part.size for part in parts), None, columns, lexicon)

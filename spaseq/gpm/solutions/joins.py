@@ -70,7 +70,7 @@ def union(left: Solutions, right: Solutions) -> Solutions:
 
 
 def concatenated(first: Solutions, second: Solutions) -> Solutions:
-    """Both sequences in turn, not in order of events. Both have the same lexicon."""
+    """The concatenation of both, not in order of events. Both have the same lexicon."""
     names = dict.fromkeys((*first.columns, *second.columns))
     columns = {v: np.concatenate([first.column(v), second.column(v)]) for v in names}
     event = None

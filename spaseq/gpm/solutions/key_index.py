@@ -79,7 +79,7 @@ class KeyIndex:
 
 
 def expanded(low: Indices, counts: Indices) -> tuple[Indices, Indices]:
-    """The ranges low[i] .. low[i] + counts[i] - 1 in turn: (i for each element, the elements)."""
+    """All ranges low[i] .. low[i] + counts[i] - 1, joined: (i for each element, the elements)."""
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
     left = np.repeat(np.arange(len(counts)), counts)

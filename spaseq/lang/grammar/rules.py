@@ -1,8 +1,8 @@
-"""How the rules of the grammar make nodes, and how they report what they expected.
+"""Grammar rules that make nodes, and that report the expected tokens after an error.
 
-Every terminal tells the `Passage` being parsed where it failed and how error messages call it.
-The terminals that failed furthest to the right are what the passage should have had there.
-pyparsing's own exception would name only the last alternative that it tried.
+Every terminal tells the current `Passage` where it failed, and its name for error messages. The
+terminals that failed furthest to the right are the expected tokens there. pyparsing's exception
+would name only the last alternative that it tried.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The rules by which a plan is made fast, each a function from plan to plan.
 
 Answers are the same without any of them. A rule is called by the name of its function, with
-hyphens; the first line of its docstring is what `explain` says about it.
+hyphens; `explain` shows the first line of its docstring.
 """
 
 from __future__ import annotations

@@ -10,4 +10,4 @@ class SolutionColumns:
     """The variables that have a column of terms, and the variables that have one of numbers."""
 
     variables: tuple[str, ...] = ()
-    numbers: tuple[str, ...] = ()  # those that conditions between steps read
+    numbers: tuple[str, ...] = ()  # variables in conditions between steps

@@ -1,4 +1,4 @@
-"""The splits of one batch of a followed run: what each task of stage 1 reads."""
+"""The splits of one batch of a followed run: the input of each task of stage 1."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class FileSourceLog:
 
     Args:
         directory: the log's own directory, which is made.
-        streams: what is followed; always the same streams in the same order.
+        streams: the followed streams; always the same ones in the same order.
         settings: limits of a batch, and how time passes.
         wall: seconds since the epoch.
     """
@@ -119,7 +119,7 @@ class FileSourceLog:
     def plan_batch(
         self, after: int, upto: Sizes | None = None, max_bytes: float | None = None
     ) -> int:
-        """Write down what the batch that follows `after` reads.
+        """Log the input of the batch that follows `after`.
 
         Args:
             after: the number of the last batch, 0 for none.
@@ -148,7 +148,7 @@ class FileSourceLog:
         return after + 1
 
     def forget(self, before: int) -> None:
-        """Remove what is not needed to run the batches from `before` on."""
+        """Remove the entries that batches from `before` on do not need."""
         compacted = max((c for c in self._compacted() if c <= before), default=0)
         for path in self._directory.glob("[0-9]*.json"):
             number = int(path.name.split(".")[0])
@@ -165,7 +165,7 @@ class FileSourceLog:
         ]
         return ArrivedBatch(self._started, tuple(fresh))
 
-    # --- what a batch reads -----------------------------------------------------------------------
+    # --- the input of a batch ---------------------------------------------------------------------
 
     def _arrivals(
         self, chosen: Sequence[list[PendingFile]], before: ArrivedBatch, at: int

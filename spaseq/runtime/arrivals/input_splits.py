@@ -12,7 +12,7 @@ from spaseq.sources.base import Source, Split
 
 
 def paths_from(directory: str | None) -> AbstractContextManager[object]:
-    """Let relative paths start from `directory`, if this machine has it.
+    """Make relative paths start from `directory`, if it exists on this machine.
 
     Spark keeps worker processes for later tasks, and names the files that it ships relative to
     where an executor started: a worker goes back there afterwards.

@@ -53,7 +53,7 @@ class StreamClock:
         return replace(self, counts={t: self.counts[t] for t in among})
 
     def pass_over(self, times: Int64s) -> None:
-        """Move on as if events with these times (ms) had been judged."""
+        """Advance the clock as if it had judged events with these times (ms)."""
         if len(times):
             limit, self.latest = self._limits(times)
             self._add(*np.unique(times[times >= limit], return_counts=True))

@@ -77,9 +77,9 @@ class GroupStage:
     Args:
         plans: of all queries of the run.
         group: the group.
-        knowledge: what graph patterns over registered streams are matched with.
+        knowledge: the knowledge base for graph patterns over registered streams.
         options: of each stage.
-        on_bad: called for each event that an endpoint gave no answer for.
+        on_bad: called for each event for which an endpoint gave no answer.
     """
 
     def __init__(

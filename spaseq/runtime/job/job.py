@@ -76,7 +76,7 @@ def _ignore(_: object) -> None:
 class Job:
     """Queries, their inputs, and where everything but answers goes.
 
-    Sources are told which predicates the queries look at.
+    Sources get the predicates that the queries use.
     """
 
     plans: tuple[QueryPlan, ...]  # each after those whose registered streams it reads

@@ -1,4 +1,4 @@
-"""Checks the state of a bucket against its limits; the error says what fills it."""
+"""Checks the state of a bucket against its limits; the error names the largest parts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def check_state(
     Args:
         rows: the bucket's partial matches.
         size: the bucket's bytes in the state store.
-        recent: gives the solutions that came last; the message names what most of them have.
+        recent: gives the latest solutions; the message names the most frequent key and step.
 
     Raises:
         RunError: a limit is exceeded; the message names the query, the fullest key and the step.

@@ -233,7 +233,7 @@ class RunState:
         self._collect(lowest)
         return distinct(self._node[:, kernel.SOLUTION])
 
-    # --- what there is ----------------------------------------------------------------------------
+    # --- contents ---------------------------------------------------------------------------------
 
     @property
     def _node(self) -> Int64s:
@@ -278,7 +278,7 @@ class RunState:
         return int(self._progress[slot, kernel.EVENTS])
 
     def paths(self) -> Iterator[WaitingPath]:
-        """Every waiting run, but for those at `,` edges that the next instant of the slot ends."""
+        """Every waiting run, except runs at `,` edges that the slot's next instant ends."""
         nodes, edge_mask = self._node.tolist(), (1 << kernel.EDGE_BITS) - 1
         block, made, _, run = self._waiting
         kind, edges = self._tables.program.edge[:, kernel.KIND], len(self._tables.edges)

@@ -32,7 +32,7 @@ class RunTables:
     timed: bool
     """Whether an operator bounds a gap."""
     strict: bool
-    """Whether a `,` asks for the numbers of instants."""
+    """Whether a `,` needs the numbers of instants."""
     is_threshold_sequence: bool
     """Whether the threshold-sequence kernel runs it."""
 

@@ -17,7 +17,7 @@ class ThresholdSteps:
 
     edges: int
     step: Int32s
-    """[GPMs + 1, STEP_COLUMNS] what a solution does, by GPM + 1; row 0 is of events without one."""
+    """[GPMs + 1, STEP_COLUMNS] effect of a solution, by GPM + 1; row 0: an event without one."""
     source: Int32s
     """[GPMs + 1, registers] the compared number that sets each register, or NONE."""
     threshold_register: Int32s
@@ -40,9 +40,9 @@ def threshold_steps(program: ProgramArrays, registers: int) -> ThresholdSteps:
 
 
 def _describe(program: ProgramArrays, e: int, step: Int32s, source: Int32s) -> None:
-    """Write into `step` what a solution does that edge `e` takes.
+    """Write into `step` the effect of a solution that edge `e` takes.
 
-    `source` [registers] holds the numbers that it sets registers to.
+    `source` [registers] holds the numbers to which the solution sets registers.
     """
     edge, leaves = program.edge, program.leaves
     target = edge[e, kernel.TARGET]

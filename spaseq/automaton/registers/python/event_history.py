@@ -18,7 +18,7 @@ EventHistory: TypeAlias = list[tuple[Instant, MeasuredInstant, RowsByGpm]]
 def replay(
     history: EventHistory, after: Instant | None, until: Instant, tau: int | None
 ) -> Iterator[tuple[MeasuredInstant, RowsByGpm]]:
-    """The instants after `after` up to `until`; only those with the timestamp `tau` if given."""
+    """The instants after `after` up to `until`; only instants at the timestamp `tau` if given."""
     start = 0 if after is None else bisect_right(history, after, key=lambda p: p[0])
     if tau is not None:
         start = max(start, bisect_left(history, (tau, -1), key=lambda p: p[0]))

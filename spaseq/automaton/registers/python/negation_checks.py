@@ -34,7 +34,7 @@ class NegationChecks:
     ) -> bool:
         """Whether a negated step matches where it must not.
 
-        `around` is what `match` sees outside, if it is itself a match of a negated step.
+        `around` is the view of `match` on its surroundings if `match` belongs to a negated step.
         """
         machine = self._machine
         machine.work.searches += 1

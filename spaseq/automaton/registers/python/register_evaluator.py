@@ -161,7 +161,7 @@ class RegisterEvaluator:
     # --- memory -----------------------------------------------------------------------------------
 
     def _forget(self, moment: MeasuredInstant) -> None:
-        """Drop what the window has left behind, now and then."""
+        """Drop data that the window has passed, some of it only occasionally."""
         horizon = self._machine.window.horizon
         self._trace.forget(moment.reach - horizon)
         self._lists.forget(moment.reach - horizon)

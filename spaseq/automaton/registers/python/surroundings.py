@@ -19,10 +19,10 @@ def surroundings(
     around: Outside | None,
     after: Instant | None,
 ) -> tuple[Mapping[str, str], Outside]:
-    """The single variables of a match, and all else of it that one of its negated steps sees.
+    """The single variables of a match, and its other parts that a negated step can use.
 
-    `around` is what `match` sees outside, if it is itself a match of a negated step. The negated
-    step must not match after the instant `after`.
+    `around` is the view of `match` on its surroundings if `match` belongs to a negated step. The
+    negated step must not match after the instant `after`.
     """
     views = machine.program.negated[obligation.negation].views
     groups = dict(around.groups) if around else {}

@@ -131,7 +131,7 @@ def _names(messages: Sequence[WriterCommitMessage | None]) -> list[str]:
 
 
 class AnswerWriter(DataSourceArrowWriter):  # type: ignore[misc]
-    """A bounded run's answers; with `overwrite` they replace what the directory had."""
+    """A bounded run's answers; with `overwrite` they replace the directory's contents."""
 
     def __init__(self, files: AnswerFiles, overwrite: bool) -> None:
         self._files, self._overwrite = files, overwrite

@@ -30,10 +30,10 @@ BUCKETS = 8
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A checkpoint's directory, and what is fixed as long as it is used."""
+    """A checkpoint's directory, and its fixed settings."""
 
     directory: Path
-    id: str  # no other checkpoint has it
+    id: str  # unique to this checkpoint
     buckets: int
     resumed: bool
 
@@ -44,8 +44,8 @@ class Checkpoint:
         """Make a checkpoint, or resume from one.
 
         Args:
-            buckets: of each query that has a key; `BUCKETS`, or what an existing checkpoint has, if
-                not given.
+            buckets: number per query with a key. By default the existing checkpoint's number, or
+                `BUCKETS` for a new one.
 
         Raises:
             UsageError: the checkpoint has other queries, streams or knowledge, or another watermark
