@@ -24,8 +24,12 @@ KERNELS_NAME = "compiled_kernels"
 
 
 def package_archive(directory: Path) -> tuple[Path, str]:
-    """A zip file of the package in a directory, and the digest of its sources."""
-    files = sorted(p for p in PACKAGE.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
+    """A zip file of the package in a directory, and the digest of its sources.
+
+    It holds modules only. A checkout also has READMEs, which an installation lacks; without them
+    both have the same digest.
+    """
+    files = sorted(PACKAGE.rglob("*.py"))
     digest = blake2b(digest_size=8)
     path = directory / "spaseq-package.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
