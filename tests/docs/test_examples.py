@@ -37,7 +37,7 @@ PAGES = [page for page in pages() if page.name not in ELSEWHERE]
 
 
 def _case(page: Path) -> object:
-    marks = [pytest.mark.spark] if page.name in ON_SPARK else []
+    marks = [pytest.mark.spark, pytest.mark.thorough] if page.name in ON_SPARK else []
     return pytest.param(page, id=page.name, marks=marks)
 
 

@@ -172,6 +172,7 @@ def materialised(ontology: Sequence[Triple], facts: Sequence[Triple]) -> list[Tr
 
 @pytest.mark.filterwarnings("ignore")
 @given(ontologies, graphs, kbs, groups)
+@pytest.mark.thorough
 @settings(max_examples=60 * SCALE, deadline=None)
 def test_rewriting_gives_what_materialisation_gives(ontology, event, kb, group):
     schema = Schema.of(ontology)
@@ -279,6 +280,7 @@ def test_oxigraph_counts_a_negated_set_once_between_bound_ends():
 
 @pytest.mark.filterwarnings("ignore")
 @given(ontologies, graphs)
+@pytest.mark.thorough
 @settings(max_examples=60 * SCALE, deadline=None)
 def test_all_triples_are_those_of_the_materialised_graph(ontology, event):
     [found] = solutions("{ ?s ?p ?o }", [event], {}, Schema.of(ontology))
