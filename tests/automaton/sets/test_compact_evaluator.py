@@ -149,6 +149,19 @@ def test_what_is_held_does_not_grow_with_the_stream(sequence: str, evaluator: st
     assert max(sizes) < 2.2 * sizes[0]
 
 
+def test_the_compact_evaluator_holds_no_more_of_a_plain_sequence_as_the_stream_goes_on() -> None:
+    """Sizes rise and fall as old nodes are dropped; the peak of each half is about the same."""
+    gpms, events = letters("a b b d " * 5000, "ABCD")
+    text = query("A: B: C", _used(gpms, "A: B: C"), "50 EVENTS")
+    plan = compile_query(text, options=CompileOptions(evaluator="compact"))
+    stage, sizes = SequenceStage(plan, StageOptions(limit_per_event=1)), []
+    for start in range(0, 20_000, 1_000):
+        stage.push(batch(plan, events[start : start + 1_000]))
+        stage.advance(events[start + 999].time)
+        sizes.append(len(stage.snapshot()))
+    assert max(sizes[10:]) < 1.2 * max(sizes[:10])
+
+
 def test_a_snapshot_of_one_evaluator_does_not_fit_another() -> None:
     gpms, _ = letters(STREAM)
     found = plans(query("A: B: C", gpms))
