@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from spaseq.api.run import run
     from spaseq.expr.extension import function
     from spaseq.lang.parser import parse
+    from spaseq.limits import Limits
     from spaseq.options import ServiceOptions
     from spaseq.rdf.terms.term import Term
     from spaseq.render.explain import explain
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Engine": "spaseq.api.push",
     "Event": "spaseq.sources.iterables",
+    "Limits": "spaseq.limits",
     "Match": "spaseq.api.match",
     "ServiceOptions": "spaseq.options",
     "Stats": "spaseq.runtime.job.job",
@@ -44,6 +46,7 @@ _HOMES = {
 __all__ = [
     "Engine",
     "Event",
+    "Limits",
     "Match",
     "ServiceOptions",
     "Stats",

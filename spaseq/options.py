@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar
 
 from spaseq.errors import UsageError
+from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
 
 if TYPE_CHECKING:
@@ -196,6 +197,7 @@ class RunOptions:
     reading: ReadingOptions = ReadingOptions()
     stages: StageOptions = StageOptions()
     runtime: RuntimeOptions = RuntimeOptions()
+    limits: Limits = DEFAULT_LIMITS
     follow: FollowOptions | None = None
 
     @classmethod
@@ -216,7 +218,7 @@ class RunOptions:
         Traceback (most recent call last):
             ...
         spaseq.errors.UsageError: run() has no option 'thread', did you mean threads? Options: \
-base, disable, entailment, kb_cache, limit_per_event, ontology, services, threads, \
+base, disable, entailment, kb_cache, limit_per_event, limits, ontology, services, threads, \
 time_predicate, triples_per_event
         """
         names = sorted(allowed.__annotations__)
@@ -232,6 +234,7 @@ time_predicate, triples_per_event
             _part(KnowledgeOptions, keywords),
             _part(ReadingOptions, keywords),
             _part(StageOptions, keywords),
+            limits=keywords.get("limits", DEFAULT_LIMITS),
         )
 
 
@@ -245,6 +248,7 @@ class EngineKeywords(TypedDict, total=False):
     """The options that every call of the Python API accepts as keywords."""
 
     limit_per_event: int | None
+    limits: Limits
     services: ServiceOptions
     kb_cache: str | PathLike[str] | None
     ontology: OntologyInput | None

@@ -25,6 +25,7 @@ def stream_source(iri: str, given: StreamInput, options: RunOptions) -> Source:
         time_predicate=reading.time_predicate,
         triples_per_event=reading.triples_per_event,
         base=reading.base,
+        limits=options.limits,
         threads=(reading.threads or reading_threads()) if local else 1,
     )
     return source_of(given, how)

@@ -16,6 +16,7 @@ from spaseq.cli.durations import DURATION, SECONDS
 from spaseq.cli.option_groups import Chosen, OptionGroup, PartOption
 from spaseq.cli.queries import DISABLE, ENTAILMENT, FUNCTIONS, ONTOLOGY
 from spaseq.errors import UsageError
+from spaseq.limits import Limits
 from spaseq.options import (
     RUNTIMES,
     FileSourceSettings,
@@ -337,6 +338,57 @@ LIMITS = OptionGroup(
             show_default=True,
             help="With --follow: the bytes of state that one of a query's buckets may have.",
         ),
+        _count(
+            Limits,
+            "--max-nesting",
+            field="nesting",
+            show_default=True,
+            help="How deep triple terms, JSON-LD and RDF/XML may be nested.",
+        ),
+        _count(
+            Limits,
+            "--max-line",
+            field="line_bytes",
+            show_default=True,
+            help="The bytes that a line of N-Quads or N-Triples may have.",
+        ),
+        _count(
+            Limits,
+            "--max-event",
+            field="event_bytes",
+            show_default=True,
+            help="The bytes that an event may have, and input in which no event ends.",
+        ),
+        _count(
+            Limits,
+            "--max-literal",
+            field="literal_bytes",
+            show_default=True,
+            help="The bytes that a literal may have, read or computed.",
+        ),
+        _count(
+            Limits,
+            "--max-inflation",
+            field="inflation",
+            show_default=True,
+            help="How many times as large as its file a .gz may be when unpacked.",
+        ),
+        _count(
+            Limits,
+            "--max-solutions",
+            field="solutions",
+            show_default=True,
+            help="The solutions that a graph pattern may have for one event, on the way too.",
+        ),
+        PartOption(
+            Limits,
+            "--timeout",
+            field="timeout_s",
+            type=SECONDS,
+            default="60 SECONDS",
+            show_default=True,
+            help="How long one query may take for one event.",
+        ),
     ),
 )
 
@@ -391,6 +443,7 @@ def run_options(chosen: Chosen) -> RunOptions:
         reading=chosen[ReadingOptions],
         stages=chosen[StageOptions],
         runtime=chosen[RuntimeOptions],
+        limits=chosen[Limits],
         follow=follow,
     )
 

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 
 from spaseq.errors import UsageError
+from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.terms.term import is_absolute_iri
 from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
 
@@ -25,6 +26,7 @@ class StreamOptions:
         threads: threads that tokenize N-Quads and N-Triples.
         predicates: IRIs of the only predicates to keep, for N-Quads and N-Triples. Other triples
             are checked and counted, but not kept. None keeps all.
+        limits: bounds on nesting and sizes.
         base: base IRI for relative IRIs in the document formats, unless a document sets its own.
     """
 
@@ -38,6 +40,7 @@ class StreamOptions:
     threads: int = 1
     predicates: tuple[str, ...] | None = None
     base: str | None = None
+    limits: Limits = DEFAULT_LIMITS
 
     def __post_init__(self) -> None:
         if self.base is not None and not is_absolute_iri(self.base):

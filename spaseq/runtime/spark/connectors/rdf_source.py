@@ -35,6 +35,7 @@ from pyspark.sql.streaming.datasource import (
 
 from spaseq.compiled.arrays import Int64s
 from spaseq.errors import InputError, UsageError
+from spaseq.limits import Limits
 from spaseq.options import FileSourceSettings
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.bad_input import BadInput
@@ -158,6 +159,7 @@ class _Options:
 def _stream(given: dict[str, Any]) -> StreamOptions:
     """The inverse of `asdict`, through JSON."""
     known: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in given.items()}
+    known["limits"] = Limits(**known["limits"])
     return StreamOptions(**known)
 
 
