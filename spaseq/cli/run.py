@@ -14,14 +14,17 @@ from spaseq.api.prepare import load_knowledge, watch_knowledge
 from spaseq.api.run import answers_of
 from spaseq.cli.formats import check_format
 from spaseq.cli.option_groups import Chosen, grouped_command
+from spaseq.cli.output_files import check_outputs
 from spaseq.cli.progress import ProgressLine, summary
 from spaseq.cli.queries import QUERY_FILES, QueryOptions, plan_files
-from spaseq.cli.run_inputs import kb_source, stream_sources
+from spaseq.cli.run_inputs import given_inputs, kb_source, stream_sources
 from spaseq.cli.run_options import (
     RUN_OPTIONS,
     InputTexts,
     OutputOptions,
     SideOptions,
+    given_checkpoint,
+    given_outputs,
     run_options,
 )
 from spaseq.cli.side_outputs import SideOutputs
@@ -56,6 +59,9 @@ def run(queries: tuple[Path, ...], chosen: Chosen) -> None:
     chosen[QueryOptions].load()
     plans = reading_order(plan_files(queries, options.planning))
     check_format(output.form, plans)
+    check_outputs(
+        given_outputs(chosen), given_inputs(plans, queries, chosen), given_checkpoint(chosen)
+    )
     progress = ProgressLine()
     with ExitStack() as stack:
         append = options.follow is not None

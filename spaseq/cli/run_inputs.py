@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from spaseq.api.streams import bounded_sources, stream_source
+from spaseq.cli.option_groups import Chosen
+from spaseq.cli.output_files import NamedPath
+from spaseq.cli.queries import QueryOptions
+from spaseq.cli.run_options import InputTexts
 from spaseq.errors import UsageError
 from spaseq.kb.endpoint import is_url
 from spaseq.kb.quads import keeps_graphs
-from spaseq.options import RunOptions
+from spaseq.options import PlanningOptions, RunOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.job.binding import bind_streams, split_assignment, stream_names
 from spaseq.sources.base import Source
@@ -31,6 +36,33 @@ def stream_sources(
     if any("-" in paths for paths in bound.values()):
         raise UsageError("--follow watches files; standard input has an end")
     return tuple(stream_source(iri, paths, options) for iri, paths in bound.items())
+
+
+def given_inputs(
+    plans: Sequence[QueryPlan], queries: Sequence[Path], chosen: Chosen
+) -> Iterator[NamedPath]:
+    """The paths that a run reads, each with its option.
+
+    Raises:
+        UsageError: a text of --stream or --kb is no assignment.
+    """
+    for query in queries:
+        yield NamedPath(f"the query {query}", str(query))
+    names = stream_names(plans)
+    for text in chosen[InputTexts].streams:
+        pair = split_assignment(text, names)
+        if pair is not None:  # `stream_sources` refuses other texts
+            yield NamedPath(f"--stream {text}", pair[1])
+    for text in chosen[InputTexts].kbs:
+        path = kb_source(text, plans)[1]
+        if not is_url(path):
+            yield NamedPath(f"--kb {text}", path)
+    ontology = chosen[PlanningOptions].ontology
+    for path in ontology if isinstance(ontology, tuple) else ():
+        yield NamedPath(f"--ontology {path}", str(path))
+    for path in chosen[QueryOptions].functions:
+        if path.endswith(".py"):
+            yield NamedPath(f"--functions {path}", path)
 
 
 def _stream_paths(plans: Sequence[QueryPlan], texts: Sequence[str]) -> dict[str, list[str]]:

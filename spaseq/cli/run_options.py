@@ -14,6 +14,7 @@ import click
 
 from spaseq.cli.durations import DURATION, SECONDS
 from spaseq.cli.option_groups import Chosen, OptionGroup, PartOption
+from spaseq.cli.output_files import STDOUT, NamedPath
 from spaseq.cli.queries import DISABLE, ENTAILMENT, FUNCTIONS, ONTOLOGY
 from spaseq.errors import UsageError
 from spaseq.limits import Limits
@@ -446,6 +447,31 @@ def run_options(chosen: Chosen) -> RunOptions:
         limits=chosen[Limits],
         follow=follow,
     )
+
+
+def given_outputs(chosen: Chosen) -> list[NamedPath]:
+    """The files that a run writes, each with its option.
+
+    Raises:
+        UsageError: bad input or late events would go to standard output.
+    """
+    output, sides = chosen[OutputOptions], chosen[SideOptions]
+    for option, path in (("--bad", sides.bad), ("--late", sides.late)):
+        if path == STDOUT:
+            raise UsageError(f"{option} -: give a file; only answers go to standard output")
+    given = (
+        ("--out", output.out),
+        ("--bad", sides.bad),
+        ("--late", sides.late),
+        ("--stats", output.stats),
+    )
+    return [NamedPath(f"{option} {path}", path) for option, path in given if path is not None]
+
+
+def given_checkpoint(chosen: Chosen) -> NamedPath | None:
+    """The directory of a followed run's state."""
+    path = chosen[FollowFlags].checkpoint
+    return None if path is None else NamedPath(f"--checkpoint {path}", path)
 
 
 def _follow_options(chosen: Chosen, runtime: str) -> FollowOptions | None:

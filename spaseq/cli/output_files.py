@@ -1,0 +1,129 @@
+"""Refuses outputs that would overwrite an input or each other, before anything is opened."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from glob import glob, has_magic
+from pathlib import Path
+
+from spaseq.errors import UsageError
+from spaseq.rdf.inputs.files import STDIN
+from spaseq.rdf.inputs.formats import format_of
+
+STDOUT = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPath:
+    """A path on the command line, with the option that gives it as messages show it."""
+
+    option: str
+    path: str
+
+
+def check_outputs(
+    outputs: Sequence[NamedPath], inputs: Iterable[NamedPath], checkpoint: NamedPath | None = None
+) -> None:
+    """Check that no output is an input, a checkpoint or another output.
+
+    Links to one file count as that file. Terminals, the null device and sockets can be read and
+    written at the same time, and may be given several times.
+
+    Args:
+        outputs: files that the run writes; `-` is standard output.
+        inputs: files, directories and globs that the run reads; `-` is standard input.
+        checkpoint: the directory of the run's state.
+
+    Raises:
+        UsageError: two of them are the same file; the message names both options.
+    """
+    written = [(given, _Identity.of(given.path, STDOUT, 1)) for given in outputs]
+    for number, (given, identity) in enumerate(written):
+        for earlier, other in written[:number]:
+            if identity == other and identity.is_stored:
+                raise UsageError(f"{earlier.option} and {given.option} are the same file")
+    for given in inputs:
+        _check_input(given, written)
+        if checkpoint is not None and _same_directory(given.path, checkpoint.path):
+            raise UsageError(f"{checkpoint.option} and {given.option} are the same directory")
+    for given, identity in written:
+        if checkpoint is not None and _is_inside(identity.path, checkpoint.path):
+            raise UsageError(f"{given.option} lies in {checkpoint.option}; give another place")
+
+
+@dataclass(frozen=True, slots=True)
+class _Identity:
+    """Which file a path leads to: its device and number, or the resolved path if it is missing."""
+
+    path: str
+    file: tuple[int, int] | None = None
+    is_stored: bool = True
+
+    @classmethod
+    def of(cls, path: str, standard: str = "", descriptor: int = -1) -> _Identity:
+        """The identity of a path; `standard` stands for an open descriptor."""
+        try:
+            status = os.fstat(descriptor) if path == standard else os.stat(path)
+        except OSError:
+            return cls(os.path.realpath(path))
+        shared = stat.S_ISCHR(status.st_mode) or stat.S_ISSOCK(status.st_mode)
+        file = status.st_dev, status.st_ino
+        return cls("" if path == standard else os.path.realpath(path), file, not shared)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Identity):
+            return NotImplemented
+        if self.file is not None or other.file is not None:
+            return self.file == other.file
+        return self.path == other.path
+
+    def __hash__(self) -> int:
+        return hash(self.path if self.file is None else self.file)
+
+
+def _check_input(given: NamedPath, written: Sequence[tuple[NamedPath, _Identity]]) -> None:
+    found = {_Identity.of(path, STDIN, 0) for path in _files(given.path)}
+    for output, identity in written:
+        if identity in found and identity.is_stored:
+            raise UsageError(f"{output.option} is the same file as {given.option}")
+        if identity.file is None and _would_be_read(identity.path, given.path):
+            raise UsageError(f"{output.option} would be read as part of {given.option}")
+
+
+def _files(path: str) -> Iterator[str]:
+    """The files that an input reads, or might read."""
+    if os.path.isdir(path):
+        yield from (entry.path for entry in os.scandir(path) if entry.is_file())
+    elif path != STDIN and not os.path.exists(path) and has_magic(path):
+        yield from glob(path, recursive=True)
+    else:
+        yield path
+
+
+def _would_be_read(output: str, given: str) -> bool:
+    """Whether a directory or glob includes a file that does not exist yet."""
+    name = os.path.basename(output)
+    if format_of(name) is None or name[0] in "._":
+        return False
+    if os.path.isdir(given):
+        return os.path.dirname(output) == os.path.realpath(given)
+    return has_magic(given) and _matches(output, os.path.realpath(given))
+
+
+def _matches(path: str, pattern: str) -> bool:
+    if "**" in pattern:
+        return fnmatchcase(path, pattern.replace("**/", "*"))
+    parts, wanted = Path(path).parts, Path(pattern).parts
+    return len(parts) == len(wanted) and all(map(fnmatchcase, parts, wanted))
+
+
+def _same_directory(one: str, other: str) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _is_inside(path: str, directory: str) -> bool:
+    return Path(os.path.realpath(directory)) in (Path(path), *Path(path).parents)
