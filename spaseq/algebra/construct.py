@@ -75,7 +75,7 @@ def _event_iri(stream: str | None, key: str) -> str:
 
 @lru_cache(_TERMS)
 def _can_be_subject(text: str) -> bool:
-    return kind_of(text) != "literal" and is_rdf_term(text)
+    return kind_of(text) in ("iri", "bnode") and is_rdf_term(text)
 
 
 @lru_cache(_TERMS)

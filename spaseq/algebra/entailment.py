@@ -270,7 +270,8 @@ def _is_literal(term: n.PatternTerm) -> bool:
 def _without_literal(s: n.PatternTerm, pattern: n.Pattern) -> n.Pattern:
     if isinstance(s, str):
         return pattern
-    return n.Filter(ast.Not(ast.Call("ISLITERAL", (ast.Var(s.name),))), pattern)
+    var = ast.Var(s.name)
+    return n.Filter(ast.Or((ast.Call("ISIRI", (var,)), ast.Call("ISBLANK", (var,)))), pattern)
 
 
 def _alternative(properties: tuple[Signed, ...]) -> ast.Path:

@@ -21,7 +21,7 @@ from spaseq.expr.numbers import (
 )
 from spaseq.expr.temporal import DURATION_KINDS, MOMENT_KINDS, Duration, Moment, convert_moment
 from spaseq.expr.values import PARSERS, Value, decode
-from spaseq.rdf.terms.term import split_literal
+from spaseq.rdf.terms.term import kind_of, split_literal
 from spaseq.rdf.terms.vocabulary import XSD, XSD_STRING
 
 _SPACE = " \t\r\n"
@@ -29,7 +29,7 @@ _SPACE = " \t\r\n"
 
 def cast_to_string(term: str) -> str:
     """xsd:string: the text of an IRI, a number as XPath writes it, else the lexical form."""
-    if term[0] == "<":
+    if kind_of(term) == "iri":
         return term[1:-1]
     value = decode(term)
     match value:
@@ -39,8 +39,8 @@ def cast_to_string(term: str) -> str:
             return write_decimal(Decimal(value))
         case float():
             return _float_text(value)
-    if term[0] == "_":
-        raise ExpressionError("a blank node has no string")
+    if kind_of(term) != "literal":
+        raise ExpressionError("a blank node or triple term has no string")
     return split_literal(term)[0]
 
 

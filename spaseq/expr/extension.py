@@ -26,6 +26,7 @@ from spaseq.rdf.terms.term import (
     literal_text,
     split_literal,
 )
+from spaseq.rdf.terms.triple_terms import triple_term_parts, triple_term_text
 from spaseq.rdf.terms.vocabulary import XSD, XSD_DATE_TIME
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -230,5 +231,7 @@ def _canonical(term: Term) -> str:
             return iri_text(term[1:-1])
         case "bnode":
             return bnode_text(term[2:])
+        case "triple":
+            return triple_term_text(*(_canonical(Term(t)) for t in triple_term_parts(term)))
         case _:
             return literal_text(*split_literal(term))

@@ -25,7 +25,9 @@ from spaseq.expr.values import (
     IriValue,
     LangString,
     Opaque,
+    TripleTermValue,
     Value,
+    decode,
 )
 from spaseq.rdf.terms.vocabulary import XSD
 
@@ -64,6 +66,9 @@ def equal(a: Value, b: Value) -> bool:
         return a.kind == b.kind and operator.eq(*temporal.instants(a, b))
     if isinstance(a, Duration) and isinstance(b, Duration):
         return a.months == b.months and a.seconds == b.seconds
+    if isinstance(a, TripleTermValue) and isinstance(b, TripleTermValue):
+        pairs = zip(a.terms, b.terms, strict=True)
+        return all(equal(decode(x), decode(y)) for x, y in pairs)
     return _same_term(a, b)
 
 
@@ -71,7 +76,7 @@ def _same_term(a: Value, b: Value) -> bool:
     if a == b and type(a) is type(b):
         return True
     unknown = isinstance(a, Opaque) or isinstance(b, Opaque)
-    apart = (IriValue, BlankNodeValue, LangString)
+    apart = (IriValue, BlankNodeValue, TripleTermValue, LangString)
     if unknown and not isinstance(a, apart) and not isinstance(b, apart):
         raise ExpressionError("literals of unknown value")
     return False

@@ -1,8 +1,9 @@
 """A total order of terms for MIN, MAX and ORDER BY (SPARQL 1.1 section 15.1).
 
-First comes unbound, then blank nodes, IRIs and literals. Literals of one kind are ordered by value.
-The kinds have a fixed order: numbers (NaN first), strings, booleans, moments, durations,
-language-tagged strings, literals of unknown value.
+First comes unbound, then blank nodes, IRIs, literals and triple terms. Literals of one kind are
+ordered by value. The kinds have a fixed order: numbers (NaN first), strings, booleans, moments,
+durations, language-tagged strings, literals of unknown value. Triple terms are ordered by subject,
+then predicate, then object.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from spaseq.expr.temporal import MOMENT_KINDS, Duration, Moment
-from spaseq.expr.values import BlankNodeValue, IriValue, LangString, Opaque, decode
+from spaseq.expr.values import BlankNodeValue, IriValue, LangString, Opaque, TripleTermValue, decode
 
 _MONTH_SECONDS = 2_629_746  # the mean length of a month in the Gregorian calendar
 
@@ -40,3 +41,5 @@ def order_key(term: str | None) -> tuple[Any, ...]:
             return 8, text, language
         case Opaque(lexical, datatype):
             return 9, datatype, lexical
+        case TripleTermValue(terms):
+            return 10, *map(order_key, terms)

@@ -7,7 +7,7 @@
 | xsd:boolean, xsd:string | `bool`, `str` |
 | language-tagged string | `LangString` |
 | xsd:dateTime, date, time, gYear ... ; durations | `Moment`; `Duration` |
-| IRI, blank node | `IriValue`, `BlankNodeValue` |
+| IRI, blank node, triple term | `IriValue`, `BlankNodeValue`, `TripleTermValue` |
 | literal of an unknown datatype, or ill-typed | `Opaque` |
 
 A value keeps neither the lexical form nor the derived datatype of its term. Functions that need
@@ -35,6 +35,7 @@ from spaseq.expr.temporal import (
     write_moment,
 )
 from spaseq.rdf.terms.term import iri_text, literal_text, split_literal
+from spaseq.rdf.terms.triple_terms import is_triple_term, triple_term_parts, triple_term_text
 from spaseq.rdf.terms.vocabulary import XSD, XSD_STRING
 
 
@@ -50,6 +51,13 @@ class BlankNodeValue:
     """A blank node, its label without `_:`."""
 
     label: str
+
+
+@dataclass(frozen=True, slots=True)
+class TripleTermValue:
+    """A triple term (RDF 1.2); its terms as N-Triples texts."""
+
+    terms: tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +88,7 @@ Value: TypeAlias = (
     | Duration
     | IriValue
     | BlankNodeValue
+    | TripleTermValue
 ) | Opaque
 
 TRUE = f'"true"^^<{XSD}boolean>'
@@ -124,6 +133,8 @@ def decode_uncached(text: str) -> Value:
     """The value of a term given as N-Triples text. Never fails on such text."""
     match text[0]:
         case "<":
+            if is_triple_term(text):
+                return TripleTermValue(triple_term_parts(text))
             return IriValue(text[1:-1])
         case "_":
             return BlankNodeValue(text[2:])
@@ -164,6 +175,7 @@ _WRITERS: dict[type, Callable[[Any], str]] = {
     Duration: lambda v: f'"{write_duration(v)}"^^<{XSD}{v.kind}>',
     IriValue: lambda v: iri_text(v.value),
     BlankNodeValue: lambda v: f"_:{v.label}",
+    TripleTermValue: lambda v: triple_term_text(*v.terms),
     Opaque: lambda v: literal_text(v.lexical, v.datatype),
 }
 

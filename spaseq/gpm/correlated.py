@@ -15,7 +15,7 @@ from spaseq.rdf.columns.term_tables import term_table
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad, warn
-from spaseq.rdf.terms.term import Triple, literal_text, scoped_blank, split_literal
+from spaseq.rdf.terms.term import Triple, literal_text, scoped_term, split_literal
 from spaseq.rdf.terms.vocabulary import XSD_STRING
 
 _REMEMBERED = 4096
@@ -39,11 +39,7 @@ def _event_text(batch: EventBatch, event: int) -> str:
     rows = slice(int(batch.start[event]), int(batch.start[event + 1]))
     columns = [term_table(batch.terms).take(c[rows]) for c in (batch.s, batch.p, batch.o)]
     scope = batch.stream, int(batch.time[event]), int(batch.k[event])
-    lines = [
-        scoped_blank(*scope, term[2:]) if term[0] == "_" else term
-        for triple in zip(*columns, strict=True)
-        for term in triple
-    ]
+    lines = [scoped_term(*scope, term) for triple in zip(*columns, strict=True) for term in triple]
     return literal_text("\n".join(lines), XSD_STRING)  # no canonical term has a line break
 
 

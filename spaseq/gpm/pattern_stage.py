@@ -19,7 +19,7 @@ from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.rdf.columns.term_columns import UNBOUND, NumberColumn, RowSelection, TermColumn
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad, warn
 from spaseq.rdf.kernels.compact import compacted
-from spaseq.rdf.terms.term import scoped_blank
+from spaseq.rdf.terms.term import scoped_term
 from spaseq.rdf.terms.times import format_time
 
 
@@ -205,15 +205,15 @@ class _Rows:
     def _scoped(self, column: TermColumn, codes: Int32s, event: Int64s) -> TermColumn:
         """The column with the answer labels of the events' blank nodes."""
         own = (codes >= 0) & (codes < len(self._events.terms))
-        blank = pc.starts_with(column.terms, "_:").to_numpy(zero_copy_only=False)
+        blank = pc.or_(pc.starts_with(column.terms, "_:"), pc.starts_with(column.terms, "<<"))
         rows = np.flatnonzero(own)
-        rows = rows[blank[column.codes[rows]]]
+        rows = rows[blank.to_numpy(zero_copy_only=False)[column.codes[rows]]]
         if not len(rows):
             return column
         texts, events = column.objects(), self._events
         for row, e in zip(rows.tolist(), event[rows].tolist(), strict=True):
             time, k = int(events.time[e]), int(events.k[e])
-            texts[row] = scoped_blank(events.stream, time, k, texts[row][2:])
+            texts[row] = scoped_term(events.stream, time, k, texts[row])
         return TermColumn.of(texts.tolist())
 
 

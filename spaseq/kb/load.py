@@ -20,6 +20,7 @@ from spaseq.kb.quads import KbQuads, QuadSource, quads_of, rdflib_quads, sources
 from spaseq.options import KbInput, ServiceOptions
 from spaseq.rdf.columns.quad_block import DEFAULT_GRAPH
 from spaseq.rdf.columns.term_columns import NO_TEXTS, TextArray, concat_texts, text_array
+from spaseq.rdf.terms.triple_terms import with_blank_nodes
 
 _NONE = np.empty(0, np.int64)
 
@@ -173,10 +174,10 @@ class _BlankNodes:
 
     def scoped(self, texts: TextArray) -> TextArray:
         """The texts with these labels for blank nodes."""
-        blank = pc.starts_with(texts, "_:")
+        blank = pc.or_(pc.starts_with(texts, "_:"), pc.starts_with(texts, "<<"))
         if not pc.any(blank).as_py():
             return texts
-        labels = [self._label(text) for text in texts.filter(blank).to_pylist()]
+        labels = [with_blank_nodes(t, self._label) for t in texts.filter(blank).to_pylist()]
         return pc.replace_with_mask(texts, blank, text_array(labels))
 
     def _label(self, text: str) -> str:

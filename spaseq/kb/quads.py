@@ -21,10 +21,10 @@ from spaseq.options import KbInput
 from spaseq.rdf.columns.quad_block import BlockBuilder, QuadBlock
 from spaseq.rdf.columns.term_columns import TextArray, text_array
 from spaseq.rdf.documents.document_blocks import DOCUMENT_FORMATS
-from spaseq.rdf.inputs.bad_input import TRIPLE_TERM, BadInput, syntax_reason
+from spaseq.rdf.inputs.bad_input import BadInput, syntax_reason
 from spaseq.rdf.inputs.files import READ_ERRORS, STDIN, InputFile, files_at
 from spaseq.rdf.inputs.formats import Format
-from spaseq.rdf.terms.term import from_rdflib
+from spaseq.rdf.terms.term import from_pyoxigraph, from_rdflib
 
 if TYPE_CHECKING:
     import rdflib
@@ -145,9 +145,7 @@ def _blocks(quads: Iterable[ox.Quad], path: str) -> Iterator[KbQuads]:
     """Quads of pyoxigraph in blocks. The last block may be empty."""
     builder = BlockBuilder()
     for s, p, o, g in quads:
-        if isinstance(o, ox.Triple):
-            raise InputError(f"{path}: {TRIPLE_TERM}: {o}")
-        builder.add(str(s), str(p), str(o), _graph_text(g))
+        builder.add(str(s), str(p), from_pyoxigraph(o), _graph_text(g))
         if len(builder) == BLOCK_QUADS:
             yield _columns(builder.block())
             builder = BlockBuilder()

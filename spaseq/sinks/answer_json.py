@@ -8,7 +8,7 @@ from typing import Any
 
 from spaseq.algebra.answers import Answer
 from spaseq.rdf.terms.cdt_list import list_items
-from spaseq.rdf.terms.term import Term, kind_of, split_literal
+from spaseq.rdf.terms.term import Term, kind_of, split_literal, triple_json
 from spaseq.rdf.terms.times import format_time
 from spaseq.rdf.terms.vocabulary import CDT_LIST
 
@@ -48,16 +48,12 @@ def _result_json(answer: Answer) -> str:
         bindings = [
             # Most IRIs are new, so their texts are not kept.
             f"{_iri_head(name)}{_quoted(text[1:-1])}}}"
-            if text[0] == "<"
+            if text[0] == "<" != text[1]
             else f"{_name_json(name)}: {_term_json(text)}"
             for name, text in answer.bindings
         ]
         return f'"bindings": {{{", ".join(bindings)}}}'
-    places = ("subject", "predicate", "object")
-    triples = [
-        {place: Term(text).to_sparql_json() for place, text in zip(places, triple, strict=True)}
-        for triple in answer.graph
-    ]
+    triples = [triple_json(triple) for triple in answer.graph]
     return f'"event": {_encoded(answer.event)}, "graph": {_encoded(triples)}'
 
 
@@ -82,7 +78,7 @@ def _term_json(text: str) -> str:
     return _encoded(render_term(text))
 
 
-def render_term(text: str) -> dict[str, str] | list[Any]:
+def render_term(text: str) -> dict[str, Any] | list[Any]:
     """A term as SPARQL 1.1 JSON; a `cdt:List` as an array of terms."""
     if text.endswith(_LIST_END) and kind_of(text) == "literal":
         try:

@@ -10,6 +10,7 @@ _QUOTED = frozenset('",\r\n')
 
 class CsvResults(TableSink):
     """IRIs have no brackets, literals are their lexical forms, blank nodes are `_:label`.
+    A triple term is N-Triples text.
 
     The format writes an unbound variable and an empty literal in the same way.
     """
@@ -31,7 +32,7 @@ def _value(text: str) -> str:
     match kind_of(text):
         case "iri":
             return text[1:-1]
-        case "bnode":
+        case "bnode" | "triple":
             return text
         case _:
             return split_literal(text)[0]

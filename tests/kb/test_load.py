@@ -256,11 +256,11 @@ def test_a_malformed_line_is_reported_with_its_number(tmp_path):
         load_kb([(GRAPH, path)])
 
 
-def test_a_triple_term_is_reported(tmp_path):
-    path = tmp_path / "kb.nt"
+@pytest.mark.parametrize("name", ["kb.nt", "kb.ttl"])
+def test_a_triple_term_is_a_term(tmp_path, name):
+    path = tmp_path / name
     path.write_text(f"{A} {P} <<( {A} {P} {B} )>> .\n")
-    with pytest.raises(InputError, match=r"kb\.nt:1: triple terms"):
-        load_kb([(GRAPH, path)])
+    assert triples(load_kb([(GRAPH, path)])) == {(A, P, f"<<( {A} {P} {B} )>>")}
 
 
 TERMS = [

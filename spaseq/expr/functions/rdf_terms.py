@@ -9,7 +9,7 @@ from spaseq.expr.errors import ExpressionError
 from spaseq.expr.functions.registry import builtin
 from spaseq.expr.numbers import is_number
 from spaseq.expr.values import BlankNodeValue, IriValue, LangString, Value
-from spaseq.rdf.terms.term import literal_text, split_literal
+from spaseq.rdf.terms.term import kind_of, literal_text, split_literal
 from spaseq.rdf.terms.vocabulary import LANG_STRING
 
 _LANGUAGE_TAG = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")
@@ -24,7 +24,7 @@ def _literal(term: str) -> tuple[str, str, str | None]:
 @builtin("ISIRI", 1, takes_terms=True)
 @builtin("ISURI", 1, takes_terms=True)
 def is_iri(term: str) -> bool:
-    return term[0] == "<"
+    return kind_of(term) == "iri"
 
 
 @builtin("ISBLANK", 1, takes_terms=True)
@@ -49,7 +49,7 @@ def same_term(a: str, b: str) -> bool:
 
 @builtin("STR", 1, takes_terms=True)
 def lexical_form(term: str) -> str:
-    if term[0] == "<":
+    if kind_of(term) == "iri":
         return term[1:-1]
     return _literal(term)[0]
 

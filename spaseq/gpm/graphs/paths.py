@@ -15,7 +15,7 @@ from spaseq.gpm.solutions.key_index import KeyIndex, expanded
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.lang import ast
 from spaseq.rdf.columns.term_columns import distinct
-from spaseq.rdf.terms.term import iri_text
+from spaseq.rdf.terms.term import iri_text, kind_of
 
 
 def path_solutions(source: TripleSource, pattern: n.Path, events: int) -> Solutions:
@@ -74,10 +74,10 @@ class _Paths:
                 return _distinct(steps)
 
     def _from_nodes(self, table: TripleTable) -> TripleTable:
-        """The pairs without those that start at a literal, which cannot be a subject."""
+        """The pairs that start at an IRI or blank node: no other term can be a subject."""
         starts, which = np.unique(table.s, return_inverse=True)
-        literal = [text[0] == '"' for text in self._source.lexicon.take(starts)]
-        return table.take(~np.array(literal, np.bool_)[which])
+        nodes = [kind_of(t) in ("iri", "bnode") for t in self._source.lexicon.take(starts)]
+        return table.take(np.array(nodes, np.bool_)[which])
 
     def _negated(self, forward: tuple[ast.Iri, ...], inverse: tuple[ast.Iri, ...]) -> TripleTable:
         every = self._source.select(None, None, None)

@@ -28,6 +28,9 @@ from spaseq.rdf.columns.term_columns import distinct
 
 _NUMBER = "spaseq__row"
 
+_NOT_ASKED = "_:", "<<"
+"""How texts of terms begin that SPARQL 1.1 cannot write in VALUES."""
+
 Bound = dict[str, str]
 
 
@@ -223,7 +226,7 @@ def _combinations(
     combinations = []
     for codes, rows in zip(asked.T, np.split(order, ends[:-1]), strict=True):
         texts = given.lexicon.take(codes)
-        if not any(text.startswith("_:") for text in texts):
+        if not any(text.startswith(_NOT_ASKED) for text in texts):
             combinations.append(_BindingCombination(dict(zip(shared, texts, strict=True)), rows))
     return shared, combinations
 

@@ -15,7 +15,8 @@ from spaseq.gpm.single_event.known_parts import Solution
 from spaseq.plan.query_plan import GpmPlan, QueryPlan
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.rdf.in_memory.program_events import batch_of_event
-from spaseq.rdf.terms.term import Triple, scoped_blank
+from spaseq.rdf.terms.term import Triple, scoped_term
+from spaseq.rdf.terms.triple_terms import may_have_blank_node
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +99,12 @@ class SingleEventStage:
         for gpm, solution in rows:
             values = [solution.get(v) for v in self._plan.patterns.gpms[gpm].variables]
             for i, text in enumerate(values):
-                if text is not None and text[0] == "_" and any(text in t for t in triples):
-                    values[i] = scoped_blank(iri, time, k, text[2:])
+                if (
+                    text is not None
+                    and may_have_blank_node(text)
+                    and any(text in t for t in triples)
+                ):
+                    values[i] = scoped_term(iri, time, k, text)
             found.append((gpm, tuple(values)))
         return found
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 from spaseq.compiled.arrays import Bytes, Float64s, Int8s, Int32s
 from spaseq.rdf.columns.term_columns import TextArray, concat_texts, text_array
 from spaseq.rdf.terms.number_kinds import OTHER, UNKNOWN
+from spaseq.rdf.terms.triple_terms import may_have_blank_node
 
 Numbers: TypeAlias = tuple[Float64s, Int8s]
 
@@ -110,7 +111,7 @@ class ListedTerms(TermTable):
     @property
     def has_blank(self) -> bool:
         if self._has_blank is None:
-            self._has_blank = any(text.startswith("_:") for text in self._texts)
+            self._has_blank = any(map(may_have_blank_node, self._texts))
         return self._has_blank
 
 
@@ -189,7 +190,7 @@ class ExtendedTerms(TermTable):
 
     @property
     def has_blank(self) -> bool:
-        return self.base.has_blank or any(text.startswith("_:") for text in self._added)
+        return self.base.has_blank or any(map(may_have_blank_node, self._added))
 
 
 def term_table(terms: Sequence[str]) -> TermTable:

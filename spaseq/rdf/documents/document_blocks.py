@@ -8,9 +8,10 @@ from typing import IO
 import pyoxigraph as ox
 
 from spaseq.rdf.columns.quad_block import BlockBuilder, QuadBlock
-from spaseq.rdf.inputs.bad_input import TRIPLE_TERM, BadInput, OnBad, syntax_reason
+from spaseq.rdf.inputs.bad_input import BadInput, OnBad, syntax_reason
 from spaseq.rdf.inputs.files import READ_ERRORS
 from spaseq.rdf.inputs.formats import Format
+from spaseq.rdf.terms.term import from_pyoxigraph
 
 BLOCK_QUADS = 8192
 
@@ -35,10 +36,8 @@ def document_blocks(
     cut = False
     try:
         for s, p, o, g in ox.parse(data, DOCUMENT_FORMATS[form], base_iri=base):
-            if isinstance(o, ox.Triple):
-                on_bad(BadInput(file, None, TRIPLE_TERM, f"{s} {p} <<( {o} )>>"))
-                continue
-            builder.add(str(s), str(p), str(o), None if isinstance(g, ox.DefaultGraph) else str(g))
+            name = None if isinstance(g, ox.DefaultGraph) else str(g)
+            builder.add(str(s), str(p), from_pyoxigraph(o), name)
             if len(builder) == BLOCK_QUADS:
                 yield builder.block()
                 builder = BlockBuilder()

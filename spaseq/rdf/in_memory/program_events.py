@@ -17,6 +17,7 @@ from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.plain_triples import plain_triples
 from spaseq.rdf.inputs.bad_input import syntax_reason
 from spaseq.rdf.terms.term import Triple, from_pyoxigraph, from_rdflib
+from spaseq.rdf.terms.triple_terms import is_triple_term
 
 if TYPE_CHECKING:
     import rdflib
@@ -101,9 +102,15 @@ def _triples(graph: GraphLike) -> list[Triple]:
     parsed = [_texts(t) for t in ox.parse(lines, ox.RdfFormat.N_TRIPLES)]
     if len(parsed) != len(triples):
         raise ValueError("a term is not N-Triples text")
-    if any(_RANDOM_LABEL.fullmatch(t) for s, _, o in parsed for t in (s, o)):
+    if any(_has_random_label(t) for s, _, o in parsed for t in (s, o)):
         return _canonical(lines)
     return parsed if isinstance(graph, (list, tuple)) else sorted(parsed)
+
+
+def _has_random_label(text: str) -> bool:
+    if is_triple_term(text):
+        return _RANDOM_LABEL.search(text) is not None
+    return _RANDOM_LABEL.fullmatch(text) is not None
 
 
 def _triple(terms: Sequence[object]) -> Triple:
@@ -115,7 +122,7 @@ def _triple(terms: Sequence[object]) -> Triple:
 
 def _text(term: object) -> str:
     """The N-Triples text of a term of any library; a text stays unchanged."""
-    if isinstance(term, (ox.NamedNode, ox.BlankNode, ox.Literal)):
+    if isinstance(term, (ox.NamedNode, ox.BlankNode, ox.Literal, ox.Triple)):
         return from_pyoxigraph(term)
     if type(term).__module__.startswith("rdflib"):
         return from_rdflib(term)
@@ -125,7 +132,7 @@ def _text(term: object) -> str:
 
 
 def _texts(quad: ox.Quad) -> Triple:
-    return str(quad.subject), str(quad.predicate), str(quad.object)
+    return str(quad.subject), str(quad.predicate), from_pyoxigraph(quad.object)
 
 
 def _canonical(lines: str) -> list[Triple]:

@@ -30,9 +30,6 @@ def warn(bad: BadInput) -> None:
 _PLACE = re.compile(r"^Parser error at line \d+ (?:between columns (\d+) and \d+|column (\d+)): ")
 
 
-TRIPLE_TERM = "triple terms (RDF 1.2) are not read"
-
-
 def syntax_reason(error: Exception) -> str:
     """The message of a pyoxigraph error, without the line number: the text was only a part."""
     message = str(error.args[0]) if error.args else str(error)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import pyoxigraph as ox
 
-from spaseq.rdf.inputs.bad_input import TRIPLE_TERM, syntax_reason
+from spaseq.rdf.inputs.bad_input import syntax_reason
+from spaseq.rdf.terms.term import from_pyoxigraph
 
 
 def parse_nquads_line(
@@ -18,8 +19,6 @@ def parse_nquads_line(
         quads = list(ox.parse(line, form))
     except (SyntaxError, ValueError) as error:
         return _encoding_reason(line) or syntax_reason(error)
-    if any(isinstance(quad.object, ox.Triple) for quad in quads):
-        return TRIPLE_TERM
     return [_texts(quad) for quad in quads]
 
 
@@ -34,4 +33,4 @@ def _encoding_reason(line: bytes) -> str | None:
 
 def _texts(quad: ox.Quad) -> tuple[str, str, str, str | None]:
     s, p, o, g = quad
-    return str(s), str(p), str(o), None if isinstance(g, ox.DefaultGraph) else str(g)
+    return str(s), str(p), from_pyoxigraph(o), None if isinstance(g, ox.DefaultGraph) else str(g)

@@ -24,6 +24,7 @@ from spaseq.rdf.kernels.tokenizer import tokenize
 from spaseq.rdf.lines.arenas import ArenaPool, ReadArena
 from spaseq.rdf.lines.buffer_terms import BufferTerms
 from spaseq.rdf.lines.line_parser import parse_nquads_line
+from spaseq.rdf.terms.triple_terms import may_have_blank_node
 
 ALL_WANTED = 2**31
 """`wanted` of the tokenizer when it keeps all triples: no code is as large."""
@@ -181,5 +182,5 @@ class StatementReader:
             own = arena.rows
             own.s[rows], own.p[rows], own.o[rows], own.g[rows] = codes.T
             own.time[rows] = NO_TIME
-            state[k.BLANK] += any(text.startswith("_:") for text in texts)
+            state[k.BLANK] += any(map(may_have_blank_node, texts))
         return bad

@@ -16,12 +16,13 @@ import pyoxigraph
 
 from spaseq.rdf.terms.cdt_list import list_items
 from spaseq.rdf.terms.python_values import python_value
+from spaseq.rdf.terms.triple_terms import is_triple_term, triple_term_parts, with_blank_nodes
 from spaseq.rdf.terms.vocabulary import CDT_LIST, LANG_STRING, XSD_STRING
 
 if TYPE_CHECKING:
     import rdflib.term
 
-Kind: TypeAlias = Literal["iri", "bnode", "literal"]
+Kind: TypeAlias = Literal["iri", "bnode", "literal", "triple"]
 
 Triple: TypeAlias = tuple[str, str, str]
 """Canonical N-Triples texts of subject, predicate and object."""
@@ -50,7 +51,7 @@ class Term(str):
 
     @property
     def kind(self) -> Kind:
-        """`iri`, `bnode` or `literal`."""
+        """`iri`, `bnode`, `literal` or `triple`."""
         return kind_of(self)
 
     def n3(self) -> str:
@@ -62,7 +63,8 @@ class Term(str):
 
         A literal becomes int, Decimal, float, bool, datetime, date or str, and a `cdt:List` a list.
         A literal of any other datatype, or with an invalid lexical form, becomes its lexical form.
-        An IRI becomes a str without brackets, a blank node its `_:label`.
+        An IRI becomes a str without brackets, a blank node its `_:label`, a triple term a tuple of
+        three `Term`s.
         """
         match self.kind:
             case "literal":
@@ -74,11 +76,17 @@ class Term(str):
                 )
             case "iri":
                 return self[1:-1]
+            case "triple":
+                return tuple(map(Term, triple_term_parts(self)))
             case _:
                 return self.n3()
 
     def to_rdflib(self) -> rdflib.term.Identifier:
-        """The same term as an rdflib term. The lexical form does not change."""
+        """The same term as an rdflib term. The lexical form does not change.
+
+        Raises:
+            ValueError: it is a triple term, which rdflib does not have.
+        """
         import rdflib.term as r  # importing it takes 0.3 s, which most runs do not need
 
         match self.kind:
@@ -86,6 +94,8 @@ class Term(str):
                 return r.URIRef(self[1:-1])
             case "bnode":
                 return r.BNode(self[2:])
+            case "triple":
+                raise ValueError(f"rdflib has no triple terms: {self}")
             case _:
                 lexical, datatype, language = split_literal(self)
                 if language is not None:
@@ -93,15 +103,26 @@ class Term(str):
                 typed = None if datatype == XSD_STRING else r.URIRef(datatype)
                 return r.Literal(lexical, datatype=typed, normalize=False)
 
-    def to_sparql_json(self) -> dict[str, str]:
-        """The term as an object of SPARQL 1.1 Query Results JSON (section 3.2.2)."""
+    def to_sparql_json(self) -> dict[str, Any]:
+        """The term as an object of SPARQL Query Results JSON (section 3.2.2).
+
+        A triple term is an object of its three terms, as in SPARQL 1.2.
+        """
         match self.kind:
             case "iri":
                 return {"type": "uri", "value": self[1:-1]}
             case "bnode":
                 return {"type": "bnode", "value": self[2:]}
+            case "triple":
+                return {"type": "triple", "value": triple_json(triple_term_parts(self))}
             case _:
                 return _literal_json(*split_literal(self))
+
+
+def triple_json(triple: Triple) -> dict[str, Any]:
+    """The triple as an object of three SPARQL 1.2 JSON terms."""
+    places = ("subject", "predicate", "object")
+    return {p: Term(text).to_sparql_json() for p, text in zip(places, triple, strict=True)}
 
 
 def _literal_json(lexical: str, datatype: str, language: str | None) -> dict[str, str]:
@@ -124,7 +145,7 @@ def kind_of(text: str) -> Kind:
     """The kind of the term with this N-Triples text."""
     match text[0]:
         case "<":
-            return "iri"
+            return "triple" if is_triple_term(text) else "iri"
         case "_":
             return "bnode"
         case _:
@@ -141,6 +162,8 @@ def is_rdf_term(text: str) -> bool:
             return is_absolute_iri(text[1:-1])
         case "literal" if text[-1] == ">":
             return is_absolute_iri(split_literal(text)[1])
+        case "triple":
+            return all(map(is_rdf_term, triple_term_parts(text)))
         case _:
             return True
 
@@ -227,15 +250,18 @@ def from_rdflib(term: rdflib.term.Identifier) -> str:
 
 def from_pyoxigraph(term: object) -> str:
     """The canonical text of a pyoxigraph term."""
-    return str(term)
+    return f"<<( {term} )>>" if isinstance(term, pyoxigraph.Triple) else str(term)
 
 
-def scoped_blank(stream: str, time: int, k: int, label: str) -> str:
-    """The text of an event's blank node in answers.
+def scoped_term(stream: str, time: int, k: int, text: str) -> str:
+    """The text of an event's term in answers: its blank nodes get the event's labels.
 
-    `stream` is the stream's IRI, `(time, k)` the event's instant (time in ms), and `label` the
-    blank node's label in the event. Equal arguments give equal text. The label holds 64 bits of a
-    hash, so different nodes get different labels.
+    `stream` is the stream's IRI, `(time, k)` the event's instant (time in ms). Equal arguments give
+    equal text. A label holds 64 bits of a hash, so different nodes get different labels.
     """
-    key = "\0".join((stream, str(time), str(k), label))
-    return "_:b" + blake2b(key.encode(), digest_size=8).hexdigest()
+
+    def rename(blank: str) -> str:
+        key = "\0".join((stream, str(time), str(k), blank[2:]))
+        return "_:b" + blake2b(key.encode(), digest_size=8).hexdigest()
+
+    return with_blank_nodes(text, rename)

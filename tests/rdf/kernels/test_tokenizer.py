@@ -101,6 +101,10 @@ def damaged(line: bytes, dice: random.Random) -> bytes:
     return line
 
 
+def object_text(term: object) -> str:
+    return f"<<( {term} )>>" if isinstance(term, ox.Triple) else str(term)
+
+
 def theirs(data: bytes, graphs: bool) -> tuple[list[Quad], list[int]]:
     """pyoxigraph's quads of all lines, and the numbers of the refused lines."""
     form = ox.RdfFormat.N_QUADS if graphs else ox.RdfFormat.N_TRIPLES
@@ -113,10 +117,7 @@ def theirs(data: bytes, graphs: bool) -> tuple[list[Quad], list[int]]:
             refused.append(number)
             continue
         assert len(found) <= 1
-        if any(isinstance(q.object, ox.Triple) for q in found):
-            refused.append(number)
-            continue
-        quads += [(str(s), str(p), str(o), str(g)) for s, p, o, g in found]
+        quads += [(str(s), str(p), object_text(o), str(g)) for s, p, o, g in found]
     return quads, refused
 
 

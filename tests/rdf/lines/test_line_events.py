@@ -112,7 +112,6 @@ MALFORMED = [
     r'<http://e/s> <http://e/p> "\x" <http://e/g> .',
     "<http://e/s> <http://e/p> <http://e/%zz> <http://e/g> .",
     GOOD.strip() + " " + GOOD.strip(),
-    "<http://e/s> <http://e/p> <<( <http://e/s> <http://e/p> <http://e/o> )>> .",
 ]
 
 

@@ -20,7 +20,7 @@ from spaseq.rdf.terms.term import (
     from_rdflib,
     iri_text,
     literal_text,
-    scoped_blank,
+    scoped_term,
     split_literal,
 )
 from spaseq.rdf.terms.vocabulary import CDT_LIST, LANG_STRING, XSD, XSD_STRING
@@ -195,15 +195,15 @@ def test_a_term_is_its_text_and_tells_its_kind() -> None:
 
 
 def test_an_answers_blank_node_depends_on_stream_instant_and_label() -> None:
-    ours = scoped_blank("http://e/s", 1000, 0, "b")
-    assert ours == scoped_blank("http://e/s", 1000, 0, "b")
+    ours = scoped_term("http://e/s", 1000, 0, "_:b")
+    assert ours == scoped_term("http://e/s", 1000, 0, "_:b")
     assert str(ox.BlankNode(ours[2:])) == ours
     assert len(ours) == len("_:b") + 16
     others = {
-        scoped_blank("http://e/t", 1000, 0, "b"),
-        scoped_blank("http://e/s", 1001, 0, "b"),
-        scoped_blank("http://e/s", 1000, 1, "b"),
-        scoped_blank("http://e/s", 1000, 0, "c"),
+        scoped_term("http://e/t", 1000, 0, "_:b"),
+        scoped_term("http://e/s", 1001, 0, "_:b"),
+        scoped_term("http://e/s", 1000, 1, "_:b"),
+        scoped_term("http://e/s", 1000, 0, "_:c"),
     }
     assert len(others | {ours}) == 5
 
