@@ -18,9 +18,8 @@ EVENT = (
     "^^<http://www.w3.org/2001/XMLSchema#dateTime> .\n"
 )
 KB = "<http://example/k> <http://example/is> 1 ."
-ONTOLOGY = (
-    "<http://example/is> <http://www.w3.org/2000/01/rdf-schema#subPropertyOf> <http://example/p> ."
-)
+ONTOLOGY = """@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+<http://example/is> rdfs:subPropertyOf <http://example/was> ."""
 
 
 @pytest.fixture
