@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
+
+_SHOWN = 3  # errors in the message of several
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,25 @@ class InputError(SpaseqError):
     """An input that a run cannot start with: a missing stream, a broken knowledge base."""
 
     exit_status = 3
+
+
+class BadEvents(InputError):
+    """Some events of a batch were refused; all others were taken.
+
+    Attributes:
+        bad: (place in the batch from 0, error) of each event that was refused.
+        matches: the answers that the other events made certain.
+    """
+
+    def __init__(self, bad: Sequence[tuple[int, SpaseqError]], matches: Sequence[Any]) -> None:
+        self.bad, self.matches = tuple(bad), list(matches)
+        shown = [f"event {place}: {error}" for place, error in self.bad[:_SHOWN]]
+        if len(self.bad) > _SHOWN:
+            shown.append(f"and {len(self.bad) - _SHOWN} more")
+        super().__init__("; ".join(shown))
+
+    def __reduce__(self) -> tuple[type[BadEvents], tuple[object, ...]]:
+        return type(self), (self.bad, self.matches)
 
 
 class RunError(SpaseqError):

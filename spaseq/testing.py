@@ -34,7 +34,7 @@ import pyoxigraph as ox
 from spaseq.api.match import Match
 from spaseq.api.push import Engine
 from spaseq.api.run import run
-from spaseq.errors import InputError
+from spaseq.errors import BadEvents, InputError
 from spaseq.lang.parser import parse
 from spaseq.options import EngineKeywords, KbInput
 from spaseq.rdf.inputs.bad_input import BadInput
@@ -131,7 +131,11 @@ class Harness:
 
     def push_event(self, stream: str, event: Event) -> None:
         """Push an event that is made already, such as one of `letters`."""
-        self.matches += self._engine.push_many([(stream, event)])
+        try:
+            self.matches += self._engine.push_many([(stream, event)])
+        except BadEvents as error:
+            self.matches += error.matches
+            raise error.bad[0][1] from None
         self._now = _datetime(event.time)
         self._events.setdefault(stream, []).append(event)
 

@@ -96,13 +96,5 @@ def to_datetime(time_ms: int) -> datetime:
     return _EPOCH + timedelta(milliseconds=time_ms)
 
 
-def to_ms(time: datetime | int) -> int:
-    """A datetime (without a zone: UTC), or milliseconds, as milliseconds since the epoch."""
-    if isinstance(time, datetime):
-        aware = time if time.tzinfo else time.replace(tzinfo=UTC)
-        return (aware - _EPOCH) // timedelta(milliseconds=1)
-    return time
-
-
 def _traced(item: TraceItem) -> TracedEvent:
     return TracedEvent(item.gpm, item.stream, item.event, to_datetime(item.time), item.k)

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Unpack
 
 from spaseq.algebra.answers import Answer
-from spaseq.api.match import Match, to_ms
+from spaseq.api.match import Match
 from spaseq.api.prepare import load_knowledge
+from spaseq.automaton.run.event_rows import EventRows
 from spaseq.compile import CompileOptions, compile_query
-from spaseq.errors import UsageError
+from spaseq.errors import BadEvents, InputError, RunError, SpaseqError, UsageError
 from spaseq.gpm.single_event.event_stage import SingleEventStage
 from spaseq.kb.ontology import entailing_schema
 from spaseq.options import EngineKeywords, KbInput, RunOptions
 from spaseq.plan.predicates import stream_predicates
+from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import triples_of
 from spaseq.rdf.inputs.bad_input import OnBad, warn
 from spaseq.rdf.terms.term import Triple
+from spaseq.rdf.terms.times import LIMIT_MS, time_ms
 from spaseq.runtime.job.binding import stream_names
 from spaseq.sources.iterables import Event
 from spaseq.stages.sequence import PatternStage, SequenceStage
@@ -94,6 +99,7 @@ class Engine:
         # No event at or before `_done`, or below `_floor`, follows.
         self._done = self._floor = -(2**63)
         self._closed = False
+        self._failure: str | None = None  # why the state cannot be used any more
 
     @property
     def suppressed(self) -> int:
@@ -103,39 +109,120 @@ class Engine:
     def push(self, stream: str, graph: Any, time: datetime | int) -> list[Match]:
         """Push one event of a stream, which is named by the query's name for it or its IRI.
 
+        An event that is refused leaves the engine as it was.
+
         Raises:
-            UsageError: the query has no such stream, the time goes back, or the engine is closed.
+            UsageError: the query has no such stream, the time is no time or goes back, or the
+                engine is closed.
+            InputError: the graph is not RDF.
+            RunError: the query failed at the event, for instance in an extension function.
         """
         self._check_open()
         iri = self._iri(stream)
-        now = self._checked(to_ms(time))
-        self._push_one(iri, now, None, triples_of(graph))
+        now = self._checked(time)
+        triples = triples_of(graph)
+        counter = self._counters[iri]
+        position = counter.position
+        try:
+            rows = self._events.match(iri, now, counter.next(now), None, triples)
+        except BaseException:
+            counter.return_to(position)
+            raise
+        if rows is not None:
+            self._stage.push(rows)
+        self._now = self._floor = now
         return self._matches(now - 1, self._alone)
 
     def push_many(self, batch: Iterable[tuple[str, Event]]) -> list[Match]:
-        """Push (stream, event) pairs in order of time; returns the certain answers, in order."""
+        """Push (stream, event) pairs in order of time; returns the certain answers, in order.
+
+        Raises:
+            BadEvents: some events were refused, for a reason that `push` gives. All others were
+                taken, and the error has their answers.
+            UsageError: the engine is closed.
+            RunError: as `push`; no event was taken.
+        """
         self._check_open()
-        events_of: dict[str, list[tuple[int, str | None, Any]]] = {}
-        for stream, event in batch:
-            iri = self._iri(stream)
-            time = self._checked(to_ms(event.time))
-            events_of.setdefault(iri, []).append((time, event.iri, event.graph))
-        for iri, events in events_of.items():
-            if len(events) > _FEW and all(isinstance(graph, str) for _, _, graph in events):
-                self._stage.push(self._matcher.match(self._reader(iri).batch(events)))
+        given = list(batch)
+        taken, bad = self._taken(given, parsed=False)
+        rows = None if bad else self._rows_if_read(taken)
+        if rows is None:
+            taken, bad = self._taken(given, parsed=True)
+            rows = self._rows(taken)
+        for found in rows:
+            self._stage.push(found)
+        if taken:
+            self._now = self._floor = taken[-1].time
+        matches = [] if self._now is None else self._matches(self._now - 1)
+        if bad:
+            raise BadEvents(bad, matches)
+        return matches
+
+    def _taken(
+        self, given: Sequence[tuple[str, Event]], parsed: bool
+    ) -> tuple[list[_Pushed], list[tuple[int, SpaseqError]]]:
+        """The good events of a batch; place and error of each bad one.
+
+        With `parsed`, graphs become triples, so that bad ones are found.
+        """
+        taken: list[_Pushed] = []
+        bad: list[tuple[int, SpaseqError]] = []
+        floor = self._floor
+        for place, item in enumerate(given):
+            try:
+                stream, event = _pair(item)
+                iri, time = self._iri(stream), _not_before(floor, event.time)
+                triples = triples_of(event.graph) if parsed else None
+            except SpaseqError as error:
+                bad.append((place, error))
             else:
-                self._push_each(iri, events)
-        return [] if self._now is None else self._matches(self._now - 1)
+                floor = time
+                taken.append(_Pushed(iri, time, event.iri, event.graph, triples))
+        return taken, bad
 
-    def _push_each(self, iri: str, events: list[tuple[int, str | None, Any]]) -> None:
-        graphs = [triples_of(graph) for _, _, graph in events]
-        for (time, name, _), triples in zip(events, graphs, strict=True):
-            self._push_one(iri, time, name, triples)
+    def _rows_if_read(self, taken: Sequence[_Pushed]) -> list[SolutionBatch | EventRows] | None:
+        """The solutions of events; None if a graph is not RDF."""
+        try:
+            return self._rows(taken)
+        except InputError:
+            return None
 
-    def _push_one(self, iri: str, time: int, name: str | None, triples: list[Triple]) -> None:
-        rows = self._events.match(iri, time, self._counters[iri].next(time), name, triples)
-        if rows is not None:
-            self._stage.push(rows)
+    def _rows(self, taken: Sequence[_Pushed]) -> list[SolutionBatch | EventRows]:
+        """The solutions of events, stream by stream."""
+        events_of: dict[str, list[_Pushed]] = {}
+        for event in taken:
+            events_of.setdefault(event.stream, []).append(event)
+        found: list[SolutionBatch | EventRows] = []
+        with self._counted(*events_of):
+            for iri, events in events_of.items():
+                if len(events) > _FEW and all(event.is_text for event in events):
+                    texts = [(event.time, event.name, event.graph) for event in events]
+                    found.append(self._matcher.match(self._reader(iri).batch(texts)))
+                else:
+                    found += self._rows_of_each(iri, events)
+        return found
+
+    def _rows_of_each(
+        self, iri: str, events: Sequence[_Pushed]
+    ) -> Iterator[SolutionBatch | EventRows]:
+        counter = self._counters[iri]
+        graphs = [triples_of(e.graph) if e.triples is None else e.triples for e in events]
+        for event, triples in zip(events, graphs, strict=True):
+            k = counter.next(event.time)
+            rows = self._events.match(iri, event.time, k, event.name, triples)
+            if rows is not None:
+                yield rows
+
+    @contextmanager
+    def _counted(self, *streams: str) -> Iterator[None]:
+        """If the context raises, its events have not been counted."""
+        positions = [self._counters[iri].position for iri in streams]
+        try:
+            yield
+        except BaseException:
+            for iri, position in zip(streams, positions, strict=True):
+                self._counters[iri].return_to(position)
+            raise
 
     def _reader(self, iri: str) -> TextEvents:
         if iri not in self._texts:
@@ -150,7 +237,7 @@ class Engine:
     def advance(self, time: datetime | int) -> list[Match]:
         """Promise that no event at or before a time follows; returns the certain answers."""
         self._check_open()
-        return self._matches(to_ms(time))
+        return self._matches(time_ms(time))
 
     def close(self) -> list[Match]:
         """End all streams; the remaining answers. No event can be pushed afterwards."""
@@ -164,7 +251,7 @@ class Engine:
             return []
         self._done = watermark
         self._floor = max(self._floor, watermark + 1)
-        answers = self._held + self._stage.advance(watermark, ahead)
+        answers = self._held + self._advanced(watermark, ahead)
         certain = len(answers)
         while certain and answers[certain - 1].end[0] > watermark:  # they are in order
             certain -= 1
@@ -178,12 +265,53 @@ class Engine:
             raise UsageError(f"the query reads no stream {stream}; streams: {known}")
         return iri
 
-    def _checked(self, time: int) -> int:
-        if time < self._floor:
-            raise UsageError(f"time {time} ms goes back: the engine stands at {self._floor} ms")
-        self._now = self._floor = time
-        return time
+    def _checked(self, time: datetime | int) -> int:
+        if type(time) is int and self._floor <= time < LIMIT_MS:  # the usual case
+            return time
+        return _not_before(self._floor, time)
+
+    def _advanced(self, watermark: int, ahead: bool) -> list[Answer]:
+        """The answers of the sequence; a failure in their midst leaves no state to go on from."""
+        try:
+            return self._stage.advance(watermark, ahead)
+        except BaseException as error:
+            self._failure = f"{type(error).__name__}: {error}"
+            raise
 
     def _check_open(self) -> None:
+        if self._failure is not None:
+            raise RunError(f"the engine cannot go on after a failure: {self._failure}")
         if self._closed:
             raise UsageError("the engine is closed")
+
+
+@dataclass(frozen=True, slots=True)
+class _Pushed:
+    """An event of a batch; `triples` is its graph, if that has been read."""
+
+    stream: str  # IRI
+    time: int  # ms
+    name: str | None
+    graph: Any
+    triples: list[Triple] | None
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the kernel can read the graph."""
+        return self.triples is None and isinstance(self.graph, str)
+
+
+def _pair(item: object) -> tuple[str, Event]:
+    """The (stream, event) pair that an item of a batch is."""
+    match item:
+        case (str() as stream, Event() as event) if event.iri is None or isinstance(event.iri, str):
+            return stream, event
+    raise UsageError(f"a batch has (stream, spaseq.Event) pairs, not {repr(item)[:100]}")
+
+
+def _not_before(floor: int, when: datetime | int) -> int:
+    """A time in ms; UsageError if it is none, or before `floor`."""
+    time = time_ms(when)
+    if time < floor:
+        raise UsageError(f"time {time} ms goes back: the engine stands at {floor} ms")
+    return time

@@ -28,6 +28,15 @@ class InstantCounter:
         self._count = 0  # events at that time
         self._history = CountHistory()  # counts of all times before the greatest
 
+    @property
+    def position(self) -> tuple[int | None, int]:
+        """Where an ordered counter stands, for `return_to`."""
+        return self._last, self._count
+
+    def return_to(self, position: tuple[int | None, int]) -> None:
+        """Forget the events since an ordered counter stood there."""
+        self._last, self._count = position
+
     def next(self, time: int) -> int:
         """k of the next event, at `time` (ms)."""
         if time == self._last:

@@ -87,19 +87,19 @@ def triples_of(graph: GraphLike) -> list[Triple]:
         return plain
     try:
         return _triples(graph)
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, TypeError) as error:
         raise InputError(f"not a graph: {syntax_reason(error)}") from error
 
 
 def _triples(graph: GraphLike) -> list[Triple]:
     if isinstance(graph, str):
-        return [_texts(t) for t in ox.parse(graph, ox.RdfFormat.N_TRIPLES)]
+        return [_texts(t) for t in ox.parse(graph.encode(), ox.RdfFormat.N_TRIPLES)]
     given = list(graph)
     if not all(isinstance(t, (tuple, list, ox.Triple)) for t in given):
         raise ValueError("a triple is three terms")
     triples = [_triple(tuple(t)) for t in given]
     lines = "".join(f"{s} {p} {o} .\n" for s, p, o in triples)
-    parsed = [_texts(t) for t in ox.parse(lines, ox.RdfFormat.N_TRIPLES)]
+    parsed = [_texts(t) for t in ox.parse(lines.encode(), ox.RdfFormat.N_TRIPLES)]
     if len(parsed) != len(triples):
         raise ValueError("a term is not N-Triples text")
     if any(_has_random_label(t) for s, _, o in parsed for t in (s, o)):

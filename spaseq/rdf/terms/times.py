@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from operator import index
+from typing import SupportsIndex
 
 from spaseq.errors import UsageError
 from spaseq.rdf.terms.term import split_literal
@@ -163,19 +165,30 @@ def _second_text(seconds: int) -> str:
     return f"{sign}{abs(year):04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}"
 
 
-def time_ms(when: int | datetime) -> int:
+def time_ms(when: SupportsIndex | datetime) -> int:
     """Milliseconds since the epoch, from milliseconds or a datetime.
 
     A datetime without a zone is in UTC. Microseconds are cut off to milliseconds.
+
+    Raises:
+        UsageError: it is neither, or too far from the epoch.
     """
-    if isinstance(when, datetime):
-        aware = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
-        return (aware - _EPOCH) // timedelta(milliseconds=1)
-    if isinstance(when, bool) or not isinstance(when, int):
-        raise UsageError(f"a time is a datetime or milliseconds as int, not {when!r}")
-    if abs(when) >= LIMIT_MS:
-        raise UsageError(f"time {when} ms is too far from the epoch")
-    return when
+    try:
+        if isinstance(when, datetime):
+            aware = when if when.utcoffset() is not None else when.replace(tzinfo=UTC)
+            time = index((aware - _EPOCH) // timedelta(milliseconds=1))
+        elif isinstance(when, bool):
+            raise TypeError
+        else:
+            time = index(when)
+    except (TypeError, ValueError, OverflowError):
+        raise UsageError(
+            f"a time is a datetime or milliseconds as int, not {str(when)[:50]!r}"
+        ) from None
+    if abs(time) >= LIMIT_MS:
+        shown = f"{time} ms" if time.bit_length() < 128 else f"of {time.bit_length()} bits"
+        raise UsageError(f"a time {shown} is too far from the epoch")
+    return time
 
 
 def time_literal(ms: int) -> str:
