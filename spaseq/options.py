@@ -105,13 +105,14 @@ class StageOptions:
     """The options of a query's stages.
 
     `limit_per_event` is the maximum number of answers of one query that end at the same instant
-    (and are in the same partition).
+    (and are in the same partition). `limits` bound what one event may need.
 
     Raises:
         UsageError: the limit is less than one.
     """
 
     limit_per_event: int | None = None
+    limits: Limits = DEFAULT_LIMITS
 
     def __post_init__(self) -> None:
         if self.limit_per_event is not None and self.limit_per_event < 1:

@@ -67,8 +67,8 @@ class Engine:
             query: query text.
             kb: by graph IRI: a path, an rdflib.Graph, or the URL of a SPARQL endpoint.
             name: the name of the query in its matches.
-            on_bad: called for each event that an endpoint gave no answer for; by default the logger
-                `spaseq` warns.
+            on_bad: called for each event that lacks an endpoint's answer or exceeds a limit; by
+                default the logger `spaseq` warns.
             options: any of `spaseq.options.EngineKeywords`, as for `spaseq.run`.
 
         Raises:
@@ -88,7 +88,7 @@ class Engine:
         knowledge = load_knowledge([plan], kb or {}, chosen.knowledge)
         self._names = stream_names([self._plan])
         self._counters = {iri: InstantCounter(ordered=True) for iri in self._plan.inputs.streams}
-        self._matcher = PatternStage(self._plan, knowledge, on_bad)
+        self._matcher = PatternStage(self._plan, knowledge, on_bad, chosen.limits)
         self._events = SingleEventStage(self._plan, self._matcher)
         self._texts: dict[str, TextEvents] = {}
         self._stage = SequenceStage(self._plan, chosen.stages, knowledge, on_bad)

@@ -442,7 +442,7 @@ def run_options(chosen: Chosen) -> RunOptions:
         planning=chosen[PlanningOptions],
         knowledge=replace(knowledge, services=chosen[ServiceOptions]),
         reading=chosen[ReadingOptions],
-        stages=chosen[StageOptions],
+        stages=replace(chosen[StageOptions], limits=chosen[Limits]),
         runtime=chosen[RuntimeOptions],
         limits=chosen[Limits],
         follow=follow,

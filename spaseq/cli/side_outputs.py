@@ -9,7 +9,7 @@ from typing import TextIO, cast
 import click
 
 from spaseq.cli.run_options import SideOptions
-from spaseq.errors import InputError
+from spaseq.errors import InputError, RunError, SpaseqError
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.job.job import LateEvent
 from spaseq.sinks.side_lines import BadInputLines, LateEventLines
@@ -53,7 +53,8 @@ class SideOutputs:
         write = None if file is None else lambda: BadInputLines(file).write(bad)
         # Without a line number, the text says which event it is.
         which = f" ({bad.text})" if bad.line is None and bad.text else ""
-        self._take(file, write, f"{place}: {bad.reason}{which}")
+        error = RunError if bad.over_limit else InputError
+        self._take(file, write, f"{place}: {bad.reason}{which}", error)
 
     def on_late(self, late: LateEvent) -> None:
         """Take an event behind its stream's watermark."""
@@ -73,7 +74,13 @@ class SideOutputs:
             rest = self._shown - _SHOWN
             click.echo(f"... and {rest:,} more; --bad FILE and --late FILE keep them", err=True)
 
-    def _take(self, file: TextIO | None, write: Callable[[], None] | None, text: str) -> None:
+    def _take(
+        self,
+        file: TextIO | None,
+        write: Callable[[], None] | None,
+        text: str,
+        error: type[SpaseqError] = InputError,
+    ) -> None:
         if file is not None and write is not None:
             write()
             file.flush()
@@ -82,4 +89,4 @@ class SideOutputs:
             if self._shown <= _SHOWN:
                 click.echo(f"spaseq: {text}", err=True)
         if self._strict:
-            raise InputError(f"--strict: {text}")
+            raise error(f"--strict: {text}")

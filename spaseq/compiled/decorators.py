@@ -6,9 +6,11 @@ Python code calls a kernel. Only kernels call a device function, which is compil
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+from spaseq.budget import current_budget
 from spaseq.compiled.cache import choose_cache_directory
 
 _CACHE_DIRECTORY = choose_cache_directory()
@@ -100,12 +102,18 @@ def assume(context: Any, condition: Any) -> Any:
 
 
 class _FirstCompilation(event.Listener):  # type: ignore[misc]
-    """Logs, once, why the first run after an installation starts slowly."""
+    """Logs, once, why the first run after an installation starts slowly.
+
+    The time does not count as time of the evaluation that needs the kernels.
+    """
 
     def __init__(self) -> None:
-        self._said = False
+        self._said, self._depth, self._since = False, 0, 0.0
 
     def on_start(self, event: Any) -> None:
+        self._depth += 1
+        if self._depth == 1:
+            self._since = time.monotonic()
         if not self._said:
             self._said = True
             logging.getLogger("spaseq").warning(
@@ -113,7 +121,9 @@ class _FirstCompilation(event.Listener):  # type: ignore[misc]
             )
 
     def on_end(self, event: Any) -> None:
-        pass
+        self._depth -= 1
+        if not self._depth:
+            current_budget().extend(time.monotonic() - self._since)
 
 
 event.register("numba:compile", _FirstCompilation())

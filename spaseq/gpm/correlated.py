@@ -9,12 +9,13 @@ from spaseq.algebra.substitution import substituted
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.term_tables import term_table
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
-from spaseq.rdf.inputs.bad_input import BadInput, OnBad, warn
+from spaseq.rdf.inputs.bad_input import BadInput, OnBad, over_limit, warn
 from spaseq.rdf.terms.term import Triple, literal_text, scoped_term, split_literal
 from spaseq.rdf.terms.vocabulary import XSD_STRING
 
@@ -51,9 +52,15 @@ def _triples(event: str) -> list[Triple]:
 class CorrelatedEvaluator:
     """The correlated GPMs of a plan: solutions of one event, given values for its variables."""
 
-    def __init__(self, plan: QueryPlan, knowledge: KnowledgeBase, on_bad: OnBad = warn) -> None:
-        """It calls `on_bad` for each event that lacks an endpoint's answer."""
-        self._plan, self._on_bad = plan, on_bad
+    def __init__(
+        self,
+        plan: QueryPlan,
+        knowledge: KnowledgeBase,
+        on_bad: OnBad = warn,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        """It calls `on_bad` for each event that lacks an endpoint's answer or exceeds a limit."""
+        self._plan, self._on_bad, self._limits = plan, on_bad, limits
         self.solve = lru_cache(_REMEMBERED)(self._solve)
         self.use(knowledge)
 
@@ -69,18 +76,25 @@ class CorrelatedEvaluator:
         plan, own = self._plan, self._plan.patterns.gpms[gpm]
         pattern = substituted(own.pattern, dict(values))
         evaluation = plan.patterns.evaluation
-        evaluator = GpmEvaluator(pattern, self._knowledge, plan.expressions, evaluation)
+        evaluator = GpmEvaluator(
+            pattern, self._knowledge, plan.expressions, evaluation, self._limits
+        )
         batch = batch_from_events("", [(0, None, _triples(event))], InstantCounter())
         found = evaluator.evaluate(batch)
         for failed in evaluator.services.take_failures():
-            at = f"an event of {own.name} with {_n3(_triples(event))}"
-            self._on_bad(BadInput(failed.url, None, f"no answer: {failed.reason}", at))
+            self._on_bad(
+                BadInput(failed.url, None, f"no answer: {failed.reason}", _shown(own.name, event))
+            )
+        for reason in evaluator.take_exceeding().values():
+            self._on_bad(over_limit(plan.identity.name, reason, _shown(own.name, event)))
         columns = [_texts(found, v) for v in own.variables]
         return tuple(dict.fromkeys(zip(*columns, strict=True)))
 
 
-def _n3(triples: list[Triple]) -> str:
-    return " ".join(f"{' '.join(triple)} ." for triple in triples)[:_SHOWN]
+def _shown(gpm: str, event: str) -> str:
+    """Which event it is, in words."""
+    text = " ".join(f"{' '.join(triple)} ." for triple in _triples(event))
+    return f"an event of {gpm} with {text[:_SHOWN]}"
 
 
 def _texts(found: EventSolutions, variable: str) -> list[str | None]:

@@ -1,12 +1,19 @@
-"""Evaluation of a graph pattern on batches of events (SPARQL 1.1 section 18.6, in columns)."""
+"""Evaluation of a graph pattern on batches of events (SPARQL 1.1 section 18.6, in columns).
+
+A batch that exceeds the budget is evaluated in parts, until only the events are left that exceed it
+by themselves. These have no solution.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from spaseq.algebra import nodes as n
 from spaseq.algebra.scope import possible, visible
+from spaseq.budget import OUT_OF_MEMORY, Budget, LimitExceeded, spending
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.expr.compile import Options
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
@@ -16,8 +23,12 @@ from spaseq.gpm.patterns.operators import PatternOperators
 from spaseq.gpm.patterns.services import Services
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.plan.query_plan import FASTEST, PatternEvaluation
 from spaseq.rdf.columns.event_batch import EventBatch
+
+PARTS = 16
+"""A batch that exceeds the budget is evaluated in this many parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +50,7 @@ class GpmEvaluator:
 
     Parts that depend only on the knowledge base are evaluated once, and then only joined. `options`
     are the query's options for expressions; EXISTS is evaluated here. `evaluation` sets the method.
+    `limits` bound the solutions, computed literals and time of an event.
     """
 
     def __init__(
@@ -47,8 +59,10 @@ class GpmEvaluator:
         knowledge: KnowledgeBase,
         options: Options | None = None,
         evaluation: PatternEvaluation = FASTEST,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> None:
-        self._pattern = pattern
+        self._pattern, self._limits = pattern, limits
+        self._exceeding: dict[int, str] = {}
         self._variables = sorted(visible(possible(pattern)))
         self._operators = PatternOperators(knowledge, options or Options(), evaluation)
 
@@ -63,8 +77,20 @@ class GpmEvaluator:
         return self._operators.parts(self._pattern)
 
     def constant(self, part: n.Pattern) -> Solutions | None:
-        """The solutions of a part that reads no event and asks no endpoint, None for others."""
-        return self._operators.constant(part)
+        """The solutions of a part that reads no event and asks no endpoint.
+
+        None for other parts, and for parts that exceed the limits.
+        """
+        try:
+            with spending(Budget(self._limits)):
+                return self._operators.constant(part)
+        except LimitExceeded:
+            return None
+
+    def take_exceeding(self) -> dict[int, str]:
+        """The events of the last batch that exceeded a limit, each with the reason."""
+        exceeding, self._exceeding = self._exceeding, {}
+        return exceeding
 
     def evaluate(self, events: EventBatch | VerticalPartition) -> EventSolutions:
         """The solutions on each event, as a multiset.
@@ -73,6 +99,33 @@ class GpmEvaluator:
         `VerticalPartition` to evaluate several patterns on one batch.
         """
         index = events if isinstance(events, VerticalPartition) else VerticalPartition(events)
+        return self._within_limits(index, 0)
+
+    def _within_limits(self, index: VerticalPartition, first: int) -> EventSolutions:
+        """The solutions on the events that exceed no limit; `first` is the first event's number."""
+        events = len(index.batch)
+        try:
+            with spending(Budget.of_events(self._limits, events)):
+                return self._evaluated(index)
+        except (LimitExceeded, MemoryError) as error:
+            exceeded = error if isinstance(error, LimitExceeded) else LimitExceeded(OUT_OF_MEMORY)
+        if events > 1 and not exceeded.shared:
+            return self._in_parts(index, first)
+        self._exceeding.update((first + i, exceeded.reason) for i in range(events))
+        columns = {v: np.empty(0, np.int32) for v in self._variables}
+        return EventSolutions(np.empty(0, np.int64), columns, index.lexicon)
+
+    def _in_parts(self, index: VerticalPartition, first: int) -> EventSolutions:
+        """The solutions of a batch, part by part."""
+        events = np.arange(len(index.batch), dtype=np.int64)
+        found = []
+        for some in np.array_split(events, min(PARTS, len(events))):
+            part = self._within_limits(index.part(some), first + int(some[0]))
+            found.append((part.event + some[0], part.columns))
+        columns = {v: np.concatenate([own[v] for _, own in found]) for v in self._variables}
+        return EventSolutions(np.concatenate([e for e, _ in found]), columns, index.lexicon)
+
+    def _evaluated(self, index: VerticalPartition) -> EventSolutions:
         active = ActiveGraph(index, len(index.batch))
         found = active.spread(self._operators.solutions(self._pattern, active))
         assert found.event is not None

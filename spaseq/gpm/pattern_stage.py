@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow.compute as pc
@@ -13,11 +13,12 @@ from spaseq.gpm.correlated import with_events
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.rdf.columns.term_columns import UNBOUND, NumberColumn, RowSelection, TermColumn
-from spaseq.rdf.inputs.bad_input import BadInput, OnBad, warn
+from spaseq.rdf.inputs.bad_input import BadInput, OnBad, over_limit, warn
 from spaseq.rdf.kernels.compact import compacted
 from spaseq.rdf.terms.term import scoped_term
 from spaseq.rdf.terms.times import format_time
@@ -26,10 +27,17 @@ from spaseq.rdf.terms.times import format_time
 class PatternStage:
     """Evaluates every GPM of a plan on the events of its streams.
 
-    It calls `on_bad` for each event that lacks an endpoint's answer.
+    It calls `on_bad` for each event that lacks an endpoint's answer, and for each event that
+    exceeds one of the `limits`. An event of the second kind has no solution at all.
     """
 
-    def __init__(self, plan: QueryPlan, knowledge: KnowledgeBase, on_bad: OnBad = warn) -> None:
+    def __init__(
+        self,
+        plan: QueryPlan,
+        knowledge: KnowledgeBase,
+        on_bad: OnBad = warn,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
         self._plan, self._on_bad = plan, on_bad
         self._streams = {iri: i for i, iri in enumerate(plan.inputs.streams)}
         options, knowledge = plan.expressions, knowledge.only(plan.inputs.kbs)
@@ -39,11 +47,15 @@ class PatternStage:
                 knowledge,
                 options,
                 plan.patterns.evaluation,
+                limits,
             )
             for g in plan.patterns.gpms
         ]
         self._memberships = [
-            (own.streams, GpmEvaluator(own.pattern, knowledge, options, plan.patterns.evaluation))
+            (
+                own.streams,
+                GpmEvaluator(own.pattern, knowledge, options, plan.patterns.evaluation, limits),
+            )
             for own in plan.patterns.memberships
         ]
 
@@ -75,19 +87,22 @@ class PatternStage:
                 rows.add(number, _without(found, gpm.private))
         if self._plan.sequence.needs_instants:
             self._add_bare(rows, index, stream)
-        self._report(batch)
-        return rows.batch()
+        return rows.batch(without=self._report(batch))
 
-    def _report(self, batch: EventBatch) -> None:
-        """Report the events of the batch that lack an endpoint's answer."""
+    def _report(self, batch: EventBatch) -> list[int]:
+        """Report the bad events of the batch; returns the ones that exceed a limit."""
+        exceeding: dict[int, str] = {}
         for evaluator in (*self._evaluators, *(each for _, each in self._memberships)):
             for failed in evaluator.services.take_failures():
                 events = np.arange(len(batch)) if failed.event is None else failed.event
-                names = batch.names(events)
-                for i, name in zip(events.tolist(), names.tolist(), strict=True):
-                    time = format_time(int(batch.time[i]))
-                    at = f"{name or 'an event'} of <{batch.stream}> at {time}"
+                for at in _descriptions(batch, events):
                     self._on_bad(BadInput(failed.url, None, f"no answer: {failed.reason}", at))
+            exceeding.update(evaluator.take_exceeding())
+        for i, at in zip(
+            exceeding, _descriptions(batch, np.array([*exceeding], np.int64)), strict=True
+        ):
+            self._on_bad(over_limit(self._plan.identity.name, exceeding[i], at))
+        return [*exceeding]
 
     def _add_bare(self, rows: _Rows, index: VerticalPartition, stream: int) -> None:
         partition = self._plan.sequence.partition
@@ -141,6 +156,13 @@ def _text(found: EventSolutions, variable: str, row: int) -> str | None:
     return None if codes is None or codes[row] < 0 else found.terms[codes[row]]
 
 
+def _descriptions(batch: EventBatch, events: Int64s) -> Iterator[str]:
+    """Which events these are, in words."""
+    for i, name in zip(events.tolist(), batch.names(events).tolist(), strict=True):
+        time = format_time(int(batch.time[i]))
+        yield f"{name or 'an event'} of <{batch.stream}> at {time}"
+
+
 class _Rows:
     """Collects solutions, all in the batch's lexicon, into one SolutionBatch."""
 
@@ -160,9 +182,11 @@ class _Rows:
             seen[bindings.event] = True
         return np.flatnonzero(~seen)
 
-    def batch(self) -> SolutionBatch:
-        """The rows, in order of events."""
+    def batch(self, without: Sequence[int] = ()) -> SolutionBatch:
+        """The rows, in order of events, without the rows of some events."""
         columns, events = self._plan.patterns.columns, self._events
+        if without:
+            self._parts = [(gpm, _except(rows, without)) for gpm, rows in self._parts]
         if not self._parts:
             return SolutionBatch.empty(columns)
         event = np.concatenate([b.event for _, b in self._parts])
@@ -215,6 +239,13 @@ class _Rows:
             time, k = int(events.time[e]), int(events.k[e])
             texts[row] = scoped_term(events.stream, time, k, texts[row])
         return TermColumn.of(texts.tolist())
+
+
+def _except(bindings: EventSolutions, events: Sequence[int]) -> EventSolutions:
+    """The solutions of all but some events."""
+    kept = ~np.isin(bindings.event, events)
+    columns = {v: c[kept] for v, c in bindings.columns.items()}
+    return EventSolutions(bindings.event[kept], columns, bindings.terms)
 
 
 def _without(bindings: EventSolutions, private: frozenset[str]) -> EventSolutions:

@@ -14,7 +14,7 @@ def steps() -> Iterator[str]:
     column = np.zeros(1, np.int32)
     terms, modes = np.zeros((1, 3), np.int32), np.zeros((1, 3), np.int8)
     start, event, rows = np.array([0, 1]), np.zeros(1, np.int64), np.zeros((1, 1), np.int32)
-    solutions(start, column, column, column, terms, modes, 0, 0, event, rows)
+    solutions(start, column, column, column, terms, modes, 0, 0, 1, event, rows)
     yield "solutions"
     frequencies(column, column, column, terms, modes)
     yield "frequencies"

@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterator
 from spaseq.algebra.answers import Answer
 from spaseq.kb.endpoint import RetryCount
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.limits import Limits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.bad_input import OnBad
@@ -47,17 +48,19 @@ def run(job: Job) -> Generator[tuple[int, Answer]]:
 class _Input:
     """The input of one query's second stage: sorted solutions of its graph patterns."""
 
-    def __init__(self, plan: QueryPlan, knowledge: KnowledgeBase, on_bad: OnBad) -> None:
+    def __init__(
+        self, plan: QueryPlan, knowledge: KnowledgeBase, on_bad: OnBad, limits: Limits
+    ) -> None:
         self.streams = plan.inputs.streams
         self.sorter = RowSorter(plan.patterns.columns)
-        self._matcher = PatternStage(plan, knowledge, on_bad)
+        self._matcher = PatternStage(plan, knowledge, on_bad, limits)
 
     def take(self, events: EventBatch) -> None:
         self.sorter.add(self._matcher.match(events))
 
 
 def _read(job: Job) -> list[_Input]:
-    inputs = [_Input(plan, job.knowledge, job.take_bad) for plan in job.plans]
+    inputs = [_Input(plan, job.knowledge, job.take_bad, job.options.limits) for plan in job.plans]
     for source in job.streams:
         _read_stream(job, source, inputs)
     return inputs

@@ -59,7 +59,7 @@ class SequenceStage:
     ) -> None:
         self._plan = plan
         known = KnowledgeBase.empty() if knowledge is None else knowledge
-        self._correlated = CorrelatedEvaluator(plan, known, on_bad)
+        self._correlated = CorrelatedEvaluator(plan, known, on_bad, options.limits)
         limit, in_evaluator = options.limit_per_event, limits(plan)
         self._machine = machine_of(plan, self._correlated.solve, limit if in_evaluator else None)
         self._sequencer = sequencer(self._machine)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from spaseq.algebra.nodes import PatternTerm, TriplePattern
+from spaseq.budget import current_budget
 from spaseq.compiled.arrays import Float64s, Int8s, Int32s, Int64s
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.kernels import bgp_interpreter as kernels
@@ -19,6 +20,8 @@ from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.plan.query_plan import FASTEST, PatternEvaluation
 from spaseq.rdf.columns.event_batch import EventBatch
 
+STEPS = 2**28
+"""Triples that one call of the kernel looks at, before the time is checked: about a second."""
 SAMPLE = 2048
 """Triples of a batch in a sample."""
 ROOM = 64
@@ -75,13 +78,23 @@ class EventBgp:
         room = len(batch) + ROOM
         event, rows = np.empty(room, np.int64), np.empty((len(self.variables), room), np.int32)
         found, at, any_repeats = 0, 0, False
+        budget, most_steps = current_budget(), STEPS
+        graphs = batch.start, batch.s, batch.p, batch.o
         while True:
-            found, at, repeats = kernels.solutions(
-                batch.start, batch.s, batch.p, batch.o, terms, self._modes, at, found, event, rows
+            first = at
+            found, at, repeats, steps = kernels.solutions(
+                *graphs, terms, self._modes, at, found, most_steps, event, rows
             )
             any_repeats |= repeats
             if at == len(batch):
                 break
+            budget.check()
+            if steps > most_steps:
+                most_steps = 2 * most_steps if at == first else STEPS
+                continue
+            if len(event) - found > budget.limits.solutions:  # event `at` has more than that
+                budget.too_many()
+            budget.spend(len(event))
             event = np.concatenate([event, np.empty_like(event)])
             rows = np.concatenate([rows, np.empty_like(rows)], axis=1)
         event, rows = event[:found], rows[:, :found]

@@ -156,9 +156,10 @@ def solutions(
     modes: Int8s,
     at_event: int,
     found: int,
+    most_steps: int,
     event: Int64s,
     rows: Int32s,
-) -> tuple[int, int, bool]:
+) -> tuple[int, int, bool, int]:
     """The solutions of a basic graph pattern on each of n events, from event `at_event` on.
 
     Args:
@@ -168,12 +169,13 @@ def solutions(
         modes: int8 [steps, 3], modes of the terms. A predicate is bound before subject and object.
         at_event: the first event.
         found: number of solutions so far.
+        most_steps: number of triples to look at; the call ends soon after it.
         event: int64 [room], receives the event of each solution.
         rows: int32 [variables, room], receives the codes of each solution.
 
     Returns:
-        (number of solutions, next event: n, or an event whose solutions need more room, whether
-        there may be repeated solutions because an event repeats a triple).
+        (number of solutions, next event: n, or an event that needs more room or more steps, whether
+        there may be repeated solutions because an event repeats a triple, number of steps).
     """
     steps, variables, room = len(terms), len(rows), len(event)
     values = np.empty(variables, np.int32)
@@ -185,7 +187,7 @@ def solutions(
     first_s = _wanted(terms[0, S], modes[0, S], values)
     first_p = _wanted(terms[0, P], modes[0, P], values)
     first_o = _wanted(terms[0, O], modes[0, O], values)
-    repeats = False
+    repeats, looked = False, 0
     e, end, last = at_event, start[at_event], start[len(start) - 1]
     while True:
         fitting = _next(s, p, o, end, last, first_s, first_p, first_o)
@@ -215,6 +217,7 @@ def solutions(
                         wanted_s, wanted_p, wanted_o, by_subject[:size], by_object[:size]
                     )
             place, stop, comes = at[step], to[step], False
+            looked -= place
             while place < stop:
                 i = place
                 if many:
@@ -231,13 +234,16 @@ def solutions(
                     comes = True
                     break
             at[step] = place
+            looked += place + 1
+            if looked > most_steps:
+                return before, e, repeats, looked
             if not comes:
                 step -= 1
             elif step < steps - 1:
                 step += 1
             else:
                 if found == room:
-                    return before, e, repeats
+                    return before, e, repeats, looked
                 event[found] = e
                 for v in range(variables):
                     rows[v, found] = values[v]
@@ -247,7 +253,7 @@ def solutions(
             repeats = True
         elif found - before > 1:
             found = _without_repeats(rows, before, found)
-    return found, len(start) - 1, repeats
+    return found, len(start) - 1, repeats, looked
 
 
 @kernel

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from spaseq.algebra import nodes as n
 from spaseq.algebra.groups import conjoined, conjuncts
 from spaseq.algebra.scope import certain
+from spaseq.budget import current_budget
 from spaseq.compiled.arrays import Bools
 from spaseq.gpm.graphs.event_bgp import EventBgp
 from spaseq.gpm.patterns.components import components, joined
@@ -116,6 +117,7 @@ class ConjunctionEvaluation:
     def joined(self, result: Solutions | None, pool: list[Solutions]) -> Solutions:
         """The join of `result` and a nonempty pool; small parts that share variables come first."""
         while pool:
+            current_budget().check()
             ranks = [self._rank(result, part) for part in pool]
             part = pool.pop(ranks.index(min(ranks)))
             result = self._tested(part if result is None else join(result, part))

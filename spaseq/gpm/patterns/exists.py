@@ -14,6 +14,7 @@ from spaseq.algebra.groups import conjoined, translate_group
 from spaseq.algebra.schema import Schema
 from spaseq.algebra.scope import possible, visible
 from spaseq.algebra.substitution import substituted
+from spaseq.budget import current_budget
 from spaseq.compiled.arrays import Bools, Indices
 from spaseq.gpm.solutions.joins import merged, pairs
 from spaseq.gpm.solutions.solutions import Solutions
@@ -67,6 +68,7 @@ class _Existence:
         which = which.reshape(-1)
         hits = [np.empty(0, np.intp)]
         for number, codes in enumerate(combinations.T.tolist()):
+            current_budget().check()
             rows = np.flatnonzero(which == number)
             bound = {v: found.lexicon[c] for v, c in zip(names, codes, strict=True) if c >= 0}
             pattern = substituted(self.whole, bound)

@@ -10,6 +10,7 @@ import numpy as np
 from spaseq.algebra import nodes as n
 from spaseq.algebra.remote import asks_endpoints
 from spaseq.algebra.scope import possible
+from spaseq.budget import OUT_OF_MEMORY, Budget, LimitExceeded, current_budget, spending
 from spaseq.compiled.arrays import Bools, Int64s
 from spaseq.expr.blank_nodes import makes_labelled_nodes, with_solution
 from spaseq.expr.columns import TermRows, filter_rows
@@ -31,6 +32,12 @@ from spaseq.lang.variables import exists_uses
 from spaseq.plan.query_plan import PatternEvaluation
 from spaseq.rdf.columns.term_columns import distinct
 
+KB_SHARE = 10
+"""A part that reads no event is evaluated once, so it may need this many times as much."""
+
+KB_ROWS_PER_TRIPLE = 4
+"""Such a part may have this many solutions per triple of the knowledge base in any case."""
+
 
 class PatternOperators:
     """Evaluates patterns and caches the data derived from each pattern, by identity.
@@ -49,28 +56,49 @@ class PatternOperators:
         self._options = options
         self._evaluation = evaluation
         self._lexicon = Lexicon(knowledge.terms)
-        self._constants: dict[int, tuple[n.Pattern, Solutions | None]] = {}
+        self._constants: dict[int, tuple[n.Pattern, Solutions | LimitExceeded | None]] = {}
         self._conjunctions: dict[int, tuple[n.Pattern, Conjunction]] = {}
         self._exists: dict[int, tuple[ast.Expr, ExistsTests]] = {}
         self._asking: dict[int, tuple[n.Pattern, bool]] = {}
         self.services = services or Services(knowledge.addresses, knowledge.services)
 
     def solutions(self, pattern: n.Pattern, active: ActiveGraph) -> Solutions:
-        """The pattern's solutions, either of events or holding for every event."""
-        if not active.of_events:
-            return self._evaluate(pattern, active)
-        known = self.constant(pattern)
-        return self._evaluate(pattern, active) if known is None else known
+        """The pattern's solutions, either of events or holding for every event.
+
+        Raises:
+            LimitExceeded: they exceed the active budget.
+        """
+        budget = current_budget()
+        budget.check()
+        known = self.constant(pattern) if active.of_events else None
+        return self._evaluate(pattern, active).within(budget) if known is None else known
 
     def constant(self, pattern: n.Pattern) -> Solutions | None:
-        """The solutions of a pattern that reads no event and asks no endpoint, None for others."""
+        """The solutions of a pattern that reads no event and asks no endpoint, None for others.
+
+        Raises:
+            LimitExceeded: they exceed the budget of such parts.
+        """
         known = self._constants.get(id(pattern))
         if known is None:
             found = None
             if is_constant(pattern) and not self._asks(pattern):
-                found = self._evaluate(pattern, ActiveGraph(GraphSource({}, self._lexicon)))
+                found = self._of_knowledge(pattern)
             known = self._constants[id(pattern)] = pattern, found
+        if isinstance(known[1], LimitExceeded):
+            raise known[1]
         return known[1]
+
+    def _of_knowledge(self, pattern: n.Pattern) -> Solutions | LimitExceeded:
+        """The solutions of a pattern that reads no event, or the limit that they exceed."""
+        limits = current_budget().limits
+        rows = max(KB_SHARE * limits.solutions, KB_ROWS_PER_TRIPLE * len(self._knowledge))
+        try:
+            with spending(Budget(limits, rows, KB_SHARE * limits.timeout_s)):
+                return self._evaluate(pattern, ActiveGraph(GraphSource({}, self._lexicon)))
+        except (LimitExceeded, MemoryError) as error:
+            reason = error.reason if isinstance(error, LimitExceeded) else OUT_OF_MEMORY
+            return LimitExceeded(f"of the part that reads no event: {reason}", shared=True)
 
     def _evaluate(self, pattern: n.Pattern, active: ActiveGraph) -> Solutions:
         match pattern:

@@ -17,6 +17,7 @@ from spaseq.algebra.deferral import sensitive
 from spaseq.algebra.schema import Schema
 from spaseq.algebra.scope import possible, visible
 from spaseq.algebra.sparql_text import pattern_text, values_text
+from spaseq.budget import current_budget
 from spaseq.compiled.arrays import Indices, Int64s
 from spaseq.errors import RunError
 from spaseq.gpm.solutions.lexicon import Lexicon
@@ -177,7 +178,9 @@ class Services:
         query = f"SELECT {names} WHERE {{ {table} {text} }}"
         answers: list[list[AnswerRow]] = [[] for _ in values]
         try:
-            for number, *row in Endpoint(url, self._options).select(query, [_NUMBER, *free]):
+            with current_budget().waiting():
+                rows = [*Endpoint(url, self._options).select(query, [_NUMBER, *free])]
+            for number, *row in rows:
                 answers[_number(number, len(values))].append(tuple(row))
         except ServiceFailure as failure:
             return [failure] * len(values)

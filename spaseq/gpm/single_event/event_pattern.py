@@ -8,7 +8,7 @@ patterns have a solution.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from spaseq.algebra.nodes import Pattern, TriplePattern, is_reserved
@@ -20,6 +20,9 @@ from spaseq.gpm.single_event.known_parts import KnownPart, Solution, can_be_join
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.lang import ast
 from spaseq.rdf.terms.term import Triple
+
+MOST_PAIRS = 100_000
+"""Most comparisons of solutions with triples in one step; with more, columns are faster."""
 
 
 class EventGraph:
@@ -54,13 +57,18 @@ class _TripleStep:
         s, p, o = ((t, None) if isinstance(t, str) else (None, t.name) for t in triple.terms)
         return cls((s[0], p[0], o[0]), (s[1], p[1], o[1]), tuple(tests))
 
-    def extended(self, solutions: Iterable[Solution], graph: EventGraph) -> list[Solution]:
-        """Join the solutions with the triple pattern's solutions that pass the tests."""
+    def extended(self, solutions: Sequence[Solution], graph: EventGraph) -> list[Solution] | None:
+        """Join the solutions with the triple pattern's solutions that pass the tests.
+
+        None if that takes more than `MOST_PAIRS` comparisons.
+        """
         subject, predicate, object_ = self.constants
         s_name, p_name, o_name = self.variables
-        candidates: Iterable[Triple] = graph.triples
+        candidates: Collection[Triple] = graph.triples
         if predicate is not None:
             candidates = graph.by_predicate.get(predicate, ())
+        if len(solutions) * len(candidates) > MOST_PAIRS:
+            return None
         found: list[Solution] = []
         for s, p, o in candidates:
             if (object_ is not None and o != object_) or (subject is not None and s != subject):
@@ -106,9 +114,10 @@ class EventPattern:
         """The solutions on an event; None if there are too many for this evaluator."""
         found: list[Solution] = [{}]
         for step in self._steps:
-            found = step.extended(found, graph)
-            if not found:
-                return found
+            extended = step.extended(found, graph)
+            if not extended:
+                return extended
+            found = extended
         for part in self._known:
             further = part.extended(found)
             if not further:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from spaseq.budget import current_budget
 from spaseq.compiled.arrays import Bools, Indices, Int32s
 from spaseq.gpm.solutions.key_index import Column, KeyIndex
 from spaseq.gpm.solutions.lexicon import translated
@@ -22,7 +23,7 @@ def join(left: Solutions, right: Solutions) -> Solutions:
     if _row_by_row(left, right):
         columns = {**right.columns, **left.columns}
         return Solutions(left.size, left.event, columns, left.lexicon)
-    return merged(left, right, pairs(left, right))
+    return merged(left, right, pairs(left, right)).within(current_budget())
 
 
 def _row_by_row(left: Solutions, right: Solutions) -> bool:
@@ -63,6 +64,7 @@ def minus(left: Solutions, right: Solutions) -> Solutions:
 
 def union(left: Solutions, right: Solutions) -> Solutions:
     """The solutions of both sequences. Both must be of events, or neither."""
+    current_budget().spend(left.size + right.size)
     both = concatenated(left, right)
     if both.event is None:
         return both
@@ -147,6 +149,7 @@ def _pairs_by_boundness(
     theirs = [right.columns[v] for v in shared]
     found: list[Pairs] = []
     for bound, rows in _groups(columns, left.size):
+        current_budget().check()
         for other_bound, others in _groups(theirs, right.size):
             common = [i for i in range(len(shared)) if bound[i] and other_bound[i]]
             if sharing and not common:
@@ -160,6 +163,7 @@ def _pairs_by_boundness(
             found.append((rows[i], others[j]))
     if not found:
         return np.empty(0, np.intp), np.empty(0, np.intp)
+    current_budget().spend(sum(len(i) for i, _ in found))
     first = np.concatenate([i for i, _ in found])
     second = np.concatenate([j for _, j in found])
     order = np.lexsort((second, first))

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from spaseq.budget import current_budget
 from spaseq.compiled.arrays import Indices, Int32s, Int64s
 
 Column: TypeAlias = "Int32s | Int64s"
@@ -79,8 +80,13 @@ class KeyIndex:
 
 
 def expanded(low: Indices, counts: Indices) -> tuple[Indices, Indices]:
-    """All ranges low[i] .. low[i] + counts[i] - 1, joined: (i for each element, the elements)."""
+    """All ranges low[i] .. low[i] + counts[i] - 1, joined: (i for each element, the elements).
+
+    Raises:
+        LimitExceeded: there are more elements than the budget allows.
+    """
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
+    current_budget().spend(total)
     left = np.repeat(np.arange(len(counts)), counts)
     return left, np.arange(total) + np.repeat(low - ends + counts, counts)

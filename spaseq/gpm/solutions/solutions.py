@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from spaseq.budget import Budget, current_budget
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.gpm.solutions.lexicon import Lexicon, translated
 from spaseq.rdf.columns.term_columns import UNBOUND
@@ -62,10 +63,25 @@ class Solutions:
         """The same solutions with one more variable."""
         return Solutions(self.size, self.event, {**self.columns, variable: codes}, self.lexicon)
 
+    def within(self, budget: Budget) -> Solutions:
+        """The same solutions.
+
+        Raises:
+            LimitExceeded: an event has more than the budget allows.
+        """
+        most = budget.limits.solutions
+        if self.size > most and self.event is not None:
+            budget.spend(self.size)
+            # Events ascend, so an event has too many if it is the same so many places later.
+            if (self.event[most:] == self.event[:-most]).any():
+                budget.too_many()
+        return self
+
     def spread(self, events: int, lexicon: Lexicon) -> Solutions:
         """Solutions that hold for every event, copied for each of `events` events."""
         if self.event is not None:
             return self
+        current_budget().spend(self.size * events)
         event = np.repeat(np.arange(events, dtype=np.int64), self.size)
         columns = {
             v: np.tile(translated(c, self.lexicon, lexicon, add=True), events)

@@ -17,6 +17,12 @@ class BadInput:
     line: int | None  # from 1; None where the format gives no line
     reason: str
     text: str = ""  # the text in question, cut to a few hundred characters
+    over_limit: bool = False  # whether a query on it would exceed a limit; its text is well-formed
+
+
+def over_limit(query: str, reason: str, event: str) -> BadInput:
+    """An event on which a query exceeds a limit."""
+    return BadInput(query, None, f"exceeds a limit: {reason}", event, over_limit=True)
 
 
 OnBad: TypeAlias = Callable[[BadInput], None]

@@ -79,7 +79,7 @@ class GroupStage:
         group: the group.
         knowledge: the knowledge base for graph patterns over registered streams.
         options: of each stage.
-        on_bad: called for each event for which an endpoint gave no answer.
+        on_bad: called for each event that lacks an endpoint's answer or exceeds a limit.
     """
 
     def __init__(
@@ -105,11 +105,13 @@ class GroupStage:
             if plan.identity.register is not None and plan.identity.register in readers
         }
         fed = {reader for numbers in self._readers.values() for reader in numbers}
-        self._fed, self._on_bad = tuple(fed), on_bad
+        self._fed, self._on_bad, self._limits = tuple(fed), on_bad, options.limits
         self._matchers = self._matchers_with(knowledge)
 
     def _matchers_with(self, knowledge: KnowledgeBase) -> dict[int, PatternStage]:
-        return {n: PatternStage(self.plans[n], knowledge, self._on_bad) for n in self._fed}
+        return {
+            n: PatternStage(self.plans[n], knowledge, self._on_bad, self._limits) for n in self._fed
+        }
 
     @property
     def reads_knowledge(self) -> bool:

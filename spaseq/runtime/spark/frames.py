@@ -20,6 +20,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from spaseq.errors import InputError, SpaseqError, UsageError
 from spaseq.kb.endpoint import RetryCount
+from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
@@ -65,7 +66,7 @@ def frame_packs(
     ship_functions()
     knowledge = store_knowledge(spark, job.knowledge, checkpoint.directory)
     names = stream_names(job.plans)
-    matching = FrameMatching(job.plans, knowledge, checkpoint.buckets, names)
+    matching = FrameMatching(job.plans, knowledge, checkpoint.buckets, names, job.options.limits)
     rows = normalised(frame)
     if idle_ms is None:
         clock = FrameClock(matching, delay_ms)
@@ -151,6 +152,7 @@ class FrameMatching:
     knowledge: StoredKnowledge
     buckets: int
     names: Mapping[str, str]  # IRIs by all names of streams
+    limits: Limits = DEFAULT_LIMITS
 
     @property
     def streams(self) -> list[str]:
@@ -168,7 +170,7 @@ class FrameMatching:
         if not any(row[2] is not None for row in given):
             events = judged
         events = events.take(np.flatnonzero(lateness == 0))
-        solver = Solver(self.plans, iri, self.knowledge, stats, found.append)
+        solver = Solver(self.plans, iri, self.knowledge, stats, found.append, self.limits)
         for query, solutions in solver.solve(iter([events])):
             yield from packed(self.plans, query, solutions, self.buckets)
         stats.bad, stats.late, stats.repeated = len(found), len(late), repeats.take()

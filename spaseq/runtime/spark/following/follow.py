@@ -196,7 +196,7 @@ def following_output(
     knowledge = store_knowledge(spark, job.knowledge, checkpoint.directory)
     streams = followed_streams(job)
     FileSourceLog(checkpoint.arrivals, streams).use_knowledge(knowledge.name)
-    solve = FollowSolve(job.plans, streams, knowledge, checkpoint.buckets)
+    solve = FollowSolve(job.plans, streams, knowledge, checkpoint.buckets, job.options.limits)
     spark.dataSource.register(RdfDataSource)
     work = spark.readStream.format("rdf").options(
         **source_options(streams, os.getcwd(), checkpoint.arrivals, settings)

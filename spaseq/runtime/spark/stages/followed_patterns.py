@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from spaseq.errors import SpaseqError
 from spaseq.kb.endpoint import RetryCount
+from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
@@ -60,6 +61,7 @@ class FollowSolve:
     streams: tuple[GrowingFiles, ...]
     knowledge: StoredKnowledge
     buckets: int  # per query that has a key
+    limits: Limits = DEFAULT_LIMITS
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """For `mapInArrow`: rows of `SPLIT_DDL` to rows of `PACKED`."""
@@ -102,7 +104,7 @@ class FollowSolve:
 
         source = self.streams[split.stream]
         knowledge = self.knowledge.named(split.knowledge)
-        solver = Solver(self.plans, source.iri, knowledge, stats, on_bad)
+        solver = Solver(self.plans, source.iri, knowledge, stats, on_bad, self.limits)
         held = [list[SolutionBatch]() for _ in self.plans]
         for query, solutions in solver.solve(in_time()):
             held[query].append(solutions.compact())  # drops the text that was read

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from spaseq.errors import SpaseqError
 from spaseq.kb.endpoint import RetryCount
+from spaseq.limits import Limits
 from spaseq.options import StageOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
@@ -40,10 +41,11 @@ class Solver:
         knowledge: StoredKnowledge,
         stats: Stats,
         on_bad: OnBad,
+        limits: Limits,
     ) -> None:
         kb = knowledge.open()
         readers = [(i, plan) for i, plan in enumerate(plans) if iri in plan.inputs.streams]
-        self._matchers = [(i, PatternStage(plan, kb, on_bad)) for i, plan in readers]
+        self._matchers = [(i, PatternStage(plan, kb, on_bad, limits)) for i, plan in readers]
         self._stats = stats
 
     def solve(self, events: Iterator[EventBatch]) -> Iterator[tuple[int, SolutionBatch]]:
@@ -133,9 +135,9 @@ class BoundedSolve:
             query: Packer(plan, query, self.buckets, self.parts, split)
             for query, plan in enumerate(self.plans)
         }
-        for query, solutions in Solver(self.plans, iri, self.knowledge, stats, on_bad).solve(
-            events
-        ):
+        limits = self.options.limits
+        solver = Solver(self.plans, iri, self.knowledge, stats, on_bad, limits)
+        for query, solutions in solver.solve(events):
             yield from packers[query].add(solutions)
         for packer in packers.values():
             yield packer.rest()

@@ -1,0 +1,167 @@
+"""Budgets: what the evaluation of a query may still use of the limits of a run.
+
+Operators and functions far apart draw on one budget, so it is a context variable and no argument.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import NoReturn
+
+from spaseq.limits import DEFAULT_LIMITS, Limits
+
+BATCH_ROWS = 2_000_000
+"""Most solutions of an operator on a batch of several events, unless one event may have more."""
+
+BATCH_ROWS_PER_EVENT = 4
+"""So many solutions per event are always allowed on a batch."""
+
+TEXTS = 8
+"""All literals that one evaluation computes may together be this many times the longest one."""
+
+OUT_OF_MEMORY = "there is not enough memory for it"
+
+LEAST_SECONDS = 0.01
+"""The time that a function with its own clock always gets."""
+
+
+class LimitExceeded(Exception):
+    """An evaluation needs more than a limit allows.
+
+    `reason` says which limit, for the report of the event. If the evaluation is `shared`, it does
+    not depend on the event: a smaller batch needs as much.
+    """
+
+    def __init__(self, reason: str, shared: bool = False) -> None:
+        super().__init__(reason)
+        self.reason, self.shared = reason, shared
+
+
+def _raise(reason: str) -> NoReturn:
+    raise LimitExceeded(reason)
+
+
+class Budget:
+    """The budget of one evaluation, for one event or a batch of them.
+
+    Attributes:
+        limits: the limits of the run.
+        rows: most solutions that one operator may give for all events together.
+    """
+
+    __slots__ = ("_deadline", "_exceed", "_texts", "limits", "rows")
+
+    def __init__(
+        self,
+        limits: Limits = DEFAULT_LIMITS,
+        rows: int | None = None,
+        seconds: float | None = None,
+        exceed: Callable[[str], NoReturn] = _raise,
+    ) -> None:
+        """A budget for one event, unless the arguments say otherwise.
+
+        Args:
+            limits: the limits of the run.
+            rows: most solutions of an operator; by default the limit for one event.
+            seconds: the time until `check` fails, which starts now; without end if None.
+            exceed: what to do when a limit is exceeded, given the reason; it raises an error.
+        """
+        self.limits = limits
+        self.rows = limits.solutions if rows is None else rows
+        self._deadline = None if seconds is None else time.monotonic() + seconds
+        self._texts = math.inf if seconds is None else TEXTS * limits.literal_bytes
+        self._exceed = exceed
+
+    @classmethod
+    def of_events(cls, limits: Limits, events: int) -> Budget:
+        """The budget of a graph pattern on a number of events, whose time starts now."""
+        rows = limits.solutions
+        if events > 1:
+            rows = max(rows, BATCH_ROWS, BATCH_ROWS_PER_EVENT * events)
+        return cls(limits, rows, limits.timeout_s)
+
+    def spend(self, rows: int) -> None:
+        """Ask for room for an intermediate result of `rows` solutions, before it is made."""
+        if rows > self.rows:
+            self.too_many()
+
+    def too_many(self) -> NoReturn:
+        """An event has more solutions than `limits.solutions`, or the batch more than `rows`."""
+        self._exceed(
+            f"a graph pattern has more than {min(self.rows, self.limits.solutions):,} "
+            "intermediate solutions (--max-solutions)"
+        )
+
+    def check(self) -> None:
+        """Fail if the time is over. Long loops call this now and then."""
+        if self._deadline is not None and time.monotonic() > self._deadline:
+            self.out_of_time()
+
+    def out_of_time(self) -> NoReturn:
+        """The evaluation takes longer than `limits.timeout_s`."""
+        self._exceed(f"its evaluation takes longer than {self.limits.timeout_s:g} s (--timeout)")
+
+    def remaining(self) -> float:
+        """The seconds that a function with its own clock may take."""
+        if self._deadline is None:
+            return self.limits.timeout_s
+        return max(LEAST_SECONDS, self._deadline - time.monotonic())
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Time in this block, while somebody else works, does not count."""
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            self.extend(time.monotonic() - start)
+
+    def extend(self, seconds: float) -> None:
+        """Move the end of the time."""
+        if self._deadline is not None:
+            self._deadline += seconds
+
+    def literal(self, characters: int) -> None:
+        """Ask for room for one computed literal, before it is made."""
+        if characters > self.limits.literal_bytes:
+            self._exceed(
+                f"a computed literal has more than {self.limits.literal_bytes:,} bytes "
+                "(--max-literal)"
+            )
+
+    def text(self, text: str) -> str:
+        """A computed literal's text, if it is not too long in UTF-8."""
+        most = self.limits.literal_bytes
+        if 4 * len(text) > most:
+            self.literal(len(text))
+            self.literal(len(text.encode(errors="surrogatepass")))
+        return text
+
+    def texts(self, characters: int) -> None:
+        """Count the characters of computed literals that stay in memory, if the time is limited."""
+        self._texts -= characters
+        if self._texts < 0:
+            self._exceed(
+                f"its computed literals have more than {TEXTS * self.limits.literal_bytes:,} bytes "
+                f"together, {TEXTS} times the limit of --max-literal"
+            )
+
+
+_ACTIVE: ContextVar[Budget] = ContextVar("spaseq_budget", default=Budget())  # noqa: B039  it counts nothing
+
+current_budget = _ACTIVE.get
+"""The budget of the evaluation that is going on; outside of one, a budget without a deadline."""
+
+
+@contextmanager
+def spending(budget: Budget) -> Iterator[Budget]:
+    """Evaluate the block with a budget."""
+    token = _ACTIVE.set(budget)
+    try:
+        yield budget
+    finally:
+        _ACTIVE.reset(token)
