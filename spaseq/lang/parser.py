@@ -7,6 +7,7 @@ grammar are checked.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -19,15 +20,18 @@ from spaseq.lang.reader import Reading, read
 from spaseq.lang.section_parser import SectionParser
 from spaseq.lang.wellformed import Violation, check_labels, check_node
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
+"""A text of Python may contain them, but no file in UTF-8 does."""
+
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
     """The readable parts of a query, with its diagnostics.
 
-    `query` is None only for an empty text. A GPM in `broken_gpms` may lack its streams or its
-    pattern. `broken_clauses` names the other parts with errors, which later checks must not report
-    as missing: "prologue", "register", "form", "window", "partition", "skip", "streams", "kbs",
-    "sequence", "gpms" (a GPM without a readable name) and "having".
+    `query` is None only for a text that is empty or has surrogates. A GPM in `broken_gpms` may lack
+    its streams or its pattern. `broken_clauses` names the other parts with errors, which later
+    checks must not report as missing: "prologue", "register", "form", "window", "partition",
+    "skip", "streams", "kbs", "sequence", "gpms" (a GPM without a readable name) and "having".
     """
 
     query: ast.Query | None
@@ -64,6 +68,10 @@ def parse(text: str, name: str = "<query>") -> ast.Query:
 def parse_source(source: QueryText) -> Parsed:
     """Parse a query as far as possible; errors of the query become diagnostics."""
     parser = SectionParser.of(source)
+    surrogate = _SURROGATE.search(source.text)
+    if surrogate is not None:
+        parser.findings.error("a surrogate is not a character", Span(*surrogate.span()))
+        return Parsed(None, parser.findings.in_order())
     if not parser.lexemes:
         parser.findings.error("the query is empty", Span(0, 0), expected=("SELECT", "CONSTRUCT"))
         return Parsed(None, parser.findings.in_order())

@@ -293,3 +293,12 @@ def test_no_text_makes_the_check_fail(data: st.DataObject) -> None:
         assert 0 <= found.span.start <= found.span.end <= len(text)
         assert found.render()
     assert checked.plan is not None or checked.errors
+
+
+def test_a_surrogate_is_an_error_with_its_place() -> None:
+    """No file in UTF-8 has one, but a text of Python can."""
+    (finding,) = parse_source(QueryText("SELECT ?x\n# \udc8e")).diagnostics
+    assert (finding.message, finding.source.place(finding.span.start)) == (
+        "a surrogate is not a character",
+        (2, 3),
+    )
