@@ -85,6 +85,7 @@ class Engine:
             CompileOptions(schema=schema, disable=planning.disable, pushed=True),
         )
         self._plan = plan
+        self._limits = chosen.limits
         knowledge = load_knowledge([plan], kb or {}, chosen.knowledge)
         self._names = stream_names([self._plan])
         self._counters = {iri: InstantCounter(ordered=True) for iri in self._plan.inputs.streams}
@@ -120,7 +121,7 @@ class Engine:
         self._check_open()
         iri = self._iri(stream)
         now = self._checked(time)
-        triples = triples_of(graph)
+        triples = triples_of(graph, self._limits)
         counter = self._counters[iri]
         position = counter.position
         try:
@@ -172,7 +173,7 @@ class Engine:
             try:
                 stream, event = _pair(item)
                 iri, time = self._iri(stream), _not_before(floor, event.time)
-                triples = triples_of(event.graph) if parsed else None
+                triples = triples_of(event.graph, self._limits) if parsed else None
             except SpaseqError as error:
                 bad.append((place, error))
             else:
@@ -206,7 +207,9 @@ class Engine:
         self, iri: str, events: Sequence[_Pushed]
     ) -> Iterator[SolutionBatch | EventRows]:
         counter = self._counters[iri]
-        graphs = [triples_of(e.graph) if e.triples is None else e.triples for e in events]
+        graphs = [
+            triples_of(e.graph, self._limits) if e.triples is None else e.triples for e in events
+        ]
         for event, triples in zip(events, graphs, strict=True):
             k = counter.next(event.time)
             rows = self._events.match(iri, event.time, k, event.name, triples)
@@ -231,7 +234,7 @@ class Engine:
             )
 
             predicates = stream_predicates([self._plan], iri)
-            self._texts[iri] = TextEvents(iri, self._counters[iri], predicates)
+            self._texts[iri] = TextEvents(iri, self._counters[iri], predicates, self._limits)
         return self._texts[iri]
 
     def advance(self, time: datetime | int) -> list[Match]:

@@ -11,11 +11,14 @@ import pyoxigraph as ox
 
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.errors import InputError
+from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.term_tables import ListedTerms
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.plain_triples import plain_triples
 from spaseq.rdf.inputs.bad_input import syntax_reason
+from spaseq.rdf.inputs.nesting import nested_too_deep
+from spaseq.rdf.inputs.sizes import UNREADABLY_LONG, line_excess, long_event
 from spaseq.rdf.terms.term import Triple, from_pyoxigraph, from_rdflib
 from spaseq.rdf.terms.triple_terms import is_triple_term
 
@@ -23,6 +26,9 @@ if TYPE_CHECKING:
     import rdflib
 
 GraphLike: TypeAlias = Union["rdflib.Graph", str, Iterable[object]]
+
+_UTF8_BYTES = 4
+"""Most bytes of a character in UTF-8."""
 
 _RANDOM_LABEL = re.compile(r"_:(N[0-9a-f]{32}|[a-f][0-9a-f]{23,31})")
 """Random labels of rdflib and oxrdf."""
@@ -72,7 +78,7 @@ def _batch(
     return EventBatch(stream, time, k, names, start, s, p, o, ListedTerms(list(codes)))
 
 
-def triples_of(graph: GraphLike) -> list[Triple]:
+def triples_of(graph: GraphLike, limits: Limits = DEFAULT_LIMITS) -> list[Triple]:
     """The triples of an rdflib graph, an N-Triples text, or an iterable of triples.
 
     A triple in an iterable is a pyoxigraph Triple or three terms, each an N-Triples text, an
@@ -81,25 +87,49 @@ def triples_of(graph: GraphLike) -> list[Triple]:
     graphs give equal answers.
 
     Raises:
-        InputError: the graph is not RDF.
+        InputError: the graph is not RDF, or exceeds a limit.
     """
-    if isinstance(graph, str) and (plain := plain_triples(graph)) is not None:
-        return plain
     try:
-        return _triples(graph)
+        if isinstance(graph, str):
+            _check_sizes(graph, limits)
+            if (plain := plain_triples(graph)) is not None:
+                return plain
+        return _triples(graph, limits)
+    except MemoryError:  # the parser's own bound
+        raise InputError(f"not a graph: {UNREADABLY_LONG}") from None
     except (SyntaxError, ValueError, TypeError) as error:
         raise InputError(f"not a graph: {syntax_reason(error)}") from error
 
 
-def _triples(graph: GraphLike) -> list[Triple]:
+def _check_sizes(text: str, limits: Limits) -> None:
+    """ValueError if N-Triples text exceeds the limit on events, lines or literals."""
+    most = len(text) * _UTF8_BYTES
+    if most <= limits.literal_bytes and most <= limits.line_bytes and most <= limits.event_bytes:
+        return
+    encoded = text.encode()
+    if len(encoded) > limits.event_bytes:
+        raise ValueError(long_event(limits))
+    for line in encoded.splitlines():
+        if (reason := line_excess(line, limits)) is not None:
+            raise ValueError(reason)
+
+
+def _parsed(text: str, limits: Limits) -> list[Triple]:
+    """The triples of N-Triples text by a parser, once its nesting is known to be bounded."""
+    if (reason := nested_too_deep(text, limits.nesting)) is not None:
+        raise ValueError(reason)
+    return [_texts(t) for t in ox.parse(text.encode(), ox.RdfFormat.N_TRIPLES)]
+
+
+def _triples(graph: GraphLike, limits: Limits) -> list[Triple]:
     if isinstance(graph, str):
-        return [_texts(t) for t in ox.parse(graph.encode(), ox.RdfFormat.N_TRIPLES)]
+        return _parsed(graph, limits)
     given = list(graph)
     if not all(isinstance(t, (tuple, list, ox.Triple)) for t in given):
         raise ValueError("a triple is three terms")
     triples = [_triple(tuple(t)) for t in given]
     lines = "".join(f"{s} {p} {o} .\n" for s, p, o in triples)
-    parsed = [_texts(t) for t in ox.parse(lines.encode(), ox.RdfFormat.N_TRIPLES)]
+    parsed = _parsed(lines, limits)
     if len(parsed) != len(triples):
         raise ValueError("a term is not N-Triples text")
     if any(_has_random_label(t) for s, _, o in parsed for t in (s, o)):
@@ -127,7 +157,7 @@ def _text(term: object) -> str:
     if type(term).__module__.startswith("rdflib"):
         return from_rdflib(term)
     if not isinstance(term, str):
-        raise ValueError(f"{term!r} is not an RDF term")
+        raise ValueError(f"{type(term).__name__} is not an RDF term")
     return str.__str__(term)
 
 

@@ -62,7 +62,7 @@ def line_events(
     rest = [] if asked is None else [p for p in map(iri_text, asked) if p != time]
     graphs = file.format.has_graphs
     constants = time, *dict.fromkeys(rest)
-    reader = StatementReader(graphs, _POOL, constants, True, asked is not None)
+    reader = StatementReader(graphs, _POOL, constants, True, asked is not None, options.limits)
     skip_time = asked is not None and options.time_predicate not in asked
     batches = LineBatches(options.iri, counter, options.batch_events, skip_time)
     events: _EventBuilder

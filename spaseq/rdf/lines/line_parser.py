@@ -6,14 +6,21 @@ from collections.abc import Sequence
 
 import pyoxigraph as ox
 
+from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.inputs.bad_input import syntax_reason
+from spaseq.rdf.inputs.nesting import nested_too_deep
+from spaseq.rdf.inputs.sizes import PARSED_BYTES, UNREADABLY_LONG, long_line
 from spaseq.rdf.terms.term import from_pyoxigraph
 
 
 def parse_nquads_line(
-    line: bytes, graphs: bool = True
+    line: bytes, graphs: bool = True, limits: Limits = DEFAULT_LIMITS
 ) -> Sequence[tuple[str, str, str, str | None]] | str:
     """The quads of one line (none if it is blank or a comment), or why it is malformed."""
+    if len(line) > min(limits.line_bytes, PARSED_BYTES):
+        return long_line(len(line), limits) or UNREADABLY_LONG
+    if (reason := nested_too_deep(line, limits.nesting)) is not None:
+        return reason
     form = ox.RdfFormat.N_QUADS if graphs else ox.RdfFormat.N_TRIPLES
     try:
         quads = list(ox.parse(line, form))

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spaseq.compiled.arrays import Int32s, Int64s
+from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.columns.term_tables import encoded
 from spaseq.rdf.kernels import PAD
 from spaseq.rdf.kernels import token_arrays as k
@@ -24,6 +25,7 @@ from spaseq.rdf.kernels.tokenizer import tokenize
 from spaseq.rdf.lines.arenas import ArenaPool, ReadArena
 from spaseq.rdf.lines.buffer_terms import BufferTerms
 from spaseq.rdf.lines.line_parser import parse_nquads_line
+from spaseq.rdf.lines.long_lines import long_lines
 from spaseq.rdf.terms.triple_terms import may_have_blank_node
 
 ALL_WANTED = 2**31
@@ -87,6 +89,7 @@ class StatementReader:
         has_time: the first constant is the time predicate.
         only_constants: check, but do not keep, the objects of triples whose predicate is not one of
             the constants.
+        limits: bounds on lines, literals and the nesting of triple terms.
         seed: seed of the term hashes.
     """
 
@@ -95,6 +98,7 @@ class StatementReader:
     constants: tuple[str, ...] = ()
     has_time: bool = False
     only_constants: bool = False
+    limits: Limits = DEFAULT_LIMITS
     seed: np.uint64 = field(default_factory=lambda: np.uint64(secrets.randbits(64)))
 
     def read(self, chunk: LineChunk) -> Statements:
@@ -105,8 +109,10 @@ class StatementReader:
         self._tokenize(chunk, state)
         bad = self._parse_deferred(arena, state)
         count = int(state[k.ROW])
+        if chunk.end - chunk.begin > min(self.limits.line_bytes, self.limits.literal_bytes):
+            bad += self._refuse_long(arena, count, chunk.end)
         columns: list[Any] = [column[:count] for column in arena.rows]
-        if self.graphs and state[k.DEFERRED]:
+        if self.graphs and (state[k.DEFERRED] or bad):
             read = arena.rows.s[:count] != k.UNREAD
             columns = [column[read] for column in columns]
         s, p, o, g, at, line, time = columns
@@ -166,7 +172,7 @@ class StatementReader:
         for deferred_line in range(int(state[k.DEFERRED])):
             begin, end, row = (int(column[deferred_line]) for column in arena.deferred)
             line = arena.buffer[begin:end].tobytes()
-            quads = parse_nquads_line(line, self.graphs)
+            quads = parse_nquads_line(line, self.graphs, self.limits)
             if isinstance(quads, str):
                 text = line[:_SHOWN].decode(errors="replace")
                 bad.append(BadLine(int(arena.rows.line[row]), quads, text))
@@ -183,4 +189,14 @@ class StatementReader:
             own.s[rows], own.p[rows], own.o[rows], own.g[rows] = codes.T
             own.time[rows] = NO_TIME
             state[k.BLANK] += any(map(may_have_blank_node, texts))
+        return bad
+
+    def _refuse_long(self, arena: ReadArena, count: int, end: int) -> list[BadLine]:
+        """Report lines that exceed a limit; their rows become UNREAD."""
+        bad = []
+        own = arena.rows
+        for row, text, reason in long_lines(arena, count, end, self.limits, _SHOWN):
+            bad.append(BadLine(int(own.line[row]), reason, text.decode(errors="replace")))
+            own.s[row] = own.p[row] = own.o[row] = k.UNREAD
+            own.g[row] = k.DEFAULT_GRAPH
         return bad

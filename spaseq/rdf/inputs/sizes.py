@@ -1,0 +1,60 @@
+"""Sizes of lines, literals and events that exceed a limit, as reasons for reports."""
+
+from __future__ import annotations
+
+import re
+
+from spaseq.limits import Limits
+
+PARSED_BYTES = 1 << 24
+"""pyoxigraph reads no longer line; the kernel reads longer ones, if they are not unusual."""
+
+UNREADABLY_LONG = "a line over 16 MiB that is malformed, or unusual and so not read"
+
+_LITERAL = re.compile(rb'"((?:[^"\\]++|\\.)*+)"')
+_ESCAPE = re.compile(rb"\\(?:u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)")
+
+
+def long_line(size: int, limits: Limits) -> str | None:
+    """The reason to refuse a line of `size` bytes; None if it is not too long."""
+    if size <= limits.line_bytes:
+        return None
+    return f"a line of {size} bytes; the limit is {limits.line_bytes} (--max-line)"
+
+
+def long_literal(size: int, limits: Limits) -> str | None:
+    """The reason to refuse a literal of `size` bytes; None if it is not too long."""
+    if size <= limits.literal_bytes:
+        return None
+    return f"a literal of {size} bytes; the limit is {limits.literal_bytes} (--max-literal)"
+
+
+def long_event(limits: Limits) -> str:
+    """The reason to refuse an event that exceeds its limit; where it would end is not known."""
+    return f"an event of more than {limits.event_bytes} bytes, the limit (--max-event)"
+
+
+def line_excess(line: bytes, limits: Limits) -> str | None:
+    """The reason to refuse a well-formed line of N-Triples or N-Quads; None if no limit does.
+
+    >>> line_excess(b'<a:s> <a:p> "abc" .', Limits(literal_bytes=2))
+    'a literal of 3 bytes; the limit is 2 (--max-literal)'
+    """
+    if len(line) <= min(limits.line_bytes, limits.literal_bytes):
+        return None
+    return long_line(len(line), limits) or long_literal(_literal_size(line), limits)
+
+
+def _literal_size(line: bytes) -> int:
+    """The bytes of the longest literal in a well-formed line; 0 if there is none."""
+    texts = (found.group(1) for found in _LITERAL.finditer(line))
+    return max((_unescaped_size(t) if b"\\" in t else len(t) for t in texts), default=0)
+
+
+def _unescaped_size(text: bytes) -> int:
+    size = len(text)
+    for escape in _ESCAPE.finditer(text):
+        written = escape.group()
+        character = chr(int(written[2:], 16)) if written[1:2] in b"uU" else " "
+        size += len(character.encode()) - len(written)
+    return size

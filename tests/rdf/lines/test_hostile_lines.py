@@ -1,0 +1,105 @@
+"""Hostile lines of N-Quads and N-Triples: each is one bad line, and the rest is read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.hostile import run_bounded
+
+QUERY = """
+SELECT ?x WITHIN 1 HOURS FROM STREAM S <http://example/s>
+WHERE { SEQ(A) DEFINE GPM A ON S { ?x <http://e/p> ?y } }
+"""
+TIME = "<http://www.w3.org/ns/prov#generatedAtTime>"
+LONG = "<http://www.w3.org/2001/XMLSchema#long>"
+SECONDS = 150  # the first run compiles the kernels
+
+
+def event(name: str, time: int) -> bytes:
+    """An event that the query matches."""
+    return (
+        f"<http://e/{name}> <http://e/p> <http://e/o> <http://e/{name}> .\n"
+        f'<http://e/{name}> {TIME} "{time}"^^{LONG} .\n'
+    ).encode()
+
+
+def answers(
+    directory: Path, *options: str, memory: int = 1 << 30
+) -> tuple[list[str], list[dict[str, Any]]]:
+    """The values of ?x, and the bad inputs, of a run over all files in the directory."""
+    (directory / "q.rq").write_text(QUERY)
+    bad = directory / "bad.jsonl"
+    args = ["run", "q.rq", "--stream", "S=in", "--runtime", "local", "--format", "csv"]
+    done = run_bounded(
+        [*args, "--bad", "bad.jsonl", *options], memory=memory, seconds=SECONDS, cwd=directory
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    lines = bad.read_text().splitlines() if bad.exists() else []
+    return done.stdout.splitlines()[1:], [json.loads(line) for line in lines]
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    (tmp_path / "in").mkdir()
+    return tmp_path
+
+
+NESTED = b"<<( <a:s> <a:p> " * 20_000 + b"<a:o>" + b" )>>" * 20_000
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"<a:s> <a:p> " + NESTED + b" <a:g> .", "triple terms are nested more than 200 deep"),
+        (b"<< <a:s> <a:p> " * 20_000, "triple terms are nested more than 200 deep"),
+        (b"<a:s> <a:p> x" + b"y" * (17 << 20), "a line over 16 MiB that is malformed"),
+        (b'<a:s> <a:p> "' + b"x" * (17 << 20) + b'" <a:g> .', "a literal of 17825792 bytes"),
+        (b'<a:s> <http://e/p> "' + b"x" * (17 << 20) + b'" <a:g> .', "a literal of 17825792 byt"),
+        (b'<a:s> <a:p> "\\u0009' + b"x" * (17 << 20) + b'" <a:g> .', "a literal of 17825793 byt"),
+        (b'<a:s> <a:p> "x"@- <a:g> . #' + b"y" * (17 << 20), "a line over 16 MiB that is malfo"),
+    ],
+)
+def test_one_bad_line_between_two_events(directory: Path, line: bytes, reason: str) -> None:
+    text = event("one", 1) + line + b"\n" + event("two", 2)
+    (directory / "in" / "a.nq").write_bytes(text)
+    found, bad = answers(directory)
+    assert found == ["http://e/one", "http://e/two"]
+    assert [b["line"] for b in bad] == [3]
+    assert bad[0]["reason"].startswith(reason)
+    assert len(bad[0]["text"]) <= 300
+
+
+def test_engine_refuses_a_deeply_nested_triple_term() -> None:
+    code = """
+import spaseq
+from spaseq.errors import InputError
+query = '''SELECT ?x WITHIN 1 MINUTES FROM STREAM S <http://example/s>
+  WHERE { SEQ(A) DEFINE GPM A ON S { ?x <a:p> ?y } }'''
+engine = spaseq.Engine(query)
+text = "<a:s> <a:p> " + "<<( <a:s> <a:p> " * 20_000 + "<a:o>" + " )>>" * 20_000 + " ."
+for push in (
+    lambda: engine.push("S", text, 1),
+    lambda: engine.push("S", [("<a:s>", "<a:p>", text[12:-2])], 1),
+    lambda: engine.push_many([("S", spaseq.Event(text, 1))] * 20),
+    lambda: engine.push("S", '<a:s> <a:p> x' + 'y' * (17 << 20), 1),
+    lambda: engine.push("S", '<a:s> <a:p> "' + 'y' * (17 << 20) + '" .', 1),
+):
+    try:
+        push()
+    except InputError as error:
+        print(str(error)[:59])
+"""
+    done = run_bounded(code, seconds=SECONDS)
+    assert done.returncode == 0, done.stderr[-2000:]
+    nested = "not a graph: triple terms are nested more than 200 deep"
+    assert done.stdout.splitlines() == [
+        nested,
+        nested,
+        "event 0: not a graph: triple terms are nested more than 200",
+        "not a graph: a line over 16 MiB that is malformed, or unusu",
+        "not a graph: a literal of 17825792 bytes; the limit is 1677",
+    ]
