@@ -24,6 +24,7 @@ from spaseq.rdf.inputs.bad_input import OnBad, warn
 from spaseq.stages import state_pickles
 from spaseq.stages.answer_filters import AnswerFilters
 from spaseq.stages.machine_of_plan import machine_of
+from spaseq.storage.safe_pickles import BROKEN
 
 __all__ = ["PatternStage", "SequenceStage"]
 
@@ -156,8 +157,16 @@ class SequenceStage:
         """Go on from a snapshot.
 
         Raises:
-            RunError: it is of another query, or of a state format this version cannot read.
+            RunError: it is of another query, of a state format this version cannot read, or
+                damaged; or it names other classes than state has.
         """
+        try:
+            self._restore(snapshot)
+        except BROKEN as error:
+            name = self._plan.identity.name
+            raise RunError(f"the state of query {name} is damaged: {error}") from error
+
+    def _restore(self, snapshot: bytes) -> None:
         pickled = state_pickles.StatePickle(snapshot, self._machine)
         version, fingerprint = pickled.head()
         if version != STATE_VERSION:

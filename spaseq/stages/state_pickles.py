@@ -1,4 +1,7 @@
-"""Pickles of state that refers to a machine: its static parts are written as numbers."""
+"""Pickles of state that refers to a machine: its static parts are written as numbers.
+
+Loading one runs no code but that of the classes in `STATE_CLASSES`; see `storage.safe_pickles`.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,49 @@ import io
 import pickle
 from typing import Any, TypeAlias, cast
 
+import numpy as np
+
 from spaseq.automaton.run.machine import Machine
+from spaseq.storage.checksums import sealed, unsealed
+from spaseq.storage.safe_pickles import ForeignName, SafeUnpickler, whole
+
+STATE_CLASSES = frozenset(
+    {
+        ("spaseq.automaton.batch.row_store", "Chunk"),
+        ("spaseq.automaton.lazy.input_buffer", "InputBuffer"),
+        ("spaseq.automaton.lazy.lazy_evaluator", "LazyEvaluator"),
+        ("spaseq.automaton.lazy.window_clock", "WindowClock"),
+        ("spaseq.automaton.program.window", "Counted"),
+        ("spaseq.automaton.program.window", "Sliding"),
+        ("spaseq.automaton.program.window", "Tumbling"),
+        ("spaseq.automaton.registers.python.register_evaluator", "RegisterEvaluator"),
+        ("spaseq.automaton.run.after_match", "AfterMatchFilter"),
+        ("spaseq.automaton.run.arena", "Arena"),
+        ("spaseq.automaton.run.partition_evaluator", "PartitionMatch"),
+        ("spaseq.automaton.run.runs", "BracketFrame"),
+        ("spaseq.automaton.run.runs", "Captured"),
+        ("spaseq.automaton.run.runs", "ChoicePoint"),
+        ("spaseq.automaton.run.runs", "Groups"),
+        ("spaseq.automaton.run.runs", "MeasuredInstant"),
+        ("spaseq.automaton.run.runs", "Obligation"),
+        ("spaseq.automaton.run.runs", "Outside"),
+        ("spaseq.automaton.run.runs", "Run"),
+        ("spaseq.automaton.run.runs", "WaitingRun"),
+        ("spaseq.automaton.run.waiting_runs", "WaitingRuns"),
+        ("spaseq.automaton.sets.python.compact_evaluator", "CompactEvaluator"),
+        ("spaseq.automaton.sets.python.compact_set", "CompactSet"),
+        ("spaseq.automaton.sets.python.compact_set", "UnionList"),
+        ("spaseq.rdf.columns.solution_batch", "SolutionBatch"),
+        ("spaseq.rdf.columns.term_columns", "NumberColumn"),
+        ("spaseq.rdf.columns.term_columns", "TermColumn"),
+    }
+)
+"""(module, name) of all classes that the state of a stage has instances of."""
 
 _MACHINE = -1
 """The number of the machine itself."""
+
+_OLDER = "3 or older"
 
 
 Head: TypeAlias = tuple[int | str, str]
@@ -17,33 +59,52 @@ Head: TypeAlias = tuple[int | str, str]
 
 
 def dumps(head: Head, state: tuple[Any, ...], machine: Machine) -> bytes:
-    """Two pickles, one after the other: the head can be read whatever the state holds."""
+    """Two pickles and a checksum: the head can be read whatever the state holds."""
     out = io.BytesIO()
     pickle.dump(head, out, pickle.HIGHEST_PROTOCOL)
     _StatePickler(out, machine).dump(state)
-    return out.getvalue()
+    return sealed(out.getvalue())
 
 
 class StatePickle:
-    """A pickle written by `dumps`; the loaded state refers to `machine`."""
+    """A pickle written by `dumps`; the loaded state refers to `machine`.
+
+    Raises:
+        Damaged: the checksum is wrong. Earlier versions wrote none.
+    """
 
     def __init__(self, data: bytes, machine: Machine) -> None:
-        self._data = io.BytesIO(data)
+        body = unsealed(data)
+        self._data = io.BytesIO(data if body is None else body)
         self._machine = machine
 
     def head(self) -> Head:
-        """The head. Formats before 4 have none, and name modules that have moved since."""
+        """The head. Formats before 4 have none, and name modules that have moved since.
+
+        Raises:
+            any of `safe_pickles.BROKEN`: it is no snapshot.
+        """
         try:
-            match _StateUnpickler(self._data, self._machine).load():
+            match self._unpickler().load():
                 case (int() as version, str() as fingerprint):
                     return version, fingerprint
-        except (ImportError, AttributeError, IndexError, KeyError):
+        except ForeignName as error:
+            if not error.module.startswith("spaseq.automaton.evaluators."):
+                raise
+        except IndexError:  # a number of another machine
             pass
-        return "3 or older", ""
+        return _OLDER, ""
 
     def state(self) -> tuple[Any, ...]:
-        """The state; call `head` first."""
-        return cast("tuple[Any, ...]", _StateUnpickler(self._data, self._machine).load())
+        """The state; call `head` first.
+
+        Raises:
+            any of `safe_pickles.BROKEN`: it is damaged, or names other classes than state has.
+        """
+        return cast("tuple[Any, ...]", whole(self._unpickler().load, self._data))
+
+    def _unpickler(self) -> _StateUnpickler:
+        return _StateUnpickler(self._data, self._machine)
 
 
 class _StatePickler(pickle.Pickler):
@@ -56,8 +117,15 @@ class _StatePickler(pickle.Pickler):
             return _MACHINE
         return self._machine.numbers.get(id(obj))
 
+    def reducer_override(self, obj: object) -> Any:
+        if isinstance(obj, np.ndarray) and not obj.flags.forc:  # pickled in a less safe way
+            return obj.copy().__reduce_ex__(pickle.HIGHEST_PROTOCOL)
+        return NotImplemented
 
-class _StateUnpickler(pickle.Unpickler):
+
+class _StateUnpickler(SafeUnpickler):
+    classes = STATE_CLASSES
+
     def __init__(self, data: io.BytesIO, machine: Machine) -> None:
         super().__init__(data)
         self._machine = machine

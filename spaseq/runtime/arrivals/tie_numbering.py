@@ -8,7 +8,6 @@ first and its last time, and stage 2 adds what is missing. Splits that overlap a
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -17,6 +16,7 @@ import numpy as np
 from spaseq.compiled.arrays import Int64s
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.storage.safe_pickles import dump_plain, load_plain
 
 
 @dataclass(slots=True)
@@ -49,12 +49,12 @@ class TimeExtent:
     def data(self) -> bytes:
         """The extent as bytes."""
         known = self.stream, self.split, self.first, self.last, self.at_first, self.at_last
-        return pickle.dumps(known, pickle.HIGHEST_PROTOCOL)
+        return dump_plain(known)
 
     @classmethod
     def of(cls, data: bytes) -> TimeExtent:
         """The inverse of `data`."""
-        return cls(*pickle.loads(data))
+        return cls(*load_plain(data))
 
 
 class Overlap(Exception):

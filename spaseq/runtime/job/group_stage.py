@@ -8,11 +8,11 @@ streams, registered or not.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from spaseq.algebra.answers import Answer
+from spaseq.errors import RunError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import StageOptions
 from spaseq.plan.query_plan import QueryPlan
@@ -20,6 +20,7 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.bad_input import OnBad, warn
 from spaseq.runtime.job.chaining import RegisteredStream, queries_read
 from spaseq.stages.sequence import PatternStage, SequenceStage
+from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,10 +170,15 @@ class GroupStage:
         if len(self._stages) == 1:
             return next(iter(self._stages.values())).snapshot()
         parts = [stage.snapshot() for stage in self._stages.values()]
-        return pickle.dumps(parts, pickle.HIGHEST_PROTOCOL)
+        return dump_plain(parts)
 
     def restore(self, snapshot: bytes) -> None:
         """Go on from a snapshot of the same queries; RunError as from `SequenceStage.restore`."""
-        parts = [snapshot] if len(self._stages) == 1 else pickle.loads(snapshot)
-        for stage, part in zip(self._stages.values(), parts, strict=True):
+        try:
+            parts = [snapshot] if len(self._stages) == 1 else load_plain(snapshot)
+            pairs = [*zip(self._stages.values(), parts, strict=True)]
+        except BROKEN as error:
+            names = ", ".join(plan.identity.name for plan in self.plans.values())
+            raise RunError(f"the state of {names} is damaged: {error}") from error
+        for stage, part in pairs:
             stage.restore(part)

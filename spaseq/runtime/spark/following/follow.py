@@ -210,7 +210,14 @@ def sequenced(
 ) -> Any:
     """Stage 2: from a streaming DataFrame of `PACKED` rows to one of `OUTPUT` rows."""
     knowledge = store_knowledge(spark, job.knowledge, checkpoint.directory)
-    stages = Buckets(job.plans, checkpoint.id, knowledge, job.options, limits or StateLimits())
+    stages = Buckets(
+        job.plans,
+        checkpoint.id,
+        str(checkpoint.directory),
+        knowledge,
+        job.options,
+        limits or StateLimits(),
+    )
     sequence = FollowSequence(pickle.dumps(stages, pickle.HIGHEST_PROTOCOL))
     for name, value in STATE_SETTINGS.items():
         spark.conf.set(name, value)

@@ -116,10 +116,19 @@ def pack(solutions: SolutionBatch, columns: SolutionColumns) -> bytes:
     return bytes(sink.getvalue())
 
 
-def unpack(data: bytes, columns: SolutionColumns) -> SolutionBatch:
-    """The inverse of `pack`."""
+def unpack(data: bytes, columns: SolutionColumns, *, check: bool = False) -> SolutionBatch:
+    """The inverse of `pack`.
+
+    Args:
+        data: the bytes.
+        columns: as for `pack`.
+        check: look at every offset and index; pa.ArrowInvalid if one is wrong.
+    """
     with pa.ipc.open_stream(data) as reader:
-        return SolutionBatch.from_arrow(reader.read_next_batch(), columns)
+        batch = reader.read_next_batch()
+        if check:
+            batch.validate(full=True)
+        return SolutionBatch.from_arrow(batch, columns)
 
 
 def answer_rows(query: int, answers: Sequence[Answer]) -> pa.RecordBatch:

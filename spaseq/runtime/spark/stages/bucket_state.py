@@ -8,7 +8,6 @@ and reads only the part of the log that they have not seen.
 
 from __future__ import annotations
 
-import pickle
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +30,7 @@ from spaseq.runtime.job.state_limits import check_state
 from spaseq.runtime.spark.rows.stage_rows import OUTPUT, SIDE, SideRows, answer_rows, unpack
 from spaseq.runtime.spark.stages.followed_patterns import NEVER, PACKED
 from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
+from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
 
 STATE_FORMAT = 3
 """Version of the state's layout; snapshots have a version of their own. Formats 1 and 2 are read,
@@ -108,20 +108,20 @@ class Entry:
     packs: tuple[tuple[int, bytes], ...]
     knowledge: str = ""
 
-    def apply(self, stage: GroupStage) -> list[tuple[int, list[Answer]]]:
-        """Process the entry: the answers, by query."""
+    def apply(self, stage: GroupStage, *, check: bool = False) -> list[tuple[int, list[Answer]]]:
+        """Process the entry: the answers, by query. `check` is for entries that were stored."""
         for query, pack in self.packs:
-            stage.push(query, unpack(pack, stage.plans[query].patterns.columns))
+            stage.push(query, unpack(pack, stage.plans[query].patterns.columns, check=check))
         return stage.advance(dict(zip(stage.group.streams, self.times, strict=True)))
 
     def data(self) -> bytes:
         """The entry as bytes, which do not name this class."""
-        return pickle.dumps((self.times, self.packs, self.knowledge), protocol=5)
+        return dump_plain((self.times, self.packs, self.knowledge))
 
     @classmethod
     def of(cls, data: bytes, group: QueryGroup) -> Entry:
         """The inverse of `data`, also for entries of formats 1 and 2."""
-        times, packs, *names = pickle.loads(data)
+        times, packs, *names = load_plain(data)
         if isinstance(times, int):  # format 1: one query, and one time for all its streams
             times = (times,) * len(group.streams)
             packs = tuple((group.numbers[0], pack) for pack in packs)
@@ -162,6 +162,7 @@ class BucketState:
         chunks: Spark's map state from (kind, number) to bytes: chunks of the snapshot, and entries.
         options: of the sequence stages.
         knowledge: the knowledge base.
+        directory: of the checkpoint, for messages.
     """
 
     plans: Sequence[QueryPlan]
@@ -170,12 +171,28 @@ class BucketState:
     chunks: Any
     options: StageOptions = StageOptions()
     knowledge: StoredKnowledge | None = None
+    directory: str = ""
 
     def load(self, warm: WarmStage | None) -> tuple[Meta, WarmStage]:
         """The bucket's meta data, and a stage that has processed all entries.
 
         That stage is `warm`, if `warm` has processed no others.
+
+        Raises:
+            RunError: the state is damaged, or of a version that cannot be read.
         """
+        try:
+            return self._load(warm)
+        except RunError as error:
+            reason = str(error)
+        except BROKEN as error:
+            reason = f"the state of {self.group.title(self.plans)} is damaged: {error}"
+        raise RunError(
+            f"checkpoint {self.directory} cannot be resumed: {reason}. Restore the directory from "
+            "a copy, or start again with an empty one"
+        )
+
+    def _load(self, warm: WarmStage | None) -> tuple[Meta, WarmStage]:
         known = self.meta.get() if self.meta.exists() else None
         if known is None:
             marks = [NEVER] * len(self.group.streams)
@@ -189,7 +206,7 @@ class BucketState:
         for number in range(warm.version + 1, meta.version + 1):
             entry = Entry.of(self._read(_LOG, number), self.group)
             self._use(entry.knowledge, warm)
-            entry.apply(warm.stage)
+            entry.apply(warm.stage, check=True)
             warm.version = number
         warm.bad.clear()  # the batches of these entries have reported them
         return meta, warm
@@ -269,6 +286,7 @@ class Buckets:
     Attributes:
         plans: of all queries of the run.
         checkpoint: the checkpoint's id.
+        directory: of the checkpoint, for messages.
         knowledge: the knowledge base.
         options: of the sequence stages.
         limits: of each bucket's state.
@@ -276,6 +294,7 @@ class Buckets:
 
     plans: tuple[QueryPlan, ...]
     checkpoint: str
+    directory: str
     knowledge: StoredKnowledge | None = None
     options: StageOptions = StageOptions()
     limits: StateLimits = field(default_factory=StateLimits)
@@ -308,6 +327,7 @@ class Buckets:
             chunks,
             options=self.options,
             knowledge=self.knowledge,
+            directory=self.directory,
         )
         try:
             # A stage that fails half-way must not be used again, so it is removed meanwhile.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +32,7 @@ from spaseq.runtime.spark.stages import bucket_state
 from spaseq.runtime.spark.stages.bucket_state import STATE_FORMAT, BucketState, Entry, WarmStage
 from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
 from spaseq.stages.sequence import STATE_VERSION, PatternStage, SequenceStage
+from spaseq.storage.checksums import sealed
 from tests.runtime.machines import HEAD, IRIS, KEYED, UNKEYED
 
 
@@ -352,6 +355,59 @@ def test_a_run_goes_on_from_a_stored_snapshot(name: str) -> None:
     stored = json.loads((STORED / f"snapshot-{STATE_VERSION}.json").read_text())[name]
     assert 0 in {kind for kind, *_ in stored["chunks"]}  # a snapshot, not only a log
     check_going_on(evaluator_plan(name), stored)
+
+
+class Evil:
+    """Its pickle runs a command when it is loaded."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.system, ("touch ran",)
+
+
+def evil_snapshot(plan: QueryPlan) -> bytes:
+    head = (STATE_VERSION, plan.identity.fingerprint)
+    return pickle.dumps(head) + pickle.dumps((Evil(),))
+
+
+@pytest.mark.parametrize("name", EVALUATORS)
+def test_a_stored_pickle_that_runs_a_command_is_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plan = evaluator_plan(name)
+    (entry,) = entries(plan, [4])
+    evil = pickle.dumps(((1,), ((0, Evil()),), ""), 5)
+    for kind, data in ((0, evil_snapshot(plan)), (0, pickle.dumps(Evil())), (1, evil)):
+        for whole in (data, sealed(data)):
+            meta, chunks = FakeValue(), FakeMap()
+            first, count = (2, 1) if kind == 0 else (1, 0)
+            meta.value = (STATE_FORMAT, 1, first, count, len(whole), 0, [0] * len(entry.times))
+            chunks.values[kind, 1 - count] = (whole,)
+            state = replace(bucket(plan, meta, chunks), directory="/the/checkpoint")
+            with pytest.raises(RunError, match=r"checkpoint /the/checkpoint .* posix\.system"):
+                state.load(None)
+    assert not Path("ran").exists()
+
+
+@pytest.mark.parametrize("name", EVALUATORS)
+def test_damaged_state_is_refused_and_never_used(name: str) -> None:
+    """Damaged bytes and cuts of the parts of a snapshot and of a log."""
+    plan = evaluator_plan(name)
+    stored = written(plan, [8] * 5)
+    for place, (kind, number, data) in enumerate(stored["chunks"]):
+        good = base64.b64decode(data)
+        step = max(1, len(good) // 10)
+        flips = (good[:i] + bytes([good[i] ^ 4]) + good[i + 1 :] for i in range(0, len(good), step))
+        for bad in (*flips, good[:-1], good[: len(good) // 2], b""):
+            meta, chunks = FakeValue(), FakeMap()
+            meta.value = tuple(stored["meta"])
+            for k, n, other in stored["chunks"]:
+                chunks.values[k, n] = (base64.b64decode(other),)
+            chunks.values[kind, number] = (bad,)
+            with pytest.raises(RunError, match=r"is damaged|format 3 or older|another query"):
+                bucket(plan, meta, chunks).load(None)
+        if place > 1:
+            break
 
 
 def test_a_snapshot_of_an_older_format_is_refused_by_number() -> None:

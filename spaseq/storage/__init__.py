@@ -1,0 +1,1 @@
+"""Files that outlive a process: checksums, private directories, and pickles that run no code."""
