@@ -133,7 +133,7 @@ def read_range(
         yield from read_file(part.file, options, on_bad, counter, arrival)
         return
     lines = lines or LineCounter(part.line)
-    with part.file.open() as data:
+    with part.file.open(options.limits) as data:
         section = data
         if part.begin or part.end is not None:
             data.seek(part.begin)

@@ -88,7 +88,7 @@ def read_file(
     arrival: ArrivalClock,
 ) -> Iterator[EventBatch]:
     """The events of one file."""
-    with file.open() as data:
+    with file.open(options.limits) as data:
         if file.format in (Format.NQUADS, Format.NTRIPLES):
             from spaseq.rdf.lines.line_events import (
                 line_events,  # it loads numba, which document formats do not need

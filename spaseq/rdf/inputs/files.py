@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import sys
 import zlib
 from collections.abc import Sequence
@@ -14,8 +13,10 @@ from pathlib import Path
 from typing import IO, cast
 
 from spaseq.errors import InputError
+from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.inputs.formats import EXTENSIONS, Format, format_named, format_of
 from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.inputs.unpacking import UnpackedFile
 
 STDIN = "-"
 
@@ -31,13 +32,13 @@ class InputFile:
     path: str
     format: Format
 
-    def open(self) -> AbstractContextManager[IO[bytes]]:
+    def open(self, limits: Limits = DEFAULT_LIMITS) -> AbstractContextManager[IO[bytes]]:
         """A stream of the unpacked bytes; InputError if the file cannot be opened."""
         if self.path == STDIN:
             return nullcontext(sys.stdin.buffer)  # the caller must not close it
         try:
             if self.path.endswith(".gz"):
-                return cast("IO[bytes]", gzip.open(self.path, "rb"))
+                return cast("IO[bytes]", UnpackedFile(open(self.path, "rb", 0), limits))
             return open(self.path, "rb")
         except OSError as error:
             raise InputError(f"cannot read {self.path}: {error.strerror}") from error

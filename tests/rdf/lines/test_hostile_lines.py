@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,22 @@ def test_one_bad_line_between_two_events(directory: Path, line: bytes, reason: s
     assert [b["line"] for b in bad] == [3]
     assert bad[0]["reason"].startswith(reason)
     assert len(bad[0]["text"]) <= 300
+
+
+def test_events_before_damage_in_a_gzip_are_answered(directory: Path) -> None:
+    text = b"".join(event(f"e{i}", i) for i in range(1000))
+    packed = bytearray(gzip.compress(text))
+    packed[len(packed) // 2] ^= 255
+    (directory / "in" / "a.nq.gz").write_bytes(packed)
+    (directory / "in" / "b.nq").write_bytes(event("later", 2000))
+    found, bad = answers(directory)
+    assert len(found) > 300
+    assert found == [f"http://e/e{i}" for i in range(len(found) - 1)] + ["http://e/later"]
+    assert len(bad) == 1
+    assert bad[0]["file"].endswith("a.nq.gz")
+    assert bad[0]["line"] >= 2 * len(found) - 1
+    start = "the rest of the file cannot be read: the .gz is damaged at about byte "
+    assert bad[0]["reason"].startswith(start)
 
 
 def test_engine_refuses_a_deeply_nested_triple_term() -> None:

@@ -1,0 +1,106 @@
+"""Unpacking of .gz files: all bytes before any damage, and a bound on the inflation."""
+
+from __future__ import annotations
+
+import io
+import zlib
+from typing import IO
+
+from spaseq.limits import Limits
+
+_PACKED_STEP = 1 << 16
+"""Bytes of the packed file per read."""
+
+_FREE_BYTES = 1 << 26
+"""Unpacked bytes before the inflation is looked at: a small file may hold one line many times."""
+
+_GZIP = 31  # zlib's sign for the gzip format, with its check sum
+
+
+class UnpackedFile(io.RawIOBase):
+    """The unpacked bytes of a .gz file, which may have several members.
+
+    Reading gives every byte that can be unpacked. Then it raises an OSError with the place of the
+    damage in the packed file.
+    """
+
+    def __init__(self, packed: IO[bytes], limits: Limits) -> None:
+        """Unpack the file `packed`, which is closed with this one."""
+        self._packed = packed
+        self._most = limits.inflation
+        self._unpacker = zlib.decompressobj(_GZIP)
+        self._waiting = b""  # packed bytes that wait
+        self._taken = 0  # packed bytes that are unpacked
+        self._given = 0  # unpacked bytes
+        self._in_member = False
+        self._fault: OSError | None = None
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self._packed.close()
+        super().close()
+
+    def readinto(self, room: memoryview) -> int:  # type: ignore[override]
+        size = len(room)
+        while size and self._fault is None and self._has_packed():
+            text = self._unpacked(size)
+            if text:
+                room[: len(text)] = text
+                self._given += len(text)
+                self._check_inflation()
+                return len(text)
+        if size and self._fault is not None:
+            raise self._fault
+        return 0
+
+    def _has_packed(self) -> bool:
+        """Whether packed bytes of a member wait. Zeros between two members are padding."""
+        while True:
+            if not self._in_member and self._taken:
+                size = len(self._waiting)
+                self._waiting = self._waiting.lstrip(b"\0")
+                self._taken += size - len(self._waiting)
+            if self._waiting:
+                self._in_member = True
+                return True
+            self._waiting = self._packed.read(_PACKED_STEP)
+            if not self._waiting:
+                if self._in_member:
+                    self._fault = OSError(f"the .gz ends at byte {self._taken}, within its data")
+                return False
+
+    def _unpacked(self, most: int) -> bytes:
+        """The next bytes, at most `most`; perhaps none."""
+        unpacker, waiting = self._unpacker, self._waiting
+        before = unpacker.copy()
+        try:
+            text = unpacker.decompress(waiting, most)
+        except zlib.error as error:
+            return self._before_damage(before, str(error))
+        self._waiting = unpacker.unconsumed_tail
+        if unpacker.eof:
+            self._waiting = unpacker.unused_data
+            self._unpacker, self._in_member = zlib.decompressobj(_GZIP), False
+        self._taken += len(waiting) - len(self._waiting)
+        return text
+
+    def _before_damage(self, unpacker: zlib._Decompress, error: str) -> bytes:
+        """The bytes before the damage, one packed byte at a time: zlib loses those of a failed call."""
+        texts = []
+        try:
+            for i in range(len(self._waiting)):
+                texts.append(unpacker.decompress(self._waiting[i : i + 1]))
+                self._taken += 1
+        except zlib.error:
+            pass
+        reason = error.rpartition(": ")[2]
+        self._fault = OSError(f"the .gz is damaged at about byte {self._taken}: {reason}")
+        return b"".join(texts)
+
+    def _check_inflation(self) -> None:
+        if self._given > max(_FREE_BYTES, self._most * self._taken):
+            self._fault = OSError(
+                f"the .gz unpacks to more than {self._most} times its size (--max-inflation)"
+            )
