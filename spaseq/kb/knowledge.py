@@ -17,9 +17,13 @@ from spaseq.errors import InputError
 from spaseq.kb.dictionary import KbTerms
 from spaseq.options import ServiceOptions
 from spaseq.rdf.columns.term_columns import TextArray, text_array
+from spaseq.storage.checksums import Damaged, append_checksums, checked_size
 
-FORMAT = b"spaseq-kb-2"
+FORMAT = b"spaseq-kb-3"
 """Name and version of the file format."""
+
+_HASHED = b"spaseq-kb-2"
+"""The start of the hashed bytes. It stays, so that the content of a checkpoint keeps its hash."""
 
 _SCHEMA = pa.schema(
     [
@@ -158,17 +162,21 @@ class KnowledgeBase:
         batch = pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA)
         with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, _SCHEMA) as writer:
             writer.write_batch(batch)
+        append_checksums(Path(path))
 
     @classmethod
     def open(cls, path: str | Path) -> KnowledgeBase:
-        """Map a file that `save` wrote; InputError if the file is not valid."""
+        """Map a file that `save` wrote.
+
+        Raises:
+            InputError: the file is damaged, or of another version.
+        """
         try:
-            reader = pa.ipc.open_file(pa.memory_map(str(path)))
-        except (OSError, pa.ArrowInvalid) as error:
+            batch = _mapped(Path(path))
+        except (OSError, pa.ArrowException, Damaged) as error:
             raise InputError(f"cannot open the knowledge base {path}: {error}") from error
-        if (reader.schema.metadata or {}).get(b"format") != FORMAT:
+        if (batch.schema.metadata or {}).get(b"format") != FORMAT:
             raise InputError(f"{path} is not a knowledge base of this version of spaseq")
-        batch = reader.get_batch(0)
         lists = {name: batch.column(name).values for name in _SCHEMA.names[1:]}
         numbers = {n: a.to_numpy() for n, a in lists.items() if n not in ("terms", "graph")}
         terms = KbTerms(lists["terms"])
@@ -186,6 +194,13 @@ class KnowledgeBase:
         """The codes of the graph IRIs, ABSENT for IRIs that are not terms of the dataset."""
         codes = self.terms.find([f"<{name}>" for name in self.graphs])
         return dict(zip(self.graphs, codes.tolist(), strict=True))
+
+
+def _mapped(path: Path) -> pa.RecordBatch:
+    """The record batch of a file that `save` wrote, after a look at its checksums."""
+    with pa.memory_map(str(path)) as file:
+        data = file.read_buffer()
+    return pa.ipc.open_file(data.slice(0, checked_size(np.frombuffer(data, np.uint8)))).get_batch(0)
 
 
 def _relations(p: Int32s, s: Int32s, o: Int32s) -> dict[int, KbRelation]:
@@ -212,7 +227,7 @@ def _concatenated(arrays: Sequence[Int32s]) -> Int32s:
 
 
 def _content_hash(terms: KbTerms, graphs: Mapping[str, KbGraph]) -> str:
-    digest = hashlib.sha256(FORMAT)
+    digest = hashlib.sha256(_HASHED)
     offsets, data = terms.buffers
     digest.update((offsets - offsets[0]).astype("<i8").tobytes())
     digest.update(data[offsets[0] : offsets[-1]].tobytes())

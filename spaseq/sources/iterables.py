@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,6 +19,7 @@ from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.rdf.terms.term import Triple
 from spaseq.rdf.terms.times import time_ms
 from spaseq.sources.base import Source, Split
+from spaseq.storage.safe_pickles import SafePickler, SafeUnpickler
 
 _EVENTS_PER_BATCH = 4096
 
@@ -71,8 +71,17 @@ class EventSource(_ProgramSource):
         path = directory / f"{uuid4().hex}.events"
         with path.open("wb") as file:
             for batch in self.open(_nothing_is_bad):
-                pickle.dump(batch, file)
+                SafePickler(file).dump(batch)
         return StoredEventSource(self.iri, str(path))
+
+
+class _BatchUnpickler(SafeUnpickler):
+    classes = frozenset(
+        {
+            ("spaseq.rdf.columns.event_batch", "EventBatch"),
+            ("spaseq.rdf.columns.term_tables", "ListedTerms"),
+        }
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +101,7 @@ class StoredEventSource(_ProgramSource):
         with open(self.path, "rb") as file:
             while True:
                 try:
-                    batch: EventBatch = pickle.load(file)
+                    batch: EventBatch = _BatchUnpickler(file).load()
                 except EOFError:
                     return
                 yield batch

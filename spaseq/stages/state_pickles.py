@@ -9,11 +9,9 @@ import io
 import pickle
 from typing import Any, TypeAlias, cast
 
-import numpy as np
-
 from spaseq.automaton.run.machine import Machine
 from spaseq.storage.checksums import sealed, unsealed
-from spaseq.storage.safe_pickles import ForeignName, SafeUnpickler, whole
+from spaseq.storage.safe_pickles import ForeignName, SafePickler, SafeUnpickler, whole
 
 STATE_CLASSES = frozenset(
     {
@@ -107,20 +105,15 @@ class StatePickle:
         return _StateUnpickler(self._data, self._machine)
 
 
-class _StatePickler(pickle.Pickler):
+class _StatePickler(SafePickler):
     def __init__(self, out: io.BytesIO, machine: Machine) -> None:
-        super().__init__(out, protocol=pickle.HIGHEST_PROTOCOL)
+        super().__init__(out)
         self._machine = machine
 
     def persistent_id(self, obj: object) -> int | None:
         if obj is self._machine:
             return _MACHINE
         return self._machine.numbers.get(id(obj))
-
-    def reducer_override(self, obj: object) -> Any:
-        if isinstance(obj, np.ndarray) and not obj.flags.forc:  # pickled in a less safe way
-            return obj.copy().__reduce_ex__(pickle.HIGHEST_PROTOCOL)
-        return NotImplemented
 
 
 class _StateUnpickler(SafeUnpickler):

@@ -12,7 +12,7 @@ import pickle
 import re
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import IO, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,19 @@ class ForeignName(pickle.UnpicklingError):
     def __init__(self, module: str, name: str) -> None:
         super().__init__(f"it names {module}.{name}, which is no part of it")
         self.module = module
+
+
+class SafePickler(pickle.Pickler):
+    """Pickles what `SafeUnpickler` loads."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        super().__init__(file, protocol=5)
+
+    def reducer_override(self, obj: object) -> Any:
+        """numpy pickles an array with gaps in a form that cannot be loaded safely."""
+        if isinstance(obj, np.ndarray) and not obj.flags.forc:
+            return obj.copy().__reduce_ex__(5)
+        return NotImplemented
 
 
 class SafeUnpickler(pickle.Unpickler):

@@ -13,6 +13,7 @@ from spaseq.errors import InputError
 from spaseq.kb import cache as cache_module
 from spaseq.kb import load
 from spaseq.kb.cache import MOST, KbCache, cache_at
+from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import load_kb
 
 GRAPH = "http://e/g"
@@ -88,6 +89,29 @@ def test_a_damaged_file_is_made_anew(
     assert len(load_kb([(GRAPH, file)], cache=cache)) == 2
     assert len(load_kb([(GRAPH, file)], cache=cache)) == 2
     assert len(builds) == 2
+
+
+def test_no_damaged_byte_and_no_cut_is_used(file: Path, cache: KbCache) -> None:
+    file.write_text(
+        "@prefix : <http://e/> ." + "".join(f":s{i} :p{i % 3} {i} ." for i in range(300))
+    )
+    known = load_kb([(GRAPH, file)], cache=cache)
+    (kept,) = files(cache)
+    good = kept.read_bytes()
+    places = [*range(0, len(good), 97), *range(len(good) - 64, len(good))]
+    flipped = (good[:at] + bytes([good[at] ^ 16]) + good[at + 1 :] for at in places)
+    cut = (good[:end] for end in range(0, len(good), 997))
+    for bad in (*flipped, *cut, good + b"\0", good * 2, bytes(len(good))):
+        kept.write_bytes(bad)
+        with pytest.raises(InputError, match="cannot open the knowledge base"):
+            KnowledgeBase.open(kept)
+    assert load_kb([(GRAPH, file)], cache=cache).hash == known.hash
+    assert kept.read_bytes() == good
+
+
+def test_the_hash_of_the_content_is_that_of_earlier_versions() -> None:
+    """A checkpoint names it."""
+    assert KnowledgeBase.empty().hash.startswith("933639e24e1efda8")
 
 
 def test_the_files_used_last_are_kept(file: Path, cache: KbCache) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from spaseq import errors
-from spaseq.errors import RunError, SpaseqError
+from spaseq.errors import InputError, RunError, SpaseqError
 from spaseq.expr.extension import modules_from_files
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.rdf.inputs.bad_input import BadInput
@@ -36,11 +36,12 @@ def ship_functions() -> None:
 def store_knowledge(spark: Any, knowledge: KnowledgeBase, directory: Path) -> StoredKnowledge:
     """Save a knowledge base where workers can open it.
 
-    Locally that is a file in `directory`; a cluster gets the file through Spark.
+    Locally that is a file in `directory`; a cluster gets the file through Spark. A damaged file
+    that is there already is replaced.
     """
     name = f"{KB_FILE}{knowledge.hash}"
     path = directory / name
-    if not path.exists():
+    if not _is_stored(path):
         # A killed process must not leave half a file under a name that promises its content.
         unfinished = directory / f".{name}.{os.getpid()}"
         _save(knowledge, unfinished)
@@ -50,6 +51,15 @@ def store_knowledge(spark: Any, knowledge: KnowledgeBase, directory: Path) -> St
         return StoredKnowledge(str(path), name, False, endpoints, knowledge.services)
     spark.sparkContext.addFile(str(path))
     return StoredKnowledge(name, name, True, endpoints, knowledge.services)
+
+
+def _is_stored(path: Path) -> bool:
+    """Whether a whole knowledge base is at a path."""
+    try:
+        KnowledgeBase.open(path)
+    except InputError:
+        return False
+    return True
 
 
 def _save(knowledge: KnowledgeBase, path: Path) -> None:
