@@ -8,7 +8,7 @@ between names it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
@@ -59,7 +59,11 @@ class ServiceOptions:
     fails for a passing reason is sent again up to `retries` times: first after `backoff_s`, then
     after twice that time, and so on. One request asks for at most `batch` solutions. The answers
     for `cache` solutions are kept for `ttl_s`. With `required`, a request that fails for good ends
-    the run.
+    the run. An answer has at most `max_bytes`, unpacked. A run asks the hosts in `allow`, each as
+    HOST or HOST:PORT, and those of the endpoints that `kb` names. `limits` are those of the run.
+
+    Raises:
+        UsageError: `allow` is one text instead of several.
     """
 
     timeout_s: float = 10.0
@@ -69,6 +73,14 @@ class ServiceOptions:
     cache: int = 10_000
     ttl_s: float = 300.0
     required: bool = False
+    max_bytes: int = 64 * 2**20
+    allow: Iterable[str] = ()
+    limits: Limits = DEFAULT_LIMITS
+
+    def __post_init__(self) -> None:
+        if isinstance(self.allow, str):
+            raise UsageError(f"allow is the text {self.allow!r}; it must be a list of hosts")
+        object.__setattr__(self, "allow", tuple(self.allow))
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +212,10 @@ class RunOptions:
     runtime: RuntimeOptions = RuntimeOptions()
     limits: Limits = DEFAULT_LIMITS
     follow: FollowOptions | None = None
+
+    def __post_init__(self) -> None:
+        services = replace(self.knowledge.services, limits=self.limits)
+        object.__setattr__(self, "knowledge", replace(self.knowledge, services=services))
 
     @classmethod
     def of(cls, call: str, allowed: type, keywords: Mapping[str, Any]) -> RunOptions:

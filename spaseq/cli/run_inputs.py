@@ -15,6 +15,7 @@ from spaseq.cli.run_options import InputTexts
 from spaseq.errors import UsageError
 from spaseq.kb.endpoint import is_url
 from spaseq.kb.quads import keeps_graphs
+from spaseq.message_text import public_address
 from spaseq.options import PlanningOptions, RunOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.job.binding import bind_streams, split_assignment, stream_names
@@ -94,10 +95,11 @@ def kb_source(text: str, plans: Sequence[QueryPlan]) -> tuple[str | None, str]:
         return None, text
     if len(iris) == 1:
         return iris[0], text
+    shown = public_address(text) if is_url(text) else text
     if not iris:
-        raise UsageError(f"--kb {text}: no query names a graph with FROM NAMED")
+        raise UsageError(f"--kb {shown}: no query names a graph with FROM NAMED")
     raise UsageError(
-        f"--kb {text}: say which graph it is, --kb IRI={text} (the queries name "
+        f"--kb {shown}: say which graph it is, --kb IRI={shown} (the queries name "
         f"{', '.join(f'<{iri}>' for iri in iris)})"
     )
 

@@ -208,6 +208,22 @@ ENDPOINTS = OptionGroup(
             show_default=True,
             help="How long a process keeps an answer.",
         ),
+        _count(
+            ServiceOptions,
+            "--service-max-bytes",
+            field="max_bytes",
+            show_default=True,
+            help="The bytes that an endpoint's answer may have, unpacked.",
+        ),
+        PartOption(
+            ServiceOptions,
+            "--service-allow",
+            field="allow",
+            multiple=True,
+            metavar="HOST[:PORT]",
+            help="A host that SERVICE may ask, besides those of the endpoints that --kb names; "
+            "without a port, on all ports. Repeatable.",
+        ),
     ),
 )
 

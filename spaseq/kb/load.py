@@ -14,9 +14,12 @@ import pyarrow.compute as pc
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.errors import InputError
 from spaseq.kb.cache import NO_CACHE, KbCache
-from spaseq.kb.endpoint import Endpoint, ServiceFailure, is_url
+from spaseq.kb.endpoint import Endpoint, is_url
+from spaseq.kb.http_request import ServiceFailure
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.quads import KbQuads, QuadSource, quads_of, rdflib_quads, sources_at
+from spaseq.kb.service_address import AllowedHosts, ServiceAddress
+from spaseq.message_text import public_address
 from spaseq.options import KbInput, ServiceOptions
 from spaseq.rdf.columns.quad_block import DEFAULT_GRAPH
 from spaseq.rdf.columns.term_columns import NO_TEXTS, TextArray, concat_texts, text_array
@@ -48,8 +51,11 @@ def load_kb(
 
     Raises:
         InputError: a source cannot be read (with file, line and reason); a source has triples, but
-            neither an IRI nor named graphs; or a required endpoint does not answer.
+            neither an IRI nor named graphs; an endpoint has no valid address; or a required one
+            does not answer.
+        UsageError: the options allow what is no host.
     """
+    AllowedHosts.of(services, ())
     endpoints: dict[str, str] = {}
     loaded: list[tuple[str | None, KbInput]] = []
     for iri, source in sources:
@@ -90,14 +96,20 @@ def _add_endpoint(
     endpoints: dict[str, str], iri: str | None, url: str, services: ServiceOptions
 ) -> None:
     if iri is None:
-        raise InputError(f"{url}: say which graph it holds")
+        raise InputError(f"{public_address(url)}: say which graph it holds")
     if endpoints.setdefault(iri, url) != url:
-        raise InputError(f"<{iri}> has two endpoints: {endpoints[iri]} and {url}")
+        first, second = public_address(endpoints[iri]), public_address(url)
+        raise InputError(f"<{iri}> has two endpoints: {first} and {second}")
+    try:
+        ServiceAddress.of(url)
+    except ValueError as error:
+        shown = public_address(url)
+        raise InputError(f"the endpoint {shown} has no valid address: {error}") from error
     if services.required:
         try:
             Endpoint(url, services).check()
         except ServiceFailure as failure:
-            raise InputError(f"the endpoint {url} failed: {failure}") from failure
+            raise InputError(f"the endpoint {public_address(url)} failed: {failure}") from failure
 
 
 class _Builder:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from spaseq.algebra.nodes import PatternTerm, is_reserved
+from spaseq.message_text import public_address
 from spaseq.plan.evaluators import is_threshold_sequence
 from spaseq.plan.query_plan import AnswerPlan, GpmPlan, QueryPlan
 from spaseq.plan.rules import RULES, effect_of, name_of
@@ -32,7 +33,7 @@ def _inputs(plan: QueryPlan) -> Iterator[str]:
     for kb in inputs.kbs:
         yield f"knowledge  <{kb}>"
     for service in inputs.services:
-        yield f"endpoint   <{service}>"
+        yield f"endpoint   <{public_address(service)}>"
     schema = plan.expressions.schema
     if schema is not None:
         count = len(schema.axioms)

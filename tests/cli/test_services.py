@@ -142,6 +142,7 @@ def test_service_in_the_query_with_options(place: Place, server: s.SparqlServer)
     done = place.run(
         "--service-timeout", "200 MILLISECONDS", "--service-retries", "1",
         "--service-cache", "0", "--service-batch", "5", "--service-ttl", "1 SECOND",
+        "--service-allow", "127.0.0.1", "--service-max-bytes", "100000",
     )  # fmt: skip
     assert (done.status, prices(done)) == (0, EVENTS), done.err
     assert len(server.queries) == 2
@@ -153,6 +154,30 @@ def test_a_service_that_is_no_address_is_an_error_at_the_start(place: Place) -> 
     done = place.run()
     assert done.status == 3
     assert "SERVICE <urn:kb> is no HTTP address: give --kb 'urn:kb=https://...'" in done.err
+
+
+@ON_BOTH
+def test_a_service_that_nothing_allows_is_an_error_at_the_start(
+    place: Place, server: s.SparqlServer, runtime: str
+) -> None:
+    query = (place.directory / "query.rq").read_text()
+    url = server.url.replace("http://", "http://me:secret@") + "?token=abc"
+    for silent in ("", "SILENT "):
+        named = f"SERVICE {silent}<{url}>"
+        place.write("query.rq", query.replace("GRAPH <http://example/kb>", named))
+        done = place.run("--runtime", runtime, "--service-allow", "127.0.0.1:9")
+        host = server.url.split("/")[2]
+        assert (done.status, done.out) == (3, "")
+        assert f"may not be asked: give --service-allow {host}" in done.err
+        assert "secret" not in done.err and "abc" not in done.err
+    assert server.queries == []
+
+
+@pytest.mark.parametrize("host", ["", "http://example.org", "a:b", "a:99999", "[::1", "a b", "a@b"])
+def test_an_allowed_host_that_is_none_is_wrong_usage(place: Place, host: str) -> None:
+    done = place.run("--service-allow", host)
+    assert (done.status, done.out) == (2, "")
+    assert f"--service-allow {host}: " in done.err
 
 
 def test_an_endpoint_without_a_name_where_queries_name_two_graphs(place: Place) -> None:

@@ -260,12 +260,13 @@ def test_a_variable_may_name_endpoints_that_are_known_and_no_others(
     pattern = "{ ?x :p ?y ; :at ?e SERVICE ?e { ?x :q ?z } }"
     events = [
         [(A, P, ONE), (A, "<http://e/at>", f"<{KB}>")],
-        [(B, P, ONE), (B, "<http://e/at>", f"<{server.url}>")],  # not the name of a KB
+        [(B, P, ONE), (B, "<http://e/at>", "<http://example.org/sparql>")],  # not a host of a KB
+        [(B, P, ONE), (B, "<http://e/at>", f'"{server.url}"')],  # no IRI
     ]
     found, failed = rows(pattern, remote(server), events)
-    assert [sum(each.values()) for each in found] == [2, 0]
-    assert [list(f.event) for f in failed if f.event is not None] == [[1]]
-    assert "only endpoints that a KB names" in failed[0].reason
+    assert [sum(each.values()) for each in found] == [2, 0, 0]
+    assert [list(f.event) for f in failed if f.event is not None] == [[1], [2]]
+    assert {f.reason for f in failed} == {"neither --kb nor --service-allow names its host"}
 
 
 def engine(body: str, server: s.SparqlServer, bad: list[BadInput]) -> list[dict[str, str]]:

@@ -11,6 +11,7 @@ from spaseq.kb.endpoint import shared_cache
 from tests.kb import sparql_server as s
 
 NS = "http://e/"
+SERVICES = ServiceOptions(retries=0, allow=["127.0.0.1"])
 TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
 OWNERS = "".join(f'<{NS}{x}> <{NS}owner> "owner of {x}" .\n' for x in "pqrs")
 EVENTS = ["B q 1", "A p 1", "B q 2", "B r 1", "B s 1", "A p 2", "B q 2"]
@@ -35,7 +36,7 @@ def query(sequence: str, service: str, rest: str = "") -> str:
 
 
 def answers(text: str, *disable: str) -> list[tuple[str, ...]]:
-    engine = Engine(text, disable=disable, services=ServiceOptions(retries=0), on_bad=print)
+    engine = Engine(text, disable=disable, services=SERVICES, on_bad=print)
     found = []
     for i, event in enumerate(EVENTS):
         kind, subject, key = event.split()

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from spaseq.kb.endpoint import AnswerCache, Endpoint, ServiceFailure
+from spaseq.kb.endpoint import AnswerCache, Endpoint
+from spaseq.kb.http_request import ServiceFailure
 from spaseq.options import ServiceOptions
 from tests.kb import sparql_server as s
 

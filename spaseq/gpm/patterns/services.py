@@ -23,7 +23,11 @@ from spaseq.errors import RunError
 from spaseq.gpm.solutions.lexicon import Lexicon
 from spaseq.gpm.solutions.modifiers import encoded
 from spaseq.gpm.solutions.solutions import Solutions, none
-from spaseq.kb.endpoint import AnswerRow, Endpoint, ServiceFailure, shared_cache
+from spaseq.kb.answer_rows import AnswerRow
+from spaseq.kb.endpoint import Endpoint, shared_cache
+from spaseq.kb.http_request import ServiceFailure
+from spaseq.kb.service_address import AllowedHosts
+from spaseq.message_text import public_address
 from spaseq.options import ServiceOptions
 from spaseq.rdf.columns.term_columns import distinct
 
@@ -63,6 +67,7 @@ class Services:
     ) -> None:
         """`addresses` are endpoint URLs by IRI; failed requests are added to `failed`."""
         self._addresses, self._options = addresses, options
+        self._allowed = AllowedHosts.of(options, addresses.values())
         self._texts: dict[int, tuple[n.Pattern, str]] = {}
         self._failed: list[FailedRequest] = [] if failed is None else failed
 
@@ -79,9 +84,7 @@ class Services:
     def service(self, pattern: n.Service, given: Solutions | None, lexicon: Lexicon) -> Solutions:
         """The solutions of SERVICE that may join with `given`."""
         if isinstance(pattern.name, str):
-            iri = pattern.name[1:-1]
-            url = self._addresses.get(iri, iri)
-            return self.ask(url, pattern.pattern, given, lexicon, silent=pattern.silent)
+            return self._ask_one(pattern, pattern.name, given, lexicon)
         return self._each(pattern, pattern.name.name, given, lexicon)
 
     def _each(
@@ -94,15 +97,22 @@ class Services:
             assert given is not None
             mine = given.take(codes == code)
             (term,) = given.lexicon.take(np.array([code], np.int32))
-            url = self._addresses.get(term[1:-1])
-            if url is None:
-                reason = f"SERVICE ?{name} asks only endpoints that a KB names"
-                found = self._fail(term, reason, mine.event, pattern.silent, lexicon)
-            else:
-                found = self.ask(url, pattern.pattern, mine, lexicon, silent=pattern.silent)
+            found = self._ask_one(pattern, term, mine, lexicon)
             own = np.full(found.size, lexicon.encode([term])[0], np.int32)
             parts.append(found.with_column(name, own))
         return _together(parts, lexicon)
+
+    def _ask_one(
+        self, pattern: n.Service, term: str, given: Solutions | None, lexicon: Lexicon
+    ) -> Solutions:
+        """SERVICE with the endpoint that a term names."""
+        iri = term[1:-1]
+        url = self._addresses.get(iri, iri)
+        if term[0] != "<" or url not in self._allowed:
+            reason = "neither --kb nor --service-allow names its host"
+            event = None if given is None else given.event
+            return self._fail(url, reason, event, pattern.silent, lexicon)
+        return self.ask(url, pattern.pattern, given, lexicon, silent=pattern.silent)
 
     def ask(
         self,
@@ -139,9 +149,10 @@ class Services:
         """Record a failed request and return its solutions."""
         if silent:
             return Solutions(1, None, {}, lexicon)
+        shown = public_address(url)
         if self._options.required:
-            raise RunError(f"the endpoint {url} failed: {reason}")
-        self._failed.append(FailedRequest(url, reason, event))
+            raise RunError(f"the endpoint {shown} failed: {reason}")
+        self._failed.append(FailedRequest(shown, reason, event))
         return none(lexicon)
 
     # --- requests -------------------------------------------------------------------------------

@@ -10,6 +10,8 @@ from spaseq.algebra.remote import remote_parts, unsayable_paths
 from spaseq.errors import InputError, UsageError
 from spaseq.kb.endpoint import is_url
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.kb.service_address import AllowedHosts, ServiceAddress
+from spaseq.message_text import public_address
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.job.chaining import registered
 
@@ -92,10 +94,11 @@ def check_kbs(plans: Sequence[QueryPlan], knowledge: KnowledgeBase) -> None:
     """Check that the knowledge base has what queries name, and that endpoints can be asked for it.
 
     Raises:
-        InputError: a graph of FROM NAMED is not loaded, or a SERVICE is no endpoint.
+        InputError: a graph of FROM NAMED is not loaded, or a SERVICE may not be asked.
         UsageError: an endpoint holds a path that entailment makes and SPARQL cannot write.
     """
     graphs = {*knowledge.graphs, *knowledge.endpoints}
+    allowed = AllowedHosts.of(knowledge.services, knowledge.endpoints.values())
     for plan in plans:
         for iri in plan.inputs.kbs:
             if iri not in graphs:
@@ -105,11 +108,23 @@ def check_kbs(plans: Sequence[QueryPlan], knowledge: KnowledgeBase) -> None:
                     f"(loaded: {loaded}): give --kb '{iri}=PATH'"
                 )
         for iri in plan.inputs.services:
-            if iri not in knowledge.endpoints and not is_url(iri):
-                raise InputError(
-                    f"SERVICE <{iri}> is no HTTP address: give --kb '{iri}=https://...'"
-                )
+            if iri not in knowledge.endpoints:
+                _check_service(iri, allowed)
         _check_paths(plan, knowledge)
+
+
+def _check_service(iri: str, allowed: AllowedHosts) -> None:
+    """Refuse a constant of SERVICE that no request can be sent to."""
+    shown = public_address(iri)
+    if not is_url(iri):
+        raise InputError(f"SERVICE <{shown}> is no HTTP address: give --kb '{iri}=https://...'")
+    try:
+        address = ServiceAddress.of(iri)
+    except ValueError as error:
+        raise InputError(f"SERVICE <{shown}> has no valid address: {error}") from error
+    if iri not in allowed:
+        host = address.host_and_port
+        raise InputError(f"SERVICE <{shown}> may not be asked: give --service-allow {host}")
 
 
 def _check_paths(plan: QueryPlan, knowledge: KnowledgeBase) -> None:
