@@ -229,8 +229,8 @@ class RunOptions:
         Raises:
             UsageError: a keyword that the call does not accept, or a value that cannot be.
 
-        >>> RunOptions.of("run", RunKeywords, {"limit_per_event": 3}).stages
-        StageOptions(limit_per_event=3)
+        >>> RunOptions.of("run", RunKeywords, {"limit_per_event": 3}).stages.limit_per_event
+        3
         >>> RunOptions.of("run", RunKeywords, {"thread": 3})
         Traceback (most recent call last):
             ...
