@@ -140,7 +140,9 @@ def pushed(disable: tuple[str, ...]) -> int:
     with serving(owners) as url:
         service = f"SERVICE <{url}> {{ ?xB :owner ?owner }}"
         gpms = {"A": "?xA a :T1 ; :key ?key", "B": f"?xB a :T2 ; :key ?key {service}"}
-        engine = spaseq.Engine(query("SELECT ?key", "A; B", gpms, seconds=100), disable=disable)
+        text = query("SELECT ?key", "A; B", gpms, seconds=100)
+        services = spaseq.ServiceOptions(allow=["127.0.0.1"])
+        engine = spaseq.Engine(text, disable=disable, services=services)
         found = 0
         for i in range(PUSHED):
             type_, key = f"<{ns}T{1 if i % 100 == 0 else 2}>", f'"{i * i % 50}"'
