@@ -58,12 +58,12 @@ def unsealed(data: bytes) -> bytes | None:
 
 # --- text -----------------------------------------------------------------------------------------
 
-_LAST_LINE = re.compile(r"\ncrc-32 ([0-9a-f]{8})\n\Z")
+_LAST_LINE = re.compile(r'\n\{"crc32": "([0-9a-f]{8})"\}\n\Z')
 
 
 def with_checksum_line(text: str) -> str:
-    """The text, followed by a line with its checksum."""
-    return f"{text}\ncrc-32 {zlib.crc32(text.encode()):08x}\n"
+    """The text, followed by a line with its checksum, as JSON."""
+    return f'{text}\n{{"crc32": "{zlib.crc32(text.encode()):08x}"}}\n'
 
 
 def without_checksum_line(text: str) -> str | None:

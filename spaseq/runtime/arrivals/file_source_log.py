@@ -6,7 +6,6 @@ therefore reads the same bytes in the same order, and calls the same events late
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +18,7 @@ from spaseq.errors import RunError
 from spaseq.options import FileSourceSettings
 from spaseq.rdf.ranges import FileRange, scan_times
 from spaseq.runtime.arrivals.arrived_batch import ArrivedBatch, FileSlice, StreamArrivals
+from spaseq.runtime.arrivals.checked_json import read_json, write_json
 from spaseq.runtime.arrivals.stream_clock import StreamClock, raise_idle
 from spaseq.sources.growing import WHOLE, FilePosition, GrowingFiles, PendingFile
 
@@ -29,13 +29,6 @@ _RANGES_PER_CORE = 2  # of a large batch
 
 Sizes: TypeAlias = Sequence[Mapping[str, int]]
 """By stream and path: up to which byte a file may be read."""
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write the whole text or nothing, whenever the process is killed."""
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    fresh.write_text(text, "utf-8")
-    fresh.replace(path)
 
 
 _CURRENT = "knowledge"
@@ -73,15 +66,11 @@ class FileSourceLog:
         Raises:
             RunError: the log is damaged.
         """
-        path = self._path(number)
-        try:
-            return ArrivedBatch.of_json(json.loads(path.read_text("utf-8")))
-        except (OSError, ValueError) as error:
-            raise RunError(f"the checkpoint is damaged: {path}: {error}") from error
+        return read_json(self._path(number), ArrivedBatch.of_json)
 
     def use_knowledge(self, name: str) -> None:
         """Plan new batches with this knowledge base."""
-        write_atomically(self._directory / _CURRENT, name)
+        write_json(self._directory / _CURRENT, name)
 
     def knowledge_in_use(self) -> set[str]:
         """The knowledge bases of the current batch and of all that may be run again."""
@@ -97,7 +86,7 @@ class FileSourceLog:
 
     def _current(self) -> str:
         path = self._directory / _CURRENT
-        return path.read_text("utf-8") if path.exists() else ""
+        return read_json(path, str) if path.exists() else ""
 
     def clocks(self, number: int) -> list[StreamClock]:
         """Where each stream's time stands after a batch."""
@@ -144,7 +133,7 @@ class FileSourceLog:
         if not risen and not any(s.slices for s in streams):
             return after
         batch = ArrivedBatch(at, tuple(streams), self._current())
-        write_atomically(self._path(after + 1), json.dumps(batch.as_json()))
+        write_json(self._path(after + 1), batch.as_json())
         return after + 1
 
     def forget(self, before: int) -> None:
@@ -222,11 +211,7 @@ class FileSourceLog:
             self._upto = compacted
             self._positions = [{} for _ in self._streams]
             if self._upto:
-                text = self._path(self._upto, ".taken").read_text("utf-8")
-                self._positions = [
-                    {path: FilePosition(*position) for path, position in stream.items()}
-                    for stream in json.loads(text)
-                ]
+                self._positions = read_json(self._path(self._upto, ".taken"), _positions_of)
         for number in range(self._upto + 1, upto + 1):
             for positions, stream in zip(self._positions, self.batch(number).streams, strict=True):
                 for s in stream.slices:
@@ -242,7 +227,7 @@ class FileSourceLog:
         for i, stream in enumerate(self._streams):
             present = {f.path for f in stream.present()}
             self._positions[i] = {p: t for p, t in self._positions[i].items() if p in present}
-        write_atomically(self._path(number, ".taken"), json.dumps(self._positions))
+        write_json(self._path(number, ".taken"), self._positions)
 
     def _compacted(self) -> list[int]:
         """The batches after which positions were listed."""
@@ -250,6 +235,11 @@ class FileSourceLog:
 
     def _path(self, number: int, kind: str = "") -> Path:
         return self._directory / f"{number}{kind}.json"
+
+
+def _positions_of(value: list[dict[str, list[int]]]) -> list[dict[str, FilePosition]]:
+    """The positions by stream and path, from JSON values."""
+    return [{path: FilePosition(*place) for path, place in stream.items()} for stream in value]
 
 
 def _cut(file: PendingFile, end: int) -> PendingFile:

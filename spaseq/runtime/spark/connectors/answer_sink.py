@@ -7,7 +7,6 @@ that is run again replaces what its first attempt left; a committed batch is not
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from pyspark.sql.datasource import (
 )
 
 from spaseq.errors import RunError, UsageError
-from spaseq.runtime.arrivals.file_source_log import write_atomically
+from spaseq.runtime.arrivals.checked_json import read_json, write_json
 from spaseq.runtime.spark.rows.answer_rows import ANSWER_DDL, ANSWER_SCHEMA, answer_of_row
 from spaseq.sinks import SINKS, open_sink
 
@@ -176,7 +175,7 @@ class AnswerStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
             return
         self._files.publish(names, f"batch-{batchId:09}")
         self._files.directory.mkdir(parents=True, exist_ok=True)
-        write_atomically(self._marker, json.dumps({"batch": batchId}))
+        write_json(self._marker, {"batch": batchId})
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
         self._files.discard(_names(messages))
@@ -189,4 +188,4 @@ class AnswerStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
         """The number of the last committed batch, -1 if there is none."""
         if not self._marker.exists():
             return -1
-        return int(json.loads(self._marker.read_text("utf-8"))["batch"])
+        return read_json(self._marker, lambda value: int(value["batch"]))

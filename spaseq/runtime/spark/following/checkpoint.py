@@ -7,7 +7,6 @@ start of the last batch.
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 import uuid
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from spaseq.errors import RunError, UsageError
-from spaseq.runtime.arrivals.file_source_log import write_atomically
+from spaseq.runtime.arrivals.checked_json import read_json, write_json
 from spaseq.runtime.job.job import Job
 
 FORMAT_VERSION = 2
@@ -57,15 +56,17 @@ class Checkpoint:
         try:
             directory.mkdir(parents=True, exist_ok=True)
             if manifest.exists():
-                found = json.loads(manifest.read_text("utf-8"))
-                _check(directory, found, wanted, buckets)
-                return cls(directory, found["id"], found["buckets"], resumed=True)
+
+                def resumed(found: Any) -> Checkpoint:
+                    _check(directory, found, wanted, buckets)
+                    return cls(directory, str(found["id"]), int(found["buckets"]), resumed=True)
+
+                return read_json(manifest, resumed)
             if any(p.name[0] != "." for p in directory.iterdir()):
                 raise UsageError(f"{directory} is not empty and not a checkpoint of spaseq")
             name = uuid.uuid4().hex
-            text = json.dumps({**wanted, "id": name, "buckets": buckets or BUCKETS}, indent=2)
-            write_atomically(manifest, text + "\n")
-        except (OSError, ValueError) as error:
+            write_json(manifest, {**wanted, "id": name, "buckets": buckets or BUCKETS}, indent=2)
+        except OSError as error:
             raise RunError(f"checkpoint {directory}: {error}") from error
         return cls(directory, name, buckets or BUCKETS, resumed=False)
 
@@ -151,7 +152,7 @@ class OutputPositions:
                 if name in self._files:
                     _cut(self._files[name], size)
         sizes = {name: _size(file) for name, file in self._files.items()}
-        write_atomically(self._path, json.dumps([batch, sizes]))
+        write_json(self._path, [batch, sizes])
 
     def end(self, batch: int) -> None:
         """After the last output of a batch. Returns when the output is on disk."""
@@ -162,8 +163,13 @@ class OutputPositions:
     def _known(self) -> tuple[int, dict[str, int]] | None:
         if not self._path.exists():
             return None
-        batch, sizes = json.loads(self._path.read_text("utf-8"))
-        return batch, sizes
+        return read_json(self._path, _positions_of)
+
+
+def _positions_of(value: list[Any]) -> tuple[int, dict[str, int]]:
+    """(batch, sizes by name) of JSON values."""
+    batch, sizes = value
+    return int(batch), {name: int(size) for name, size in sizes.items()}
 
 
 def _is_regular(file: TextIO) -> bool:

@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
-from spaseq.errors import UsageError
+from spaseq.errors import RunError, UsageError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.runtime.arrivals.checked_json import read_json, write_json
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.spark.following.checkpoint import Checkpoint, OutputPositions
 from spaseq.sources.files import FileSource
+from tests.storage.damage import damaged
 
 
 @dataclass(frozen=True)
@@ -85,9 +87,39 @@ def test_other_knowledge_is_refused(tmp_path: Path) -> None:
 def test_another_format_version_is_refused(tmp_path: Path) -> None:
     Checkpoint.open(tmp_path, job_of(), 0, 8)
     manifest = tmp_path / "spaseq.json"
-    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "version": 0}))
+    write_json(manifest, {**read_json(manifest, dict), "version": 0})
     with pytest.raises(UsageError, match="format version 0"):
         Checkpoint.open(tmp_path, job_of(), 0, 8)
+
+
+def test_a_manifest_of_an_earlier_version_has_no_checksum(tmp_path: Path) -> None:
+    first = Checkpoint.open(tmp_path, job_of(), 0, 8)
+    manifest = tmp_path / "spaseq.json"
+    manifest.write_text(json.dumps(read_json(manifest, dict), indent=2) + "\n")
+    assert Checkpoint.open(tmp_path, job_of(), 0).id == first.id
+
+
+def test_a_damaged_manifest_is_named_and_refused(tmp_path: Path) -> None:
+    Checkpoint.open(tmp_path, job_of(), 0, 8)
+    manifest = tmp_path / "spaseq.json"
+    for bad in damaged(manifest.read_bytes()):
+        manifest.write_bytes(bad)
+        with pytest.raises(RunError, match=r"spaseq\.json is damaged"):
+            Checkpoint.open(tmp_path, job_of(), 0)
+
+
+def test_damaged_positions_are_refused_before_output_is_cut(tmp_path: Path) -> None:
+    with (tmp_path / "out.jsonl").open("a") as file:
+        positions = OutputPositions(tmp_path, {"out": file})
+        positions.begin(3)
+        file.write("three\n")
+        positions.end(3)
+        kept = tmp_path / "output.json"
+        for bad in damaged(kept.read_bytes()):
+            kept.write_bytes(bad)
+            with pytest.raises(RunError, match=r"output\.json is damaged"):
+                positions.begin(3)
+    assert (tmp_path / "out.jsonl").read_text() == "three\n"
 
 
 def test_a_directory_with_something_else_in_it_is_refused(tmp_path: Path) -> None:
