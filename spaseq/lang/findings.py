@@ -7,6 +7,18 @@ from dataclasses import dataclass, field
 from spaseq.errors import Diagnostic, QueryText, Span
 from spaseq.lang.escapes import Unescaped
 
+MOST = 100
+"""After this number of diagnostics a query is read no further: nobody reads them all, and a text
+that is no query has errors at every place."""
+
+
+class TooManyErrors(Exception):
+    """A query has so many errors that the rest of it is not read."""
+
+    def __init__(self, findings: Findings) -> None:
+        super().__init__()
+        self.findings = findings
+
 
 @dataclass
 class Findings:
@@ -14,7 +26,7 @@ class Findings:
 
     source: QueryText
     text: Unescaped
-    diagnostics: list[Diagnostic] = field(default_factory=list)
+    diagnostics: dict[Diagnostic, None] = field(default_factory=dict)
 
     def error(
         self,
@@ -45,9 +57,17 @@ class Findings:
         return self.source.place(self.text.offset(offset))
 
     def add(self, diagnostic: Diagnostic) -> None:
-        """Add a diagnostic, unless an equal one is there."""
-        if diagnostic not in self.diagnostics:
-            self.diagnostics.append(diagnostic)
+        """Add a diagnostic, unless an equal one is there.
+
+        Raises:
+            TooManyErrors: there are `MOST` of them, and a last one that says so.
+        """
+        self.diagnostics.setdefault(diagnostic)
+        if len(self.diagnostics) == MOST:
+            end = Span(*[len(self.source.text)] * 2)
+            more = Diagnostic("error", "syntax", f"more than {MOST} errors", end, self.source)
+            self.diagnostics[more] = None
+            raise TooManyErrors(self)
 
     def in_order(self) -> tuple[Diagnostic, ...]:
         """All diagnostics in the order of the text."""

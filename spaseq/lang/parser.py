@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from spaseq.errors import Diagnostic, QueryError, QueryText, Span
 from spaseq.lang import ast
 from spaseq.lang.escapes import restore_spans
-from spaseq.lang.findings import Findings
+from spaseq.lang.findings import Findings, TooManyErrors
 from spaseq.lang.names import NameResolver
 from spaseq.lang.reader import Reading, read
 from spaseq.lang.section_parser import SectionParser
@@ -28,10 +28,11 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 class Parsed:
     """The readable parts of a query, with its diagnostics.
 
-    `query` is None only for a text that is empty or has surrogates. A GPM in `broken_gpms` may lack
-    its streams or its pattern. `broken_clauses` names the other parts with errors, which later
-    checks must not report as missing: "prologue", "register", "form", "window", "partition",
-    "skip", "streams", "kbs", "sequence", "gpms" (a GPM without a readable name) and "having".
+    `query` is None only for a text that is empty, has surrogates or too many errors. A GPM in
+    `broken_gpms` may lack its streams or its pattern. `broken_clauses` names the other parts with
+    errors, which later checks must not report as missing: "prologue", "register", "form", "window",
+    "partition", "skip", "streams", "kbs", "sequence", "gpms" (a GPM without a readable name) and
+    "having".
     """
 
     query: ast.Query | None
@@ -67,6 +68,13 @@ def parse(text: str, name: str = "<query>") -> ast.Query:
 
 def parse_source(source: QueryText) -> Parsed:
     """Parse a query as far as possible; errors of the query become diagnostics."""
+    try:
+        return _parsed(source)
+    except TooManyErrors as stop:
+        return Parsed(None, stop.findings.in_order())
+
+
+def _parsed(source: QueryText) -> Parsed:
     parser = SectionParser.of(source)
     surrogate = _SURROGATE.search(source.text)
     if surrogate is not None:

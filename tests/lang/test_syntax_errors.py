@@ -302,3 +302,10 @@ def test_a_surrogate_is_an_error_with_its_place() -> None:
         "a surrogate is not a character",
         (2, 3),
     )
+
+
+def test_a_text_with_very_many_errors_is_read_up_to_the_hundredth() -> None:
+    assert len(parse_source(QueryText("\\uD800" * 1000)).errors) == 101
+    parsed = parse_source(QueryText("PREFIX" + " EFIX" * 1000))
+    assert len(parsed.errors) == 101
+    assert parsed.errors[-1].message == "more than 100 errors"
