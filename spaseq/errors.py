@@ -144,3 +144,7 @@ class RunError(SpaseqError):
     """A failure, or a bound exceeded, while a query runs."""
 
     exit_status = 4
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM: the run ends like an interrupted one."""

@@ -14,7 +14,6 @@ equal time are numbered in the order of their texts. A streaming DataFrame needs
 from __future__ import annotations
 
 import logging
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -50,6 +49,7 @@ from spaseq.runtime.spark.rows.answer_rows import (
     side_row_of,
 )
 from spaseq.runtime.spark.rows.stage_rows import payload_of
+from spaseq.scratch import ScratchDirectory
 from spaseq.sources.base import Source
 
 __all__ = ["AnswerDataSink", "RdfDataSource", "answers"]
@@ -187,8 +187,8 @@ def _paths(given: PathInput) -> list[str]:
 
 
 @cache
-def _directory() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory(prefix="spaseq-")
+def _directory() -> ScratchDirectory:
+    return ScratchDirectory("frames")
 
 
 def _process_directory() -> Path:

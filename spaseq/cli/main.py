@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 
 import click
 
-from spaseq.errors import SpaseqError
+from spaseq.cli.messages import tell
+from spaseq.cli.signals import terminable
+from spaseq.errors import SpaseqError, Terminated
 
-INTERRUPTED = 130
 USAGE = 2
+FAILURE = 4
+INTERRUPTED = 130
+TERMINATED = 143
 
 
 COMMANDS = {
@@ -58,24 +63,23 @@ def cli() -> None:
 
     \b
     Exit status: 0 done, 1 the query has errors, 2 wrong usage, 3 an input is unusable,
-    4 failure or limit while running, 130 interrupted.
+    4 failure or limit while running, 130 interrupted, 143 terminated.
     """
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its status."""
     try:
-        status = cli.main(arguments, prog_name="spaseq", standalone_mode=False)
+        with terminable():
+            status = cli.main(arguments, prog_name="spaseq", standalone_mode=False)
         sys.exit(status if isinstance(status, int) else 0)
     except SpaseqError as error:
-        click.echo(f"spaseq: {error}" if error.exit_status != 1 else str(error), err=True)
+        tell(f"spaseq: {error}" if error.exit_status != 1 else str(error))
         sys.exit(error.exit_status)
-    except click.exceptions.Abort:
-        click.echo("spaseq: interrupted", err=True)
-        sys.exit(INTERRUPTED)
-    except KeyboardInterrupt:
-        click.echo("spaseq: interrupted", err=True)
-        sys.exit(INTERRUPTED)
+    except (click.exceptions.Abort, KeyboardInterrupt) as error:
+        terminated = isinstance(error, Terminated) or isinstance(error.__cause__, Terminated)
+        tell("spaseq: terminated" if terminated else "spaseq: interrupted")
+        sys.exit(TERMINATED if terminated else INTERRUPTED)
     except click.ClickException as error:
         error.show()
         sys.exit(USAGE)
@@ -83,3 +87,11 @@ def main(arguments: list[str] | None = None) -> None:
         # The reader of our output has gone; nothing is left to do.
         sys.stderr.close()
         sys.exit(0)
+    except OSError as error:
+        place = "" if error.filename is None else f"{error.filename}: "
+        tell(f"spaseq: {place}{error.strerror or error}")
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - it may be the cause
+        sys.exit(FAILURE)
+    except MemoryError:
+        tell("spaseq: not enough memory")
+        sys.exit(FAILURE)

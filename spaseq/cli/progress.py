@@ -38,21 +38,26 @@ class ProgressLine:
             text += f"  state {sum(stats.state_bytes.values()) / 2**20:,.1f} MB"
         if stats.bad or stats.late:
             text += f"  {stats.bad:,} bad  {stats.late:,} late"
-        self._out.write(f"\r{text:<{self._width}}")
-        self._out.flush()
+        self._write(f"\r{text:<{self._width}}")
         self._width = len(text)
 
     def note(self, text: str) -> None:
         """Write a message on a separate line."""
         self.clear()
-        self._out.write(f"spaseq: {text}\n")
-        self._out.flush()
+        self._write(f"spaseq: {text}\n")
 
     def clear(self) -> None:
         """Remove the line."""
         if self._shown and self._width:
-            self._out.write(f"\r{'':<{self._width}}\r")
+            self._write(f"\r{'':<{self._width}}\r")
+            self._width = 0
+
+    def _write(self, text: str) -> None:
+        try:
+            self._out.write(text)
             self._out.flush()
+        except OSError:
+            self._shown = False
 
 
 def summary(stats: Stats) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from spaseq.api.queries import check_queries, plans_of
+from spaseq.cli.messages import tell
 from spaseq.cli.option_groups import PartOption
 from spaseq.compile import Checked
 from spaseq.expr.extension import load_functions
@@ -90,5 +91,5 @@ def plan_files(paths: Sequence[Path], planning: PlanningOptions) -> tuple[QueryP
     checked = list(check_queries(paths, planning))
     plans = plans_of(checked)
     for diagnostic in (d for each in checked for d in each.warnings):
-        click.echo(diagnostic.render(), err=True)
+        tell(diagnostic.render())
     return plans

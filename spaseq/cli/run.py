@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 from contextlib import ExitStack, closing
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import TextIO, cast
-
-import click
 
 from spaseq.api.prepare import load_knowledge, watch_knowledge
 from spaseq.api.run import answers_of
+from spaseq.cli.answer_file import answer_file
 from spaseq.cli.formats import check_format
+from spaseq.cli.messages import tell
 from spaseq.cli.option_groups import Chosen, grouped_command
-from spaseq.cli.output_files import check_outputs
+from spaseq.cli.output_files import STDOUT, check_outputs
 from spaseq.cli.progress import ProgressLine, summary
 from spaseq.cli.queries import QUERY_FILES, QueryOptions, plan_files
 from spaseq.cli.run_inputs import given_inputs, kb_source, stream_sources
@@ -29,12 +29,13 @@ from spaseq.cli.run_options import (
 )
 from spaseq.cli.side_outputs import SideOutputs
 from spaseq.cli.startup import keep_arrow_from_pandas
-from spaseq.errors import InputError
+from spaseq.errors import SpaseqError
 from spaseq.options import RunOptions
 from spaseq.runtime.job.chaining import reading_order
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.job.metrics import metrics_served
 from spaseq.sinks import open_sink
+from spaseq.sinks.line_file import open_lines, standard_lines
 
 
 @grouped_command(*RUN_OPTIONS)
@@ -80,13 +81,11 @@ def run(queries: tuple[Path, ...], chosen: Chosen) -> None:
         )
         if output.metrics_port is not None:
             stack.enter_context(metrics_served(job.stats, output.metrics_port))
-        try:
-            _answer(job, options, output, sides)
-        finally:
-            progress.clear()
-            if output.stats is not None:
-                _write_stats(job, output.stats)
-        click.echo(summary(job.stats), err=True)
+        stack.push(partial(_write_stats, job, output.stats))
+        stack.callback(progress.clear)
+        _answer(job, options, output, sides)
+        progress.clear()
+        tell(summary(job.stats))
         sides.report()
 
 
@@ -108,22 +107,24 @@ def _answer(job: Job, options: RunOptions, output: OutputOptions, sides: SideOut
     variables = [p.name for p in job.plans[0].answers.projection]
     with (
         closing(answers_of(job, options.runtime)) as answers,
-        _opened(output.out) as out,
+        answer_file(output.out) as out,
         open_sink(output.form, out, variables) as sink,
     ):
         for query, answer in answers:
             sink.write(job.plans[query].identity.name, answer)
 
 
-def _opened(path: str) -> TextIO:
-    """A file for writing, or stdout for `-`."""
+def _write_stats(
+    job: Job, path: str | None, kind: object, error: BaseException | None, at: object
+) -> None:
+    """Write the counts of a run that has ended, perhaps with an error; that error goes on."""
+    if path is None:
+        return
     try:
-        return cast(TextIO, click.open_file(path, "w", encoding="utf-8", atomic=False))
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from None
-
-
-def _write_stats(job: Job, path: str) -> None:
-    with _opened(path) as file:
-        json.dump(asdict(job.stats), file, indent=2)
-        file.write("\n")
+        with standard_lines() if path == STDOUT else open_lines(path) as file:
+            json.dump(asdict(job.stats), file, indent=2)
+            file.write("\n")
+    except SpaseqError as failure:
+        if error is None:
+            raise
+        tell(f"spaseq: {failure}")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TextIO, cast
+from typing import TextIO
 
-import click
-
+from spaseq.cli.messages import tell
 from spaseq.cli.run_options import SideOptions
 from spaseq.errors import InputError, RunError, SpaseqError
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.job.job import LateEvent
+from spaseq.sinks.line_file import open_lines
 from spaseq.sinks.side_lines import BadInputLines, LateEventLines
 
 _SHOWN = 5  # number of items on stderr if no file receives them
@@ -21,7 +21,7 @@ class SideOutputs:
     """Takes bad input and late events; with `strict` the first one ends the run."""
 
     def __init__(self, options: SideOptions, append: bool = False) -> None:
-        self._mode = "a" if append else "w"
+        self._mode = os.O_APPEND if append else os.O_TRUNC
         self._paths = (options.bad, options.late)
         self._strict = options.strict
         self._files: list[TextIO | None] = [None, None]
@@ -30,16 +30,21 @@ class SideOutputs:
     def __enter__(self) -> SideOutputs:
         for i, path in enumerate(self._paths):
             if path is not None:
-                try:
-                    self._files[i] = cast(TextIO, open(path, self._mode, encoding="utf-8"))
-                except OSError as error:
-                    raise InputError(f"cannot write {path}: {error.strerror}") from None
+                self._files[i] = open_lines(path, self._mode)
         return self
 
-    def __exit__(self, *exc: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, at: object) -> None:
         for file in self._files:
-            if file is not None:
-                file.close()
+            try:
+                if file is not None:
+                    file.close()
+            except SpaseqError as failure:
+                if error is None:
+                    error = failure
+                else:
+                    tell(f"spaseq: {failure}")
+        if kind is None and error is not None:
+            raise error
 
     def files(self) -> dict[str, TextIO]:
         """The open files by absolute path."""
@@ -72,7 +77,7 @@ class SideOutputs:
         """Say how many were not shown."""
         if self._shown > _SHOWN:
             rest = self._shown - _SHOWN
-            click.echo(f"... and {rest:,} more; --bad FILE and --late FILE keep them", err=True)
+            tell(f"... and {rest:,} more; --bad FILE and --late FILE keep them")
 
     def _take(
         self,
@@ -87,6 +92,6 @@ class SideOutputs:
         else:
             self._shown += 1
             if self._shown <= _SHOWN:
-                click.echo(f"spaseq: {text}", err=True)
+                tell(f"spaseq: {text}")
         if self._strict:
             raise error(f"--strict: {text}")

@@ -6,16 +6,21 @@ sorted run. Rows that arrive in order extend one run. Reading merges the runs.
 
 from __future__ import annotations
 
+import errno
+import os
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
+from spaseq.errors import RunError
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
+from spaseq.scratch import ScratchDirectory
 
 CHUNK_ROWS = 16_384
 MEMORY_ROWS = 200_000
@@ -32,7 +37,7 @@ class RowSorter:
         self._memory_rows = memory_rows
         self._buffer: list[SolutionBatch] = []
         self._rows = 0
-        self._directory: tempfile.TemporaryDirectory[str] | None = None
+        self._directory: ScratchDirectory | None = None
         self._runs: list[_RunWriter] = []
 
     def add(self, batch: SolutionBatch) -> None:
@@ -70,11 +75,15 @@ class RowSorter:
 
     def _spill(self) -> None:
         rows = self._sorted()
+        with _disk_errors():
+            self._write(rows)
+
+    def _write(self, rows: SolutionBatch) -> None:
         first, last = int(rows.time[0]), int(rows.time[-1])
         run = next((r for r in self._runs if r.last <= first), None)
         if run is None:
             if self._directory is None:
-                self._directory = tempfile.TemporaryDirectory(prefix="spaseq-sort-")
+                self._directory = ScratchDirectory("sort")
             path = Path(self._directory.name) / f"run-{len(self._runs)}.arrow"
             run = _RunWriter(path, self._columns)
             self._runs.append(run)
@@ -96,11 +105,22 @@ class _RunWriter:
             self._writer.write_batch(chunk.to_arrow(self._columns))
 
     def read(self) -> Iterator[SolutionBatch]:
-        self._writer.close()
-        self._file.close()
+        with _disk_errors():
+            self._writer.close()
+            self._file.close()
         with pa.OSFile(str(self._path), "rb") as file:
             for batch in pa.ipc.open_stream(file):
                 yield SolutionBatch.from_arrow(batch, self._columns)
+
+
+@contextmanager
+def _disk_errors() -> Iterator[None]:
+    """Raise failures of the disk as RunErrors that name the place and the reason."""
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno or errno.EIO)
+        raise RunError(f"cannot sort on disk in {tempfile.gettempdir()}: {reason}") from error
 
 
 def _chunks(rows: SolutionBatch) -> Iterator[SolutionBatch]:

@@ -71,4 +71,4 @@ def test_exit_statuses() -> None:
     section = PAGE.partition("\n## Exit status\n")[2].partition("\n## ")[0]
     shown = {int(status) for status in re.findall(r"^\| (\d+) \|", section, re.MULTILINE)}
     tree = (errors.QueryError, errors.UsageError, errors.InputError, errors.RunError)
-    assert shown == {0, INTERRUPTED, *(error.exit_status for error in tree)}
+    assert shown == {0, INTERRUPTED, TERMINATED, *(error.exit_status for error in tree)}

@@ -72,7 +72,7 @@ def test_batches_are_cut_between_times(batches: list[list[int]], memory_rows: in
 
 def test_rows_in_order_extend_one_run(spills: Path) -> None:
     sorter = filled([[1, 2], [2, 3], [4, 5], [0, 1]], memory_rows=2)
-    assert len([*spills.glob("spaseq-sort-*/run-*.arrow")]) == 2
+    assert len([*spills.glob("spaseq-run-sort-*/run-*.arrow")]) == 2
     assert sum(len(part) for part, _ in sorter.batches()) == 8
 
 
@@ -85,7 +85,7 @@ def test_nothing_is_written_below_the_bound(spills: Path) -> None:
 
 def test_files_are_removed_when_all_rows_have_been_read(spills: Path) -> None:
     sorter = filled([[3], [2], [1]], memory_rows=1)
-    assert len([*spills.glob("spaseq-sort-*/*")]) == 3
+    assert len([*spills.glob("spaseq-run-sort-*/*")]) == 3
     assert sum(len(part) for part, _ in sorter.batches()) == 3
     assert [*spills.iterdir()] == []
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import tempfile
 import time
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -37,6 +36,7 @@ from spaseq.runtime.spark.shared import (
 from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve, ProgressFile
 from spaseq.runtime.spark.stages.registered_streams import chained_output
 from spaseq.runtime.spark.stages.sequence_stage import run_sequences
+from spaseq.scratch import ScratchDirectory
 
 PIECE_BYTES = 64 * 2**20
 """Answers come to the driver in sorted pieces of about this size."""
@@ -77,7 +77,7 @@ def run(
     started = time.perf_counter()
     with spark_errors():
         spark = spark or session(master=master, verbose=verbose)
-    with tempfile.TemporaryDirectory(prefix="spaseq-events-") as directory:
+    with ScratchDirectory("events") as directory:
         shared = tuple(stream.shared(Path(directory)) for stream in job.streams)
         yield from _delivered(spark, replace(job, streams=shared), partitions, started)
     job.stats.seconds = time.perf_counter() - started
@@ -93,7 +93,7 @@ def _delivered(
     """
     for time_scan in (False, True):
         with ExitStack() as stack:
-            workplace = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="spaseq-")))
+            workplace = Path(stack.enter_context(ScratchDirectory("workplace")))
 
             def keep(frame: Any, stack: ExitStack = stack) -> Any:
                 stack.callback(frame.unpersist)

@@ -12,7 +12,6 @@ import os
 import pickle
 import queue
 import signal
-import sys
 import threading
 import time
 from collections import Counter
@@ -22,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TextIO
 
 from spaseq.algebra.answers import Answer
-from spaseq.errors import InputError, UsageError
+from spaseq.errors import Terminated, UsageError
 from spaseq.options import FileSourceSettings, FollowOptions, StateLimits
 from spaseq.runtime.arrivals.file_source_log import FileSourceLog
 from spaseq.runtime.job.job import Job, Stats
@@ -41,6 +40,7 @@ from spaseq.runtime.spark.stages.bucket_state import Buckets
 from spaseq.runtime.spark.stages.followed_patterns import PACKED_DDL, FollowSolve
 from spaseq.runtime.spark.stages.processor import FollowSequence
 from spaseq.sinks import SINKS, open_sink
+from spaseq.sinks.line_file import open_lines, standard_lines
 from spaseq.sources.growing import GrowingFiles
 
 STATE_SETTINGS = {
@@ -125,9 +125,9 @@ def run(
 ) -> None:
     """Follow a job and write its answers to a file or `-`; a resumed run appends to the file.
 
-    An interrupt (SIGINT) ends the run after the present batch. `sides` are further output files,
-    open for appending, which are cut with `out` when a batch is run again. `master` is a cluster's
-    URL.
+    An interrupt (SIGINT) or SIGTERM ends the run after the present batch. `sides` are further
+    output files, open for appending, which are cut with `out` when a batch is run again. `master`
+    is a cluster's URL.
     """
     if form in SINKS and SINKS[form].ends:
         endless = ", ".join(name for name, sink in SINKS.items() if not sink.ends)
@@ -136,7 +136,8 @@ def run(
     resumed = Checkpoint.open(options.checkpoint, job, delay_ms, options.buckets).resumed
     spark = session(master=master, verbose=verbose)
     with ExitStack() as stack:
-        file = sys.stdout if out == "-" else stack.enter_context(_opened(out, resumed))
+        lines = standard_lines() if out == "-" else _opened(out, resumed)
+        file = stack.enter_context(lines)
         for side in () if resumed else (sides or {}).values():
             side.truncate(0)
         files = {**(sides or {}), **({} if out == "-" else {os.path.abspath(out): file})}
@@ -150,11 +151,8 @@ def run(
 
 
 def _opened(path: str, resumed: bool) -> TextIO:
-    try:
-        # Append mode: after a cut, writing goes on at the new end.
-        file = open(path, "a", encoding="utf-8", newline="")  # noqa: SIM115
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from None
+    # Append mode: after a cut, writing goes on at the new end.
+    file = open_lines(path, os.O_APPEND)
     if not resumed:
         file.truncate(0)
     return file
@@ -305,28 +303,32 @@ def _settle(query: Any) -> None:
 
 @contextmanager
 def _until_interrupted() -> Iterator[threading.Event]:
-    """An event that the first interrupt (Ctrl-C) sets; the second one interrupts at once.
+    """An event that the first SIGINT (Ctrl-C) or SIGTERM sets; the next SIGINT interrupts at once.
 
     Raises:
-        KeyboardInterrupt: at the end, if there was one.
+        KeyboardInterrupt: at the end, if there was a SIGINT.
+        Terminated: at the end, if there was a SIGTERM first.
     """
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield asked  # only the main thread gets signals
         return
+    ending: list[type[KeyboardInterrupt]] = []
 
-    def interrupted(_number: int, _frame: object) -> None:
-        if asked.is_set():
+    def interrupted(number: int, _frame: object) -> None:
+        if asked.is_set() and number == signal.SIGINT:
             raise KeyboardInterrupt
+        ending.append(Terminated if number == signal.SIGTERM else KeyboardInterrupt)
         asked.set()
 
-    before = signal.signal(signal.SIGINT, interrupted)
+    before = {n: signal.signal(n, interrupted) for n in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield asked
     finally:
-        signal.signal(signal.SIGINT, before)
-    if asked.is_set():
-        raise KeyboardInterrupt
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if ending:
+        raise ending[0]
 
 
 @dataclass(slots=True)
