@@ -8,7 +8,7 @@ import click
 import pytest
 
 from spaseq import errors
-from spaseq.cli.main import COMMANDS, INTERRUPTED, cli
+from spaseq.cli.main import COMMANDS, INTERRUPTED, TERMINATED, cli
 from spaseq.sinks import FORMATS
 from tests.docs.pages import ROOT
 
