@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyoxigraph as ox
+
+from spaseq.api.push import Engine
 from spaseq.api.queries import check_queries
-from spaseq.errors import UsageError
+from spaseq.compile import compile_query
+from spaseq.errors import InputError, RunError, UsageError
+from spaseq.kb.answer_rows import AnswerError, answer_rows
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.kb.load import load_kb
 from spaseq.lang.format import format_query
+from spaseq.limits import DEFAULT_LIMITS
 from spaseq.options import PlanningOptions
 from spaseq.render.explain import explain_text
+from spaseq.runtime.arrivals.checked_json import read_json, write_json
+from spaseq.stages.sequence import SequenceStage
+from spaseq.storage.checksums import unsealed
 from tests.fuzz import lines
 from tests.fuzz.mutation import BYTES, UNICODE, Pieces
 
@@ -101,3 +115,140 @@ def _queries(batch: list[bytes]) -> int:
         assert again.query is not None, f"refused as fmt writes it: {canonical}"
         assert format_query(again.query) == canonical
     return accepted
+
+
+# --- endpoints ------------------------------------------------------------------------------------
+
+_ANSWERS = [
+    b"""{"head": {"vars": ["x", "y"]}, "results": {"bindings": [
+    {"x": {"type": "uri", "value": "http://e/a"}, "y": {"type": "bnode", "value": "b0"}},
+    {"x": {"type": "literal", "value": "1", "datatype": "http://www.w3.org/2001/XMLSchema#int"}},
+    {"y": {"type": "literal", "value": "\\u00e9t\u00e9", "xml:lang": "fr"}}]}}""",
+    b"""{"results": {"bindings": [{"x": {"type": "triple", "value": {
+    "subject": {"type": "uri", "value": "http://e/a"},
+    "predicate": {"type": "uri", "value": "http://e/p"},
+    "object": {"type": "literal", "value": "o"}}}}]}, "head": {"link": [], "vars": ["x"]}}""",
+    b'{"head": {}, "boolean": true}',
+]
+
+
+@target
+def endpoint_answers() -> Target:
+    """Rows that are taken are pyoxigraph's; it may read what the engine refuses."""
+    pieces = [*map(str.encode, '{}[]",:\\'), b'"value":', b'"type":', b'"uri"', b'"literal"']
+    pieces += [
+        b"null",
+        b"true",
+        b"NaN",
+        b"1e999",
+        b"-0",
+        b"[[",
+        b'{"x":',
+        b'"xml:lang"',
+        b"\\u0000",
+    ]
+    return Target("endpoint-answers", _ANSWERS, [*pieces * 8, *UNICODE, *BYTES], _answers)
+
+
+def _answers(batch: list[bytes]) -> int:
+    accepted = 0
+    for data in batch:
+        try:
+            rows = answer_rows(data, ["x", "y"], "label", DEFAULT_LIMITS)
+        except (AnswerError, SyntaxError):
+            continue
+        accepted += 1
+        theirs = ox.parse_query_results(data, format=ox.QueryResultsFormat.JSON)
+        assert isinstance(theirs, ox.QuerySolutions)
+        known = {v.value for v in theirs.variables}
+        for row, solution in zip(rows, theirs, strict=True):
+            for name, text in zip("xy", row, strict=True):
+                term = solution[name] if name in known else None
+                assert (text is None) == (term is None)
+                if isinstance(term, (ox.NamedNode, ox.Literal)):
+                    assert text == str(term)
+    return accepted
+
+
+# --- files of the engine itself -------------------------------------------------------------------
+
+
+@target
+def compiled_knowledge_bases() -> Target:
+    """A damaged file is refused; a file that is not refused holds the knowledge base."""
+    place = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, place)
+    lines = [f"<http://e/{i}> <http://e/p> {i % 7}, <a:b> .\n" for i in range(50)]
+    (place / "kb.ttl").write_text("".join(lines))
+    known = load_kb([("http://e/g", place / "kb.ttl")])
+    file = place / "kb.arrow"
+    known.save(file)
+
+    def check(batch: list[bytes]) -> int:
+        accepted = 0
+        for data in batch:
+            file.unlink(missing_ok=True)  # the file before is mapped
+            file.write_bytes(data)
+            try:
+                opened = KnowledgeBase.open(file)
+            except InputError:
+                continue
+            assert (opened.hash, len(opened)) == (known.hash, len(known))
+            assert list(opened.terms.texts) == list(known.terms.texts)
+            accepted += 1
+        return accepted
+
+    return Target("compiled-knowledge-bases", [file.read_bytes()], BYTES, check)
+
+
+_SEQUENCE = """SELECT * WITHIN 1 HOURS FROM STREAM S <http://e/s> WHERE { SEQ(A; B+; C)
+DEFINE GPM A ON S { ?a <http://e/a> ?k } DEFINE GPM B ON S { ?b <http://e/b> ?k }
+DEFINE GPM C ON S { ?c <http://e/c> ?k } }"""
+
+
+@target
+def snapshots() -> Target:
+    """A damaged snapshot is refused; a stage goes on from one that is not refused."""
+    plan = compile_query(_SEQUENCE)
+    engine = Engine(_SEQUENCE)
+    for i in range(30):
+        text = f"<http://e/{i}> <http://e/{'aabbb'[i % 5]}> <http://e/k{i % 3}> ."
+        engine.push("S", text, i)
+    good = engine._stage.snapshot()
+
+    def check(batch: list[bytes]) -> int:
+        accepted = 0
+        for data in batch:
+            fresh = SequenceStage(plan)
+            try:
+                fresh.restore(data)
+            except RunError:
+                continue
+            accepted += data == good
+            # Without the mark it is a snapshot of an earlier version, which had no checksum.
+            assert data == good or unsealed(data) is None
+        return accepted
+
+    return Target("snapshots", [good], BYTES, check)
+
+
+@target
+def checkpoint_files() -> Target:
+    """A damaged file of a checkpoint is refused; one that is not refused holds its value."""
+    place = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, place)
+    file, value = place / "log.json", {"batch": 7, "files": [["a.nq", 0, 99], ["b.nq", 5, 7]]}
+    write_json(file, value)
+
+    def check(batch: list[bytes]) -> int:
+        accepted = 0
+        for data in batch:
+            file.write_bytes(data)
+            try:
+                read = read_json(file, lambda found: found)
+            except RunError:
+                continue
+            accepted += read == value
+        return accepted
+
+    return Target("checkpoint-files", [file.read_bytes()], BYTES, check)
