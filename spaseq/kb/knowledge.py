@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -57,8 +58,20 @@ class KbRelation:
         return len(self.s)
 
 
-KbGraph = Mapping[int, KbRelation]
-"""A named graph: its relations by predicate code."""
+class KbGraph(dict[int, KbRelation]):
+    """A named graph: its relations by predicate code.
+
+    `memo` caches what queries derive from the graph. It does not travel with the graph.
+    """
+
+    __slots__ = ("memo",)
+
+    def __init__(self, relations: Mapping[int, KbRelation] | None = None) -> None:
+        super().__init__(relations or {})
+        self.memo: dict[object, Any] = {}
+
+    def __reduce__(self) -> tuple[type[KbGraph], tuple[dict[int, KbRelation]]]:
+        return KbGraph, (dict(self),)
 
 
 @dataclass(frozen=True)
@@ -114,13 +127,13 @@ class KnowledgeBase:
         rank = np.empty(len(array), np.int32)
         rank[order.to_numpy()] = np.arange(len(array), dtype=np.int32)
         terms = KbTerms(array.take(order))
-        graphs: dict[str, KbGraph] = {name: {} for name in empty_graphs}
+        graphs = {name: KbGraph() for name in empty_graphs}
         by_graph = np.argsort(columns["g"], kind="stable")
         ends = np.cumsum(np.bincount(columns["g"], minlength=len(graph_names)))
         p, s, o = (rank[columns[c][by_graph]] for c in "pso")
         for number, name in enumerate(graph_names):
             rows = slice(ends[number - 1] if number else 0, ends[number])
-            graphs[name] = _relations(p[rows], s[rows], o[rows])
+            graphs[name] = KbGraph(_relations(p[rows], s[rows], o[rows]))
         graphs = dict(sorted(graphs.items()))
         return cls(terms, graphs, _content_hash(terms, graphs))
 
@@ -181,7 +194,7 @@ class KnowledgeBase:
         numbers = {n: a.to_numpy() for n, a in lists.items() if n not in ("terms", "graph")}
         terms = KbTerms(lists["terms"])
         names = lists["graph"].to_pylist()
-        graphs: dict[str, dict[int, KbRelation]] = {name: {} for name in names}
+        graphs = {name: KbGraph() for name in names}
         start = numbers["start"].tolist()
         keys = zip(numbers["relation_graph"].tolist(), numbers["predicate"].tolist(), strict=True)
         for i, (g, p) in enumerate(keys):

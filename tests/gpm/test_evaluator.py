@@ -283,9 +283,9 @@ def test_operands_are_evaluated_on_the_events_that_match_so_far(monkeypatch) -> 
     sizes = []
     original = paths.path_solutions
 
-    def watched(source, pattern, events):
+    def watched(source, pattern, events, given):
         sizes.append(events)
-        return original(source, pattern, events)
+        return original(source, pattern, events, given)
 
     monkeypatch.setattr("spaseq.gpm.patterns.operators.path_solutions", watched)
     pattern = translate_group(group_of('{ ?x :is "hot" . ?x :next+ ?y }'))

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import numpy as np
 
 from spaseq.compiled.arrays import Int32s
 from spaseq.gpm.graphs.triple_source import TripleTable
 from spaseq.gpm.solutions.lexicon import Lexicon
 from spaseq.kb.knowledge import KbGraph, KbRelation
+
+T = TypeVar("T")
 
 _NO_CODES = np.empty(0, np.int32)
 
@@ -20,6 +25,14 @@ class GraphSource:
     def __init__(self, graph: KbGraph, lexicon: Lexicon) -> None:
         self._graph = graph
         self.lexicon = lexicon
+
+    def remembered(self, key: object, make: Callable[[], T]) -> T:
+        """The result of `make`, computed once per key and graph of the knowledge base."""
+        memo = self._graph.memo
+        if key not in memo:
+            memo[key] = make()
+        found: T = memo[key]
+        return found
 
     def select(self, predicate: str | None, s: int | None, o: int | None) -> TripleTable:
         """The triples with a predicate, subject and object; see `TripleSource`."""

@@ -1,173 +1,179 @@
-"""Property paths over events and graphs, in columns (SPARQL 1.1 section 18.4).
+"""Property paths over events and graphs, in columns (SPARQL 1.1 sections 9 and 18.4).
 
 The algebra has turned sequences, inverses and alternatives outside of repetitions into joins and
-unions. This module evaluates repetitions and negated property sets.
+unions. This module evaluates negated property sets, and repetitions by a search from a bound end.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from spaseq.algebra import nodes as n
 from spaseq.compiled.arrays import Int32s, Int64s
+from spaseq.gpm.graphs.path_automaton import PathAutomaton
+from spaseq.gpm.graphs.path_graph import PathGraph, negated, together
+from spaseq.gpm.graphs.path_search import connected, everywhere, reachable
 from spaseq.gpm.graphs.triple_source import TripleSource, TripleTable
-from spaseq.gpm.solutions.key_index import KeyIndex, expanded
+from spaseq.gpm.solutions.lexicon import translated
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.lang import ast
-from spaseq.rdf.columns.term_columns import distinct
-from spaseq.rdf.terms.term import iri_text, kind_of
 
 
-def path_solutions(source: TripleSource, pattern: n.Path, events: int) -> Solutions:
-    """The solutions of a path pattern over a source with `events` events (0 for a graph)."""
-    constants = {
-        place: int(source.lexicon.encode([term])[0])
-        for place, term in (("s", pattern.subject), ("o", pattern.object))
-        if isinstance(term, str)
-    }
-    found = _Paths(source, events, sorted(set(constants.values()))).ends(pattern.path)
+def path_solutions(
+    source: TripleSource, pattern: n.Path, events: int = 0, given: Sequence[Solutions] = ()
+) -> Solutions:
+    """The solutions of a path pattern over a source with `events` events (0 for a graph).
+
+    `given` are solutions that these will be joined with. A repetition is searched from the values
+    that they have, so solutions may be left out that are not compatible with them.
+    """
+    match pattern.path:
+        case ast.PathNegated(forward, inverse):
+            found = negated(source, forward, inverse)
+        case ast.PathRepeat() as path:
+            found = _Repetition(source, path, events).ends(pattern, given)
+        case path:
+            raise AssertionError(f"{type(path).__name__} is no path of the algebra")
     keep = np.ones(len(found), np.bool_)
     columns: dict[str, Int32s] = {}
-    for term, place, codes in (
-        (pattern.subject, "s", found.s),
-        (pattern.object, "o", found.o),
-    ):
+    for term, codes in ((pattern.subject, found.s), (pattern.object, found.o)):
         if not isinstance(term, ast.Var):
-            keep &= codes == constants[place]
+            keep &= codes == source.lexicon.code(term)
         elif term.name in columns:
             keep &= columns[term.name] == codes
         else:
             columns[term.name] = codes
-    return Solutions(len(found), found.event, columns, source.lexicon).take(keep)
+    solutions = Solutions(len(found), found.event, columns, source.lexicon)
+    return solutions if keep.all() else solutions.take(keep)
 
 
-class _Paths:
-    """Evaluates paths to pairs of nodes; `extra` are the codes of the pattern's constants."""
-
-    def __init__(self, source: TripleSource, events: int, extra: list[int]) -> None:
-        self._source, self._events, self._extra = source, events, extra
-
-    def ends(self, path: ast.Path) -> TripleTable:
-        """The pairs (first node, last node) that the path connects, in order of events."""
-        match path:
-            case ast.Iri(value):
-                return self._source.select(iri_text(value), None, None)
-            case ast.PathInverse(inner):
-                return _inverse(self.ends(inner))
-            case ast.PathFromNode(inner):
-                return self._from_nodes(self.ends(inner))
-            case ast.PathSequence(parts):
-                first, *rest = map(self.ends, parts)
-                for part in rest:
-                    first = _composed(first, part)
-                return first
-            case ast.PathAlternative(parts):
-                return _together([self.ends(part) for part in parts])
-            case ast.PathNegated(forward, inverse):
-                return self._negated(forward, inverse)
-            case ast.PathRepeat(inner, modifier):
-                steps = self.ends(inner)
-                if modifier != "?":
-                    steps = _closure(steps)
-                if modifier != "+":
-                    steps = _together([steps, self._nodes()])
-                return _distinct(steps)
-
-    def _from_nodes(self, table: TripleTable) -> TripleTable:
-        """The pairs that start at an IRI or blank node: no other term can be a subject."""
-        starts, which = np.unique(table.s, return_inverse=True)
-        nodes = [kind_of(t) in ("iri", "bnode") for t in self._source.lexicon.take(starts)]
-        return table.take(np.array(nodes, np.bool_)[which])
-
-    def _negated(self, forward: tuple[ast.Iri, ...], inverse: tuple[ast.Iri, ...]) -> TripleTable:
-        every = self._source.select(None, None, None)
-        found = []
-        if forward or not inverse:
-            found.append(self._without(every, forward))
-        if inverse:
-            found.append(_inverse(self._without(every, inverse)))
-        return _together(found)
-
-    def _without(self, every: TripleTable, predicates: tuple[ast.Iri, ...]) -> TripleTable:
-        assert every.p is not None
-        codes = [self._source.lexicon.code(iri_text(p.value)) for p in predicates]
-        rest = every.take(~np.isin(every.p, codes))
-        return TripleTable(rest.event, rest.s, None, rest.o)
-
-    def _nodes(self) -> TripleTable:
-        """Paths of length zero: each node of a graph and each constant, paired with itself."""
-        every = self._source.select(None, None, None)
-        extra = np.array(self._extra, np.int32)
-        event = None
-        if every.event is not None:
-            added = np.repeat(np.arange(self._events, dtype=np.int64), len(extra))
-            event = np.concatenate([every.event, every.event, added])
-            extra = np.tile(extra, self._events)
-        codes = np.concatenate([every.s, every.o, extra])
-        table = TripleTable(event, codes, None, codes)
-        return table if event is None else table.take(np.argsort(event, kind="stable"))
+_CODE = 0xFFFFFFFF
+"""The lower half of a node's key."""
 
 
-def _inverse(table: TripleTable) -> TripleTable:
-    return TripleTable(table.event, table.o, None, table.s)
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """Nodes by number at which a path may begin or end; both, if both belong together."""
+
+    first: Int64s | None
+    last: Int64s | None
 
 
-def _together(tables: list[TripleTable]) -> TripleTable:
-    s = np.concatenate([t.s for t in tables])
-    o = np.concatenate([t.o for t in tables])
-    if tables[0].event is None:
-        return TripleTable(None, s, None, o)
-    event = np.concatenate([t.event for t in tables if t.event is not None])
-    return TripleTable(event, s, None, o).take(np.argsort(event, kind="stable"))
+class _Repetition:
+    """The search of one repetition over a source."""
 
+    def __init__(self, source: TripleSource, path: ast.PathRepeat, events: int) -> None:
+        self._source, self._events = source, events
+        self._graph: PathGraph = source.remembered(
+            ("path", path), lambda: PathGraph(source, PathAutomaton.of(path))
+        )
 
-def _composed(first: TripleTable, second: TripleTable) -> TripleTable:
-    """The relational composition of two tables of pairs."""
-    if first.event is None or second.event is None:
-        rows, others = KeyIndex([second.s], len(second)).match([first.o], len(first))
-        return TripleTable(None, first.s[rows], None, second.o[others])
-    index = KeyIndex([second.event, second.s], len(second))
-    rows, others = index.match([first.event, first.o], len(first))
-    return TripleTable(first.event[rows], first.s[rows], None, second.o[others])
+    def ends(self, pattern: n.Path, given: Sequence[Solutions]) -> TripleTable:
+        """Pairs of nodes that the path connects: all that match constants and given solutions."""
+        graph = self._graph
+        known = self._known(pattern.subject, pattern.object, given)
+        if known.first is not None and known.last is not None:
+            first, last = connected(graph, known.first, known.last)
+        elif known.first is not None:
+            first, last = reachable(graph, known.first, backwards=False)
+        elif known.last is not None:
+            last, first = reachable(graph, known.last, backwards=True)
+        else:
+            first, last = everywhere(graph, shared=not self._source.of_events)
+        table = graph.table(first, last)
+        return self._with_absent(table, pattern) if graph.automaton.zero_length else table
 
+    def _known(
+        self, subject: n.PatternTerm, object_: n.PatternTerm, given: Sequence[Solutions]
+    ) -> _Ends:
+        """The nodes at both ends, or at the end that has fewer."""
+        for found in sorted(given, key=lambda each: each.size):
+            pairs = self._pairs(subject, object_, found)
+            if pairs is not None:
+                return pairs
+        if subject == object_ and isinstance(subject, ast.Var):
+            every = np.arange(len(self._graph))
+            return _Ends(every, every)
+        first, last = self._nodes(subject, given), self._nodes(object_, given)
+        if isinstance(subject, str) and isinstance(object_, str):
+            return self._constants(first, object_)
+        if first is None or (last is not None and len(last) < len(first)):
+            return _Ends(None, last)
+        return _Ends(first, None)
 
-def _distinct(table: TripleTable) -> TripleTable:
-    nodes, s, o = _numbered(table)
-    return _pairs(distinct(s * len(nodes) + o), nodes, table)
+    def _constants(self, first: Int64s | None, object_: str) -> _Ends:
+        """The nodes of two constants, in events that have both."""
+        assert first is not None
+        events = self._graph.keys[first] & ~_CODE
+        last = self._graph.numbers(events | self._code(object_))
+        return _Ends(first[last >= 0], last[last >= 0])
 
+    def _nodes(self, term: n.PatternTerm, given: Sequence[Solutions]) -> Int64s | None:
+        """The nodes that a term may be, None if any."""
+        if isinstance(term, str):
+            return self._graph.with_codes(np.array([self._code(term)], np.int32))
+        known = [self._values(term.name, found) for found in given]
+        return min((nodes for nodes in known if nodes is not None), key=len, default=None)
 
-def _closure(table: TripleTable) -> TripleTable:
-    """The transitive closure of the pairs, by semi-naive iteration."""
-    nodes, s, o = _numbered(table)
-    edges: Int64s = distinct(s * len(nodes) + o)
-    reached = new = edges
-    if not len(edges):
-        return table
-    starts, targets = edges // len(nodes), edges % len(nodes)
-    while len(new):
-        ends = new % len(nodes)
-        low = np.searchsorted(starts, ends, "left")
-        rows, steps = expanded(low, np.searchsorted(starts, ends, "right") - low)
-        further = distinct(new[rows] // len(nodes) * len(nodes) + targets[steps])
-        new = np.setdiff1d(further, reached, assume_unique=True)
-        reached = distinct(np.concatenate((reached, new)))
-    return _pairs(reached, nodes, table)
+    def _values(self, name: str, found: Solutions) -> Int64s | None:
+        """The nodes that are values of a variable, None if it may be unbound."""
+        if name not in found.columns or found.may_be_unbound(name):
+            return None
+        codes = translated(found.columns[name], found.lexicon, self._source.lexicon, add=False)
+        if self._source.of_events and found.event is None:
+            return self._graph.with_codes(codes)
+        nodes = self._graph.numbers(np.unique(self._keys(found, codes)))
+        return nodes[nodes >= 0]
 
+    def _pairs(
+        self, subject: n.PatternTerm, object_: n.PatternTerm, found: Solutions
+    ) -> _Ends | None:
+        """The pairs of nodes of which the solutions bind all that is variable, else None."""
+        ends = subject, object_
+        names = {term.name for term in ends if isinstance(term, ast.Var)}
+        if not names or (self._source.of_events and found.event is None):
+            return None
+        if any(v not in found.columns or found.may_be_unbound(v) for v in names):
+            return None
+        columns = [
+            np.full(found.size, self._code(term), np.int32)
+            if isinstance(term, str)
+            else translated(
+                found.columns[term.name], found.lexicon, self._source.lexicon, add=False
+            )
+            for term in ends
+        ]
+        first, last = (self._graph.numbers(self._keys(found, codes)) for codes in columns)
+        both = (first >= 0) & (last >= 0)
+        size = max(len(self._graph), 1)
+        pairs = np.unique(first[both] * size + last[both])
+        return _Ends(pairs // size, pairs % size)
 
-def _numbered(table: TripleTable) -> tuple[Int64s, Int64s, Int64s]:
-    """(distinct (event, node) keys, number of each first node, number of each last node)."""
-    event = np.zeros(len(table), np.int64) if table.event is None else table.event
-    keys = np.concatenate([event << 32 | table.s, event << 32 | table.o])
-    nodes, numbers = np.unique(keys, return_inverse=True)
-    numbers = numbers.astype(np.int64)
-    return nodes, numbers[: len(table)], numbers[len(table) :]
+    def _keys(self, found: Solutions, codes: Int32s) -> Int64s:
+        """The keys of codes [found.size]; negative where no node has the code."""
+        if not self._source.of_events:
+            return codes.astype(np.int64)
+        assert found.event is not None
+        return np.where(codes < 0, -1, found.event << 32 | codes)
 
+    def _code(self, constant: str) -> int:
+        return self._source.lexicon.code(constant)
 
-def _pairs(keys: Int64s, nodes: Int64s, like: TripleTable) -> TripleTable:
-    """The inverse of `_numbered`: pairs of node numbers as a table."""
-    first, last = (
-        (nodes[keys // len(nodes)], nodes[keys % len(nodes)]) if len(keys) else (keys, keys)
-    )
-    event = None if like.event is None else first >> 32
-    s, o = (first & 0xFFFFFFFF).astype(np.int32), (last & 0xFFFFFFFF).astype(np.int32)
-    return TripleTable(event, s, None, o)
+    def _with_absent(self, table: TripleTable, pattern: n.Path) -> TripleTable:
+        """The pairs, and the paths of length zero from a constant where no triple has it."""
+        constants = {t for t in (pattern.subject, pattern.object) if isinstance(t, str)}
+        if len(constants) != 1:
+            return table
+        code = self._source.lexicon.encode(list(constants))
+        if not self._source.of_events:
+            absent = self._graph.numbers(code.astype(np.int64)) < 0
+            own = TripleTable(None, code[absent], None, code[absent])
+        else:
+            events = np.arange(self._events, dtype=np.int64)
+            events = events[self._graph.numbers(events << 32 | code) < 0]
+            codes = np.repeat(code, len(events))
+            own = TripleTable(events, codes, None, codes)
+        return together([table, own]) if len(own) else table

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.gpm.solutions.lexicon import Lexicon
 from spaseq.gpm.solutions.solutions import Solutions, none
 from spaseq.lang import ast
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,9 @@ class TripleSource(Protocol):
 
     def select(self, predicate: str | None, s: int | None, o: int | None) -> TripleTable:
         """The triples with a predicate (text), subject and object (codes); None matches any."""
+
+    def remembered(self, key: object, make: Callable[[], T]) -> T:
+        """The result of `make`, computed once per key and graph."""
 
 
 def triple_solutions(source: TripleSource, triple: TriplePattern) -> Solutions:

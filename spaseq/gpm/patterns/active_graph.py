@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from spaseq.gpm.graphs.triple_source import TripleSource
+from spaseq.gpm.solutions.lexicon import translated
 from spaseq.gpm.solutions.solutions import Solutions
 
 
@@ -14,24 +17,41 @@ class ActiveGraph:
     """The active graph of SPARQL 1.1 section 18.6, or the active graphs of `events` events.
 
     `given` are solutions that the pattern's solutions will be joined with, if they are known. A
-    request to an endpoint asks only for solutions that are compatible with one of them.
+    request to an endpoint asks only for solutions that are compatible with one of them. `outer` are
+    more such solutions, which the search of a path uses, too. `keeps` says that the solutions will
+    be kept for all batches.
     """
 
     source: TripleSource
     events: int = 0
     given: Solutions | None = None
+    outer: tuple[Solutions, ...] = ()
+    keeps: bool = False
+
+    @property
+    def known(self) -> tuple[Solutions, ...]:
+        """All sequences of solutions that the pattern's solutions will be joined with."""
+        return self.outer if self.given is None else (self.given, *self.outer)
 
     def beside(self, found: Solutions) -> ActiveGraph:
         """The active graph of a pattern whose solutions are joined with `found`."""
-        return replace(self, given=found)
+        return replace(self, given=found, outer=())
+
+    def within(self, found: Solutions) -> ActiveGraph:
+        """The active graph of another operand of a join of which `found` is a part."""
+        return replace(self, given=found, outer=self.known)
 
     def alone(self) -> ActiveGraph:
         """The active graph of a pattern of which all solutions are needed."""
-        return replace(self, given=None)
+        return replace(self, given=None, outer=())
 
     def projecting(self, variables: Iterable[str]) -> ActiveGraph:
         """The active graph of a pattern whose other variables are not visible outside."""
-        return self if self.given is None else replace(self, given=self.given.only(variables))
+        if self.given is None:
+            return self
+        names = list(variables)
+        outer = tuple(found.only(names) for found in self.outer)
+        return replace(self, given=self.given.only(names), outer=outer)
 
     @property
     def of_events(self) -> bool:
@@ -40,3 +60,15 @@ class ActiveGraph:
     def spread(self, found: Solutions) -> Solutions:
         """The solutions per event, if the pattern is evaluated over events."""
         return found.spread(self.events, self.source.lexicon) if self.of_events else found
+
+
+def reduced(found: Solutions, active: ActiveGraph) -> Solutions:
+    """Solutions over a graph, without most of those that are compatible with no given solution."""
+    if active.of_events:
+        return found
+    for given in active.known:
+        for v in given.columns.keys() & found.columns.keys():
+            if not given.may_be_unbound(v) and not found.may_be_unbound(v):
+                codes = translated(given.columns[v], given.lexicon, found.lexicon, add=False)
+                found = found.take(np.isin(found.columns[v], np.unique(codes)))
+    return found

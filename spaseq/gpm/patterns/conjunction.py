@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from spaseq.algebra import nodes as n
 from spaseq.algebra.groups import conjoined, conjuncts
-from spaseq.algebra.scope import certain
+from spaseq.algebra.scope import certain, possible
 from spaseq.budget import current_budget
 from spaseq.compiled.arrays import Bools
 from spaseq.gpm.graphs.event_bgp import EventBgp
@@ -32,13 +32,19 @@ class FilterConjunct:
 class Conjunction:
     """A join of triple patterns and other operands, with conditions on it.
 
-    `bgp` are the triple patterns, prepared for evaluation on events.
+    `bgp` are the triple patterns, prepared for evaluation on events. `searches` are operands with
+    repeated paths, which are searched from the nodes that the other parts bind.
     """
 
     triples: tuple[n.TriplePattern, ...]
     bgp: EventBgp | None
     operands: tuple[n.Pattern, ...]
+    searches: tuple[n.Pattern, ...]
     conditions: tuple[FilterConjunct, ...]
+
+    @property
+    def every_operand(self) -> tuple[n.Pattern, ...]:
+        return (*self.operands, *self.searches)
 
 
 def conjunction(pattern: n.Pattern, evaluation: PatternEvaluation = FASTEST) -> Conjunction:
@@ -52,7 +58,26 @@ def conjunction(pattern: n.Pattern, evaluation: PatternEvaluation = FASTEST) -> 
     sure = certain(inner)
     own = [_condition(e, sure) for e in conjuncts([expr])] if expr is not None else []
     bgp = EventBgp(triples, evaluation) if triples else None
-    return Conjunction(tuple(triples), bgp, tuple(operands), (*floated, *own))
+    searches = tuple(filter(has_repetition, operands))
+    others = tuple(operand for operand in operands if operand not in searches)
+    return Conjunction(tuple(triples), bgp, others, searches, (*floated, *own))
+
+
+def has_repetition(pattern: n.Pattern) -> bool:
+    """Whether a pattern has a repeated property path."""
+    if isinstance(pattern, n.Path):
+        return isinstance(pattern.path, ast.PathRepeat)
+    return any(map(has_repetition, n.children(pattern)))
+
+
+def easiest(searches: Sequence[n.Pattern], bound: Collection[str]) -> n.Pattern:
+    """The search to do next: a path with both ends bound, or one, before paths with none."""
+
+    def rank(pattern: n.Pattern) -> tuple[bool, int]:
+        free = sum(name not in bound for name in possible(pattern))
+        return not (bound and any(name in bound for name in possible(pattern))), free
+
+    return min(searches, key=rank)
 
 
 Parts = tuple[list[n.TriplePattern], list[n.Pattern], list[FilterConjunct]]

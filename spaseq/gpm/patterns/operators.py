@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import reduce
+from typing import NoReturn
 
 import numpy as np
 
@@ -19,14 +21,20 @@ from spaseq.gpm.graphs.kb_graph_source import GraphSource
 from spaseq.gpm.graphs.paths import path_solutions
 from spaseq.gpm.graphs.triple_source import TripleSource, triple_solutions
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
-from spaseq.gpm.patterns.active_graph import ActiveGraph
-from spaseq.gpm.patterns.conjunction import Conjunction, ConjunctionEvaluation, conjunction
+from spaseq.gpm.patterns.active_graph import ActiveGraph, reduced
+from spaseq.gpm.patterns.conjunction import (
+    Conjunction,
+    ConjunctionEvaluation,
+    conjunction,
+    easiest,
+    has_repetition,
+)
 from spaseq.gpm.patterns.exists import ExistsTests
 from spaseq.gpm.patterns.services import Services
 from spaseq.gpm.solutions import joins, modifiers
 from spaseq.gpm.solutions.lexicon import Lexicon
 from spaseq.gpm.solutions.solutions import Solutions, none, unit
-from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.kb.knowledge import KbGraph, KnowledgeBase
 from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses
 from spaseq.plan.query_plan import PatternEvaluation
@@ -37,6 +45,17 @@ KB_SHARE = 10
 
 KB_ROWS_PER_TRIPLE = 4
 """Such a part may have this many solutions per triple of the knowledge base in any case."""
+
+KEPT = 2**20
+"""Most pairs of nodes of a path over a knowledge base that are kept for all batches."""
+
+
+class LargeClosure(Exception):
+    """A path connects more than KEPT pairs of nodes."""
+
+
+def _large_closure(_: str) -> NoReturn:
+    raise LargeClosure
 
 
 class PatternOperators:
@@ -74,7 +93,10 @@ class PatternOperators:
         return self._evaluate(pattern, active).within(budget) if known is None else known
 
     def constant(self, pattern: n.Pattern) -> Solutions | None:
-        """The solutions of a pattern that reads no event and asks no endpoint, None for others.
+        """The solutions of a pattern that reads no event and asks no endpoint.
+
+        None for other patterns, and if a path connects too many nodes to keep them all: then the
+        search begins, batch by batch, at the nodes that the events bind.
 
         Raises:
             LimitExceeded: they exceed the budget of such parts.
@@ -89,13 +111,19 @@ class PatternOperators:
             raise known[1]
         return known[1]
 
-    def _of_knowledge(self, pattern: n.Pattern) -> Solutions | LimitExceeded:
-        """The solutions of a pattern that reads no event, or the limit that they exceed."""
+    def _of_knowledge(self, pattern: n.Pattern) -> Solutions | LimitExceeded | None:
+        """The solutions of a pattern that reads no event, or the limit that they exceed.
+
+        None if a path connects too many nodes.
+        """
         limits = current_budget().limits
         rows = max(KB_SHARE * limits.solutions, KB_ROWS_PER_TRIPLE * len(self._knowledge))
+        active = ActiveGraph(GraphSource(KbGraph(), self._lexicon), keeps=True)
         try:
             with spending(Budget(limits, rows, KB_SHARE * limits.timeout_s)):
-                return self._evaluate(pattern, ActiveGraph(GraphSource({}, self._lexicon)))
+                return self._evaluate(pattern, active)
+        except LargeClosure:
+            return None
         except (LimitExceeded, MemoryError) as error:
             reason = error.reason if isinstance(error, LimitExceeded) else OUT_OF_MEMORY
             return LimitExceeded(f"of the part that reads no event: {reason}", shared=True)
@@ -105,7 +133,7 @@ class PatternOperators:
             case n.BGP() | n.Join() | n.Filter():
                 return self._conjunction(pattern, active)
             case n.Path():
-                return path_solutions(active.source, pattern, active.events)
+                return self._path(pattern, active)
             case n.Graph(name, inner):
                 return self._graphs(name, inner, active)
             case n.Union(left, right):
@@ -133,6 +161,13 @@ class PatternOperators:
                 return modifiers.grouped(found, keys, aggregates, events, self._options)
             case n.Service():
                 return self.services.service(pattern, active.given, active.source.lexicon)
+
+    def _path(self, pattern: n.Path, active: ActiveGraph) -> Solutions:
+        if not active.keeps:
+            return path_solutions(active.source, pattern, active.events, active.known)
+        limits = current_budget().limits
+        with spending(Budget(limits, KEPT, limits.timeout_s, _large_closure)):
+            return path_solutions(active.source, pattern, given=active.known)
 
     def _extended(self, pattern: n.Extend, active: ActiveGraph) -> Solutions:
         """Consecutive BINDs, which share the blank nodes of BNODE(label)."""
@@ -165,7 +200,7 @@ class PatternOperators:
     ) -> tuple[Solutions, Solutions]:
         """The solutions of both; if the right ones are of events, so are the left ones."""
         first = self.solutions(left, active)
-        second = self._beside(right, first, active)
+        second = self._beside(right, first, active.beside(first))
         return first if second.event is None else active.spread(first), second
 
     def _beside(
@@ -175,12 +210,15 @@ class PatternOperators:
 
         If `found` has few events, the pattern is evaluated on these events only.
         """
-        beside = active if found is None else active.beside(found)
         part = None if found is None else self._few(pattern, found, active)
         if part is None:
-            return self.solutions(pattern, beside)
+            return self.solutions(pattern, active)
         events, index = part
-        own = self.solutions(pattern, ActiveGraph(index, len(events)))
+        few = ActiveGraph(index, len(events))
+        if found is not None and found.event is not None and has_repetition(pattern):
+            places = np.searchsorted(events, found.event)
+            few = few.beside(Solutions(found.size, places, found.columns, found.lexicon))
+        own = self.solutions(pattern, few)
         if own.event is None:
             return own
         return Solutions(own.size, events[own.event], own.columns, own.lexicon)
@@ -227,7 +265,7 @@ class PatternOperators:
         if graph is None:
             return none(self._lexicon, possible(inner))
         source = GraphSource(graph, self._lexicon)
-        return self.solutions(inner, ActiveGraph(source, given=active.given))
+        return self.solutions(inner, replace(active, source=source, events=0))
 
     def _named(self, graph: str, variable: str, inner: n.Pattern, active: ActiveGraph) -> Solutions:
         code = self._lexicon.encode([f"<{graph}>"])
@@ -262,20 +300,45 @@ class PatternOperators:
             pool.append(found)
         work = ConjunctionEvaluation(parts.conditions, lambda e, s: self._test(e, s, active))
         result = work.joined(None, pool) if pool else None
-        if parts.operands and (result is None or result.size):
-            asking = [operand for operand in parts.operands if self._asks(operand)]
-            own = [operand for operand in parts.operands if operand not in asking]
-            if own:
-                result = work.joined(result, [self._beside(p, result, active) for p in own])
-            for operand in asking:
-                beside = active if result is None else active.beside(result)
-                result = work.joined(result, [self.solutions(operand, beside)])
+        if parts.every_operand and (result is None or result.size):
+            result = self._operands(parts, work, result, active)
         if result is None:
             result = unit(self._lexicon)
         for condition in work.remaining:
             result = self._prepared(result, condition.expr, active)
             result = result.take(self._test(condition.expr, result, active))
         return result
+
+    def _operands(
+        self,
+        parts: Conjunction,
+        work: ConjunctionEvaluation,
+        result: Solutions | None,
+        active: ActiveGraph,
+    ) -> Solutions | None:
+        """`result` joined with the operands. Searches come late, and endpoints last."""
+        every = parts.every_operand
+        asking = [operand for operand in every if self._asks(operand)]
+        searches = [p for p in parts.searches if p not in asking and not self._is_kept(p, active)]
+        own = [operand for operand in every if operand not in asking and operand not in searches]
+        if own:
+            beside = active if result is None else active.beside(result)
+            result = work.joined(result, [self._beside(p, result, beside) for p in own])
+        if searches and result is not None:
+            result = reduced(result, active)
+        while searches and (result is None or result.size):
+            pattern = easiest(searches, () if result is None else result.columns)
+            searches.remove(pattern)
+            beside = active if result is None else active.within(result)
+            result = work.joined(result, [self._beside(pattern, result, beside)])
+        for operand in asking:
+            beside = active if result is None else active.beside(result)
+            result = work.joined(result, [self.solutions(operand, beside)])
+        return result
+
+    def _is_kept(self, pattern: n.Pattern, active: ActiveGraph) -> bool:
+        """Whether the pattern's solutions are computed once, for all events."""
+        return active.of_events and self.constant(pattern) is not None
 
     def parts(self, pattern: n.Pattern) -> Conjunction:
         """The pattern as a conjunction."""
@@ -303,7 +366,7 @@ class PatternOperators:
             return found, expr
         found = tests.answered(
             active.spread(found),
-            lambda pattern: self._beside(pattern, found, active),
+            lambda pattern: self._beside(pattern, found, active.beside(found)),
             lambda pattern: self._passing(pattern, active.beside(found)),
             lambda e, s: self._test(e, s, active),
         )

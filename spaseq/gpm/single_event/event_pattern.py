@@ -138,9 +138,9 @@ def _known_parts(
     None if one of them needs evaluation in columns. Removes the conditions from `waiting` that can
     be tested after a part.
     """
-    if parts.operands and not parts.triples:
+    if parts.every_operand and not parts.triples:
         return None
-    left = [constant(operand) for operand in parts.operands]
+    left = [constant(operand) for operand in parts.every_operand]
     found = []
     while left:
         ranks = [part is not None and not bound & part.columns.keys() for part in left]
