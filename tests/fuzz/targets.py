@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pyoxigraph as ox
@@ -21,11 +22,12 @@ from spaseq.kb.load import load_kb
 from spaseq.lang.format import format_query
 from spaseq.limits import DEFAULT_LIMITS
 from spaseq.options import PlanningOptions
+from spaseq.rdf.inputs.formats import Format
 from spaseq.render.explain import explain_text
 from spaseq.runtime.arrivals.checked_json import read_json, write_json
 from spaseq.stages.sequence import SequenceStage
 from spaseq.storage.checksums import unsealed
-from tests.fuzz import lines
+from tests.fuzz import documents, lines
 from tests.fuzz.mutation import BYTES, UNICODE, Pieces
 
 GOLDEN = Path(__file__).parent.parent / "golden"
@@ -74,6 +76,22 @@ def n_quads() -> Target:
 def n_triples() -> Target:
     """As for N-Quads."""
     return _lines("n-triples", False)
+
+
+# --- documents ------------------------------------------------------------------------------------
+
+
+def _document(form: Format) -> Target:
+    """The quads of a document are pyoxigraph's."""
+
+    def check(batch: list[bytes]) -> int:
+        return sum(documents.agree(data, form) for data in batch)
+
+    return Target(form.value, documents.SEEDS[form], documents.pieces(form), check)
+
+
+for _form in documents.SEEDS:
+    TARGETS[_form.value] = partial(_document, _form)
 
 
 # --- queries --------------------------------------------------------------------------------------
