@@ -1,7 +1,8 @@
 """The numeric tower of SPARQL: integer, decimal, float, double (SPARQL 1.1 section 17.1).
 
 Python's `int` is xsd:integer (and the types derived from it), `Decimal` is xsd:decimal, `Float` is
-xsd:float and `float` is xsd:double. Integers and decimals are exact whatever their length.
+xsd:float and `float` is xsd:double. Integers and decimals are exact; longer ones than `MOST_DIGITS`
+have no value, because arithmetic on them would take too long.
 """
 
 from __future__ import annotations
@@ -25,8 +26,16 @@ class Float(float):
 
 Number: TypeAlias = int | Decimal | Float | float
 
-EXACT = Context(prec=100_000, traps=[InvalidOperation, DivisionByZero, Overflow, Inexact])
-"""Exact decimal arithmetic; an error beyond 100,000 digits."""
+MOST_DIGITS = 4_000
+"""Most significant digits, and most fractional digits, of an integer or decimal."""
+
+_TRAPS = [InvalidOperation, DivisionByZero, Overflow, Inexact]
+
+EXACT = Context(prec=100_000, traps=_TRAPS)
+"""Exact decimal arithmetic. One operation on numbers of `MOST_DIGITS` never exceeds it."""
+
+_BOUNDED = Context(prec=MOST_DIGITS, Emax=MOST_DIGITS - 1, Emin=-1, traps=_TRAPS)
+"""Exact decimal arithmetic with results of at most `MOST_DIGITS`."""
 
 DIGITS, FRACTION_DIGITS = 28, 18
 """A quotient has at least this many significant and fractional digits."""
@@ -35,7 +44,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]+")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 _DOUBLE = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _SPECIAL = {"INF": math.inf, "+INF": math.inf, "-INF": -math.inf, "NaN": math.nan}
-_INT_DIGITS = 4000  # Python refuses to convert texts of more than 4300 digits
+_END = 10**MOST_DIGITS
 
 INTEGER_RANGES: dict[str, tuple[int | None, int | None]] = {
     "integer": (None, None),
@@ -59,10 +68,15 @@ INTEGER_RANGES: dict[str, tuple[int | None, int | None]] = {
 
 
 def parse_integer(lexical: str) -> int:
-    """The value of an xsd:integer lexical form; ValueError for other texts."""
+    """The value of an xsd:integer lexical form; ValueError for other texts and for long numbers."""
     if not _INTEGER.fullmatch(lexical):
         raise ValueError(lexical)
-    return int(lexical) if len(lexical) < _INT_DIGITS else int(Decimal(lexical))
+    if len(lexical) <= MOST_DIGITS:
+        return int(lexical)
+    digits = lexical.lstrip("+-").lstrip("0")
+    if len(digits) > MOST_DIGITS:
+        raise ValueError("more digits than an integer may have")
+    return int(lexical[0] + digits) if lexical[0] in "+-" else int(digits)
 
 
 def in_range(value: int, datatype: str) -> bool:
@@ -72,10 +86,11 @@ def in_range(value: int, datatype: str) -> bool:
 
 
 def parse_decimal(lexical: str) -> Decimal:
-    """The value of an xsd:decimal lexical form; ValueError for other texts."""
+    """The value of an xsd:decimal lexical form; ValueError for other texts and for long numbers."""
     if not _DECIMAL.fullmatch(lexical):
         raise ValueError(lexical)
-    return Decimal(lexical) or Decimal(0)  # xsd:decimal has no negative zero
+    value = Decimal(lexical) or Decimal(0)  # xsd:decimal has no negative zero
+    return value if len(lexical) <= MOST_DIGITS else bounded(value)
 
 
 def parse_double(lexical: str) -> float:
@@ -97,7 +112,7 @@ def parse_float(lexical: str) -> Float:
 
 def write_integer(value: int) -> str:
     """The canonical lexical form of an xsd:integer."""
-    return str(value) if value.bit_length() < 3 * _INT_DIGITS else f"{Decimal(value):f}"
+    return str(value)
 
 
 def write_decimal(value: Decimal) -> str:
@@ -186,10 +201,26 @@ def _arithmetic(
             # The double result of two floats, rounded again, is the float result: 53 >= 2 * 24 + 2.
             return Float(c_float(double(a, b)).value)
         if kind is int and type(b) is int:
-            return integer(a, b)
+            result = integer(a, b)
+            if -_END < result < _END:
+                return result
+            raise ExpressionError("the integer has too many digits")
         return _exactly(exact, a, b)
 
     return apply
+
+
+def bounded(value: Decimal) -> Decimal:
+    """The same decimal; ArithmeticError if it has more than `MOST_DIGITS`."""
+    return _BOUNDED.plus(value) or Decimal(0)
+
+
+def bounded_result(value: Decimal) -> Decimal:
+    """The same decimal; ExpressionError if it has more than `MOST_DIGITS`."""
+    try:
+        return bounded(value)
+    except ArithmeticError as error:
+        raise ExpressionError("the number has too many digits") from error
 
 
 def _exactly(operation: Callable[[Any, Any], Decimal], a: Any, b: Any) -> Decimal:
@@ -204,6 +235,8 @@ def _divide_exact(a: int | Decimal, b: int | Decimal) -> Decimal:
         raise ExpressionError("division by zero")
     dividend, divisor = Decimal(a), Decimal(b)
     whole = dividend.adjusted() - divisor.adjusted() + 1
+    if whole > MOST_DIGITS - FRACTION_DIGITS:
+        raise ExpressionError("the quotient has too many digits")
     return Context(prec=max(DIGITS, whole + FRACTION_DIGITS)).divide(dividend, divisor)
 
 
@@ -219,11 +252,11 @@ def _divide_integer(a: int, b: int) -> Any:
     return _exactly(_divide_exact, a, b)
 
 
-add = _arithmetic(EXACT.add, operator.add, operator.add)
+add = _arithmetic(_BOUNDED.add, operator.add, operator.add)
 """op:numeric-add"""
-subtract = _arithmetic(EXACT.subtract, operator.sub, operator.sub)
+subtract = _arithmetic(_BOUNDED.subtract, operator.sub, operator.sub)
 """op:numeric-subtract"""
-multiply = _arithmetic(EXACT.multiply, operator.mul, operator.mul)
+multiply = _arithmetic(_BOUNDED.multiply, operator.mul, operator.mul)
 """op:numeric-multiply"""
 divide = _arithmetic(_divide_exact, _divide_integer, _divide_double)
 """op:numeric-divide: integers give a decimal; by zero is an error unless the type is floating."""

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from decimal import ROUND_FLOOR, Decimal
 
 from spaseq.expr.errors import ExpressionError
-from spaseq.expr.numbers import EXACT, parse_integer, write_decimal
+from spaseq.expr.numbers import EXACT, MOST_DIGITS, bounded_result, parse_integer, write_decimal
 
 DAY_SECONDS = 86_400
+_LAST_YEAR = 10**100
 _FARTHEST_ZONE_SECONDS = 14 * 3600
 
 
@@ -139,7 +140,7 @@ _FILLER_YEAR = 1972  # a leap year, which has a 29 February
 
 def parse_moment(kind: str, lexical: str) -> Moment:
     """The value of a lexical form of one of `MOMENT_KINDS`; ValueError for other texts."""
-    match = _FORMS[kind].fullmatch(lexical)
+    match = _FORMS[kind].fullmatch(lexical) if len(lexical) <= MOST_DIGITS else None
     if match is None:
         raise ValueError(lexical)
     parts: Mapping[str, str | None] = match.groupdict()
@@ -210,7 +211,7 @@ DURATION_KINDS = ("duration", "dayTimeDuration", "yearMonthDuration")
 
 def parse_duration(kind: str, lexical: str) -> Duration:
     """The value of a lexical form of one of `DURATION_KINDS`; ValueError for other texts."""
-    match = _DURATION.fullmatch(lexical)
+    match = _DURATION.fullmatch(lexical) if len(lexical) <= MOST_DIGITS else None
     if match is None or lexical.endswith(("P", "T")):
         raise ValueError(lexical)
     minus, years, months, days, _, hours, minutes, seconds = match.groups()
@@ -261,7 +262,9 @@ def add_duration(moment: Moment, duration: Duration, sign: int = 1) -> Moment:
         time_of_day = _divide(time_of_day, DAY_SECONDS)[1]
     elif moment.kind == "date":
         time_of_day = Decimal(_divide(time_of_day, DAY_SECONDS)[0] * DAY_SECONDS)
-    return _moment(moment.kind, year, month, day, time_of_day, moment.zone)
+    if abs(year) > _LAST_YEAR or abs(time_of_day) > _LAST_YEAR * 366 * DAY_SECONDS:
+        raise ExpressionError("the year has too many digits")
+    return _moment(moment.kind, year, month, day, bounded_result(time_of_day), moment.zone)
 
 
 def convert_moment(kind: str, moment: Moment) -> Moment:
@@ -297,7 +300,8 @@ def between(later: Moment, earlier: Moment) -> Duration:
     """`later - earlier` as a dayTimeDuration; ExpressionError unless both are of one kind."""
     if later.kind != earlier.kind or later.kind not in ("dateTime", "date", "time"):
         raise ExpressionError("these moments have no difference")
-    return Duration("dayTimeDuration", 0, EXACT.subtract(later.instant, earlier.instant))
+    seconds = EXACT.subtract(later.instant, earlier.instant)
+    return Duration("dayTimeDuration", 0, bounded_result(seconds))
 
 
 def add_durations(a: Duration, b: Duration, sign: int = 1) -> Duration:
@@ -305,4 +309,5 @@ def add_durations(a: Duration, b: Duration, sign: int = 1) -> Duration:
     if a.kind != b.kind or a.kind == "duration":
         raise ExpressionError("these durations have no sum")
     seconds = EXACT.add(a.seconds, EXACT.multiply(sign, b.seconds))
-    return Duration(a.kind, a.months + sign * b.months, seconds)
+    months = bounded_result(Decimal(a.months + sign * b.months))
+    return Duration(a.kind, int(months), bounded_result(seconds))

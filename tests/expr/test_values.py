@@ -115,9 +115,9 @@ def test_canonical_times(datatype: str, lexical: str, canonical: str) -> None:
 
 
 def test_integers_of_thousands_of_digits() -> None:
-    text = typed("integer", "1" + "0" * 5000)
+    text = typed("integer", "1" + "0" * 3999)
     value = decode(text)
-    assert value == 10**5000
+    assert value == 10**3999
     assert encode(value) == text
 
 
