@@ -85,14 +85,15 @@ def _categories() -> dict[str, list[tuple[int, int]]]:
     return ranges
 
 
-def _merged(ranges: Iterable[tuple[int, int]]) -> Ranges:
-    merged: list[tuple[int, int]] = []
+def merged(ranges: Iterable[tuple[int, int]]) -> Ranges:
+    """The union of any ranges."""
+    found: list[tuple[int, int]] = []
     for low, high in sorted(ranges):
-        if merged and low <= merged[-1][1] + 1:
-            merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
+        if found and low <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(high, found[-1][1]))
         else:
-            merged.append((low, high))
-    return tuple(merged)
+            found.append((low, high))
+    return tuple(found)
 
 
 def complement(ranges: Ranges) -> Ranges:
@@ -109,7 +110,7 @@ def category(name: str) -> Ranges | None:
         block = _BLOCKS.get(name.removeprefix("Is"))
         return (block,) if block else None
     ranges = [r for c, own in _categories().items() if c.startswith(name) for r in own]
-    return _merged(ranges) or None
+    return merged(ranges) or None
 
 
 @cache
@@ -121,16 +122,47 @@ def named(letter: str) -> Ranges | None:
         case "d":
             return category("Nd")
         case "w":
-            return complement(_merged(r for c in "PZC" for r in category(c) or ()))
+            return complement(merged(r for c in "PZC" for r in category(c) or ()))
         case "i":
             return _NAME_START
         case "c":
-            return _merged(_NAME_START + _NAME_MORE)
+            return merged(_NAME_START + _NAME_MORE)
     return None
 
 
+def without(ranges: Ranges, taken: Ranges) -> Ranges:
+    """The ranges without some others."""
+    return complement(merged((*complement(ranges), *taken))) if taken else ranges
+
+
+_CASED = ((0x0, 0x2FFF), (0xA640, 0xABFF), (0xFB00, 0xFFFF), (0x10400, 0x1EFFF))
+"""Code points with case variants lie in these ranges."""
+
+
 @cache
-def inside(ranges: Ranges, negated: bool) -> str:
-    """The ranges, or their complement, as the inside of a Python character class."""
-    chosen = complement(ranges) if negated else ranges
-    return "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in chosen)
+def _variants() -> dict[int, frozenset[int]]:
+    """By code point, its other case variants: characters with the same lower or upper case."""
+    alike: dict[tuple[str, str], list[int]] = {}
+    for low, high in _CASED:
+        for code in range(low, high + 1):
+            char = chr(code)
+            lower, upper = char.lower(), char.upper()
+            if lower != upper:
+                alike.setdefault(("lower", lower), []).append(code)
+                alike.setdefault(("upper", upper), []).append(code)
+    found: dict[int, set[int]] = {}
+    for codes in alike.values():
+        for code in codes if len(codes) > 1 else ():
+            found.setdefault(code, set()).update(codes)
+    return {code: frozenset(codes - {code}) for code, codes in found.items()}
+
+
+def case_variants(ranges: Ranges) -> Ranges:
+    """The ranges and the case variants of their characters (XPath functions 3.1, 5.6.1.1)."""
+    variants = _variants()
+    if sum(high - low + 1 for low, high in ranges) < len(variants):
+        codes = (c for low, high in ranges for c in range(low, high + 1) if c in variants)
+    else:
+        codes = (c for c in variants if any(low <= c <= high for low, high in ranges))
+    more = [(v, v) for code in codes for v in variants[code]]
+    return merged((*ranges, *more)) if more else ranges
