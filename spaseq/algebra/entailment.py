@@ -23,9 +23,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 from spaseq.algebra import nodes as n
+from spaseq.algebra.folding import folded
 from spaseq.algebra.mapping import mapped
 from spaseq.algebra.schema import TYPE, Schema, Signed
 from spaseq.algebra.scope import possible, triple_variables
@@ -72,7 +72,7 @@ class _Rewriting:
             else:
                 others.append(_together(ways, triple))
         parts = ([n.BGP(tuple(plain))] if plain or not others else []) + others
-        return reduce(n.Join, parts)
+        return folded(n.Join, parts)
 
     # --- triple patterns ------------------------------------------------------------------------
 
@@ -221,7 +221,7 @@ class _Rewriting:
                 if names:
                     found = n.Filter(ast.In(_PROPERTY_READ, names, negated=True), found)
                 arms.append(n.Project(found, tuple(sorted(possible(pattern)))))
-        return reduce(n.Union, arms)
+        return folded(n.Union, arms)
 
 
 _PROPERTY_READ = ast.Var(n.RESERVED + "e.q")
@@ -229,7 +229,7 @@ _PROPERTY_READ = ast.Var(n.RESERVED + "e.q")
 
 def _together(ways: list[n.Pattern], triple: n.TriplePattern) -> n.Pattern:
     names = tuple(sorted(triple_variables(triple)))
-    return n.Distinct(n.Project(reduce(n.Union, ways), names))
+    return n.Distinct(n.Project(folded(n.Union, ways), names))
 
 
 def _one_of(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import reduce
 from itertools import count
 
 from spaseq.algebra import nodes as n
+from spaseq.algebra.folding import all_joined, folded
 from spaseq.algebra.scope import possible, visible
 from spaseq.algebra.subselect import select_clauses
 from spaseq.lang import ast
@@ -58,17 +58,6 @@ def conjuncts(exprs: Iterable[ast.Expr]) -> Iterator[ast.Expr]:
             yield expr
 
 
-def joined(left: n.Pattern, right: n.Pattern) -> n.Pattern:
-    """The join of two patterns. The empty pattern joined with another is the other (18.2.2.8)."""
-    match left, right:
-        case n.BGP(()), _:
-            return right
-        case _, n.BGP(()):
-            return left
-        case _:
-            return n.Join(left, right)
-
-
 _Triple = tuple[n.PatternTerm, ast.Var | ast.Path, n.PatternTerm]
 
 
@@ -84,7 +73,7 @@ class _GroupTranslation:
 
     def parts(self, group: ast.GroupGraphPattern) -> tuple[n.Pattern, ast.Expr | None]:
         """A group without its FILTERs, and the FILTERs joined by `&&`."""
-        pattern: n.Pattern = n.UNIT
+        operands: list[n.Pattern] = []  # of a join
         triples: list[_Triple] = []
         filters: list[ast.Expr] = []
         for element in group.elements:
@@ -96,31 +85,30 @@ class _GroupTranslation:
                     for t in element.triples
                 )
             else:
-                pattern = self.element(self.with_triples(pattern, triples), element)
+                operands += self.basic(triples)
+                operands = self.with_element(operands, element)
                 triples = []
-        return self.with_triples(pattern, triples), conjoined(filters)
+        return all_joined([*operands, *self.basic(triples)]), conjoined(filters)
 
-    def element(self, before: n.Pattern, element: ast.Element) -> n.Pattern:
+    def with_element(self, before: list[n.Pattern], element: ast.Element) -> list[n.Pattern]:
+        """The operands of a join after one more element of the group."""
         match element:
             case ast.OptionalGraphPattern(group):
                 # Only the group's direct FILTERs are the condition, not FILTERs of inner groups.
-                return n.LeftJoin(before, *self.parts(group))
+                return [n.LeftJoin(all_joined(before), *self.parts(group))]
             case ast.MinusGraphPattern(group):
-                return n.Minus(before, self.group(group))
+                return [n.Minus(all_joined(before), self.group(group))]
             case ast.Bind(expr, var):
-                return n.Extend(before, var.name, expr)
+                return [n.Extend(all_joined(before), var.name, expr)]
             case _:
-                return joined(before, self.joinable(element))
+                return [*before, self.joinable(element)]
 
     def joinable(self, element: ast.Element) -> n.Pattern:
         match element:
             case ast.GroupGraphPattern():
                 return self.group(element)
             case ast.GroupOrUnionGraphPattern(alternatives):
-                pattern = self.group(alternatives[0])
-                for alternative in alternatives[1:]:
-                    pattern = n.Union(pattern, self.group(alternative))
-                return pattern
+                return folded(n.Union, [self.group(each) for each in alternatives])
             case ast.GraphGraphPattern(name, group):
                 return n.Graph(pattern_term(name), self.group(group))
             case ast.ServiceGraphPattern(name, group, silent):
@@ -136,7 +124,8 @@ class _GroupTranslation:
 
     # --- triples and paths ---
 
-    def with_triples(self, before: n.Pattern, triples: Iterable[_Triple]) -> n.Pattern:
+    def basic(self, triples: Iterable[_Triple]) -> Iterator[n.Pattern]:
+        """The basic graph patterns and the paths of some triples, in order."""
         bgp: list[n.TriplePattern] = []
         for subject, predicate, object_ in triples:
             if isinstance(predicate, ast.Var):
@@ -146,9 +135,10 @@ class _GroupTranslation:
                 if isinstance(part, n.TriplePattern):
                     bgp.append(part)
                     continue
-                before = joined(joined(before, n.BGP(tuple(bgp))), part)
+                yield n.BGP(tuple(bgp))
+                yield part
                 bgp = []
-        return joined(before, n.BGP(tuple(bgp)))
+        yield n.BGP(tuple(bgp))
 
     def path(
         self, subject: n.PatternTerm, path: ast.Path, object_: n.PatternTerm
@@ -167,14 +157,14 @@ class _GroupTranslation:
                 yield from self.path(subject, parts[-1], object_)
             case ast.PathAlternative(parts):
                 arms = [self.joined_path(subject, part, object_) for part in parts]
-                yield reduce(n.Union, arms)
+                yield folded(n.Union, arms)
             case _:
                 yield n.Path(subject, path, object_)
 
     def joined_path(
         self, subject: n.PatternTerm, path: ast.Path, object_: n.PatternTerm
     ) -> n.Pattern:
-        return self.with_triples(n.UNIT, [(subject, path, object_)])
+        return all_joined([*self.basic([(subject, path, object_)])])
 
 
 def table(values: ast.Values) -> n.Table:

@@ -7,9 +7,9 @@ with the event one by one avoids this product.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 
 from spaseq.algebra import nodes as n
+from spaseq.algebra.folding import folded
 from spaseq.algebra.scope import possible
 
 Names = frozenset[str]
@@ -32,4 +32,4 @@ def joined(parts: Sequence[n.Pattern]) -> n.Pattern:
     triples = tuple(t for part in parts if isinstance(part, n.BGP) for t in part.triples)
     operands: list[n.Pattern] = [n.BGP(triples)] if triples else []
     operands.extend(part for part in parts if not isinstance(part, n.BGP))
-    return reduce(n.Join, operands)
+    return folded(n.Join, operands)
