@@ -2,14 +2,16 @@
 
 numba needs a writable directory when it decorates a cached function, so `decorators` chooses one
 before it imports numba. The choice is the directory that `NUMBA_CACHE_DIR` names, else one inside
-the package, else one in the user's cache, else a temporary one, removed when the process ends. The
-directory's name contains a digest of all kernel modules. numba alone would compare only the file of
-the outermost function, but a compiled kernel contains all functions that it calls.
+the package, else one in the user's cache, else a temporary one, removed when the process ends. A
+directory that others can write to is passed over: compiled kernels are code. The directory's name
+contains a digest of all kernel modules. numba alone would compare only the file of the outermost
+function, but a compiled kernel contains all functions that it calls.
 """
 
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import shutil
 import sys
@@ -17,12 +19,16 @@ import tempfile
 from hashlib import blake2b
 from pathlib import Path
 
+from spaseq.storage.private_directories import NotPrivate, check_private, private_directory
+
 _PACKAGE = Path(__file__).absolute().parents[1]
+_LOGGER = logging.getLogger("spaseq")
 
 
 def choose_cache_directory() -> str:
-    """Set `NUMBA_CACHE_DIR` unless it is set already, and return it."""
-    if "NUMBA_CACHE_DIR" not in os.environ:
+    """Set `NUMBA_CACHE_DIR` unless it names a usable directory already, and return it."""
+    given = os.environ.get("NUMBA_CACHE_DIR")
+    if not given or not _is_usable(Path(given), "NUMBA_CACHE_DIR: "):
         os.environ["NUMBA_CACHE_DIR"] = str(cache_directory())
     return os.environ["NUMBA_CACHE_DIR"]
 
@@ -30,9 +36,11 @@ def choose_cache_directory() -> str:
 def cache_directory() -> Path:
     """The directory for compiled kernels, which exists and is writable."""
     name = f"kernels-{_sources_digest()}"
-    for place in (_PACKAGE / "__pycache__", user_cache() / "spaseq"):
-        if _is_writable(place / name):
-            return place / name
+    if _is_usable(_PACKAGE / "__pycache__" / name):
+        return _PACKAGE / "__pycache__" / name
+    users = user_cache()
+    if users is not None and _is_usable(users / "spaseq" / name, levels=2):
+        return users / "spaseq" / name
     return _temporary_directory()
 
 
@@ -62,19 +70,33 @@ def _sources_digest() -> str:
     return digest.hexdigest()
 
 
-def user_cache() -> Path:
-    """The cache directory of this user."""
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home()))
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-
-
-def _is_writable(directory: Path) -> bool:
+def user_cache() -> Path | None:
+    """The cache directory of this user; None for a user without a home."""
+    variable = "LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME"
+    given = os.environ.get(variable, "")
+    if os.path.isabs(given):
+        return Path(given)
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        home = Path.home()
+    except RuntimeError:  # no HOME, and no entry for this user
+        return None
+    if not home.is_absolute():
+        return None
+    parts = {"win32": (), "darwin": ("Library", "Caches")}
+    return home.joinpath(*parts.get(sys.platform, (".cache",)))
+
+
+def _is_usable(directory: Path, told: str = "", levels: int = 1) -> bool:
+    """Whether this process can write to a directory and others cannot; if they can, say so."""
+    try:
+        private_directory(directory, levels)
+        for entry in os.scandir(directory):  # numba makes a directory for each package
+            if entry.is_dir():
+                check_private(Path(entry))
         with tempfile.TemporaryFile(dir=directory):
             return True
+    except NotPrivate as error:
+        _LOGGER.warning("spaseq: %s%s; kernels are kept elsewhere", told, error)
+        return False
     except OSError:
         return False

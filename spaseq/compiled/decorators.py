@@ -19,6 +19,8 @@ import numba  # noqa: E402  reads NUMBA_CACHE_DIR when it is imported
 from numba.core import event, types  # noqa: E402
 from numba.extending import intrinsic  # noqa: E402
 
+from spaseq.compiled.checked_cache import keep_on_disk  # noqa: E402
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 KERNELS: list[Any] = []
@@ -34,7 +36,7 @@ def kernel(function: F) -> F:
     A `lean_kernel` is faster if the function loops over rows or terms and gets its arrays as
     arguments.
     """
-    KERNELS.append(numba.njit(function, cache=True, nogil=True, error_model="numpy"))
+    KERNELS.append(keep_on_disk(numba.njit(function, nogil=True, error_model="numpy")))
     return cast("F", KERNELS[-1])
 
 
@@ -45,7 +47,8 @@ def lean_kernel(function: F) -> F:
     out, which it cannot around calls in `while` loops. That took two thirds of the tokenizer's
     time.
     """
-    KERNELS.append(numba.njit(function, cache=True, nogil=True, error_model="numpy", _nrt=False))
+    lean = numba.njit(function, nogil=True, error_model="numpy", _nrt=False)
+    KERNELS.append(keep_on_disk(lean))
     return cast("F", KERNELS[-1])
 
 

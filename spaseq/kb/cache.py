@@ -7,10 +7,12 @@ queries use are read.
 
 from __future__ import annotations
 
+import logging
 import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -21,6 +23,9 @@ from spaseq.errors import InputError
 from spaseq.kb.knowledge import FORMAT, KnowledgeBase
 from spaseq.kb.quads import OxigraphStore, QuadSource
 from spaseq.rdf.inputs.files import InputFile
+from spaseq.storage.private_directories import NotPrivate, private_directory
+
+_LOGGER = logging.getLogger("spaseq")
 
 MOST = 16
 """Number of compiled knowledge bases that a directory keeps: the most recently used."""
@@ -46,7 +51,8 @@ class KbCache:
     @classmethod
     def of_user(cls) -> KbCache:
         """The cache in the user's cache directory, for sources of at least 1 MiB."""
-        return cls(user_cache() / "spaseq" / "kb", _WORTH)
+        users = user_cache()
+        return cls(None if users is None else users / "spaseq" / "kb", _WORTH)
 
     def knowledge(self, sources: NamedSources, build: Callable[[], KnowledgeBase]) -> KnowledgeBase:
         """The knowledge base of some sources, from the cache if possible, otherwise from `build`.
@@ -57,16 +63,25 @@ class KbCache:
         if self.directory is None or _size(sources) < max(self.smallest, 1):
             return build()
         place = self.directory / f"{_key(sources)}{_SUFFIX}"
-        found = _opened(place)
-        if found is not None:
-            return found
-        built = build()
+        usual = self.smallest > 0  # the default directory, so go on without it
         try:
-            self.directory.mkdir(parents=True, exist_ok=True)
+            private_directory(self.directory, 2 if usual else 1)
+        except NotPrivate as error:
+            if usual:
+                _LOGGER.warning("spaseq: %s; the knowledge base is not kept there", error)
+                return build()
+            raise InputError(f"cannot keep the knowledge base: {error}") from error
+        except OSError:  # it is the same when the file is written
+            pass
+        return _opened(place) or self._built(place, build(), usual)
+
+    def _built(self, place: Path, built: KnowledgeBase, usual: bool) -> KnowledgeBase:
+        """The knowledge base, from its new file in the directory if it can be written."""
+        try:
             _write(built, place)
-            _prune(self.directory)
+            _prune(place.parent)
         except OSError as error:
-            if self.smallest:  # the default directory, so go on without it
+            if usual:
                 return built
             raise InputError(f"cannot keep the knowledge base in {place}: {error}") from error
         return _opened(place) or built
@@ -87,9 +102,10 @@ def _opened(place: Path) -> KnowledgeBase | None:
         return None
     try:
         found = KnowledgeBase.open(place)
-        os.utime(place)
     except (InputError, OSError):  # a damaged file will be replaced
         return None
+    with suppress(OSError):  # the directory may be one that is only read
+        os.utime(place)
     return found
 
 

@@ -37,11 +37,13 @@ def test_places_that_cannot_be_written_to_are_passed_over(
 ) -> None:
     home = tmp_path / "home"
     closed = cache._PACKAGE / "__pycache__"
-    writable = cache._is_writable
-    monkeypatch.setattr(cache, "_is_writable", lambda d: closed not in d.parents and writable(d))
+    usable = cache._is_usable
+    monkeypatch.setattr(
+        cache, "_is_usable", lambda d, *a, **k: closed not in d.parents and usable(d, *a, **k)
+    )
     monkeypatch.setattr(cache, "user_cache", lambda: home)
     assert cache.cache_directory().parent == home / "spaseq"
-    monkeypatch.setattr(cache, "_is_writable", lambda d: False)
+    monkeypatch.setattr(cache, "_is_usable", lambda *a, **k: False)
     temporary = cache.cache_directory()
     assert temporary.is_dir()
     temporary.rmdir()
@@ -84,8 +86,8 @@ def test_the_first_run_says_that_it_compiles_and_the_next_does_not(tmp_path: Pat
 
 def test_a_file_is_no_directory_for_kernels(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    assert not cache._is_writable(tmp_path / "file" / "below")
-    assert cache._is_writable(tmp_path / "new" / "below")
+    assert not cache._is_usable(tmp_path / "file" / "below")
+    assert cache._is_usable(tmp_path / "new" / "below")
 
 
 def test_warming_makes_all_kernels_ready_as_they_are_used(tmp_path: Path) -> None:
@@ -102,6 +104,90 @@ def test_warming_makes_all_kernels_ready_as_they_are_used(tmp_path: Path) -> Non
     read(write(tmp_path / "s.nq", f"<a:s> <a:p> <a:o> <a:g> .\n{stamp}wrong\n"), threads=2)
     read(write(tmp_path / "s.nt", stamp * 3), triples_per_event=2, predicates=())
     assert {k.py_func.__name__: len(k.signatures) for k in own} == ready
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut", "flip", "swapped"])
+def test_damaged_kernels_are_compiled_anew(tmp_path: Path, damage: str) -> None:
+    script, place = tmp_path / "script.py", tmp_path / "cache"
+    script.write_text(COMPILE + "print(one(1), two(2))")
+    env = os.environ | {"NUMBA_CACHE_DIR": str(place)}
+
+    def run() -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, script], env=env, capture_output=True, text=True)
+
+    assert run().stdout == "2 4\n"
+    for kind in (".nbi", ".nbc"):
+        found = sorted(place.rglob(f"*{kind}"))
+        contents = [path.read_bytes() for path in found]
+        assert len(found) == 2
+        for path, good, other in zip(found, contents, reversed(contents), strict=True):
+            middle = len(good) // 2
+            bad = {
+                "empty": b"",
+                "cut": good[:middle],
+                "flip": good[:middle] + bytes([good[middle] ^ 1]) + good[middle + 1 :],
+                "swapped": other,
+            }
+            path.write_bytes(bad[damage])
+        again = run()
+        assert (again.returncode, again.stdout) == (0, "2 4\n"), again.stderr
+    assert run().stderr == ""  # the cache is whole again
+
+
+def test_a_full_disk_does_not_stop_a_kernel(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    full = """
+import numba.core.caching as caching
+def full(self, path): raise OSError(28, "No space left on device")
+caching.IndexDataCacheFile._open_for_write = full
+"""
+    script.write_text(full + COMPILE + "print(one(1))")
+    env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    run = subprocess.run([sys.executable, script], env=env, capture_output=True, text=True)
+    assert (run.returncode, run.stdout) == (0, "2\n"), run.stderr
+    assert "Error" not in run.stderr
+
+
+def test_a_directory_that_others_can_write_to_is_not_used(tmp_path: Path) -> None:
+    """They could put kernels there, which are code."""
+    for name, mode in (("open", 0o777), ("group", 0o770)):
+        place = tmp_path / name
+        place.mkdir()
+        place.chmod(mode)
+        taken = said_and_chosen(NUMBA_CACHE_DIR=str(place))
+        assert f"chmod go-w {place}; kernels are kept elsewhere" in taken[0]
+        assert taken[1] != str(place)
+        assert not list(place.iterdir())
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    (tmp_path / "target").mkdir(mode=0o700)
+    assert "is a link" in said_and_chosen(NUMBA_CACHE_DIR=str(tmp_path / "link"))[0]
+    (tmp_path / "target" / "kernels").mkdir()
+    (tmp_path / "target" / "kernels").chmod(0o777)
+    assert "chmod go-w" in said_and_chosen(NUMBA_CACHE_DIR=str(tmp_path / "target"))[0]
+
+
+def said_and_chosen(**environment: str) -> tuple[str, str]:
+    """The warnings and the chosen directory of a new process."""
+    env = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"} | environment
+    code = "from spaseq.compiled.cache import choose_cache_directory as c; print(c())"
+    run = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    return run.stderr, run.stdout.strip()
+
+
+def test_a_user_without_a_home_has_a_temporary_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", no_home)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert cache.user_cache() is None
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    assert cache.user_cache() is None
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache.user_cache() == tmp_path
 
 
 SEARCH = """

@@ -156,6 +156,43 @@ def test_a_directory_that_cannot_be_written_is_reported_if_it_was_asked_for(
     assert len(load_kb([(GRAPH, file)], cache=KbCache(tmp_path / "cache", 1))) == 2
 
 
+def test_a_directory_that_others_can_write_to_is_refused_or_passed_over(
+    file: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They could put a knowledge base there that ends the process or changes answers."""
+    place = tmp_path / "cache"
+    place.mkdir()
+    place.chmod(0o777)
+    with pytest.raises(
+        InputError, match=rf"can be written by other users; run: chmod go-w {place}"
+    ):
+        load_kb([(GRAPH, file)], cache=cache_at(place))
+    assert len(load_kb([(GRAPH, file)], cache=KbCache(place, 1))) == 2
+    assert "the knowledge base is not kept there" in caplog.text
+    assert not list(place.iterdir())
+    place.chmod(0o755)
+    assert load_kb([(GRAPH, file)], cache=cache_at(place)).file is not None
+    (tmp_path / "link").symlink_to(place)
+    with pytest.raises(InputError, match="is a link"):
+        load_kb([(GRAPH, file)], cache=cache_at(tmp_path / "link"))
+
+
+def test_a_new_directory_is_the_users_alone(file: Path, tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        load_kb([(GRAPH, file)], cache=cache_at(tmp_path / "above" / "cache"))
+    finally:
+        os.umask(before)
+    for path in (tmp_path / "above", tmp_path / "above" / "cache"):
+        assert path.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_user_without_a_home_has_no_cache(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache_module, "user_cache", lambda: None)
+    file.write_text(TURTLE + "#" * 2**20)
+    assert load_kb([(GRAPH, file)], cache=cache_at(None)).file is None
+
+
 def test_several_processes_may_compile_the_same(file: Path, cache: KbCache) -> None:
     code = (
         "import sys; from spaseq.kb.load import load_kb; from spaseq.kb.cache import cache_at\n"

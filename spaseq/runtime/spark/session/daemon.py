@@ -6,8 +6,9 @@ a look at some hundred thousand permanent objects takes as long as the task itse
 
 On a cluster the package may come with the application, in a directory that lasts as long as the
 executor. The daemon then copies the package to a lasting directory and starts from there, so that
-the next executor finds the compiled kernels. Kernels that were shipped with the package are put
-where kernels compiled on this machine would be.
+the next executor finds the compiled kernels. If others can write to the lasting directory, the
+daemon runs the package where it is. Kernels that were shipped with the package are put where
+kernels compiled on this machine would be.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from spaseq.storage.private_directories import check_private, private_directory
+
 # The same names as in `shipping`, which is slow to import.
 SHIPPED = "SPASEQ_SHIPPED"
 KERNELS_NAME = "compiled_kernels"
@@ -26,18 +29,36 @@ KERNELS_NAME = "compiled_kernels"
 _PACKAGE = Path(__file__).absolute().parents[3]
 
 
-def _settle(digest: str) -> None:
-    """Start again from the lasting copy of the package; make the copy if it does not exist."""
-    del os.environ[SHIPPED]
-    place = Path(tempfile.gettempdir(), f"spaseq-{os.getuid()}", digest)
-    if not place.is_dir():
-        place.parent.mkdir(mode=0o700, exist_ok=True)
-        copy = Path(tempfile.mkdtemp(dir=place.parent))
-        shutil.copytree(_PACKAGE, copy / "spaseq", ignore=shutil.ignore_patterns("__py*"))
+def lasting_copy(digest: str) -> Path:
+    """The directory of the lasting copy of the package; makes the copy if it does not exist.
+
+    Raises:
+        NotPrivate: others can write there.
+        OSError: the copy cannot be made.
+    """
+    above = private_directory(Path(tempfile.gettempdir(), f"spaseq-{os.getuid()}"))
+    place = above / digest
+    if not os.path.lexists(place):
+        copy = Path(tempfile.mkdtemp(dir=above))
         try:
+            shutil.copytree(_PACKAGE, copy / "spaseq", ignore=shutil.ignore_patterns("__py*"))
             copy.rename(place)
-        except OSError:  # another executor was faster
-            shutil.rmtree(copy)
+        except OSError:
+            shutil.rmtree(copy, ignore_errors=True)
+            if not place.is_dir():  # otherwise another executor was faster
+                raise
+    check_private(place)
+    return place
+
+
+def _settle(digest: str) -> None:
+    """Start again from the lasting copy of the package, if there can be one."""
+    del os.environ[SHIPPED]
+    try:
+        place = lasting_copy(digest)
+    except OSError as error:
+        print(f"spaseq: {error}; the package is not kept there", file=sys.stderr)
+        return
     others = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
     os.environ["PYTHONPATH"] = os.pathsep.join([str(place), *others])
     os.execv(

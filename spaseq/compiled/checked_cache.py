@@ -1,0 +1,84 @@
+"""numba's cache on disk, with checksums.
+
+numba trusts the files of its cache: a damaged one is an error when it is loaded, or a kernel that
+ends the process. Here such a kernel is compiled anew. A file that cannot be written is left out.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+from spaseq.storage.checksums import Damaged, sealed, unsealed
+
+
+class _CheckedFile(IndexDataCacheFile):  # type: ignore[misc]
+    """The index of one kernel and its compiled forms, by signature and processor."""
+
+    def save(self, key: Any, data: Any) -> None:
+        # Two processes may give different keys the same file, so the file says what it holds.
+        super().save(key, (self._index_name, key, data))
+
+    def load(self, key: Any) -> Any:
+        match super().load(key):
+            case (self._index_name, found, data) if found == key:
+                return data
+        return None
+
+    def _load_index(self) -> dict[Any, str]:
+        try:
+            version, rest = _loaded(Path(self._index_path))
+            if version != self._version:  # the rest may not be readable
+                return {}
+            stamp, overloads = pickle.loads(rest)
+        except OSError:
+            return {}
+        return overloads if stamp == (self._index_name, self._source_stamp) else {}
+
+    def _save_index(self, overloads: dict[Any, str]) -> None:
+        rest = self._dump(((self._index_name, self._source_stamp), overloads))
+        with self._open_for_write(self._index_path) as file:
+            file.write(sealed(pickle.dumps((self._version, rest))))
+
+    def _load_data(self, name: str) -> Any:
+        return _loaded(Path(self._data_path(name)))
+
+    def _save_data(self, name: str, data: Any) -> None:
+        with self._open_for_write(self._data_path(name)) as file:
+            file.write(sealed(self._dump(data)))
+
+
+def _loaded(path: Path) -> Any:
+    """The value in a file; OSError, which numba takes for a missing file, if it is damaged."""
+    try:
+        body = unsealed(path.read_bytes())
+    except Damaged as error:
+        raise OSError(f"{path} is damaged") from error
+    if body is None:
+        raise OSError(f"{path} has no checksum")
+    return pickle.loads(body)
+
+
+class _CheckedCache(FunctionCache):  # type: ignore[misc]
+    """The compiled forms of one kernel."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        stamp, name = self._impl.locator.get_source_stamp(), self._impl.filename_base
+        self._cache_file = _CheckedFile(self._cache_path, name, stamp)
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        with suppress(OSError):  # a full disk, for instance
+            super().save_overload(sig, data)
+
+
+def keep_on_disk(dispatcher: Any) -> Any:
+    """Let a kernel use the cache on disk; the same kernel."""
+    if hasattr(dispatcher, "enable_caching"):  # without NUMBA_DISABLE_JIT
+        dispatcher._cache = _CheckedCache(dispatcher.py_func)
+    return dispatcher
