@@ -102,21 +102,17 @@ def quads_of(source: QuadSource, base: str | None) -> Iterator[KbQuads]:
 
 def _line_quads(file: InputFile) -> Iterator[KbQuads]:
     from spaseq.rdf.lines.arenas import ArenaPool
+    from spaseq.rdf.lines.cuts import AfterLines
     from spaseq.rdf.lines.line_events import line_statements
     from spaseq.rdf.lines.statements import StatementReader
 
     reader = StatementReader(file.format.has_graphs, ArenaPool(2))
     with file.open() as data:
-        for found, _, _ in line_statements(data, file.path, reader, _at_lines, 1, _refuse):
+        for found, _, _ in line_statements(data, file.path, reader, AfterLines(), 1, _refuse):
             codes = np.arange(len(found.terms), dtype=np.int32)
             columns = [column.copy() for column in (found.g, found.s, found.p, found.o)]
             yield KbQuads(found.terms.strings(codes), *columns)
             del found  # releases its arena
-
-
-def _at_lines(_: object, __: int, end: int) -> int:
-    """Chunks of a knowledge base may end at any line, as it has no events."""
-    return end
 
 
 def _refuse(bad: BadInput) -> NoReturn:

@@ -25,13 +25,15 @@ from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.rdf.kernels.event_ranges import TIME_PREDICATE
 from spaseq.rdf.lines.arenas import ArenaPool
-from spaseq.rdf.lines.chunks import after_sized_events, chunk_of, line_chunks
+from spaseq.rdf.lines.chunks import LineChunks
+from spaseq.rdf.lines.cuts import AfterSizedEvents, chunk_of
 from spaseq.rdf.lines.line_events import LineCounter, line_events
 from spaseq.rdf.lines.statements import StatementReader, Statements
 from spaseq.rdf.readers import ArrivalClock, read_file
 from spaseq.rdf.terms.term import iri_text
 
 _WINDOW = 1 << 16
+_MOST_WINDOW = 1 << 22
 _GROWTH = 4  # factor for the next window, if the window contains no boundary of events
 _WHOLE_BATCH = 1 << 40
 _COUNTED_BYTES = 1 << 20
@@ -92,17 +94,33 @@ def last_place(file: InputFile, options: StreamOptions, begin: int, end: int) ->
     `begin` if there is none. In N-Quads the last event that begins is not complete yet.
     """
     with file.open() as data:
-        end = _line_end(data, begin, end)
+        whole = _line_end(data, begin, end)
         if not file.format.has_graphs:
-            return max(_sized_places(data, file, options, begin, end, 0), default=begin)
-        reader = _reader(options)
-        window = _WINDOW
-        while True:
-            start = max(begin, end - window)
-            place = _place_in(data, start, end, reader, last=True, whole=start == begin)
-            if place is not None or start == begin:
-                return begin if place is None else place
-            window *= _GROWTH
+            place = max(_sized_places(data, file, options, begin, whole, 0), default=begin)
+        else:
+            place = _last_graph_place(data, options, begin, whole)
+    # An event without an end is read as far as it is there, and found to be too long.
+    too_long = place == begin and end - begin > options.limits.event_bytes
+    return max(whole, begin + 1) if too_long else place
+
+
+def _last_graph_place(data: IO[bytes], options: StreamOptions, begin: int, end: int) -> int:
+    """The last offset between two events of N-Quads in begin:end; `begin` if there is none.
+
+    The search goes back in windows that grow. If they do not help, it goes forward once.
+    """
+    reader = _reader(options)
+    window = _WINDOW
+    while window <= _MOST_WINDOW:
+        start = max(begin, end - window)
+        line = start if start == begin else _next_line(data, start, end)
+        places = [] if line is None else _graph_places(data, line, end, reader, last=True)
+        place = max(places, default=begin)
+        if place > begin or start == begin:
+            return place
+        window *= _GROWTH
+    start = max(begin, end - options.limits.event_bytes - _MOST_WINDOW)
+    return max(_graph_places(data, start, end, reader, last=True), default=begin)
 
 
 def divide(
@@ -200,54 +218,66 @@ class _BoundedReader:
 
 
 def _reader(options: StreamOptions) -> StatementReader:
-    return StatementReader(True, ArenaPool(1), (iri_text(options.time_predicate),), True, True)
+    time = iri_text(options.time_predicate)
+    return StatementReader(True, ArenaPool(1), (time,), True, True, options.limits)
 
 
 def _next_place(data: IO[bytes], at: int, end: int, reader: StatementReader) -> int | None:
     """The first offset between two events after `at`."""
-    window = _WINDOW
-    while True:
-        stop = min(at + window, end)
-        place = _place_in(data, at, stop, reader)
-        if place is not None or stop == end:
-            return place
-        window *= _GROWTH
+    line = _next_line(data, at, end)
+    return None if line is None else next(_graph_places(data, line, end, reader), None)
 
 
-def _place_in(
-    data: IO[bytes],
-    start: int,
-    stop: int,
-    reader: StatementReader,
-    last: bool = False,
-    whole: bool = False,
-) -> int | None:
-    """The first or last offset between two events in start:stop.
+def _graph_places(
+    data: IO[bytes], begin: int, end: int, reader: StatementReader, last: bool = False
+) -> Iterator[int]:
+    """The first, or `last`, offset between two events in each piece of the lines begin:end.
 
-    Only whole lines count; `whole` says that a line begins at `start`.
+    The pieces have bounded sizes. A piece begins with the last named graph of the piece before.
+    Only complete lines count.
     """
-    data.seek(start)
-    text = data.read(stop - start)
-    first = 0 if whole else text.find(b"\n") + 1
-    text = text[first : text.rfind(b"\n") + 1]
-    if not text or (first == 0 and not whole):
-        return None
-    place = _between_graphs(reader.read(chunk_of(np.frombuffer(text, np.uint8), reader.pool)), last)
-    return None if place is None else start + first + place
+    start: int | None = begin
+    window = _MOST_WINDOW if last else _WINDOW
+    while start is not None and start < end:
+        data.seek(start)
+        text = data.read(min(window, end - start))
+        whole = text.rfind(b"\n") + 1
+        if not whole:  # a long line, at which no event is looked for
+            start = _next_line(data, start + len(text), end)
+            continue
+        statements = reader.read(chunk_of(np.frombuffer(text[:whole], np.uint8), reader.pool))
+        place = _between_graphs(statements, last)
+        if place is not None:
+            yield start + place
+        named = np.flatnonzero(statements.g >= 0)
+        again = int(statements.at[named[-1]]) if len(named) else 0
+        if start + len(text) >= end:
+            return
+        start += again or whole
+        window = min(window * _GROWTH, _MOST_WINDOW)
+
+
+def _next_line(data: IO[bytes], at: int, end: int) -> int | None:
+    """The offset of the first line that begins after `at` and before `end`."""
+    data.seek(at)
+    while at < end and (text := data.read(min(_WINDOW, end - at))):
+        found = text.find(b"\n") + 1
+        if found:
+            return at + found if at + found < end else None
+        at += len(text)
+    return None
 
 
 def _line_end(data: IO[bytes], begin: int, end: int) -> int:
     """The offset after the last complete line of begin:end; `begin` if there is none."""
-    window = _WINDOW
-    while True:
-        start = max(begin, end - window)
+    while end > begin:
+        start = max(begin, end - _WINDOW)
         data.seek(start)
         found = data.read(end - start).rfind(b"\n")
         if found >= 0:
             return start + found + 1
-        if start == begin:
-            return begin
-        window *= _GROWTH
+        end = start
+    return begin
 
 
 def _between_graphs(statements: Statements, last: bool) -> int | None:
@@ -290,11 +320,11 @@ def _sized_places(
     data.seek(begin)
     section = cast("IO[bytes]", _BoundedReader(data, end - begin))
     pool = ArenaPool(1)
-    cut = after_sized_events(options.triples_per_event)
-    at = given = begin
-    for chunk in line_chunks(section, file.path, pool, cut):
+    cut = AfterSizedEvents(options.triples_per_event)
+    given = begin
+    for chunk in LineChunks(section, pool, cut, options.limits):
         # The last chunk may end within an event.
-        at += cut(chunk.arena.buffer, chunk.begin, chunk.end)
+        at = begin + chunk.place_of(cut.last(chunk.arena.buffer, chunk.begin, chunk.end))
         pool.give_back(chunk.arena)
         if at - given >= step and given < at and (at < end or not step):
             yield at

@@ -12,7 +12,7 @@ import pyoxigraph as ox
 
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.lines.arenas import ArenaPool
-from spaseq.rdf.lines.chunks import after_sized_events, before_graphs
+from spaseq.rdf.lines.cuts import AfterSizedEvents, BeforeGraphs
 from spaseq.rdf.lines.line_events import line_statements
 from spaseq.rdf.lines.statements import StatementReader
 from tests.fuzz.mutation import BYTES, UNICODE
@@ -88,7 +88,7 @@ def ours(
     bad: list[BadInput] = []
     quads: list[Quad] = []
     reader = StatementReader(graphs, ArenaPool(2), kept or (), only_constants=kept is not None)
-    where = before_graphs(reader) if graphs else after_sized_events(1)
+    where = BeforeGraphs(reader) if graphs else AfterSizedEvents(1)
     for b, _, _ in line_statements(io.BytesIO(data), "f", reader, where, threads, bad.append):
         texts = [*b.terms, "", "DEFAULT"]  # -1 is the last; SKIPPED is -2
         for s, p, o, g in zip(b.s.tolist(), b.p.tolist(), b.o.tolist(), b.g.tolist(), strict=True):

@@ -14,7 +14,7 @@ from spaseq.rdf.documents.document_blocks import document_blocks
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.inputs.formats import Format, format_of
 from spaseq.rdf.lines.arenas import ArenaPool
-from spaseq.rdf.lines.chunks import after_sized_events, before_graphs
+from spaseq.rdf.lines.cuts import AfterSizedEvents, BeforeGraphs
 from spaseq.rdf.lines.line_events import line_statements
 from spaseq.rdf.lines.statements import StatementReader
 from tests.w3c.manifests import Test
@@ -43,7 +43,7 @@ def _by_kernel(path: Path, form: Format, base: str) -> Quads | None:
     bad: list[BadInput] = []
     graphs = form == Format.NQUADS
     reader = StatementReader(graphs, ArenaPool(2))
-    cut = before_graphs(reader) if graphs else after_sized_events(1)
+    cut = BeforeGraphs(reader) if graphs else AfterSizedEvents(1)
     lines = []
     data = io.BytesIO(path.read_bytes())
     for b, _, _ in line_statements(data, path.name, reader, cut, 1, bad.append):

@@ -12,7 +12,8 @@ from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.inputs.sizes import long_event
 from spaseq.rdf.lines.arenas import ArenaPool
-from spaseq.rdf.lines.chunks import MAX_CHUNK_BYTES, chunk_of
+from spaseq.rdf.lines.chunks import MAX_CHUNK_BYTES
+from spaseq.rdf.lines.cuts import chunk_of
 from spaseq.rdf.lines.line_batches import LineBatches
 from spaseq.rdf.lines.statements import StatementReader
 from spaseq.rdf.terms.term import iri_text
@@ -58,7 +59,7 @@ class TextEvents:
         rows = np.searchsorted(statements.at, starts)
         time = np.array([event[0] for event in events], np.int64)
         names = [event[1] for event in events]
-        (batch,) = self._batches.batches(statements, rows[:-1], rows[1:], time, names)
+        (batch,) = self._batches.batches(statements, 1, rows[:-1], rows[1:], time, names)
         return batch
 
 

@@ -87,7 +87,7 @@ class UnpackedFile(io.RawIOBase):
         return text
 
     def _before_damage(self, unpacker: zlib._Decompress, error: str) -> bytes:
-        """The bytes before the damage. It unpacks byte by byte: a failed call of zlib gives none."""
+        """The bytes before the damage, byte by byte, because a failed call of zlib gives none."""
         texts = []
         try:
             for i in range(len(self._waiting)):

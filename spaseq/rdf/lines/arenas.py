@@ -17,6 +17,9 @@ from spaseq.rdf.kernels import PAD
 from spaseq.rdf.kernels.tables import fill_slots
 from spaseq.rdf.kernels.token_arrays import DeferredLines, QuadRows
 
+LASTING_BYTES = 1 << 25
+"""Arenas for larger chunks are made for single events, and their memory is given back."""
+
 _ROWS = 1 << 12
 _TERMS = 1 << 12
 _DEFERRED = 1 << 8
@@ -79,7 +82,7 @@ class ReadArena:
 
 
 class ArenaPool:
-    """Idle arenas, at most `most` of them."""
+    """Idle arenas, at most `most` of them. Large ones are not kept."""
 
     def __init__(self, most: int) -> None:
         """An empty pool that keeps at most `most` idle arenas."""
@@ -97,7 +100,7 @@ class ArenaPool:
 
     def give_back(self, arena: ReadArena) -> None:
         """Return an arena that is not in use any more."""
-        if len(self._idle) < self._most:
+        if len(self._idle) < self._most and arena.capacity <= LASTING_BYTES:
             self._idle.append(arena)
 
     def lend(self, arena: ReadArena, user: object) -> None:

@@ -36,9 +36,10 @@ from spaseq.rdf.terms.vocabulary import XSD
 
 
 class _EventRows(NamedTuple):
-    """The rows first:end of one event."""
+    """The rows first:end of one event; `line` is the number of the statements' first line."""
 
     statements: Statements
+    line: int
     first: int
     end: int
 
@@ -64,6 +65,7 @@ class GraphEvents:
         incomplete.
         """
         rows = len(statements)
+        self._rows += statements.apart  # so the open event does not go on
         named = statements.g >= 0
         start = int(named.argmax()) if named.any() else rows
         self._default_run(statements, line, 0, start)
@@ -129,7 +131,7 @@ class GraphEvents:
         inside = np.flatnonzero(timed & (statements.s[run] == statements.g[run]))
         for code in statements.o[run][inside].tolist():
             event.offer(statements.terms[code])
-        return _EventRows(statements, first, end)
+        return _EventRows(statements, line, first, end)
 
     def _default_run(self, statements: Statements, line: int, first: int, end: int) -> None:
         """Process rows of the default graph before the first or after the last named graph."""
@@ -145,10 +147,11 @@ class GraphEvents:
 
     def _take_completed(self) -> Iterator[EventBatch]:
         if self._completed is not None:
-            (statements, first, end), time = self._completed
+            (statements, line, first, end), time = self._completed
             self._completed = None
             yield from self._batches.batches(
                 statements,
+                line,
                 np.array([first], np.int64),
                 np.array([end], np.int64),
                 np.array([time], np.int64),
@@ -165,7 +168,7 @@ class GraphEvents:
             ms = np.append(ms, time)
         statements = last.statements
         names = BufferGraphNames(statements.terms, statements.g[first])
-        yield from self._batches.batches(statements, first, end, ms, names)
+        yield from self._batches.batches(statements, last.line, first, end, ms, names)
 
     def _report(
         self, statements: Statements, line: int, kind: int, row: int, detail: int, given: OpenEvent

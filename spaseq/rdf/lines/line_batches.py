@@ -3,16 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from spaseq.compiled.arrays import Int64s
+from spaseq.compiled.arrays import Indices, Int64s
+from spaseq.limits import Limits
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.inputs.bad_input import BadInput, OnBad
+from spaseq.rdf.inputs.sizes import long_event
 from spaseq.rdf.kernels.date_times import NO_TIME
 from spaseq.rdf.kernels.event_ranges import TIME_PREDICATE, TimestampRows, event_rows
 from spaseq.rdf.lines.statements import Statements
 from spaseq.rdf.terms.times import parse_time
+
+
+@dataclass(frozen=True, slots=True)
+class EventBound:
+    """Reports events of a file that exceed the limit on their bytes."""
+
+    file: str
+    limits: Limits
+    on_bad: OnBad
+
+    def short(
+        self, read: Statements, line: int, first: Int64s, end: Int64s, graph: Sequence[str | None]
+    ) -> Indices | None:
+        """The events with the rows first:end [n] that do not exceed it; None if none does.
+
+        `line` is the number of the first line that was read. The others are reported.
+        """
+        most = self.limits.event_bytes
+        if read.at[-1] - read.at[0] <= most:
+            return None
+        long = read.at[end - 1] - read.at[first] > most
+        for i in np.flatnonzero(long).tolist():
+            where = line + int(read.line[first[i]])
+            text = f"<{graph[i]}>" if graph[i] else ""
+            self.on_bad(BadInput(self.file, where, long_event(self.limits), text))
+        return np.flatnonzero(~long)
 
 
 class LineBatches:
@@ -22,22 +52,37 @@ class LineBatches:
     """
 
     def __init__(
-        self, stream: str, counter: InstantCounter, batch_events: int, skip_time: bool
+        self,
+        stream: str,
+        counter: InstantCounter,
+        batch_events: int,
+        skip_time: bool,
+        bound: EventBound | None = None,
     ) -> None:
         self._stream = stream
         self._counter = counter
         self._most = batch_events
         self._skip_time = skip_time
+        self._bound = bound
 
     def batches(
         self,
         statements: Statements,
+        line: int,
         first: Int64s,
         end: Int64s,
         time: Int64s,
         graph: Sequence[str | None],
     ) -> Iterator[EventBatch]:
-        """Batches of n events: rows first:end [n], times [n] (ms) and graph IRIs [n]."""
+        """Batches of n events: rows first:end [n], times [n] (ms) and graph IRIs [n].
+
+        `line` is the number of the statements' first line, for reports.
+        """
+        if len(first) and self._bound is not None:
+            short = self._bound.short(statements, line, first, end, graph)
+            if short is not None:
+                first, end, time = first[short], end[short], time[short]
+                graph = [graph[i] for i in short.tolist()]
         if not len(first):
             return
         own = statements

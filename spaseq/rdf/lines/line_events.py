@@ -19,9 +19,10 @@ from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.inputs.files import InputFile
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.rdf.lines.arenas import ArenaPool
-from spaseq.rdf.lines.chunks import Cut, after_sized_events, before_graphs, line_chunks
+from spaseq.rdf.lines.chunks import LineChunks
+from spaseq.rdf.lines.cuts import AfterSizedEvents, BeforeGraphs, Cut
 from spaseq.rdf.lines.graph_events import GraphEvents
-from spaseq.rdf.lines.line_batches import LineBatches
+from spaseq.rdf.lines.line_batches import EventBound, LineBatches
 from spaseq.rdf.lines.sized_events import SizedEvents
 from spaseq.rdf.lines.statements import LineChunk, StatementReader, Statements
 from spaseq.rdf.terms.term import iri_text
@@ -64,17 +65,19 @@ def line_events(
     constants = time, *dict.fromkeys(rest)
     reader = StatementReader(graphs, _POOL, constants, True, asked is not None, options.limits)
     skip_time = asked is not None and options.time_predicate not in asked
-    batches = LineBatches(options.iri, counter, options.batch_events, skip_time)
+    bound = EventBound(file.path, options.limits, on_bad)
+    batches = LineBatches(options.iri, counter, options.batch_events, skip_time, bound)
     events: _EventBuilder
+    cut: Cut
     threads = max(options.threads, 1)
     if graphs:
-        events, cut = GraphEvents(batches, file.path, on_bad), before_graphs(reader)
+        events, cut = GraphEvents(batches, file.path, on_bad), BeforeGraphs(reader)
     else:
         assert options.triples_per_event is not None, "resolve_paths sees to it"
         clock = arrival if options.arrival_time else None
         size = options.triples_per_event
         events = SizedEvents(batches, file.path, size, clock, on_bad)
-        cut = after_sized_events(size)
+        cut = AfterSizedEvents(size)
     is_cut = False
     read = line_statements(data, file.path, reader, cut, threads, on_bad, lines)
     for statements, line, is_cut in read:
@@ -98,9 +101,12 @@ def line_statements(
     it).
     """
     lines = lines or LineCounter()
-    for chunk, statements in _in_order(
-        reader.read, line_chunks(data, file, reader.pool, cut), threads
-    ):
+    chunks = iter(LineChunks(data, reader.pool, cut, reader.limits))
+    for chunk, statements in _in_order(reader.read, chunks, threads):
+        if (dropped := chunk.dropped) is not None:
+            if dropped.reason:
+                on_bad(BadInput(file, lines.following, dropped.reason, dropped.text))
+            lines.following += dropped.lines
         line = lines.following
         lines.following = line + statements.lines
         if chunk.fault is not None:

@@ -47,7 +47,7 @@ class SizedEvents:
         else:
             time = np.array([self._arrival() for _ in first], np.int64)
         names = [None] * len(first)
-        yield from self._batches.batches(statements, first, first + self._size, time, names)
+        yield from self._batches.batches(statements, line, first, first + self._size, time, names)
         left = len(statements) - count * self._size
         if left and not is_cut:
             where = line + int(statements.line[-left])

@@ -7,7 +7,7 @@ and decides whether it is well-formed.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ import numpy as np
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.columns.term_tables import encoded
+from spaseq.rdf.inputs.sizes import long_line
 from spaseq.rdf.kernels import PAD
 from spaseq.rdf.kernels import token_arrays as k
 from spaseq.rdf.kernels.date_times import NO_TIME
@@ -33,6 +34,22 @@ ALL_WANTED = 2**31
 _NO_CODE = -1
 
 
+SHOWN_BYTES = 300
+"""Bytes of a malformed line that a report shows."""
+
+
+@dataclass(slots=True)
+class DroppedLines:
+    """Lines before a chunk that are not read, as they are of no event or of one that is too long.
+
+    `reason` is empty if there is nothing to report, and `text` is what a report shows.
+    """
+
+    reason: str = ""
+    text: str = ""
+    lines: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class LineChunk:
     """Whole lines of a file, `begin:end` of an arena's buffer."""
@@ -41,10 +58,25 @@ class LineChunk:
     begin: int
     end: int
     fault: Exception | None = None  # why the file cannot be read beyond this chunk
+    long: Mapping[int, int] = field(default_factory=dict)
+    """Offsets and sizes of lines that exceed their limit; the buffer has only their beginning."""
+    dropped: DroppedLines | None = None  # before the chunk: no event goes on after it
+    place: int = 0  # where the chunk ends in the file, in bytes since reading began
+
+    def place_of(self, at: int) -> int:
+        """The place in the file of an offset in the buffer where a line begins."""
+        after = {line: size for line, size in self.long.items() if line >= at}
+        return self.place - (self.end - at) - removed_bytes(after)
 
 
-_SHOWN = 300
-"""Bytes of a malformed line that a report shows."""
+def shown_bytes(size: int) -> int:
+    """How many bytes of a line of `size` bytes stand for it once it is shortened."""
+    return min(SHOWN_BYTES, size - 1)
+
+
+def removed_bytes(long: Mapping[int, int]) -> int:
+    """How many bytes less than the lines the shortened lines have; a NUL is before each."""
+    return sum(size - 1 - shown_bytes(size) for size in long.values())
 
 
 class BadLine(NamedTuple):
@@ -73,6 +105,7 @@ class Statements:
     terms: BufferTerms
     lines: int  # number of lines in the chunk
     bad: list[BadLine]
+    apart: bool = False  # the statements belong to no event of earlier chunks
 
     def __len__(self) -> int:
         return len(self.s)
@@ -107,7 +140,7 @@ class StatementReader:
         arena.clear()
         self.enter(self.constants, arena, state)
         self._tokenize(chunk, state)
-        bad = self._parse_deferred(arena, state)
+        bad = self._parse_deferred(chunk, state)
         count = int(state[k.ROW])
         if chunk.end - chunk.begin > min(self.limits.line_bytes, self.limits.literal_bytes):
             bad += self._refuse_long(arena, count, chunk.end)
@@ -118,7 +151,8 @@ class StatementReader:
         s, p, o, g, at, line, time = columns
         terms = BufferTerms(arena, int(state[k.TERM]), self.seed, bool(state[k.BLANK]))
         self.pool.lend(arena, terms)
-        return Statements(s, p, o, g, at, line, time, terms, int(state[k.LINE]), bad)
+        lines, apart = int(state[k.LINE]), chunk.dropped is not None
+        return Statements(s, p, o, g, at, line, time, terms, lines, bad, apart)
 
     def state(self, chunk: LineChunk) -> Int64s:
         """The tokenizer's state at the start of a chunk."""
@@ -163,8 +197,9 @@ class StatementReader:
         state[k.TERM] = max(count, codes.max(initial=-1) + 1)
         return codes
 
-    def _parse_deferred(self, arena: ReadArena, state: Int64s) -> list[BadLine]:
+    def _parse_deferred(self, chunk: LineChunk, state: Int64s) -> list[BadLine]:
         """Parse the deferred lines: set their rows' codes, or report them as bad lines."""
+        arena = chunk.arena
         bad: list[BadLine] = []
         rows: list[int] = []
         texts: list[str] = []
@@ -172,9 +207,14 @@ class StatementReader:
         for deferred_line in range(int(state[k.DEFERRED])):
             begin, end, row = (int(column[deferred_line]) for column in arena.deferred)
             line = arena.buffer[begin:end].tobytes()
-            quads = parse_nquads_line(line, self.graphs, self.limits)
+            quads: Sequence[tuple[str, str, str, str | None]] | str
+            if begin in chunk.long:
+                line = line[1:]
+                quads = long_line(chunk.long[begin], self.limits) or ""
+            else:
+                quads = parse_nquads_line(line, self.graphs, self.limits)
             if isinstance(quads, str):
-                text = line[:_SHOWN].decode(errors="replace")
+                text = line[:SHOWN_BYTES].decode(errors="replace")
                 bad.append(BadLine(int(arena.rows.line[row]), quads, text))
             for s, p, o, g in quads if not isinstance(quads, str) else ():
                 rows.append(row)
@@ -195,7 +235,7 @@ class StatementReader:
         """Report lines that exceed a limit; their rows become UNREAD."""
         bad = []
         own = arena.rows
-        for row, text, reason in long_lines(arena, count, end, self.limits, _SHOWN):
+        for row, text, reason in long_lines(arena, count, end, self.limits, SHOWN_BYTES):
             bad.append(BadLine(int(own.line[row]), reason, text.decode(errors="replace")))
             own.s[row] = own.p[row] = own.o[row] = k.UNREAD
             own.g[row] = k.DEFAULT_GRAPH

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from spaseq.rdf.columns.term_tables import ABSENT, ExtendedTerms, ListedTerms, TermTable, term_table
 from spaseq.rdf.lines.arenas import ArenaPool, ReadArena
 from spaseq.rdf.lines.buffer_terms import BufferGraphNames, BufferTerms
-from spaseq.rdf.lines.chunks import before_graphs
+from spaseq.rdf.lines.cuts import BeforeGraphs
 from spaseq.rdf.lines.line_events import line_statements
 from spaseq.rdf.lines.statements import StatementReader
 
@@ -26,7 +26,7 @@ def lazy(texts: list[str]) -> TermTable:
     """A table of terms as the tokenizer makes it."""
     data = "".join(f"<a:s> <a:p> {text} .\n" for text in texts)
     reader = StatementReader(True, ArenaPool(1))
-    cut = before_graphs(reader)
+    cut = BeforeGraphs(reader)
     [(statements, _, _)] = line_statements(io.BytesIO(data.encode()), "f", reader, cut, 1, print)
     return statements.terms
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spaseq.errors import InputError
+from spaseq.limits import Limits
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.lines.arenas import ArenaPool
-from spaseq.rdf.lines.chunks import after_sized_events, before_graphs
+from spaseq.rdf.lines.cuts import AfterSizedEvents, BeforeGraphs
 from spaseq.rdf.lines.line_events import line_statements
 from spaseq.rdf.lines.statements import StatementReader
 from tests.rdf.streams import TIME, XSD, at, read, write
@@ -30,7 +30,7 @@ def parse(text: str | bytes, graphs: bool = True) -> tuple[list[Quad], list[BadI
     quads: list[Quad] = []
     data = io.BytesIO(text.encode() if isinstance(text, str) else text)
     reader = StatementReader(graphs, ArenaPool(2))
-    cut = before_graphs(reader) if graphs else after_sized_events(1)
+    cut = BeforeGraphs(reader) if graphs else AfterSizedEvents(1)
     for b, _, _ in line_statements(data, "f", reader, cut, 1, bad.append):
         assert len(set(b.terms)) == len(b.terms)
         for s, p, o, g in zip(b.s, b.p, b.o, b.g, strict=True):
@@ -168,11 +168,95 @@ def test_chunks_without_a_statement(
     assert len(bad) == (200 if text == "wrong\n" else 0)
 
 
-def test_what_is_too_large_for_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spaseq.rdf.lines.chunks.CHUNK_BYTES", 100)
-    monkeypatch.setattr("spaseq.rdf.lines.chunks.MAX_CHUNK_BYTES", 400)
-    with pytest.raises(InputError, match="f: more than 400 bytes without the end of an event"):
-        parse(GOOD * 10)
+SIZES = pytest.mark.parametrize("size", [100, 250, 1 << 20])
+"""Sizes of chunks: smaller and larger than the limits of the tests."""
+
+
+def quads(name: str, count: int) -> str:
+    """An event of `count` quads, 49 bytes each."""
+    stamp = f"<http://e/{name}> {TIME} {at(1)} .\n"
+    quad = "<http://e/s{:03}> <http://e/p> <a:o> <http://e/{}> .\n"
+    return "".join(quad.format(i, name) for i in range(count)) + stamp
+
+
+def limited(directory: Path, text: str, **limits: int) -> tuple[list[str], list[tuple[int, str]]]:
+    """The names and sizes of the events, and the lines and reasons of bad input."""
+    events, bad = read(write(directory / "s.nq", text), limits=Limits(**limits))
+    found = [f"{(e.graph or '')[9:]}:{len(e.triples)}" for e in events]
+    return found, [(b.line or 0, b.reason) for b in bad]
+
+
+@SIZES
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_an_event_that_is_too_long_is_one_bad_event(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, place: int
+) -> None:
+    monkeypatch.setattr("spaseq.rdf.lines.chunks.CHUNK_BYTES", size)
+    monkeypatch.setattr("spaseq.rdf.lines.cuts._PIECE", size)
+    events = [quads("a", 3), quads("b", 2)]
+    events.insert(place, quads("x", 20))
+    lines = sum(event.count("\n") for event in events[:place])
+    found, bad = limited(tmp_path, "".join(events), event_bytes=500)
+    assert found == ["a:3", "b:2"]
+    reason = "an event of more than 500 bytes, the limit (--max-event)"
+    assert bad == [(lines + 1, reason)]
+
+
+@SIZES
+@pytest.mark.parametrize("junk", ["# comment\n", "\n", " \n"])
+@pytest.mark.parametrize("stamp_first", [True, False])
+def test_an_event_before_many_lines_without_a_statement_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, junk: str, stamp_first: bool
+) -> None:
+    monkeypatch.setattr("spaseq.rdf.lines.chunks.CHUNK_BYTES", size)
+    *given, stamp = quads("a", 3).splitlines(keepends=True)
+    first = "".join([stamp, *given] if stamp_first else [*given, stamp])
+    text = first + junk * 1000 + quads("b", 2) + "wrong\n"
+    found, bad = limited(tmp_path, text, event_bytes=500)
+    assert found == ["a:3", "b:2"]
+    assert [line for line, _ in bad] == [1008]
+    text = "".join(given) + junk * 1000 + stamp + junk * 1000 + quads("b", 2) + "wrong\n"
+    found, bad = limited(tmp_path, text, event_bytes=500)
+    assert found == ["a:3", "b:2"]
+    assert [line for line, _ in bad] == [2008]
+
+
+@SIZES
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("text", ["\0", "# ", " ", "<a:s> <a:p> <a:o> <a:g> . #"])
+def test_a_line_that_is_too_long_is_one_bad_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, end: str, text: str
+) -> None:
+    monkeypatch.setattr("spaseq.rdf.lines.chunks.CHUNK_BYTES", size)
+    long = (text * 2000)[:2000]
+    before, after = quads("a", 3), quads("b", 2)
+    found, bad = limited(tmp_path, before + long + end + after + "wrong\n", line_bytes=400)
+    assert found == ["a:3", "b:2"]
+    lines = [line for line, reason in bad if reason.startswith("a line of 2000 bytes")]
+    assert lines == ([] if size > 2000 and text != "\0" and text[0] != "<" else [5])
+    assert [line for line, _ in bad if line != 5] == [9]
+    place = before.index("\n") + 1
+    among = before[:place] + long + end + before[place:] + after
+    assert limited(tmp_path, among, line_bytes=400)[0] == ["a:3", "b:2"]
+    assert limited(tmp_path, before + long, line_bytes=400)[0] == ["a:3"]
+    assert limited(tmp_path, "\ufeff" + long + end + before, line_bytes=400)[0] == ["a:3"]
+
+
+@SIZES
+def test_statements_of_an_event_that_is_too_long_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    monkeypatch.setattr("spaseq.rdf.lines.chunks.CHUNK_BYTES", size)
+    triple = '<http://e/s> <http://e/p> "{}" .\n'
+    texts = [f"{i:04}" for i in range(12)]
+    texts[4] = "x" * 600
+    lines = "".join(map(triple.format, texts))
+    options = {"triples_per_event": 3, "arrival_time": True}
+    events, bad = read(write(tmp_path / "s.nt", lines), limits=Limits(event_bytes=500), **options)
+    assert [[o[1:-1] for _, _, o in e.triples] for e in events] == [
+        texts[:3], texts[6:9], texts[9:]
+    ]  # fmt: skip
+    assert [(b.line, b.reason[:27]) for b in bad] == [(4, "an event of more than 500 b")]
 
 
 @pytest.mark.parametrize("size", [10, 1000, 100_000])
