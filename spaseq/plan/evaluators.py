@@ -8,6 +8,7 @@ from typing import get_args
 from spaseq.automaton.batch.no_kernel import NoKernel
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.partial_order import NotReorderable, patterns_of
+from spaseq.automaton.program.repetitions import MOST_STATES
 from spaseq.automaton.registers.compilable_runs import TestedProgram, tested_program
 from spaseq.automaton.sets.compilable_sets import check_sets
 from spaseq.errors import UsageError
@@ -21,6 +22,8 @@ from spaseq.plan.sharing import (
 
 SET_EVALUATORS = ("compact", "compiled-compact", "compiled-chain")
 """The evaluators whose partial matches are sets that share parts."""
+
+_COUNTED = f"it would need more than {MOST_STATES:,} states; its repetitions are counted instead"
 
 
 def with_evaluator(plan: QueryPlan, choice: EvaluatorChoice) -> QueryPlan:
@@ -83,6 +86,8 @@ def obstacle_to_reordering(plan: QueryPlan) -> str | None:
 def obstacle_to_compiled_sets(plan: QueryPlan) -> str | None:
     """Why no kernel can run a sequence whose matches can share parts; None if one can."""
     sequence = plan.sequence
+    if sequence.program.bounds:
+        return _COUNTED
     try:
         gpms = len(plan.patterns.gpms)
         check_sets(gpms, sequence.partition, sequence.window, plan.answers.strategy)
@@ -98,6 +103,8 @@ def obstacle_to_compiled_registers(plan: QueryPlan) -> str | None:
     correlation = obstacle_of_correlation(plan)
     if correlation is not None:
         return correlation
+    if plan.sequence.program.bounds:
+        return _COUNTED
     try:
         _tested(plan)
     except NoKernel as reason:

@@ -91,6 +91,8 @@ def _with_fingerprint(plan: QueryPlan, query: ast.Query) -> QueryPlan:
     identity, schema = plan.identity, plan.expressions.schema
     evaluator = plan.sequence.evaluator.name
     state = f"{STATE_FORMAT}\n{evaluator}\n{identity.title}\n{format_query(query)}"
+    if plan.sequence.program.bounds:
+        state += "\ncounted"
     if schema is not None:
         state += f"\n{schema.fingerprint}"
     fingerprint = hashlib.sha256(state.encode()).hexdigest()

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from spaseq.automaton.program.nfa import Automaton, BracketLabel, TakeLabel
+from spaseq.automaton.sets.compilable_sets import check_waits
+from spaseq.automaton.sets.python.expand import TooManyWaits
 from spaseq.lang import sequence as seq
 from spaseq.plan.query_plan import GpmPlan, QueryPlan
 
@@ -81,6 +83,7 @@ class _Sharing:
                     yield f"{gpm.name} may leave the group variable ?{variable} unbound"
         yield from self._negations()
         yield from self._edges()
+        yield from self._waits()
 
     # --- variables --------------------------------------------------------------------------------
 
@@ -152,6 +155,13 @@ class _Sharing:
             )
             if edge.join.kind == ";" and several:
                 yield "an alternative behind ; has several steps"
+
+    def _waits(self) -> Iterator[str]:
+        """Comes last: a sequence with another obstacle has no waits."""
+        try:
+            check_waits(self._sequence.program)
+        except TooManyWaits as reason:
+            yield str(reason)
 
 
 def _is_one_event(automaton: Automaton) -> bool:

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import get_args
+from unittest.mock import patch
 
 import numpy as np
 from hypothesis import strategies as st
 
 from spaseq.algebra.answers import Answer
+from spaseq.automaton.program import repetitions
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.errors import UsageError
 from spaseq.expr.doubles import double_of
@@ -128,6 +130,12 @@ def words(answers: Sequence[Answer], text: str) -> list[str]:
     return [" ".join(given[t.time // 1000] for t in a.trace) for a in answers]
 
 
+def counted_plans(text: str) -> dict[str, QueryPlan]:
+    """The plans of a query whose repetitions are all counted; none if it bounds none."""
+    with patch.object(repetitions, "MOST_STATES", 0):
+        return {name: p for name, p in plans(text).items() if p.sequence.program.bounds}
+
+
 def plans(text: str) -> dict[str, QueryPlan]:
     """A query's plan for each evaluator that can run it."""
     plans = {}
@@ -166,6 +174,9 @@ def sequences(draw: st.DrawFn, depth: int = 2, plain: bool = False) -> tuple[str
     return text, all(optional for _, optional in steps)
 
 
+_REPEATS = ("+", "*", "?", "{2}", "{1,2}", "{3,}", "{2,1000}", "{0,1000}")
+
+
 @st.composite
 def _steps(draw: st.DrawFn, depth: int, plain: bool) -> tuple[str, bool]:
     kinds = ["name"] * 3 if plain or depth == 0 else ["name", "name", "name", "|", "bracket"]
@@ -181,8 +192,8 @@ def _steps(draw: st.DrawFn, depth: int, plain: bool) -> tuple[str, bool]:
             text = f"({' | '.join(_HERE for _ in range(count))})"
         else:
             text = f"({' | '.join(text for text, _ in operands)})"
-    repeat = "" if plain else draw(st.sampled_from(["", "", "", "", "+", "*", "?", "{2}", "{1,2}"]))
-    return text + repeat, repeat in ("*", "?")
+    repeat = "" if plain else draw(st.sampled_from(["", "", "", "", *_REPEATS]))
+    return text + repeat, repeat in ("*", "?", "{0,1000}")
 
 
 _PATTERNS = {

@@ -15,9 +15,10 @@ from hypothesis.strategies import SearchStrategy
 
 from spaseq.algebra.answers import Answer
 from spaseq.automaton.sets.python import match_enumerator
+from spaseq.compile import CompileOptions, compile_query
 from spaseq.errors import QueryError
 from spaseq.plan.query_plan import QueryPlan
-from tests.automaton.cases import Case, Event, cases, plans, query, run
+from tests.automaton.cases import Case, Event, cases, counted_plans, plans, query, run
 from tests.sizes import sizes
 
 _EXAMPLES = int(os.environ.get("SPASEQ_AGREEMENT_EXAMPLES", "100"))
@@ -86,6 +87,27 @@ def test_selection(few: int, examples: int, monkeypatch: pytest.MonkeyPatch) -> 
     """Selection on the set (more than `few` matches) agrees with selection among listed matches."""
     monkeypatch.setattr(match_enumerator, "FEW", few)
     on_examples(examples, same, cases(strategies=_STRATEGIES))
+
+
+@_SIZES
+def test_counted_repetitions(examples: int) -> None:
+    """Counted, repetitions have the same answers as unrolled, whatever restarts in the middle."""
+
+    def check(case: Case) -> None:
+        try:
+            found = counted_plans(case.text)
+        except QueryError:  # the language refuses the drawn query
+            assume(False)
+        assume(found)
+        unrolled = compile_query(case.text, options=CompileOptions(evaluator="registers"))
+        expected, _ = run(unrolled, case.events)
+        half = len({e.time for e in case.events}) // 2
+        for plan in found.values():
+            assert run(plan, case.events)[0] == expected
+            assert run(plan, case.events, restart_after=half)[0] == expected
+
+    skip = ("", "AFTER MATCH SKIP PAST LAST EVENT")
+    on_examples(examples, check, cases(strategies=_STRATEGIES, rest=skip))
 
 
 @_SIZES

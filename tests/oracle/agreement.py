@@ -17,7 +17,7 @@ from spaseq.lang import ast
 from spaseq.plan.query_plan import QueryPlan
 from tests.construct.reference import construct, renamed, texts
 from tests.oracle.comparison import comparable
-from tests.oracle.engine import EVALUATORS, Arrival, Piece, parsed, solved
+from tests.oracle.engine import COUNTING, EVALUATORS, Arrival, Piece, parsed, solved
 from tests.oracle.model import TooBig
 from tests.oracle.oracle import evaluate
 from tests.oracle.report import disagreement, events_table
@@ -130,7 +130,7 @@ class _Comparison:
             wrong = wrong or self._limited(plan, pieces, Arrival(random, random.randint(1, 3)))
             if wrong is not None:
                 return Disagreement(f"{wrong.kind} by {name}", wrong.text)
-        evaluators = [e for e in EVALUATORS if e in self.plans]
+        evaluators = [e for e in (*EVALUATORS, *COUNTING) if e in self.plans]
         self.tally.add(self.case, evaluators, self.extra, len(self.expected))
         return None
 

@@ -67,7 +67,17 @@ class Grammar:
         if isinstance(atom, ast.Bracket):
             self.used.add("repeated-bracket")
         minimum, maximum = options.get(mark) or self.pick(
-            [(2, 2), (1, 2), (0, 2), (2, 3), (2, None)]
+            [
+                (2, 2),
+                (1, 2),
+                (0, 2),
+                (2, 3),
+                (2, None),
+                (3, None),
+                (0, 1000),
+                (1, 5000),
+                (2, 10**12),
+            ]
         )
         return ast.Step(atom, ast.Quantifier(minimum, maximum))
 

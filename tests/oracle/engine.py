@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import get_args
+from unittest.mock import patch
 
 from rdflib import Graph
 
 from spaseq.algebra.answers import Answer
+from spaseq.automaton.program import repetitions
 from spaseq.automaton.run.event_rows import EventRows
 from spaseq.compile import check_query
 from spaseq.errors import QueryError, UsageError
@@ -17,7 +19,7 @@ from spaseq.gpm.single_event.event_stage import SingleEventStage
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import load_kb
 from spaseq.lang import ast
-from spaseq.lang.resolve import resolve
+from spaseq.lang.resolve import Resolved, resolve
 from spaseq.options import StageOptions
 from spaseq.plan.planner import plan_query
 from spaseq.plan.planning_options import CompileOptions
@@ -30,6 +32,12 @@ from tests.oracle.model import Streamset
 from tests.oracle.patterns import nt
 
 EVALUATORS: tuple[EvaluatorName, ...] = get_args(EvaluatorName)
+
+COUNTING: dict[str, EvaluatorName] = {
+    "registers, counting": "registers",
+    "compact, counting": "compact",
+}
+"""Evaluators that also run programs whose repetitions are counted, however small their bounds."""
 
 
 def parsed(query: str) -> tuple[ast.Query, dict[str, QueryPlan]]:
@@ -49,7 +57,21 @@ def parsed(query: str) -> tuple[ast.Query, dict[str, QueryPlan]]:
                 plans[name] = plan_query(resolved, "query", CompileOptions(evaluator=name))
             except UsageError:
                 continue
-    return checked.query, plans
+    return checked.query, plans | _counting(resolved)
+
+
+def _counting(resolved: Resolved) -> dict[str, QueryPlan]:
+    """Plans with counted repetitions, if the query bounds some."""
+    plans = {}
+    with patch.object(repetitions, "MOST_STATES", 0):
+        for title, name in COUNTING.items():
+            try:
+                plan = plan_query(resolved, "query", CompileOptions(evaluator=name))
+            except UsageError:
+                continue
+            if plan.sequence.program.bounds:
+                plans[title] = plan
+    return plans
 
 
 @dataclass(frozen=True, eq=False)

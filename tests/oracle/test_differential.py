@@ -18,7 +18,7 @@ import pytest
 
 from tests.oracle.agreement import ARRIVALS, Disagreement, Tally, compare
 from tests.oracle.choices import replayed, seeded, shrink
-from tests.oracle.engine import EVALUATORS
+from tests.oracle.engine import COUNTING, EVALUATORS
 from tests.oracle.report import coverage
 from tests.oracle.strategies import EVERYTHING, FUNCTIONS, Case, case
 from tests.sizes import sizes
@@ -30,7 +30,9 @@ FAILURES = 5
 """Number of disagreements after which a run stops."""
 
 ROWS = (
-    EVERYTHING | {f"{name}()" for name in FUNCTIONS} | {*ARRIVALS, *(f"on {e}" for e in EVALUATORS)}
+    EVERYTHING
+    | {f"{name}()" for name in FUNCTIONS}
+    | {*ARRIVALS, *(f"on {e}" for e in (*EVALUATORS, *COUNTING))}
 )
 """Features that a long run must exercise on examples with answers."""
 

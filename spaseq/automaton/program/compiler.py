@@ -2,7 +2,8 @@
 
 A chain first becomes a small program of instructions (take, pass a negation, loop). The states are
 its reachable configurations (place, repetition counts). The count of an unbounded repetition stops
-at its minimum, so there are finitely many states.
+at its minimum, so there are finitely many states. If there were too many, repetitions are counted
+by the runs instead (`repetitions`), and a state is a place.
 """
 
 from __future__ import annotations
@@ -10,14 +11,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
+from types import MappingProxyType
 from typing import TypeAlias
 
-from spaseq.automaton.program import nfa
+from spaseq.automaton.program import nfa, repetitions
+from spaseq.automaton.program.counters import Counts, RepeatBounds
 from spaseq.lang import sequence as seq
 from spaseq.lang.scope import Scope, View
 
-Counts: TypeAlias = tuple[tuple[int, int], ...]
-"""Pairs of an open repeated step (its id) and its repetitions so far."""
+MOST_EDGES = 20_000
+"""An automaton has at most this many edges."""
+
+
+class TooManyEdges(Exception):
+    """A sequence needs more edges than an automaton may have."""
+
+    def __init__(self) -> None:
+        super().__init__(f"the automaton of this sequence has more than {MOST_EDGES:,} edges")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +79,18 @@ def compile_program(
         scope: the scopes of its variables.
         gpms: the GPM names of the plan, in order.
         certain: by GPM name, the variables that every solution of the GPM binds.
+
+    Raises:
+        TooManyEdges: the sequence is too large, even with counted repetitions.
     """
-    return _ProgramCompiler(chain, scope, gpms, certain).program()
+    folded, bounds = repetitions.counted(chain)
+    if not bounds or repetitions.unrolled_states(chain) <= repetitions.MOST_STATES:
+        try:
+            return _ProgramCompiler(chain, scope, gpms, certain).program()
+        except TooManyEdges:
+            if not bounds:
+                raise
+    return _ProgramCompiler(folded, scope, gpms, certain, bounds).program()
 
 
 class _ProgramCompiler:
@@ -80,8 +100,10 @@ class _ProgramCompiler:
         scope: Scope,
         gpms: Sequence[str],
         certain: Mapping[str, frozenset[str]],
+        bounds: Mapping[int, RepeatBounds] = MappingProxyType({}),
     ) -> None:
         self._chain = chain
+        self._bounds = bounds
         self._scope = scope
         self._gpm = {name: i for i, name in enumerate(gpms)}
         self._certain = {n: vs & scope.singles for n, vs in certain.items()}
@@ -108,6 +130,7 @@ class _ProgramCompiler:
             frozenset(self._replayed(self._chain, False)),
             any(e.join is not None and e.join.kind == "," for e in self._edges),
             any(n.repeats for n in negated),
+            dict(self._bounds),
         )
 
     # --- variables that are certainly bound before an occurrence --------------------------------
@@ -199,6 +222,8 @@ class _ProgramCompiler:
                     step.negations,
                 )
                 self._edges.append(edge)
+                if len(self._edges) > MOST_EDGES:
+                    raise TooManyEdges
                 edges.append(edge)
             accepts = tuple(dict.fromkeys(ends)) if config != start else ()
             states.append(nfa.State(_state_name(code, *config), tuple(edges), accepts))
@@ -262,16 +287,16 @@ def _closure(code: Sequence[_Instruction], place: int, counts: Counts) -> Iterat
 
 def _loop(loop: _Loop, step: _EpsilonPath) -> Iterator[_EpsilonPath]:
     repeat = loop.repeat
+    bounds = RepeatBounds(repeat.minimum, repeat.maximum)
     counts = dict(step.counts)
     done = counts.get(repeat.id, 0)
-    if repeat.maximum is None or done < repeat.maximum:
-        top = max(repeat.minimum, 1) if repeat.maximum is None else repeat.maximum
-        more = tuple(sorted({**counts, repeat.id: min(done + 1, top)}.items()))
+    if bounds.allows_more(done):
+        more = tuple(sorted({**counts, repeat.id: bounds.counted(done)}.items()))
         actions = step.actions
         if repeat.is_scope:
             actions = (*actions, nfa.Action("again" if done else "start", repeat.id))
         yield _EpsilonPath(loop.body, more, actions, step.negations)
-    if done >= repeat.minimum:
+    if done >= bounds.minimum:
         counts.pop(repeat.id, None)
         actions = step.actions
         if repeat.is_scope and done:

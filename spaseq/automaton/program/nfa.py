@@ -11,9 +11,10 @@ ends) and its `negations` (the negated steps that it passes).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from spaseq.automaton.program.counters import RepeatBounds
 from spaseq.lang.scope import View
 from spaseq.lang.sequence import SequenceOperator
 
@@ -115,3 +116,6 @@ class Program:
     replayed: frozenset[int]  # GPMs whose past solutions may be read again
     strict: bool  # some join is strict contiguity
     negation_in_repeat: bool
+    bounds: Mapping[int, RepeatBounds] = field(
+        default_factory=dict
+    )  # of repetitions that are counted

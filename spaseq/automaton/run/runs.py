@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from spaseq.algebra.answers import Instant
+from spaseq.automaton.program.counters import Counts
 from spaseq.automaton.program.nfa import Automaton, Edge, State
 from spaseq.automaton.run.arena import NIL
 
@@ -33,15 +34,25 @@ class MeasuredInstant:
 
 @dataclass(slots=True)
 class Groups:
-    """The group variables of a run; their values are linked lists in the evaluator's arena."""
+    """The repetitions of a run: its group variables, and how often it has repeated steps.
+
+    The values of group variables are linked lists in the evaluator's arena.
+    """
 
     current: dict[str, str]  # this repetition's value
     previous: dict[str, str]  # PREV
     lists: dict[str, int]  # all values: id of the last node
     marks: dict[int, dict[str, int]]  # repeated step -> lengths when its repetition began
+    counts: Counts = ()  # of counted repetitions
 
     def copy(self) -> Groups:
-        return Groups(dict(self.current), dict(self.previous), dict(self.lists), dict(self.marks))
+        current, previous, lists = dict(self.current), dict(self.previous), dict(self.lists)
+        return Groups(current, previous, lists, dict(self.marks), self.counts)
+
+    def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
+        self.counts = ()  # older snapshots have no counts
+        for name, value in state[1].items():
+            setattr(self, name, value)
 
 
 @dataclass(slots=True, frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+from spaseq.automaton.program.counters import counts_after
 from spaseq.automaton.program.nfa import Action, Program
 from spaseq.automaton.run.arena import NIL, Arena
 from spaseq.automaton.run.machine import CompiledTake
@@ -99,6 +100,13 @@ def trace_of(nodes: TraceNodes, node: int) -> Iterator[tuple[int, Row]]:
         yield gpm, row
 
 
+def may_follow(program: Program, actions: Sequence[Action], groups: Groups | None) -> bool:
+    """Whether the bounds of counted repetitions allow a run the actions of an edge."""
+    if not program.bounds or not actions:
+        return True
+    return counts_after(program.bounds, groups.counts if groups else (), actions) is not None
+
+
 def follow(
     program: Program,
     lists: ListNodes,
@@ -109,11 +117,12 @@ def follow(
 ) -> tuple[Groups | None, tuple[Obligation, ...]]:
     """The group variables and obligations of a run after the actions of an edge.
 
-    `trace` is the id of the run's last trace node.
+    `may_follow` must allow them. `trace` is the id of the run's last trace node.
     """
     if not actions:
         return groups, obligations
     after = groups.copy() if groups else Groups({}, {}, {}, {})
+    after.counts = counts_after(program.bounds, after.counts, actions) or ()
     for action in actions:
         repeat = action.repeat
         own = program.owned[repeat]

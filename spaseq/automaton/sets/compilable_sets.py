@@ -1,12 +1,24 @@
-"""Which sequences the kernels of sets can run, decided from the plan alone."""
+"""Which sequences sets and their kernels can run, decided from the plan alone."""
 
 from __future__ import annotations
 
 from spaseq.automaton.batch.no_kernel import NoKernel
+from spaseq.automaton.program.nfa import BracketLabel, Program
 from spaseq.automaton.program.window import Counted, Window
+from spaseq.automaton.sets.python.expand import expand
 
 _MOST_GPMS = 62
 """The kernels keep a set of GPMs in the bits of an int64."""
+
+
+def check_waits(program: Program) -> None:
+    """Check that sets, in Python or in a kernel, have room for the waits of a program.
+
+    Raises:
+        TooManyWaits: they have not.
+    """
+    if any(isinstance(edge.label, BracketLabel) for edge in program.edges):
+        expand(program)
 
 
 def check_sets(gpms: int, partition: tuple[str, ...], window: Window, strategy: str) -> None:

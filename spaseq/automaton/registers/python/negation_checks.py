@@ -54,7 +54,7 @@ class NegationChecks:
 
     def _stands(self, run: Run) -> bool:
         """Whether a match of a negated step survives the negated steps inside it."""
-        for end in run.state.acceptances:
+        for end in self._stepper.ends(run):
             ended = self._stepper.ended(run, end.actions)
             if not ended.obligations:
                 return True

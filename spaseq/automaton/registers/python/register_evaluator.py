@@ -144,7 +144,7 @@ class RegisterEvaluator:
         window = self._machine.window
         if not window.holds(run.origin, moment.reach):
             return
-        for end in run.state.acceptances:
+        for end in self._stepper.ends(run):
             ended = self._stepper.ended(run, end.actions)
             match = self._checks.match_of(ended)
             if end.negations:

@@ -6,10 +6,17 @@ history once the first is complete, and then goes on with the events that follow
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from spaseq.automaton.program.nfa import Action, Automaton, BracketLabel, Edge, TakeLabel
+from spaseq.automaton.program.nfa import (
+    Acceptance,
+    Action,
+    Automaton,
+    BracketLabel,
+    Edge,
+    TakeLabel,
+)
 from spaseq.automaton.registers.python.brackets import (
     accepted,
     are_disjoint,
@@ -33,7 +40,7 @@ from spaseq.automaton.run.runs import (
     Run,
     WaitingRun,
 )
-from spaseq.automaton.run.scoping import ListNodes, TraceNodes, follow
+from spaseq.automaton.run.scoping import ListNodes, TraceNodes, follow, may_follow
 from spaseq.automaton.run.waiting_runs import WaitingRuns, by_key
 
 
@@ -128,9 +135,16 @@ class RunStepper:
             if run.frame is None:
                 queue.complete.append(run)
             else:
-                for end in run.state.acceptances:
+                for end in self.ends(run):
                     self._complete_operand(self.ended(run, end.actions), waiting, moment, queue)
         self.wait(run, waiting)
+
+    def ends(self, run: Run) -> Iterator[Acceptance]:
+        """The ways in which a run accepts in its state."""
+        program = self._machine.program
+        for end in run.state.acceptances:
+            if may_follow(program, end.actions, run.groups):
+                yield end
 
     def ended(self, run: Run, actions: Sequence[Action]) -> Run:
         """A run after the actions with which it accepts."""
@@ -145,6 +159,8 @@ class RunStepper:
         """Let a run wait at every edge out of its state."""
         program = self._machine.program
         for edge in run.state.edges:
+            if not may_follow(program, edge.actions, run.groups):
+                continue
             groups, obligations = follow(
                 program, self._lists, edge.actions, run.groups, run.obligations, run.trace
             )

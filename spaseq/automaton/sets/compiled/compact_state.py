@@ -12,7 +12,7 @@ from spaseq.automaton.sets.compiled.set_nodes import SetNodes
 from spaseq.automaton.sets.kernels import compact as kernel
 from spaseq.automaton.sets.kernels import set_arrays
 from spaseq.automaton.sets.python.determinise import DeterministicAutomaton, DeterministicState
-from spaseq.automaton.sets.python.expand import expand
+from spaseq.automaton.sets.python.expand import WaitName, expand
 from spaseq.compiled.arrays import Bools, Indices, Int64s
 
 _FEW = 16
@@ -116,7 +116,7 @@ class MoveTables:
 
     def restore(self, state: object) -> None:
         """Continue from what `snapshot` returned."""
-        for waits in cast(list[frozenset[int]], state):
+        for waits in cast(list[frozenset[WaitName]], state):
             self._number(self._automaton.state(waits))
 
 

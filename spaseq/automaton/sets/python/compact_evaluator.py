@@ -21,7 +21,7 @@ from spaseq.automaton.sets.python.active_states import ActiveStates
 from spaseq.automaton.sets.python.compact_set import CompactSet, UnionList
 from spaseq.automaton.sets.python.counting import count
 from spaseq.automaton.sets.python.determinise import DeterministicAutomaton, DeterministicState
-from spaseq.automaton.sets.python.expand import expand
+from spaseq.automaton.sets.python.expand import WaitName, expand
 from spaseq.automaton.sets.python.match_enumerator import MatchEnumerator
 from spaseq.automaton.sets.python.maximal import MaximalAutomaton
 
@@ -180,13 +180,15 @@ class CompactEvaluator:
         self._active = {key: (_restored(automaton, own), number) for key, own, number in keys}
 
 
-def _snapshot(states: ActiveStates[DeterministicState]) -> list[tuple[frozenset[int], Any, int]]:
+def _snapshot(
+    states: ActiveStates[DeterministicState],
+) -> list[tuple[frozenset[WaitName], Any, int]]:
     """The active states by their waits."""
     return [(state.waits, ul.nodes, ul.merged) for state, ul in states.lists.items()]
 
 
 def _restored(
-    automaton: DeterministicAutomaton, snapshot: list[tuple[frozenset[int], list[int], int]]
+    automaton: DeterministicAutomaton, snapshot: list[tuple[frozenset[WaitName], list[int], int]]
 ) -> ActiveStates[DeterministicState]:
     states = ActiveStates(automaton.initial)
     for waits, nodes, merged in snapshot:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from spaseq.automaton.sets.python.expand import Waits
+from spaseq.automaton.sets.python.expand import WaitName, Waits
 
 S = TypeVar("S")
 
@@ -46,7 +46,7 @@ class DeterministicState:
 
     __slots__ = ("_automaton", "_moves", "_relevant", "waits")
 
-    def __init__(self, automaton: DeterministicAutomaton, waits: frozenset[int]) -> None:
+    def __init__(self, automaton: DeterministicAutomaton, waits: frozenset[WaitName]) -> None:
         self.waits = waits
         self._automaton = automaton
         self._moves: dict[int, Move[DeterministicState]] = {}
@@ -73,14 +73,14 @@ class DeterministicAutomaton:
     def __init__(self, waits: Waits, contiguous: bool = False) -> None:
         self.waits = waits
         self._contiguous = contiguous
-        self._states: dict[frozenset[int], DeterministicState] = {}
+        self._states: dict[frozenset[WaitName], DeterministicState] = {}
         initial = self.state(waits.initial)
         assert initial is not None
         self.initial = initial
-        self.strict = contiguous or any(w.strict for w in waits.waits)
-        self.letters = {1 << w.gpm: w.gpm for w in waits.waits}
+        self.strict = contiguous or waits.strict
+        self.letters = {1 << gpm: gpm for gpm in waits.gpms}
 
-    def state(self, waits: Iterable[int]) -> DeterministicState | None:
+    def state(self, waits: Iterable[WaitName]) -> DeterministicState | None:
         """The state of a set of waits; None for no waits."""
         key = frozenset(waits)
         if not key:
@@ -103,7 +103,7 @@ class DeterministicAutomaton:
         self, state: DeterministicState | None, gpm: int
     ) -> tuple[DeterministicState | None, bool]:
         """The state after a solution of a GPM is taken, and whether a match is complete."""
-        then: set[int] = set()
+        then = set[WaitName]()
         accepts = False
         for number in state.waits if state else ():
             wait = self.waits.waits[number]
