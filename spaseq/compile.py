@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from spaseq.automaton.program.compiler import TooManyEdges
 from spaseq.errors import Diagnostic, QueryError, QueryText
 from spaseq.lang import ast
 from spaseq.lang.lint import lint
 from spaseq.lang.parser import parse_source
-from spaseq.lang.resolve import resolve
+from spaseq.lang.resolve import Resolved, resolve
 from spaseq.plan.checks import (
     check_entailment,
     check_expressions,
@@ -67,9 +68,19 @@ def check_query(text: str, name: str = "query", options: CompileOptions = AS_USU
             found += check_entailment(resolved, options.schema)
         if not any(d.severity == "error" for d in found):
             found += lint(resolved)
-            plan = plan_query(resolved, name, options)
+            try:
+                plan = plan_query(resolved, name, options)
+            except TooManyEdges as reason:
+                found.append(_too_large(resolved, reason))
     found.sort(key=lambda d: (d.span.start, d.severity))
     return Checked(source, query, plan, tuple(found))
+
+
+def _too_large(resolved: Resolved, reason: TooManyEdges) -> Diagnostic:
+    """The finding of a sequence whose automaton would take too much time and memory."""
+    hint = "write fewer steps, or ask for them in several queries that read each other's streams"
+    span = resolved.query.sequence.span
+    return Diagnostic("error", "too-large", f"{reason}: {hint}", span, resolved.source)
 
 
 def compile_query(text: str, name: str = "query", options: CompileOptions = AS_USUAL) -> QueryPlan:
