@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from spaseq.message_text import one_line, visible, without_passwords
+
 _SHOWN = 3  # errors in the message of several
 
 
@@ -60,19 +62,24 @@ class Diagnostic:
     def render(self) -> str:
         """The finding as text: place and message, the line, a caret under the span, and hints."""
         line, column = self.source.place(self.span.start)
-        text = self.source.line(line)
-        width = max(1, min(self.span.end - self.span.start, len(text) - column + 1))
-        lead = "".join("\t" if c == "\t" else " " for c in text[: column - 1])
+        text = without_passwords(self.source.line(line))
+        start, width = column - 1, self.span.end - self.span.start
+        before, marked = visible(text[:start]), visible(text[start : start + width])
+        lead = "".join("\t" if c == "\t" else " " for c in before)
+        name = one_line(self.source.name)
         rows = [
-            f"{self.source.name}:{line}:{column}: {self.severity}: {self.message} [{self.code}]",
-            f"    {text}",
-            f"    {lead}{'^' * width}",
+            f"{name}:{line}:{column}: {self.severity}: {self._said(self.message)} [{self.code}]",
+            f"    {before}{marked}{visible(text[start + width :])}",
+            f"    {lead}{'^' * max(1, len(marked))}",
         ]
         if self.expected:
-            rows.append(f"    expected: {', '.join(self.expected)}")
+            rows.append(f"    expected: {self._said(', '.join(self.expected))}")
         if self.suggestion:
-            rows.append(f"    did you mean: {self.suggestion}")
+            rows.append(f"    did you mean: {self._said(self.suggestion)}")
         return "\n".join(rows)
+
+    def _said(self, text: str) -> str:
+        return visible(without_passwords(text))
 
     def to_json(self) -> dict[str, object]:
         """The finding as `spaseq check --json` writes it."""
@@ -80,20 +87,23 @@ class Diagnostic:
         return {
             "severity": self.severity,
             "code": self.code,
-            "message": self.message,
+            "message": without_passwords(self.message),
             "file": self.source.name,
             "line": line,
             "column": column,
-            "text": self.source.line(line),
+            "text": without_passwords(self.source.line(line)),
             "expected": list(self.expected),
             "suggestion": self.suggestion,
         }
 
 
 class SpaseqError(Exception):
-    """Root of all errors that this package raises on purpose."""
+    """Root of all errors that this package raises on purpose; its text is safe for a terminal."""
 
     exit_status = 4
+
+    def __str__(self) -> str:
+        return visible(without_passwords(super().__str__()))
 
 
 class QueryError(SpaseqError):

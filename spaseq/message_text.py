@@ -1,24 +1,28 @@
-"""Text for people: control characters are escaped, and passwords in addresses are left out."""
+"""Text for people: control characters are escaped, and passwords in addresses are left out.
+
+Texts of queries, events, endpoints and file names can hold characters that a terminal obeys.
+"""
 
 from __future__ import annotations
 
+import io
+import logging
 import re
+from typing import TextIO
 
 _CONTROLS = (
-    "\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0, DEL and C1, but no tab and no line feed
+    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # C0, DEL and C1, but no tab and no line end
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks, overrides and isolates of direction
     "\u2028\u2029\ud800-\udfff"  # other line ends, lone surrogates
 )
-_ESCAPED = re.compile(f"[{_CONTROLS}]")
-_ESCAPED_IN_LINE = re.compile(f"[\t\n{_CONTROLS}]")
+_ESCAPED = re.compile(f"[{_CONTROLS}]|\r(?!\n)")
+_ESCAPED_IN_LINE = re.compile(f"[\t\n\r{_CONTROLS}]")
 _USER = re.compile(r"(https?://)[^\s/?#<>\"']*@", re.IGNORECASE)
 _USER_OF_ADDRESS = re.compile(r"^(https?://).*@", re.IGNORECASE | re.DOTALL)
 
 
 def visible(text: str) -> str:
-    r"""The text with all control characters escaped, except tabs and line feeds.
-
-    A terminal obeys such characters: it would recolour, overwrite or reorder what people read.
+    r"""The text with all control characters escaped, except tabs and line ends.
 
     >>> print(visible("red: \x1b[31m"))
     red: \u001B[31m
@@ -40,12 +44,12 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def without_passwords(text: str) -> str:
-    """The text, in which addresses have no user name and no password.
+    """The text, with asterisks for each user name and password in an address; as long as before.
 
     >>> without_passwords("SERVICE <http://me:secret@example.org/sparql>")
-    'SERVICE <http://***@example.org/sparql>'
+    'SERVICE <http://*********@example.org/sparql>'
     """
-    return _USER.sub(r"\1***@", text)
+    return _USER.sub(lambda found: found[1] + "*" * (len(found[0]) - len(found[1]) - 1) + "@", text)
 
 
 def public_address(url: str) -> str:
@@ -56,3 +60,43 @@ def public_address(url: str) -> str:
     """
     place, mark, _ = _USER_OF_ADDRESS.sub(r"\1***@", url).partition("?")
     return f"{place}?***" if mark else place
+
+
+class EscapedStream(io.TextIOBase):
+    """A text stream that people read: what is written is escaped, and has no passwords.
+
+    `plain` is the stream behind it.
+    """
+
+    def __init__(self, plain: TextIO) -> None:
+        self.plain = plain
+
+    def write(self, text: str) -> int:
+        self.plain.write(visible(without_passwords(text)))
+        return len(text)
+
+    def flush(self) -> None:
+        self.plain.flush()
+
+    def writable(self) -> bool:
+        return True
+
+    def isatty(self) -> bool:
+        return self.plain.isatty()
+
+    def fileno(self) -> int:
+        return self.plain.fileno()
+
+
+def unescaped(stream: TextIO) -> TextIO:
+    """The stream behind an `EscapedStream`; any other stream itself."""
+    return stream.plain if isinstance(stream, EscapedStream) else stream
+
+
+def _one_line_record(record: logging.LogRecord) -> bool:
+    """Make one line of a record's message."""
+    record.msg, record.args = one_line(without_passwords(record.getMessage())), ()
+    return True
+
+
+logging.getLogger("spaseq").addFilter(_one_line_record)

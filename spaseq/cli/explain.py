@@ -8,6 +8,7 @@ import click
 
 from spaseq.cli.option_groups import Chosen, OptionGroup, grouped_command
 from spaseq.cli.queries import DISABLE, ENTAILMENT, FUNCTIONS, ONTOLOGY, QueryOptions, check_file
+from spaseq.message_text import visible, without_passwords
 from spaseq.options import PlanningOptions
 from spaseq.render.explain import explain_text
 
@@ -23,4 +24,5 @@ from spaseq.render.explain import explain_text
 def explain(query: Path, rate: float | None, chosen: Chosen) -> None:
     """Show a query's canonical text, AST, algebra, plan and automaton."""
     chosen[QueryOptions].load()
-    click.echo(explain_text(check_file(query, chosen[PlanningOptions]), rate), nl=False)
+    text = explain_text(check_file(query, chosen[PlanningOptions]), rate)
+    click.echo(visible(without_passwords(text)), nl=False)

@@ -8,9 +8,10 @@ from importlib import import_module
 
 import click
 
-from spaseq.cli.messages import tell
+from spaseq.cli.messages import escaped_streams, tell
 from spaseq.cli.signals import terminable
 from spaseq.errors import SpaseqError, Terminated
+from spaseq.message_text import unescaped
 
 USAGE = 2
 FAILURE = 4
@@ -68,7 +69,15 @@ def cli() -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit with its status."""
+    """Run the command line and exit with its status.
+
+    Text on stderr is escaped, and so is text on stdout if that is a terminal.
+    """
+    with escaped_streams():
+        _exit(arguments)
+
+
+def _exit(arguments: list[str] | None) -> None:
     try:
         with terminable():
             status = cli.main(arguments, prog_name="spaseq", standalone_mode=False)
@@ -85,7 +94,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(USAGE)
     except BrokenPipeError:
         # The reader of our output has gone; nothing is left to do.
-        sys.stderr.close()
+        unescaped(sys.stderr).close()
         sys.exit(0)
     except OSError as error:
         place = "" if error.filename is None else f"{error.filename}: "

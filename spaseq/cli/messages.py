@@ -4,8 +4,30 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import click
+
+from spaseq.message_text import EscapedStream
+
+
+@contextmanager
+def escaped_streams() -> Iterator[None]:
+    """Escape what goes to stderr, and to stdout if that is a terminal.
+
+    A stream that was replaced meanwhile stays replaced.
+    """
+    out, err = sys.stdout, sys.stderr
+    escaped_err = sys.stderr = EscapedStream(err)
+    escaped_out = sys.stdout = EscapedStream(out) if out.isatty() else out
+    try:
+        yield
+    finally:
+        if sys.stderr is escaped_err:
+            sys.stderr = err
+        if sys.stdout is escaped_out:
+            sys.stdout = out
 
 
 def tell(text: str) -> None:

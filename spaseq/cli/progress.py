@@ -6,6 +6,7 @@ import sys
 import time
 from typing import TextIO
 
+from spaseq.message_text import one_line, unescaped, without_passwords
 from spaseq.rdf.terms.times import format_time
 from spaseq.runtime.job.job import Stats
 
@@ -17,7 +18,8 @@ class ProgressLine:
 
     def __init__(self, out: TextIO | None = None) -> None:
         """Write to `out`, or to stderr."""
-        self._out = sys.stderr if out is None else out
+        # The line moves the cursor, which an escaped stream would not.
+        self._out = unescaped(sys.stderr if out is None else out)
         self._shown = self._out.isatty()
         self._started = self._last = time.monotonic()
         self._width = 0
@@ -33,7 +35,7 @@ class ProgressLine:
         if stats.watermark is not None:
             text += f"  watermark {format_time(stats.watermark)}"
         if stats.waits_for is not None:
-            text += f"  waiting for {stats.waits_for}"
+            text += f"  waiting for {one_line(stats.waits_for)}"
         if stats.state_bytes:
             text += f"  state {sum(stats.state_bytes.values()) / 2**20:,.1f} MB"
         if stats.bad or stats.late:
@@ -44,7 +46,7 @@ class ProgressLine:
     def note(self, text: str) -> None:
         """Write a message on a separate line."""
         self.clear()
-        self._write(f"spaseq: {text}\n")
+        self._write(f"spaseq: {one_line(without_passwords(text))}\n")
 
     def clear(self) -> None:
         """Remove the line."""

@@ -9,6 +9,7 @@ from typing import TextIO
 from spaseq.cli.messages import tell
 from spaseq.cli.run_options import SideOptions
 from spaseq.errors import InputError, RunError, SpaseqError
+from spaseq.message_text import one_line
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.job.job import LateEvent
 from spaseq.sinks.line_file import open_lines
@@ -92,6 +93,6 @@ class SideOutputs:
         else:
             self._shown += 1
             if self._shown <= _SHOWN:
-                tell(f"spaseq: {text}")
+                tell(f"spaseq: {one_line(text)}")
         if self._strict:
-            raise error(f"--strict: {text}")
+            raise error(f"--strict: {one_line(text)}")

@@ -95,5 +95,5 @@ def _with_fingerprint(plan: QueryPlan, query: ast.Query) -> QueryPlan:
         state += "\ncounted"
     if schema is not None:
         state += f"\n{schema.fingerprint}"
-    fingerprint = hashlib.sha256(state.encode()).hexdigest()
+    fingerprint = hashlib.sha256(state.encode(errors="surrogatepass")).hexdigest()
     return replace(plan, identity=replace(identity, fingerprint=fingerprint))
