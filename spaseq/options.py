@@ -139,7 +139,8 @@ class FileSourceSettings:
     `range_bytes` is the size of the ranges that large files are divided into. `delay_ms` is how far
     an event may be behind the greatest time of its stream. A stream without new input for `idle_ms`
     no longer holds the others back. With `growing`, files may be appended to; their last event is
-    read when something follows it, or after `settle_ms` without a change.
+    read when something follows it, or after `settle_ms` without a change. An event that is more
+    than `max_ahead_ms` ahead of its arrival and of all streams is bad input.
     """
 
     max_bytes: int = MAX_BATCH_BYTES
@@ -148,6 +149,7 @@ class FileSourceSettings:
     idle_ms: int | None = None
     growing: bool = False
     settle_ms: int = 10_000
+    max_ahead_ms: int = 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,11 +293,12 @@ class AnswersKeywords(StreamKeywords, total=False):
     """The options of `spaseq.spark.answers`.
 
     `checkpoint` is a directory that every worker can write: the DataFrame is then a streaming one,
-    over files that keep arriving. The next three options need it. `watermark_ms` is how late an
-    event may be. A stream without new events for `idle_ms` no longer holds the others back; one
-    task then reads all streams of a DataFrame, and the query does not end by itself
-    (`availableNow`), because Spark watches the clock. `kb_refresh` loads changed files of the
-    knowledge base between micro-batches, if the streams are paths; the driver's logger `spaseq`
+    over files that keep arriving. The next four options need it. `watermark_ms` is how late an
+    event may be. In files, an event that is more than `max_ahead_ms` ahead of its arrival and of
+    all events before it is bad input. A stream without new events for `idle_ms` no longer holds the
+    others back; one task then reads all streams of a DataFrame, and the query does not end by
+    itself (`availableNow`), because Spark watches the clock. `kb_refresh` loads changed files of
+    the knowledge base between micro-batches, if the streams are paths; the driver's logger `spaseq`
     says so, or why they do not load. `strict` fails at malformed input and late events, which
     otherwise are warnings in the worker's log (logger `spaseq`). `sides` gives them as rows
     instead.
@@ -303,6 +306,7 @@ class AnswersKeywords(StreamKeywords, total=False):
 
     checkpoint: str | PathLike[str] | None
     watermark_ms: int
+    max_ahead_ms: int
     idle_ms: int | None
     kb_refresh: bool
     strict: bool

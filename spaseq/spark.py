@@ -96,7 +96,9 @@ def answers(
     chosen = RunOptions.of("answers", AnswersKeywords, options)
     plans = plan_queries(query, chosen.planning)
     arrivals = FileSourceSettings(
-        delay_ms=options.get("watermark_ms", 0), idle_ms=options.get("idle_ms")
+        delay_ms=options.get("watermark_ms", 0),
+        idle_ms=options.get("idle_ms"),
+        max_ahead_ms=options.get("max_ahead_ms", FileSourceSettings().max_ahead_ms),
     )
     call = _Call(spark, streams, chosen, options.get("checkpoint"), arrivals)
     call.check()

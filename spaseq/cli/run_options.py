@@ -309,6 +309,16 @@ FOLLOW = OptionGroup(
         ),
         PartOption(
             FileSourceSettings,
+            "--max-ahead",
+            field="max_ahead_ms",
+            type=DURATION,
+            default="1 DAYS",
+            show_default=True,
+            help="With --follow: an event that is further ahead of its arrival, and of all events "
+            "before it, is bad input.",
+        ),
+        PartOption(
+            FileSourceSettings,
             "--growing",
             is_flag=True,
             help="With --follow: files may be appended to. The last event of a file is read when "

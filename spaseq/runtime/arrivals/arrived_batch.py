@@ -8,6 +8,7 @@ from typing import Any
 from spaseq.rdf.inputs.files import InputFile
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.ranges import FileRange
+from spaseq.runtime.arrivals.horizon import FAR, Horizon
 from spaseq.runtime.arrivals.stream_clock import StreamClock
 
 
@@ -20,25 +21,28 @@ class FileSlice:
         clock: where the stream's time stood before it.
         lines: how many lines it has.
         size: the file's size when it was found, all of which is to be read in time.
+        horizon: how far ahead its events may be.
     """
 
     range: FileRange
     clock: StreamClock
     lines: int
     size: int
+    horizon: Horizon = FAR
 
     def as_json(self) -> list[Any]:
         """The slice as JSON values; `of_json` is the inverse."""
         file = self.range.file
         place = [file.path, file.format.value, self.range.begin, self.range.end, self.range.line]
-        return [*place, self.lines, self.size, self.clock.as_json()]
+        return [*place, self.lines, self.size, self.clock.as_json(), self.horizon.as_json()]
 
     @classmethod
     def of_json(cls, value: list[Any]) -> FileSlice:
         """The inverse of `as_json`."""
-        path, form, begin, end, line, lines, size, clock = value
+        path, form, begin, end, line, lines, size, clock, *rest = value
+        horizon = Horizon.of_json(rest[0]) if rest else FAR
         part = FileRange(InputFile(path, Format(form)), begin, end, line)
-        return cls(part, StreamClock.of_json(clock), lines, size)
+        return cls(part, StreamClock.of_json(clock), lines, size, horizon)
 
 
 @dataclass(frozen=True, slots=True)

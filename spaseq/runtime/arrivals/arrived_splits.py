@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from spaseq.compiled.arrays import Int64s
 from spaseq.errors import InputError
 from spaseq.rdf.columns.event_batch import EventBatch
@@ -13,6 +15,7 @@ from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.rdf.ranges import read_range
 from spaseq.rdf.readers import ArrivalClock
+from spaseq.rdf.terms.times import format_time
 from spaseq.runtime.arrivals.arrived_batch import ArrivedBatch, FileSlice
 from spaseq.runtime.arrivals.stream_clock import StreamClock
 
@@ -74,7 +77,8 @@ def read_slice(
 ) -> Iterator[tuple[EventBatch, Int64s]]:
     """All events of a slice, each with how late it is (ms, int64[n], 0 if it is not late).
 
-    A late event has k = -1. A file that cannot be read is bad input.
+    A late event has k = -1. An event that is too far ahead, and a file that cannot be read, are bad
+    input.
 
     Args:
         piece: the slice.
@@ -86,6 +90,24 @@ def read_slice(
     arrival = ArrivalClock(lambda: at / 1000)
     try:
         for batch in read_range(piece.range, options, on_bad, InstantCounter(), arrival):
-            yield clock.judge(batch)
+            yield clock.judge(_before_horizon(batch, piece, clock, on_bad))
     except InputError as error:
         on_bad(BadInput(piece.range.file.path, None, str(error)))
+
+
+def _before_horizon(
+    batch: EventBatch, piece: FileSlice, clock: StreamClock, on_bad: OnBad
+) -> EventBatch:
+    """The events that are not too far ahead; the others are reported."""
+    admitted = piece.horizon.admits(clock.latest, batch.time)
+    if admitted.all():
+        return batch
+    ahead = np.flatnonzero(~admitted)
+    reason = (
+        f"more than {piece.horizon.ahead_ms} ms ahead of its arrival and of all streams "
+        "(--max-ahead)"
+    )
+    for name, time in zip(batch.names(ahead).to_pylist(), batch.time[ahead].tolist(), strict=True):
+        text = f"event at {format_time(time)}, {reason}"
+        on_bad(BadInput(piece.range.file.path, None, text, "" if name is None else f"<{name}>"))
+    return batch.take(np.flatnonzero(admitted))

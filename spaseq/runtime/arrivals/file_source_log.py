@@ -14,11 +14,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
+import numpy as np
+
 from spaseq.errors import RunError
 from spaseq.options import FileSourceSettings
-from spaseq.rdf.ranges import FileRange, scan_times
+from spaseq.rdf.ranges import FileRange, TimeScan, scan_times
 from spaseq.runtime.arrivals.arrived_batch import ArrivedBatch, FileSlice, StreamArrivals
 from spaseq.runtime.arrivals.checked_json import read_json, write_json
+from spaseq.runtime.arrivals.horizon import Horizon, horizons
 from spaseq.runtime.arrivals.stream_clock import StreamClock, raise_idle
 from spaseq.sources.growing import WHOLE, FilePosition, GrowingFiles, PendingFile
 
@@ -32,6 +35,7 @@ Sizes: TypeAlias = Sequence[Mapping[str, int]]
 
 
 _CURRENT = "knowledge"
+_NO_TIMES = np.empty(0, np.int64)
 
 
 class FileSourceLog:
@@ -160,40 +164,29 @@ class FileSourceLog:
         self, chosen: Sequence[list[PendingFile]], before: ArrivedBatch, at: int
     ) -> list[StreamArrivals]:
         """The chosen files as the arrivals of a batch that is planned now, at `at` (ms)."""
-        triples = zip(self._streams, chosen, before.streams, strict=True)
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            return [
-                self._stream_arrivals(stream, files, last, at, pool)
-                for stream, files, last in triples
-            ]
+            pairs = zip(self._streams, chosen, strict=True)
+            scanned = [self._scanned(stream, files, pool) for stream, files in pairs]
+        ahead = horizons(
+            at,
+            [last.clock.latest for last in before.streams],
+            [np.concatenate([_NO_TIMES, *(scan.times for _, scan in scans)]) for scans in scanned],
+            self._settings.max_ahead_ms,
+        )
+        given = zip(chosen, scanned, before.streams, ahead, strict=True)
+        return [_stream_arrivals(*stream, at) for stream in given]
 
-    def _stream_arrivals(
-        self,
-        stream: GrowingFiles,
-        chosen: list[PendingFile],
-        last: StreamArrivals,
-        at: int,
-        pool: ThreadPoolExecutor,
-    ) -> StreamArrivals:
-        """Divide the chosen files into ranges and scan these for times, to move the clock on."""
-        clock = StreamClock.of_json(last.clock.as_json())
+    def _scanned(
+        self, stream: GrowingFiles, chosen: list[PendingFile], pool: ThreadPoolExecutor
+    ) -> list[tuple[FileRange, TimeScan]]:
+        """The chosen files divided into ranges, each scanned for its times."""
         total = sum(f.end - f.begin for f in chosen)
         # Every task costs time, so a large batch is divided into few ranges.
         most = _RANGES_PER_CORE * (os.cpu_count() or 1)
         step = max(self._settings.range_bytes, total // most)
         ranges: list[FileRange] = [part for f in chosen for part in stream.divide(f, step)]
         scans = pool.map(scan_times, ranges, [stream.options] * len(ranges))
-        following = {f.path: f.line for f in chosen}
-        sizes = {f.path: f.size for f in chosen}
-        slices = []
-        for part, scan in zip(ranges, scans, strict=True):
-            path = part.file.path
-            line = following[path]
-            following[path] = line + scan.lines
-            before = clock.before(scan.times)
-            slices.append(FileSlice(replace(part, line=line), before, scan.lines, sizes[path]))
-            clock.pass_over(scan.times)
-        return StreamArrivals(tuple(slices), clock, at if slices else last.since)
+        return list(zip(ranges, scans, strict=True))
 
     def _raise_idle(self, streams: Sequence[StreamArrivals], at: int) -> bool:
         """Raise the watermarks of idle streams; whether one has risen."""
@@ -240,6 +233,29 @@ class FileSourceLog:
 def _positions_of(value: list[dict[str, list[int]]]) -> list[dict[str, FilePosition]]:
     """The positions by stream and path, from JSON values."""
     return [{path: FilePosition(*place) for path, place in stream.items()} for stream in value]
+
+
+def _stream_arrivals(
+    chosen: list[PendingFile],
+    scanned: Sequence[tuple[FileRange, TimeScan]],
+    last: StreamArrivals,
+    horizon: Horizon,
+    at: int,
+) -> StreamArrivals:
+    """The slices of one stream's files, and its clock after them."""
+    clock = StreamClock.of_json(last.clock.as_json())
+    following = {f.path: f.line for f in chosen}
+    sizes = {f.path: f.size for f in chosen}
+    slices = []
+    for part, scan in scanned:
+        path = part.file.path
+        line = following[path]
+        following[path] = line + scan.lines
+        times = scan.times[horizon.admits(clock.latest, scan.times)]
+        numbered, before = replace(part, line=line), clock.before(times)
+        slices.append(FileSlice(numbered, before, scan.lines, sizes[path], horizon))
+        clock.pass_over(times)
+    return StreamArrivals(tuple(slices), clock, at if slices else last.since)
 
 
 def _cut(file: PendingFile, end: int) -> PendingFile:

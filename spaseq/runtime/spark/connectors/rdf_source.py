@@ -177,6 +177,7 @@ _KNOWN = [
     "maxbytesperbatch",
     "growing",
     "settle",
+    "maxahead",
 ]
 
 
@@ -208,6 +209,7 @@ def _public_settings(given: Mapping[str, str]) -> FileSourceSettings:
         delay_ms=milliseconds(given.get("watermark", "0 SECONDS")),
         growing=given.get("growing", "false").lower() == "true",
         settle_ms=milliseconds(given.get("settle", "10 SECONDS")),
+        max_ahead_ms=milliseconds(given.get("maxahead", "1 DAYS")),
     )
 
 
