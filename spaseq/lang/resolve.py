@@ -27,7 +27,7 @@ from spaseq.lang.variables import (
     walk,
 )
 from spaseq.rdf.terms.term import literal_text
-from spaseq.rdf.terms.times import parse_time
+from spaseq.rdf.terms.times import LONGEST_MS, parse_time
 from spaseq.rdf.terms.vocabulary import XSD_DATE_TIME
 
 Findings = Iterator[Diagnostic]
@@ -115,6 +115,11 @@ class _Resolver:
             length = window.length.amount
         if window is not None and length < 1:
             yield self.error("empty-window", "an empty window holds no match", window.span)
+        if isinstance(window, ast.TimeWindow):
+            yield from self._duration(window.length)
+        if isinstance(window, ast.CountWindow) and length > LONGEST_MS:
+            message = "a window of so many events never closes; at most 2**60 are possible"
+            yield self.error("long-window", message, window.span)
         if isinstance(window, ast.TimeWindow) and window.origin is not None:
             literal = literal_text(window.origin, XSD_DATE_TIME)
             if parse_time(literal) is None:
@@ -187,7 +192,15 @@ class _Resolver:
                 self.query.sequence.span,
             )  # fmt: skip
 
+    def _duration(self, given: ast.TimeSpan) -> Findings:
+        if given.ms > LONGEST_MS:
+            message = "this duration is longer than 36 million years (2**60 milliseconds)"
+            yield self.error("long-duration", message, given.span)
+
     def _brackets(self, sequence: ast.Sequence) -> Findings:
+        for op in sequence.ops:
+            if op.gap is not None:
+                yield from self._duration(op.gap)
         for step in sequence.steps:
             quantifier = step.quantifier
             most = quantifier.maximum if quantifier else None

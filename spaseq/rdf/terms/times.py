@@ -21,6 +21,9 @@ DAY_MS = 86_400_000
 LIMIT_MS = 2**62
 """Times lie closer to the epoch than this, so that adding a window never overflows int64."""
 
+LONGEST_MS = 2**60
+"""Windows, gaps and other durations are at most this long, which is 36 million years."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DATETIME = re.compile(
     r"(-?[0-9]{4,}-[0-9]{2}-[0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]+))?"

@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 
 from spaseq.errors import UsageError
+from spaseq.rdf.terms.times import LONGEST_MS
 
 _UNITS = {"MILLISECOND": 1, "SECOND": 1000, "MINUTE": 60_000, "HOUR": 3_600_000, "DAY": 86_400_000}
+
+
+_DIGITS = 20  # no longer number is short enough
 
 
 def milliseconds(text: str) -> int:
@@ -15,4 +19,7 @@ def milliseconds(text: str) -> int:
     unit = _UNITS.get(found[2].upper()) if found else None
     if found is None or unit is None:
         raise UsageError(f"{text!r}: expected a duration such as '5 SECONDS'")
-    return int(found[1]) * unit
+    digits = found[1].lstrip("0") or "0"
+    if len(digits) > _DIGITS or int(digits) * unit > LONGEST_MS:
+        raise UsageError(f"{text[:40]!r}: longer than 36 million years (2**60 milliseconds)")
+    return int(digits) * unit
