@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NoReturn
@@ -22,6 +22,9 @@ BATCH_ROWS_PER_EVENT = 4
 
 TEXTS = 8
 """All literals that one evaluation computes may together be this many times the longest one."""
+
+LARGE = 2**20
+"""A longer computed literal counts as soon as it is made, shorter ones when some are made."""
 
 OUT_OF_MEMORY = "there is not enough memory for it"
 
@@ -53,7 +56,7 @@ class Budget:
         rows: most solutions that one operator may give for all events together.
     """
 
-    __slots__ = ("_deadline", "_exceed", "_texts", "limits", "rows")
+    __slots__ = ("_deadline", "_exceed", "_patience", "_texts", "limits", "rows")
 
     def __init__(
         self,
@@ -75,6 +78,7 @@ class Budget:
         self._deadline = None if seconds is None else time.monotonic() + seconds
         self._texts = math.inf if seconds is None else TEXTS * limits.literal_bytes
         self._exceed = exceed
+        self._patience = limits.timeout_s
 
     @classmethod
     def of_events(cls, limits: Limits, events: int) -> Budget:
@@ -102,13 +106,14 @@ class Budget:
             self.out_of_time()
 
     def out_of_time(self) -> NoReturn:
-        """The evaluation takes longer than `limits.timeout_s`."""
+        """The evaluation takes longer than `limits.timeout_s`; the next one gets half the time."""
+        self._patience /= 2
         self._exceed(f"its evaluation takes longer than {self.limits.timeout_s:g} s (--timeout)")
 
     def remaining(self) -> float:
         """The seconds that a function with its own clock may take."""
         if self._deadline is None:
-            return self.limits.timeout_s
+            return max(LEAST_SECONDS, self._patience)
         return max(LEAST_SECONDS, self._deadline - time.monotonic())
 
     @contextmanager
@@ -139,7 +144,17 @@ class Budget:
         if 4 * len(text) > most:
             self.literal(len(text))
             self.literal(len(text.encode(errors="surrogatepass")))
+        if len(text) > LARGE:
+            self.texts(len(text))
         return text
+
+    def joined(self, texts: Sequence[str], separator: str = "") -> str:
+        """The computed literal that texts make together, if it is not too long."""
+        size = sum(map(len, texts)) + len(separator) * len(texts)
+        if 4 * size <= min(self.limits.literal_bytes, LARGE):
+            return separator.join(texts)
+        self.literal(size - len(separator))
+        return self.text(separator.join(texts))
 
     def texts(self, characters: int) -> None:
         """Count the characters of computed literals that stay in memory, if the time is limited."""

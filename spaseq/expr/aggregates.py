@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
+from spaseq.budget import current_budget
 from spaseq.expr import numbers
 from spaseq.expr.errors import ExpressionError
 from spaseq.expr.functions.rdf_terms import lexical_form
@@ -81,12 +82,19 @@ def last(elements: Elements) -> str:
 
 def as_list(elements: Elements) -> str:
     """LIST: a `cdt:List` literal; an error among the elements is `null`."""
-    return literal_text(list_lexical(elements), CDT_LIST)
+    budget = current_budget()
+    budget.literal(sum(len(element) for element in elements if element is not None))
+    return literal_text(budget.text(list_lexical(elements)), CDT_LIST)
 
 
 def group_concat(separator: str) -> Callable[[Elements], str]:
     """GROUP_CONCAT: STR of all elements, joined; an error if an element has no STR."""
-    return lambda elements: literal_text(separator.join(map(lexical_form, _all_bound(elements))))
+
+    def combine(elements: Elements) -> str:
+        texts = [lexical_form(element) for element in _all_bound(elements)]
+        return literal_text(current_budget().joined(texts, separator))
+
+    return combine
 
 
 AGGREGATES: dict[str, Callable[[Elements], str]] = {

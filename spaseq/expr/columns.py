@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import Generic, TypeVar
 
 import numpy as np
 
 from spaseq.algebra.groups import constant_text
+from spaseq.budget import current_budget
 from spaseq.compiled.arrays import Bools, Indices, Int32s
 from spaseq.expr.compile import Options, compile_filter, compile_term
 from spaseq.expr.doubles import COMPARE, Doubles
@@ -27,6 +29,7 @@ from spaseq.rdf.columns.term_columns import distinct_codes
 R = TypeVar("R")
 Columns = Mapping[str, Int32s]
 _DEFAULT = Options()
+_PART = 128  # rows between two looks at the clock and the size of the results
 _FEW = 16  # up to this many rows, array operations do not pay
 
 
@@ -71,15 +74,28 @@ class _Compiled(Generic[R]):
 
     run: Callable[[Env], R]
     calls: tuple[ColumnCall, ...]
+    makes_terms: bool = False
 
     def results(self, rows: TermRows) -> list[R]:
-        """The result for each row."""
+        """The result for each row.
+
+        Raises:
+            LimitExceeded: they take too long, or are too large together.
+        """
         bindings: Iterable[dict[str, str | None]] = rows.bindings()
         if self.calls:
             bindings = list(bindings)
             for call in self.calls:
                 call.bind(bindings)
-        return [self.run(DictEnv(own)) for own in bindings]
+        budget, found, following = current_budget(), list[R](), iter(bindings)
+        for start in range(0, rows.size, _PART):
+            if start:
+                budget.check()
+            results = [self.run(DictEnv(own)) for own in islice(following, _PART)]
+            if self.makes_terms:
+                budget.texts(sum([len(term) for term in results if isinstance(term, str)]))
+            found.extend(results)
+        return found
 
 
 @lru_cache(maxsize=512)  # every batch evaluates the same filters
@@ -91,7 +107,7 @@ def _test(expr: ast.Expr, options: Options) -> _Compiled[bool]:
 @lru_cache(maxsize=512)
 def _term(expr: ast.Expr, options: Options) -> _Compiled[str | None]:
     expr, calls = without_column_calls(expr, options)
-    return _Compiled(compile_term(expr, options), calls)
+    return _Compiled(compile_term(expr, options), calls, makes_terms=True)
 
 
 _variables = lru_cache(maxsize=512)(variables_of)

@@ -28,6 +28,12 @@ def timestamp_uses(expr: ast.Expr) -> frozenset[str]:
     return frozenset(node.gpm.name for node in walk(expr) if isinstance(node, ast.Timestamp))
 
 
+def calls_functions(expr: ast.Expr) -> bool:
+    """Whether it calls a function or an aggregate, so that its results may be long or take time."""
+    calls = ast.Call | ast.FunctionCall | ast.Aggregate
+    return any(isinstance(node, calls) for node in walk(expr))
+
+
 def is_volatile(expr: ast.Expr) -> bool:
     """Whether two evaluations on equal bindings may differ (RAND, UUID, STRUUID, BNODE)."""
     return any(

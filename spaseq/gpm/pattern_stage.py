@@ -38,7 +38,7 @@ class PatternStage:
         on_bad: OnBad = warn,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
-        self._plan, self._on_bad = plan, on_bad
+        self._plan, self._on_bad, self.limits = plan, on_bad, limits
         self._streams = {iri: i for i, iri in enumerate(plan.inputs.streams)}
         options, knowledge = plan.expressions, knowledge.only(plan.inputs.kbs)
         self._evaluators = [

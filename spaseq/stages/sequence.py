@@ -6,21 +6,28 @@ comes in with the watermark.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import NoReturn
+
 import numpy as np
 
 from spaseq.algebra.answers import Answer
 from spaseq.automaton.run.event_rows import EventRows, batch_of
 from spaseq.automaton.run.work_counts import WorkCounts
 from spaseq.automaton.sequencer import sequencer
+from spaseq.budget import Budget, spending
 from spaseq.errors import RunError
+from spaseq.expr.errors import ExpressionError
+from spaseq.expr.uses import calls_functions
 from spaseq.gpm.correlated import CorrelatedEvaluator
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.lang import ast
 from spaseq.options import StageOptions
 from spaseq.plan.evaluators import limits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.inputs.bad_input import OnBad, warn
+from spaseq.rdf.inputs.bad_input import OnBad, over_limit, warn
 from spaseq.stages import state_pickles
 from spaseq.stages.answer_filters import AnswerFilters
 from spaseq.stages.machine_of_plan import machine_of
@@ -35,6 +42,8 @@ _EVER = 2**63 - 1
 
 _FEW = 64
 """The most single events that are processed faster without columns."""
+
+_BEYOND_EVENTS = "an expression over several events, or over an answer"
 
 
 class SequenceStage:
@@ -58,7 +67,8 @@ class SequenceStage:
         knowledge: KnowledgeBase | None = None,
         on_bad: OnBad = warn,
     ) -> None:
-        self._plan = plan
+        self._plan, self._on_bad, self._limits = plan, on_bad, options.limits
+        self._calls = any(calls_functions(expr) for expr in _expressions(plan))
         known = KnowledgeBase.empty() if knowledge is None else knowledge
         self._correlated = CorrelatedEvaluator(plan, known, on_bad, options.limits)
         limit, in_evaluator = options.limit_per_event, limits(plan)
@@ -86,7 +96,27 @@ class SequenceStage:
 
         With `ahead`, no more rows come at or before the instants of all rows that were pushed
         either. All rows are processed, and the answers that end there are returned, too.
+
+        An expression that exceeds a limit is an error, as in SPARQL, and reported to `on_bad`.
         """
+        if not self._calls:
+            return self._advanced(watermark, ahead)
+        with spending(self._budget()):
+            return self._advanced(watermark, ahead)
+
+    def _budget(self) -> Budget:
+        """The budget of expressions over several events; it reports each reason once."""
+        reported: set[str] = set()
+
+        def exceed(reason: str) -> NoReturn:
+            if reason not in reported:
+                reported.add(reason)
+                self._on_bad(over_limit(self._plan.identity.name, reason, _BEYOND_EVENTS))
+            raise ExpressionError(reason)
+
+        return Budget(self._limits, exceed=exceed)
+
+    def _advanced(self, watermark: int, ahead: bool) -> list[Answer]:
         until = _EVER if ahead else watermark
         events = [e for e in self._events if e.time <= until]
         if len(events) == len(self._events):
@@ -125,7 +155,8 @@ class SequenceStage:
         if self._buffer or self._events:
             times = [int(b.time.max()) for b in self._buffer] + [e.time for e in self._events]
             answers = self.advance(max(times))
-        return answers + self._filters.answers(self._sequencer.close())
+        with spending(self._budget()):
+            return answers + self._filters.answers(self._sequencer.close())
 
     @property
     def suppressed(self) -> int:
@@ -179,3 +210,14 @@ class SequenceStage:
         self._sequencer.restore(sequence)
         self._buffer = buffer
         self._filters.restore(skips, suppressed)
+
+
+def _expressions(plan: QueryPlan) -> Iterator[ast.Expr]:
+    """The expressions that stage 2 evaluates."""
+    for gpm in plan.patterns.gpms:
+        yield from gpm.conditions
+        if gpm.correlation is not None:
+            yield from (expr for _, expr in gpm.correlation.parameters)
+    if plan.answers.having is not None:
+        yield plan.answers.having
+    yield from (item.expr for item in plan.answers.projection if item.expr is not None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from urllib.parse import quote
 
+from spaseq.budget import current_budget
 from spaseq.expr.errors import ExpressionError
 from spaseq.expr.functions.registry import builtin
 from spaseq.expr.values import LangString, Value
@@ -58,12 +59,12 @@ def substring(value: Value, start: Value, count: Value | None = None) -> StringL
 
 @builtin("UCASE", 1)
 def upper(value: Value) -> StringLiteral:
-    return like(value, text_of(value).upper())
+    return like(value, current_budget().text(text_of(value).upper()))
 
 
 @builtin("LCASE", 1)
 def lower(value: Value) -> StringLiteral:
-    return like(value, text_of(value).lower())
+    return like(value, current_budget().text(text_of(value).lower()))
 
 
 def _test(name: str, holds: Callable[[str, str], bool]) -> None:
@@ -93,12 +94,12 @@ def after(a: Value, b: Value) -> StringLiteral:
 
 @builtin("ENCODE_FOR_URI", 1)
 def encode_for_uri(value: Value) -> str:
-    return quote(text_of(value), safe="")
+    return current_budget().text(quote(text_of(value), safe=""))
 
 
 @builtin("CONCAT", 0, None)
 def concatenation(*values: Value) -> StringLiteral:
-    joined = "".join([text_of(v) for v in values])
+    joined = current_budget().joined([text_of(v) for v in values])
     tags = {v.language if isinstance(v, LangString) else "" for v in values}
     tag = tags.pop() if len(tags) == 1 else ""
     return LangString(joined, tag) if tag else joined

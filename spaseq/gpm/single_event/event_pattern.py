@@ -15,6 +15,7 @@ from spaseq.algebra.nodes import Pattern, TriplePattern, is_reserved
 from spaseq.algebra.scope import triple_variables
 from spaseq.expr.compile import Options, compile_filter, is_volatile
 from spaseq.expr.env import DictEnv, Env
+from spaseq.expr.uses import calls_functions
 from spaseq.gpm.patterns.conjunction import Conjunction, FilterConjunct
 from spaseq.gpm.single_event.known_parts import KnownPart, Solution, can_be_joined
 from spaseq.gpm.solutions.solutions import Solutions
@@ -109,6 +110,7 @@ class EventPattern:
         known = _known_parts(parts, bound, waiting, options, constant)
         self.is_whole = known is not None and not waiting
         self._known = tuple(known or ())
+        self.calls = any(calls_functions(c.expr) for c in parts.conditions)
 
     def solutions(self, graph: EventGraph) -> Sequence[Solution] | None:
         """The solutions on an event; None if there are too many for this evaluator."""

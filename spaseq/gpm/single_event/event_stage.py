@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from spaseq.automaton.run.event_rows import EventRows
 from spaseq.automaton.run.runs import Values
+from spaseq.budget import Budget, LimitExceeded, spending
 from spaseq.expr.compile import Options
 from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.gpm.pattern_stage import PatternStage
@@ -51,6 +52,7 @@ class SingleEventStage:
             for stream in gpm.streams:
                 self._gpms[stream].append(own)
         self._by_partition = bool(plan.patterns.memberships)
+        self._calls = any(gpm.pattern.calls for gpms in self._gpms for gpm in gpms)
 
     def match(
         self, iri: str, time: int, k: int, name: str | None, triples: Sequence[Triple]
@@ -74,6 +76,15 @@ class SingleEventStage:
 
     def _rows(self, stream: int, triples: Sequence[Triple]) -> list[tuple[int, Solution]] | None:
         """(GPM, solution) pairs; None if another evaluator must decide."""
+        if not self._calls:
+            return self._found(stream, triples)
+        try:
+            with spending(Budget(self._matcher.limits, seconds=self._matcher.limits.timeout_s)):
+                return self._found(stream, triples)
+        except LimitExceeded:
+            return None
+
+    def _found(self, stream: int, triples: Sequence[Triple]) -> list[tuple[int, Solution]] | None:
         graph = EventGraph(triples)
         rows: list[tuple[int, Solution]] = []
         for gpm in self._gpms[stream]:
