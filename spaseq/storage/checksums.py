@@ -10,12 +10,9 @@ import re
 import struct
 import zlib
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-
-Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 
 class Damaged(ValueError):
@@ -105,7 +102,7 @@ def append_checksums(path: Path) -> None:
         file.write(head + struct.pack("<I", zlib.crc32(head)))
 
 
-def checked_size(data: Bytes) -> int:
+def checked_size(data: npt.NDArray[np.uint8]) -> int:
     """The size of a file without its checksums.
 
     Args:
@@ -127,7 +124,7 @@ def checked_size(data: Bytes) -> int:
     return int(size)
 
 
-def _sums(data: Bytes) -> npt.NDArray[np.uint64]:
+def _sums(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
     """The sum of the words of each block; zeros complete the last one."""
     whole = len(data) // BLOCK_BYTES * BLOCK_BYTES
     rest = np.zeros(BLOCK_BYTES if len(data) > whole else 0, np.uint8)

@@ -2,7 +2,7 @@
 
 `spaseq.json` describes the job that the state belongs to. `spark/` is the checkpoint of Structured
 Streaming. `arrivals/` is the file source log. `output.json` has the sizes of output files at the
-start of the last batch.
+start of the last batch. `.lock` is locked by the run that uses the directory.
 """
 
 from __future__ import annotations
@@ -18,10 +18,13 @@ from typing import Any, TextIO
 from spaseq.errors import RunError, UsageError
 from spaseq.runtime.arrivals.checked_json import read_json, write_json
 from spaseq.runtime.job.job import Job
+from spaseq.runtime.spark.following import checkpoint_lock
 
 FORMAT_VERSION = 2
 """Version of everything in the directory, Spark's own part left out."""
 
+
+_MANIFEST = "spaseq.json"
 
 BUCKETS = 8
 """The usual number of buckets of a query with a key."""
@@ -40,7 +43,7 @@ class Checkpoint:
     def open(
         cls, directory: Path, job: Job, watermark_ms: int, buckets: int | None = None
     ) -> Checkpoint:
-        """Make a checkpoint, or resume from one.
+        """Make a checkpoint, or resume from one. `release` it when the run ends.
 
         Args:
             buckets: number per query with a key. By default the existing checkpoint's number, or
@@ -49,26 +52,41 @@ class Checkpoint:
         Raises:
             UsageError: the checkpoint has other queries, streams or knowledge, or another watermark
                 or number of buckets; the message says which.
-            RunError: the directory cannot be read or written.
+            RunError: the directory cannot be read or written, or another run uses it.
         """
-        manifest = directory / "spaseq.json"
+        manifest = directory / _MANIFEST
         wanted = _description(job, watermark_ms)
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            if manifest.exists():
-
-                def resumed(found: Any) -> Checkpoint:
-                    _check(directory, found, wanted, buckets)
-                    return cls(directory, str(found["id"]), int(found["buckets"]), resumed=True)
-
-                return read_json(manifest, resumed)
-            if any(p.name[0] != "." for p in directory.iterdir()):
+            if not manifest.exists() and any(p.name[0] != "." for p in directory.iterdir()):
                 raise UsageError(f"{directory} is not empty and not a checkpoint of spaseq")
-            name = uuid.uuid4().hex
-            write_json(manifest, {**wanted, "id": name, "buckets": buckets or BUCKETS}, indent=2)
+            checkpoint_lock.hold(directory)
+            try:
+                return cls._locked(directory, wanted, buckets)
+            except BaseException:
+                checkpoint_lock.release(directory)
+                raise
         except OSError as error:
             raise RunError(f"checkpoint {directory}: {error}") from error
+
+    @classmethod
+    def _locked(cls, directory: Path, wanted: Mapping[str, Any], buckets: int | None) -> Checkpoint:
+        """The checkpoint of a directory that no other run uses."""
+
+        def resumed(found: Any) -> Checkpoint:
+            _check(directory, found, wanted, buckets)
+            return cls(directory, str(found["id"]), int(found["buckets"]), resumed=True)
+
+        manifest = directory / _MANIFEST
+        if manifest.exists():
+            return read_json(manifest, resumed)
+        name = uuid.uuid4().hex
+        write_json(manifest, {**wanted, "id": name, "buckets": buckets or BUCKETS}, indent=2)
         return cls(directory, name, buckets or BUCKETS, resumed=False)
+
+    def release(self) -> None:
+        """Let other processes use the checkpoint."""
+        checkpoint_lock.release(self.directory)
 
     @property
     def arrivals(self) -> Path:

@@ -99,7 +99,8 @@ def follow(
     checkpoint = Checkpoint.open(
         options.checkpoint, job, options.arrivals.delay_ms, options.buckets
     )
-    with spark_errors():
+    with ExitStack() as stack, spark_errors():
+        stack.callback(checkpoint.release)
         handover = _Handover()
         spark = spark or session()
         query = _start(spark, job, options, checkpoint, handover)
@@ -133,9 +134,11 @@ def run(
         endless = ", ".join(name for name, sink in SINKS.items() if not sink.ends)
         raise UsageError(f"--format {form} has an end, which --follow has not; use {endless}")
     delay_ms = options.arrivals.delay_ms
-    resumed = Checkpoint.open(options.checkpoint, job, delay_ms, options.buckets).resumed
-    spark = session(master=master, verbose=verbose)
+    checkpoint = Checkpoint.open(options.checkpoint, job, delay_ms, options.buckets)
+    resumed = checkpoint.resumed
     with ExitStack() as stack:
+        stack.callback(checkpoint.release)
+        spark = session(master=master, verbose=verbose)
         lines = standard_lines() if out == "-" else _opened(out, resumed)
         file = stack.enter_context(lines)
         for side in () if resumed else (sides or {}).values():

@@ -1,0 +1,142 @@
+"""A checkpoint's lock: one run at a time uses the directory.
+
+The operating system releases the lock when the process ends, however it ends. On a file system
+without such locks the file names the process that uses the checkpoint; a process that has ended
+since does not count.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO
+
+from spaseq.errors import RunError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+NAME = ".lock"
+
+
+@dataclass(slots=True)
+class _Held:
+    """A lock that this process holds, and how often."""
+
+    file: IO[str]
+    count: int = 1
+
+
+_HELD: dict[str, _Held] = {}  # by the directory's real path
+
+
+@dataclass(frozen=True, slots=True)
+class LockOwner:
+    """A process, as a lock file names it; `started` tells it from later ones with its number."""
+
+    pid: int
+    host: str
+    started: str
+
+    @classmethod
+    def here(cls) -> LockOwner:
+        """This process."""
+        return cls(os.getpid(), socket.gethostname(), _start_of(os.getpid()))
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process is still there; one on another machine is taken to be."""
+        if self.host != socket.gethostname():
+            return True
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        except OSError:
+            return True
+        return _start_of(self.pid) == self.started
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host}"
+
+
+def hold(directory: Path) -> None:
+    """Take the lock of a checkpoint; this process may take it several times.
+
+    Raises:
+        RunError: another process has it.
+        OSError: the lock file cannot be made.
+    """
+    place = os.path.realpath(directory)
+    if place in _HELD:
+        _HELD[place].count += 1
+        return
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+    file = os.fdopen(os.open(directory / NAME, flags, 0o600), "r+", encoding="utf-8")
+    try:
+        _take(file, directory)
+    except BaseException:
+        file.close()
+        raise
+    _HELD[place] = _Held(file)
+
+
+def release(directory: Path) -> None:
+    """Give the lock back, once for each time it was taken."""
+    place = os.path.realpath(directory)
+    held = _HELD.get(place)
+    if held is None:
+        return
+    held.count -= 1
+    if not held.count:
+        del _HELD[place]
+        with suppress(OSError):
+            held.file.truncate(0)
+        held.file.close()
+
+
+def _take(file: IO[str], directory: Path) -> None:
+    owner = _owner(file)
+    if not _is_free(file, owner):
+        who = "another process" if owner is None else owner
+        raise RunError(
+            f"checkpoint {directory} is in use by {who}: stop that run, or use another directory"
+        )
+    file.seek(0)
+    file.truncate()
+    file.write(json.dumps(asdict(LockOwner.here())))
+    file.flush()
+
+
+def _is_free(file: IO[str], owner: LockOwner | None) -> bool:
+    if fcntl is not None:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            return False
+        except OSError:  # the file system has no such locks
+            pass
+    return owner is None or not owner.is_alive
+
+
+def _owner(file: IO[str]) -> LockOwner | None:
+    """The process that a lock file names, None if it names none."""
+    try:
+        return LockOwner(**json.loads(file.read()))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _start_of(pid: int) -> str:
+    """When a process started, in a form that only serves for comparison; "" if unknown."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[19]
+    except (OSError, IndexError, ValueError):
+        return ""

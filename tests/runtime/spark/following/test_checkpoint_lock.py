@@ -1,0 +1,121 @@
+"""One run at a time uses a checkpoint; the lock dies with its process."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spaseq.errors import RunError
+from spaseq.runtime.spark.following import checkpoint_lock
+from spaseq.runtime.spark.following.checkpoint import Checkpoint
+from spaseq.runtime.spark.following.checkpoint_lock import NAME, hold, release
+from tests.runtime.spark.following.test_checkpoint import job_of
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from spaseq.runtime.spark.following.checkpoint_lock import hold
+hold(Path(sys.argv[1]))
+print("held", flush=True)
+time.sleep(60)
+"""
+
+
+@contextmanager
+def another_process(directory: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process that holds the lock."""
+    command = [sys.executable, "-c", HOLD, str(directory)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def no_flock(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(file: object, kind: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(checkpoint_lock.fcntl, "flock", refuse)
+
+
+@pytest.mark.parametrize("has_locks", [True, False])
+def test_a_second_run_is_refused_until_the_first_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_locks: bool
+) -> None:
+    Checkpoint.open(tmp_path, job_of(), 0).release()
+    with another_process(tmp_path) as process:
+        if not has_locks:
+            no_flock(monkeypatch)
+        match = rf"checkpoint {tmp_path} is in use by process {process.pid} on .*: stop that run"
+        with pytest.raises(RunError, match=match):
+            Checkpoint.open(tmp_path, job_of(), 0)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert Checkpoint.open(tmp_path, job_of(), 0).resumed
+        release(tmp_path)
+
+
+def test_one_process_may_take_it_again_and_gives_it_back(tmp_path: Path) -> None:
+    hold(tmp_path)
+    hold(tmp_path / "x" / "..")
+    release(tmp_path)
+    assert json.loads((tmp_path / NAME).read_text())["pid"] == os.getpid()
+    release(tmp_path)
+    assert (tmp_path / NAME).read_text() == ""
+    with another_process(tmp_path):
+        pass
+
+
+def test_a_refused_checkpoint_is_given_back(tmp_path: Path) -> None:
+    Checkpoint.open(tmp_path, job_of(), 0).release()
+    with pytest.raises(Exception, match="the watermark was"):
+        Checkpoint.open(tmp_path, job_of(), 1)
+    with another_process(tmp_path):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("content", "free"),
+    [
+        ("", True),
+        ("no owner", True),
+        ({"pid": 2**22 + 1, "host": None, "started": "1"}, True),
+        ({"pid": os.getpid(), "host": None, "started": "long ago"}, True),
+        ({"pid": 1, "host": "another.example", "started": ""}, False),
+    ],
+)
+def test_without_locks_of_the_system_the_file_decides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: Any, free: bool
+) -> None:
+    no_flock(monkeypatch)
+    if isinstance(content, dict):
+        here = checkpoint_lock.LockOwner.here().host
+        content = json.dumps({**content, "host": content["host"] or here})
+    (tmp_path / NAME).write_text(content)
+    if free:
+        hold(tmp_path)
+        release(tmp_path)
+    else:
+        with pytest.raises(RunError, match=r"process 1 on another\.example"):
+            hold(tmp_path)
+
+
+def test_a_lock_file_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / ".precious").write_text("kept")
+    (tmp_path / NAME).symlink_to(tmp_path / ".precious")
+    with pytest.raises(RunError, match=f"checkpoint {tmp_path}"):
+        Checkpoint.open(tmp_path, job_of(), 0)
+    assert (tmp_path / ".precious").read_text() == "kept"
