@@ -37,7 +37,12 @@ def read_json(path: Path, use: Callable[[Any], T]) -> T:
         content = without_checksum_line(text)
         return use(json.loads(text if content is None else content))
     except (OSError, *_WRONG) as error:
-        raise RunError(
-            f"{path} is damaged, so the run cannot go on: {error}. Restore its directory from a "
-            "copy, or start again with an empty one"
-        ) from error
+        raise damaged(path, error) from error
+
+
+def damaged(path: Path, reason: object) -> RunError:
+    """The error for a file that a run cannot resume from."""
+    return RunError(
+        f"{path} is damaged, so the run cannot go on: {reason}. Restore its directory from a "
+        "copy, or start again with an empty one"
+    )

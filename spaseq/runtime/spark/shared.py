@@ -18,6 +18,8 @@ from spaseq.runtime.job.job import Job, LateEvent, Stats
 from spaseq.runtime.spark.rows.stage_rows import Message
 from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
 
+SPARK_FAILED = "Spark failed: "
+
 KB_FILE = "spaseq-kb-"
 """The names of stored knowledge bases begin with this; their hash follows."""
 
@@ -115,14 +117,16 @@ def spark_errors() -> Iterator[None]:
         own = re.match(r"spaseq\.errors\.(\w+): (.*)", gist)
         if own is not None:
             raise getattr(errors, own[1])(own[2]) from error
-        raise RunError(f"Spark failed: {gist}") from error
+        raise RunError(f"{SPARK_FAILED}{gist}") from error
 
 
 def _gist(text: str) -> str:
-    """The last line of a Python traceback within a message, else the message's first line."""
+    """The last line of a Python traceback within a message, else the last cause in Java, else the
+    message's first line."""
     found = re.findall(
         r"^(?:\w+\.)*\w*(?:Error|Exception|Interrupt|Exit)\b: .*", text, re.MULTILINE
     )
     python = [line for line in found if not line.startswith(("org.", "java.", "py4j."))]
+    causes = re.findall(r"^Caused by: [\w.$]*?(\w+: .*)", text, re.MULTILINE)
     lines = text.strip().splitlines()
-    return python[-1] if python else lines[0] if lines else "no reason given"
+    return next((found[-1] for found in (python, causes) if found), [*lines, "no reason given"][0])

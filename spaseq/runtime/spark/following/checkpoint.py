@@ -1,8 +1,9 @@
 """The directory from which a followed run resumes.
 
 `spaseq.json` describes the job that the state belongs to. `spark/` is the checkpoint of Structured
-Streaming. `arrivals/` is the file source log. `output.json` has the sizes of output files at the
-start of the last batch. `.lock` is locked by the run that uses the directory.
+Streaming, and `offsets.json` has checksums of its offsets. `arrivals/` is the file source log.
+`output.json` has the sizes of output files at the start of the last batch. `.lock` is locked by the
+run that uses the directory.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from spaseq.errors import RunError, UsageError
 from spaseq.runtime.arrivals.checked_json import read_json, write_json
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.spark.following import checkpoint_lock
+from spaseq.runtime.spark.following.offset_checks import OffsetChecks
 
 FORMAT_VERSION = 2
 """Version of everything in the directory, Spark's own part left out."""
@@ -95,6 +97,10 @@ class Checkpoint:
     @property
     def spark(self) -> Path:
         return self.directory / "spark"
+
+    @property
+    def offset_checks(self) -> OffsetChecks:
+        return OffsetChecks(self.directory / "offsets.json", self.spark / "offsets")
 
 
 def _description(job: Job, watermark_ms: int) -> dict[str, Any]:

@@ -21,16 +21,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TextIO
 
 from spaseq.algebra.answers import Answer
-from spaseq.errors import Terminated, UsageError
+from spaseq.errors import RunError, Terminated, UsageError
 from spaseq.options import FileSourceSettings, FollowOptions, StateLimits
 from spaseq.runtime.arrivals.file_source_log import FileSourceLog
 from spaseq.runtime.job.job import Job, Stats
 from spaseq.runtime.spark.connectors.rdf_source import RdfDataSource, source_options
 from spaseq.runtime.spark.following.checkpoint import Checkpoint, OutputPositions
 from spaseq.runtime.spark.following.kb_refresh import Refresh
+from spaseq.runtime.spark.following.offset_checks import OffsetChecks
 from spaseq.runtime.spark.rows.stage_rows import OUTPUT_DDL, Message, payload_of
 from spaseq.runtime.spark.session.spark_session import session
 from spaseq.runtime.spark.shared import (
+    SPARK_FAILED,
     ship_functions,
     spark_errors,
     store_knowledge,
@@ -99,9 +101,10 @@ def follow(
     checkpoint = Checkpoint.open(
         options.checkpoint, job, options.arrivals.delay_ms, options.buckets
     )
-    with ExitStack() as stack, spark_errors():
+    with ExitStack() as stack, _naming(checkpoint), spark_errors():
         stack.callback(checkpoint.release)
-        handover = _Handover()
+        checkpoint.offset_checks.check()
+        handover = _Handover(checkpoint.offset_checks)
         spark = spark or session()
         query = _start(spark, job, options, checkpoint, handover)
         try:
@@ -168,6 +171,20 @@ def followed_streams(job: Job) -> tuple[GrowingFiles, ...]:
         UsageError: one of them has an end.
     """
     return tuple(stream.followed() for stream in job.streams)
+
+
+@contextmanager
+def _naming(checkpoint: Checkpoint) -> Iterator[None]:
+    """Name the checkpoint if Spark fails, because Spark's part of it may be damaged."""
+    try:
+        yield
+    except RunError as error:
+        if not checkpoint.resumed or not str(error).startswith(SPARK_FAILED):
+            raise
+        raise RunError(
+            f"{error}. If the checkpoint {checkpoint.directory} is damaged, restore the directory "
+            "from a copy, or start again with an empty one"
+        ) from error
 
 
 def _start(
@@ -259,12 +276,14 @@ class _Stopped(Exception):
 class _Handover:
     """Passes batches from Spark's thread to the caller's; Spark waits until they are done."""
 
-    def __init__(self) -> None:
+    def __init__(self, checks: OffsetChecks) -> None:
+        self._checks = checks
         self.waiting: queue.SimpleQueue[_Batch] = queue.SimpleQueue()
         self._stopped = threading.Event()
 
     def take(self, frame: Any, number: int) -> None:
         """For `foreachBatch`: returns when the batch may be committed."""
+        self._checks.note(number)
         rows = sorted(frame.collect(), key=lambda row: (row.query, row.order))
         batch = _Batch(number, [(r.query, payload_of(r.query, r.payload)) for r in rows])
         self.waiting.put(batch)
