@@ -95,6 +95,7 @@ BROKEN: tuple[type[Exception], ...] = (
     ImportError,
     LookupError,
     MemoryError,
+    OSError,
     RecursionError,
     TypeError,
     ValueError,

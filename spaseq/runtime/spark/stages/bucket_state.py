@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, TypeAlias
@@ -108,10 +109,18 @@ class Entry:
     packs: tuple[tuple[int, bytes], ...]
     knowledge: str = ""
 
-    def apply(self, stage: GroupStage, *, check: bool = False) -> list[tuple[int, list[Answer]]]:
-        """Process the entry: the answers, by query. `check` is for entries that were stored."""
+    def apply(self, stage: GroupStage) -> list[tuple[int, list[Answer]]]:
+        """Process the entry: the answers, by query."""
+        self.push(stage)
+        return self.advance(stage)
+
+    def push(self, stage: GroupStage, *, check: bool = False) -> None:
+        """Give the stage the solutions; `check` is for an entry that was stored."""
         for query, pack in self.packs:
             stage.push(query, unpack(pack, stage.plans[query].patterns.columns, check=check))
+
+    def advance(self, stage: GroupStage) -> list[tuple[int, list[Answer]]]:
+        """The answers, by query, that the entry's watermarks make final."""
         return stage.advance(dict(zip(stage.group.streams, self.times, strict=True)))
 
     def data(self) -> bytes:
@@ -181,35 +190,46 @@ class BucketState:
         Raises:
             RunError: the state is damaged, or of a version that cannot be read.
         """
-        try:
-            return self._load(warm)
-        except RunError as error:
-            reason = str(error)
-        except BROKEN as error:
-            reason = f"the state of {self.group.title(self.plans)} is damaged: {error}"
-        raise RunError(
-            f"checkpoint {self.directory} cannot be resumed: {reason}. Restore the directory from "
-            "a copy, or start again with an empty one"
-        )
-
-    def _load(self, warm: WarmStage | None) -> tuple[Meta, WarmStage]:
         known = self.meta.get() if self.meta.exists() else None
         if known is None:
             marks = [NEVER] * len(self.group.streams)
             return Meta(marks), self._fresh(0)
-        meta = Meta.of(known)
+        with self._reading():
+            meta = Meta.of(known)
         if warm is None or not meta.first - 1 <= warm.version <= meta.version:
             warm = self._fresh(meta.first - 1)
             if meta.snapshot_chunks:
                 numbers = range(meta.snapshot_chunks)
-                warm.stage.restore(b"".join(self._read(_SNAPSHOT, n) for n in numbers))
+                with self._reading():
+                    warm.stage.restore(b"".join(self._read(_SNAPSHOT, n) for n in numbers))
         for number in range(warm.version + 1, meta.version + 1):
-            entry = Entry.of(self._read(_LOG, number), self.group)
+            with self._reading():
+                entry = Entry.of(self._read(_LOG, number), self.group)
             self._use(entry.knowledge, warm)
-            entry.apply(warm.stage, check=True)
+            with self._reading():
+                entry.push(warm.stage, check=True)
+            entry.advance(warm.stage)
             warm.version = number
         warm.bad.clear()  # the batches of these entries have reported them
         return meta, warm
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Raise an error of stored state as one that names the checkpoint."""
+        try:
+            yield
+            return
+        except RunError as error:
+            reason, cause = str(error), error.__cause__
+        except BROKEN as error:
+            reason, cause = (
+                f"the state of {self.group.title(self.plans)} is damaged: {error}",
+                error,
+            )
+        raise RunError(
+            f"checkpoint {self.directory} cannot be resumed: {reason}. Restore the directory from "
+            "a copy, or start again with an empty one"
+        ) from cause
 
     def times(self, meta: Meta) -> tuple[int, ...]:
         """Per stream of the group the time (ms) at or before which no event follows."""
