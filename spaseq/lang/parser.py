@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from spaseq.errors import Diagnostic, QueryError, QueryText, Span
 from spaseq.lang import ast
+from spaseq.lang.depth import DEEPEST, too_deep
 from spaseq.lang.escapes import restore_spans
 from spaseq.lang.findings import Findings, TooManyErrors
 from spaseq.lang.names import NameResolver
@@ -84,6 +85,11 @@ def _parsed(source: QueryText) -> Parsed:
         parser.findings.error("the query is empty", Span(0, 0), expected=("SELECT", "CONSTRUCT"))
         return Parsed(None, parser.findings.in_order())
     reading = read(parser)
+    deep = too_deep(*reading.nodes())
+    if deep is not None:
+        message = f"the query is more than {DEEPEST} levels deep here"
+        parser.findings.error(message, deep, code="too-deep")
+        return Parsed(None, parser.findings.in_order())
     query = _assembled(reading, parser.findings)
     whole = Span(parser.lexemes[0].span.start, parser.lexemes[-1].span.end)
     return Parsed(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -44,6 +44,14 @@ class Reading:
     broken_gpms: set[str] = field(default_factory=set)
     broken_clauses: set[str] = field(default_factory=set)
     unreadable_prefixes: set[str] = field(default_factory=set)
+
+    def nodes(self) -> Iterator[ast.Node]:
+        """All nodes that were read."""
+        for nodes in self.clauses.values():
+            yield from nodes
+        if self.sequence is not None:
+            yield self.sequence
+        yield from self.gpms
 
     def only(self, clause: str) -> Any:
         """The node of a clause that occurs at most once; None without the clause."""

@@ -138,10 +138,8 @@ class PatternOperators:
                 return self._graphs(name, inner, active)
             case n.Union(left, right):
                 return joins.union(*self._alike(left, right, active))
-            case n.Minus(left, right):
-                return joins.minus(*self._on_left(left, right, active))
-            case n.LeftJoin(left, right, expr):
-                return self._left_join(left, right, expr, active)
+            case n.Minus() | n.LeftJoin():
+                return self._one_by_one(pattern, active)
             case n.Table(variables, rows):
                 return self._table(variables, rows)
             case n.Extend():
@@ -195,13 +193,24 @@ class PatternOperators:
             return first, second
         return active.spread(first), active.spread(second)
 
-    def _on_left(
-        self, left: n.Pattern, right: n.Pattern, active: ActiveGraph
-    ) -> tuple[Solutions, Solutions]:
-        """The solutions of both; if the right ones are of events, so are the left ones."""
-        first = self.solutions(left, active)
-        second = self._beside(right, first, active.beside(first))
-        return first if second.event is None else active.spread(first), second
+    def _one_by_one(self, pattern: n.Minus | n.LeftJoin, active: ActiveGraph) -> Solutions:
+        """A row of OPTIONAL and MINUS, each on the solutions of all before it."""
+        row, first = [pattern], pattern.left
+        while isinstance(first, n.Minus | n.LeftJoin) and not is_constant(first):
+            row.append(first)
+            first = first.left
+        found = self.solutions(first, active)
+        for step in reversed(row):
+            right = self._beside(step.right, found, active.beside(found))
+            if right.event is not None:
+                found = active.spread(found)
+            match step:
+                case n.Minus():
+                    found = joins.minus(found, right)
+                case n.LeftJoin(expr=expr):
+                    found = self._left_join(found, right, expr, active)
+            found = found.within(current_budget())
+        return found
 
     def _beside(
         self, pattern: n.Pattern, found: Solutions | None, active: ActiveGraph
@@ -240,14 +249,13 @@ class PatternOperators:
         return (events, source.part(events)) if 2 * len(events) <= active.events else None
 
     def _left_join(
-        self, left: n.Pattern, right: n.Pattern, expr: ast.Expr | None, active: ActiveGraph
+        self, left: Solutions, right: Solutions, expr: ast.Expr | None, active: ActiveGraph
     ) -> Solutions:
-        first, second = self._on_left(left, right, active)
         if expr is None:
-            return joins.left_join(first, second, None)
+            return joins.left_join(left, right, None)
         condition = expr
-        first = self._prepared(first, condition, active)
-        return joins.left_join(first, second, lambda both: self._test(condition, both, active))
+        left = self._prepared(left, condition, active)
+        return joins.left_join(left, right, lambda both: self._test(condition, both, active))
 
     def _graphs(self, name: n.PatternTerm, inner: n.Pattern, active: ActiveGraph) -> Solutions:
         """GRAPH over one named graph, or over each graph with the variable bound to its name."""
@@ -401,12 +409,17 @@ def _basic(parts: Conjunction, source: TripleSource) -> Iterator[Solutions]:
 
 def is_constant(pattern: n.Pattern) -> bool:
     """Whether a pattern's solutions do not depend on the event."""
-    match pattern:
-        case n.Graph() | n.Table() | n.BGP(()):
-            return True
-        case n.BGP() | n.Path():
-            return False
-        case n.Filter(expr) | n.Extend(expr=expr) | n.LeftJoin(expr=ast.Node() as expr):
-            if exists_uses(expr):
+    waiting = [pattern]
+    while waiting:
+        match waiting.pop():
+            case n.Graph() | n.Table() | n.BGP(()):
+                continue
+            case n.BGP() | n.Path():
                 return False
-    return all(map(is_constant, n.children(pattern)))
+            case n.Filter(expr) | n.Extend(expr=expr) | n.LeftJoin(expr=ast.Node() as expr) as node:
+                if exists_uses(expr):
+                    return False
+                waiting += n.children(node)
+            case node:
+                waiting += n.children(node)
+    return True
