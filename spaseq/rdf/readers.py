@@ -9,6 +9,7 @@ from typing import IO
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.documents.document_blocks import document_blocks
 from spaseq.rdf.documents.event_buffer import EventBuffer
+from spaseq.rdf.documents.event_sizes import EventSizes
 from spaseq.rdf.documents.graph_assembly import Assembly, GraphAssembly
 from spaseq.rdf.documents.triple_assembly import TripleAssembly
 from spaseq.rdf.events.instants import InstantCounter
@@ -29,6 +30,9 @@ __all__ = [
 
 BATCH_ROWS = 1 << 20
 """A batch is returned once about this number of triples waits, even if it has few events."""
+
+BATCH_BYTES = 1 << 27
+"""A batch of a document is returned once its terms, repeated ones included, have this size."""
 
 
 class ArrivalClock:
@@ -110,12 +114,24 @@ def _document_events(
     """The events of a file in a document format."""
     buffer = EventBuffer(options.iri, counter, made_up_labels=True)
     assembly = _assembly(file, options, buffer, arrival, on_bad)
+    sizes = EventSizes(options.limits)
     cut = False
-    for block in document_blocks(data, file.path, file.format, on_bad, options.base):
+    size = 0
+    for block in document_blocks(
+        data, file.path, file.format, on_bad, options.base, options.limits
+    ):
         assembly.add(block)
+        sizes.add(block, assembly.open)
         cut = block.cut
-        if len(buffer) >= options.batch_events or buffer.rows_before(assembly.keep) >= BATCH_ROWS:
+        size += block.size
+        ready = buffer.rows_before(assembly.keep)
+        if (
+            len(buffer) >= options.batch_events
+            or ready >= BATCH_ROWS
+            or (ready and size >= BATCH_BYTES)
+        ):
             yield from buffer.take(assembly.keep, options.batch_events)
+            size = 0
     assembly.finish(cut)
     yield from buffer.take(assembly.keep, options.batch_events)
 

@@ -35,6 +35,7 @@ class QuadBlock:
     line: Int64s  # [m] from 1, or UNKNOWN_LINE
     terms: Sequence[str]  # code -> N-Triples text, all distinct
     cut: bool = False
+    size: int = 0  # characters of the terms of all quads, repeated terms included, where known
 
     def __len__(self) -> int:
         return len(self.s)
@@ -73,14 +74,17 @@ class BlockBuilder:
         self.g.append(DEFAULT_GRAPH)
         self.line.append(line)
 
-    def block(self, cut: bool = False) -> QuadBlock:
-        """The quads so far, in columns."""
+    def block(self, cut: bool = False, size: int = 0) -> QuadBlock:
+        """The quads so far, in columns. Rows without a line have an unknown one."""
+        line = np.full(len(self), UNKNOWN_LINE, np.int64)
+        line[: len(self.line)] = self.line
         return QuadBlock(
             np.array(self.s, np.int32),
             np.array(self.p, np.int32),
             np.array(self.o, np.int32),
             np.array(self.g, np.int32),
-            np.array(self.line, np.int64),
+            line,
             list(self.codes),
             cut,
+            size,
         )

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import IO
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import IO, cast
 
+import numpy as np
 import pyoxigraph as ox
 
-from spaseq.rdf.columns.quad_block import BlockBuilder, QuadBlock
+from spaseq.limits import DEFAULT_LIMITS, Limits
+from spaseq.rdf.columns.quad_block import (
+    DEFAULT_GRAPH,
+    MALFORMED,
+    BlockBuilder,
+    QuadBlock,
+)
+from spaseq.rdf.documents.measured_document import MeasuredDocument
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad, syntax_reason
 from spaseq.rdf.inputs.files import READ_ERRORS
 from spaseq.rdf.inputs.formats import Format
+from spaseq.rdf.inputs.sizes import UNREADABLE_TOKEN, literal_size, long_literal
 from spaseq.rdf.terms.term import from_pyoxigraph
 
-BLOCK_QUADS = 8192
+BLOCK_BYTES = 1 << 24
+"""A block is returned once its quads have this size."""
+
+QUAD_BYTES = 1 << 11
+"""What each quad adds to the size of its terms, so that a block has at most 8,192 quads."""
+
+SHOWN = 300  # characters of a literal in a report
 
 DOCUMENT_FORMATS = {
     Format.TRIG: ox.RdfFormat.TRIG,
@@ -22,31 +38,107 @@ DOCUMENT_FORMATS = {
     Format.RDFXML: ox.RdfFormat.RDF_XML,
 }
 
+Report = Callable[[int | None, str, str], None]
+"""Called with the line of bad input (None if unknown), the reason, and its text."""
+
 
 def document_blocks(
-    data: IO[bytes], file: str, form: Format, on_bad: OnBad, base: str | None = None
+    data: IO[bytes],
+    file: str,
+    form: Format,
+    on_bad: OnBad,
+    base: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> Iterator[QuadBlock]:
     """The quads of a file as blocks, in parser order.
 
-    `base` is the base IRI until the document sets its own. A syntax error is reported; the last
-    block then has the quads before it and is marked `cut`. Blank nodes without a label have a
-    random one (see `blank_labels`). Line numbers are unknown.
+    `base` is the base IRI until the document sets its own. Malformed text, or text that exceeds a
+    limit, is reported and ends the file: the last block has the quads before it and is marked
+    `cut`. A triple with a literal that is too long is reported, and the file goes on; in a format
+    without graphs the triple keeps its row. Blank nodes without a label have a random one (see
+    `blank_labels`). Line numbers are unknown.
     """
+
+    def report(line: int | None, reason: str, text: str) -> None:
+        if not text:
+            reason = f"the rest of the file is not read: {reason}"
+            if base is None and "No scheme found" in reason:
+                reason += "; relative IRIs need a base (--base IRI, or base= in Python)"
+        on_bad(BadInput(file, line, reason, text))
+
+    yield from parsed_blocks(data, form, base, limits, report)
+
+
+def parsed_blocks(
+    data: IO[bytes], form: Format, base: str | None, limits: Limits, report: Report
+) -> Iterator[QuadBlock]:
+    """The quads of a document as blocks; see `document_blocks`.
+
+    `report` is called with the text of a literal that is too long, or without a text when the rest
+    of the document cannot be read.
+    """
+    finished = 0  # quads of blocks before
     builder = BlockBuilder()
-    cut = False
+    measured = MeasuredDocument(data, form, limits, lambda: finished + len(builder))
     try:
-        for s, p, o, g in ox.parse(data, DOCUMENT_FORMATS[form], base_iri=base):
-            name = None if isinstance(g, ox.DefaultGraph) else str(g)
-            builder.add(str(s), str(p), from_pyoxigraph(o), name)
-            if len(builder) == BLOCK_QUADS:
-                yield builder.block()
-                builder = BlockBuilder()
-    except (SyntaxError, ValueError, *READ_ERRORS) as error:
-        line = error.lineno if isinstance(error, SyntaxError) else None
-        reason = f"the rest of the file is not read: {syntax_reason(error)}"
-        if base is None and "No scheme found" in reason:
-            reason += "; relative IRIs need a base (--base IRI, or base= in Python)"
-        on_bad(BadInput(file, line, reason))
-        cut = True
-    if cut or len(builder):
-        yield builder.block(cut)
+        quads = ox.parse(cast("IO[bytes]", measured), DOCUMENT_FORMATS[form], base_iri=base)
+        while size := _fill(builder, quads):
+            finished += len(builder)
+            block, builder = builder.block(size=size), BlockBuilder()
+            yield _without_long_literals(block, form, limits, report)
+    except (SyntaxError, ValueError, MemoryError, *READ_ERRORS) as error:
+        report(getattr(error, "lineno", None), _reason(error), "")
+        yield _without_long_literals(builder.block(cut=True), form, limits, report)
+
+
+def _fill(builder: BlockBuilder, quads: Iterator[ox.Quad]) -> int:
+    """Add the next quads to an empty block. Returns the size of their terms, 0 at the end."""
+    codes = builder.codes
+    code = codes.setdefault
+    add_s, add_p, add_o, add_g = (c.append for c in (builder.s, builder.p, builder.o, builder.g))
+    default, triple = ox.DefaultGraph, ox.Triple
+    size = 0
+    for s, p, o, g in quads:
+        subject, predicate = str(s), str(p)
+        object_ = from_pyoxigraph(o) if type(o) is triple else str(o)
+        add_s(code(subject, len(codes)))
+        add_p(code(predicate, len(codes)))
+        add_o(code(object_, len(codes)))
+        add_g(DEFAULT_GRAPH if type(g) is default else code(str(g), len(codes)))
+        size += QUAD_BYTES + len(subject) + len(predicate) + len(object_)
+        if size >= BLOCK_BYTES:
+            break
+    return max(size - QUAD_BYTES * len(builder), len(builder))
+
+
+def _reason(error: Exception) -> str:
+    """Why a document cannot be read further."""
+    if isinstance(error, MemoryError):  # the parser's own bound on a token
+        return UNREADABLE_TOKEN
+    return syntax_reason(error)
+
+
+def _without_long_literals(
+    block: QuadBlock, form: Format, limits: Limits, report: Report
+) -> QuadBlock:
+    """The block without the triples whose literals exceed the limit, which are reported."""
+    least = limits.literal_bytes // 4  # a character has up to four bytes
+    if not block.terms or max(map(len, block.terms)) <= least:
+        return block
+    reasons = {
+        code: reason
+        for code, text in enumerate(block.terms)
+        if len(text) > least
+        and (reason := long_literal(literal_size(text.encode()), limits)) is not None
+    }
+    if not reasons:
+        return block
+    bad = np.isin(block.o, list(reasons))
+    for code in block.o[bad].tolist():
+        report(None, reasons[code], block.terms[code][:SHOWN])
+    if form.has_graphs:
+        kept = ~bad
+        columns = {c: getattr(block, c)[kept] for c in ("s", "p", "o", "g", "line")}
+        return replace(block, **columns)
+    s, p, o = (np.where(bad, MALFORMED, column) for column in (block.s, block.p, block.o))
+    return replace(block, s=s, p=p, o=o)

@@ -25,6 +25,10 @@ class Assembly(Protocol):
         """Process the end of the file; `cut` if the rest of it cannot be read."""
 
     @property
+    def open(self) -> OpenEvent | None:
+        """The event whose last row is not known yet."""
+
+    @property
     def keep(self) -> int:
         """The first row that an open event needs or may need."""
 
@@ -38,9 +42,12 @@ class GraphAssembly:
         self._times = GraphTimes(file, on_bad, self._emit)
 
     @property
+    def open(self) -> OpenEvent | None:
+        return self._times.open
+
+    @property
     def keep(self) -> int:
-        event = self._times.open
-        return self._buffer.rows if event is None else event.first
+        return self._buffer.rows if self.open is None else self.open.keep
 
     def add(self, block: QuadBlock) -> None:
         base = self._buffer.rows

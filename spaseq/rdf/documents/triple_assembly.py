@@ -38,12 +38,12 @@ class TripleAssembly:
         self._predicate = iri_text(time_predicate)
         self._arrival = arrival
         self._on_bad = on_bad
-        self._open: OpenEvent | None = None
+        self.open: OpenEvent | None = None
         self._readable = 0  # well-formed triples of the open event
 
     @property
     def keep(self) -> int:
-        return self._buffer.rows if self._open is None else self._open.first
+        return self._buffer.rows if self.open is None else self.open.keep
 
     def add(self, block: QuadBlock) -> None:
         base = self._buffer.rows
@@ -52,30 +52,30 @@ class TripleAssembly:
         readable = np.concatenate(([0], np.cumsum(own.s != MALFORMED))).tolist()
         at = 0
         while at < len(own):
-            if self._open is None:
-                self._open = OpenEvent("", base + at, base + at, int(own.line[at]))
+            if self.open is None:
+                self.open = OpenEvent("", base + at, base + at, int(own.line[at]))
                 self._readable = 0
-            end = min(self._open.first + self._n - base, len(own))
+            end = min(self.open.first + self._n - base, len(own))
             while self._arrival is None and timed and timed[0] < end:
-                self._open.offer(own.terms[own.o[timed.popleft()]])
-            self._open.end = base + end
+                self.open.offer(own.terms[own.o[timed.popleft()]])
+            self.open.end = base + end
             self._readable += readable[end] - readable[at]
             at = end
-            if self._open.end - self._open.first == self._n:
-                self._close(self._open)
+            if self.open.end - self.open.first == self._n:
+                self._close(self.open)
 
     def _close(self, event: OpenEvent) -> None:
-        self._open = None
+        self.open = None
         if not self._readable:
             return  # all its lines are malformed and reported
         time = event.time if self._arrival is None else self._arrival()
-        if time is None:
+        if time is None or event.excess is not None:
             self._on_bad(event.complaint(self._file))
         else:
             self._buffer.close(time, None, event.first, event.end)
 
     def finish(self, cut: bool) -> None:
-        event, self._open = self._open, None
+        event, self.open = self.open, None
         if event is None or cut:
             return
         left = event.end - event.first

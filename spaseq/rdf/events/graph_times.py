@@ -92,7 +92,7 @@ class GraphTimes:
         """End the open event and settle the default graph's triples before the following event."""
         before, between = self.open, self._between
         if before is not None:
-            if before.time is None:
+            if before.time is None or before.excess is not None:
                 self._on_bad(before.complaint(self._file))
             else:
                 self._emit(before)

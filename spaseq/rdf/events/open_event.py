@@ -18,6 +18,7 @@ class OpenEvent:
     line: int
     time: int | None = None
     unreadable: str | None = None  # text of a time that cannot be read
+    excess: str | None = None  # the limit that it exceeds; its rows are not needed then
 
     def offer(self, text: str) -> None:
         """Give the event a time. The first readable one counts."""
@@ -31,12 +32,19 @@ class OpenEvent:
         """The graph's IRI, None if it is a blank node or the format has no graphs."""
         return self.graph[1:-1] if self.graph[:1] == "<" else None
 
+    @property
+    def keep(self) -> int:
+        """The first row that the event needs."""
+        return self.first if self.excess is None else self.end
+
     def complaint(self, file: str) -> BadInput:
-        """The report of an event without a time."""
+        """The report of an event that exceeds a limit or has no time."""
         reason = "event without a timestamp"
-        if self.unreadable is not None:
+        if self.excess is not None:
+            reason = self.excess
+        elif self.unreadable is not None:
             reason = f"event without a readable timestamp: {self.unreadable[:200]}"
-        return BadInput(file, self.line or None, reason, self.graph)
+        return BadInput(file, self.line or None, reason, self.graph[:300])
 
 
 def left_over(file: str, line: int, left: int, size: int) -> BadInput:

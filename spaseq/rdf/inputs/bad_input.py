@@ -36,9 +36,14 @@ def warn(bad: BadInput) -> None:
 _PLACE = re.compile(r"^Parser error at line \d+ (?:between columns (\d+) and \d+|column (\d+)): ")
 
 
+_LONGEST = 500  # characters of a reason
+
+
 def syntax_reason(error: Exception) -> str:
     """The message of a pyoxigraph error, without the line number: the text was only a part."""
     message = str(error.args[0]) if error.args else str(error)
+    if len(message) > _LONGEST:  # it quotes the text
+        message = f"{message[:_LONGEST]}..."
     place = _PLACE.match(message)
     if place is None:
         return message

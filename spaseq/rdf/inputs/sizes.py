@@ -11,6 +11,8 @@ PARSED_BYTES = 1 << 24
 
 UNREADABLY_LONG = "a line over 16 MiB that is malformed, or unusual and so not read"
 
+UNREADABLE_TOKEN = "a literal, name or comment over 16 MiB, which is not read (--max-literal)"
+
 _LITERAL = re.compile(rb'"((?:[^"\\]++|\\.)*+)"')
 _ESCAPE = re.compile(rb"\\(?:u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)")
 
@@ -34,6 +36,16 @@ def long_event(limits: Limits) -> str:
     return f"an event of more than {limits.event_bytes} bytes, the limit (--max-event)"
 
 
+def unended_event(limits: Limits) -> str:
+    """The reason to refuse text that is too long without an event."""
+    return f"no event ends within {limits.event_bytes} bytes, the limit (--max-event)"
+
+
+def many_values(most: int) -> str:
+    """The reason to refuse an object or element that a parser would have to keep whole."""
+    return f"more than {most} values before the object or element ends (--max-event)"
+
+
 def line_excess(line: bytes, limits: Limits) -> str | None:
     """The reason to refuse a well-formed line of N-Triples or N-Quads; None if no limit does.
 
@@ -42,11 +54,11 @@ def line_excess(line: bytes, limits: Limits) -> str | None:
     """
     if len(line) <= min(limits.line_bytes, limits.literal_bytes):
         return None
-    return long_line(len(line), limits) or long_literal(_literal_size(line), limits)
+    return long_line(len(line), limits) or long_literal(literal_size(line), limits)
 
 
-def _literal_size(line: bytes) -> int:
-    """The bytes of the longest literal in a well-formed line; 0 if there is none."""
+def literal_size(line: bytes) -> int:
+    """The bytes of the longest literal in well-formed text; 0 if there is none."""
     texts = (found.group(1) for found in _LITERAL.finditer(line))
     return max((_unescaped_size(t) if b"\\" in t else len(t) for t in texts), default=0)
 

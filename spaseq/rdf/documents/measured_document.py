@@ -1,0 +1,178 @@
+"""A document that is measured before a parser sees it.
+
+Parsers recurse into nested brackets, expand entities, and keep what they cannot use yet. A small
+file could exhaust the stack or the memory of the process. `MeasuredDocument` ends such a document
+with an error right before the place that exceeds a limit, so the parser has all that comes before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import IO
+
+from spaseq.limits import Limits
+from spaseq.rdf.documents.brackets import OPEN, Depths, depths, syntax_of
+from spaseq.rdf.inputs.formats import Format
+from spaseq.rdf.inputs.sizes import PARSED_BYTES, UNREADABLE_TOKEN, many_values, unended_event
+
+PIECE_BYTES = 1 << 16
+
+VALUE_BYTES = 160
+"""A parser may keep n / 160 values or elements if an event may have n bytes. Each of them takes up
+to 600 bytes of memory."""
+
+_ENTITIES = "entity declarations are refused; write the text in place of the entity"
+_LATE_DOCTYPE = "a document type declaration after the first element"
+_LONG_NAME = f"a name or number of more than {PIECE_BYTES} bytes"
+_NAME = re.compile(rb"""[^\s<>"'()\[\]{};,#]++""")
+_DECLARATION = re.compile(rb"<!(?:(doctype)|(entity))", re.IGNORECASE)
+_BEFORE = len(b"<!DOCTYPE") - 1  # most bytes of a declaration in the text before
+
+
+class RefusedDocument(ValueError):
+    """A document that exceeds a limit; `lineno` is the line, from 1, where it does so."""
+
+    def __init__(self, reason: str, lineno: int) -> None:
+        super().__init__(reason)
+        self.lineno = lineno
+
+
+class MeasuredDocument:
+    """The bytes of a document, as a file for a parser.
+
+    `read` raises RefusedDocument in front of brackets that are nested too deep, of an entity
+    declaration, of a token that is longer than parsers read, and once there was too much text
+    since the last quad. `quads` counts the quads that the parser has found.
+    """
+
+    def __init__(
+        self, data: IO[bytes], form: Format, limits: Limits, quads: Callable[[], int]
+    ) -> None:
+        self._read: Callable[[int], bytes] = getattr(data, "read1", data.read)
+        self._form = form
+        self._limits = limits
+        self._quads = quads
+        self._syntax = syntax_of(form)
+        self._deepest = limits.nesting
+        if form is Format.RDFXML:  # elements without other elements in them are not counted
+            self._deepest -= 1
+        self._depth = 0
+        self._elements = False  # whether there was a bracket
+        self._doctype = False  # whether there was a document type declaration
+        self._lines = 0  # line ends in the text before
+        self._text = b""  # measured text, which the parser may have
+        self._at = 0  # what the parser has of it
+        self._rest = b""  # a token that more text may complete
+        self._before = b""  # the last bytes before `_rest`
+        self._refusal: RefusedDocument | None = None
+        self._last = 0  # quads when the text before was read
+        self._bytes = 0  # since the last quad
+        self._values = 0  # values that the parser may keep
+        self._name = 0  # bytes of the name or number that all of the last text is part of
+
+    def read(self, size: int) -> bytes:
+        """The next bytes, at most `size`; none at the end."""
+        if self._at == len(self._text):
+            self._advance()
+        part = self._text[self._at : self._at + size]
+        self._at += len(part)
+        return part
+
+    def _advance(self) -> None:
+        """Measure the next tokens, and let the parser have them."""
+        self._lines += self._text.count(b"\n")
+        self._before = self._text[-_BEFORE:] or self._before
+        self._text, self._at = b"", 0
+        while not self._text:
+            if self._refusal is not None:
+                raise self._refusal
+            piece = self._piece(len(self._rest))
+            text = self._rest + piece
+            if not piece:
+                self._text, self._rest = text, b""
+                return
+            self._measure(text)
+            if not self._text and len(self._rest) > PARSED_BYTES:
+                self._refuse(UNREADABLE_TOKEN, b"")
+
+    def _piece(self, least: int) -> bytes:
+        """The next bytes of the file: about as many as the rest has, so that few scans see it."""
+        parts = [self._read(PIECE_BYTES)]
+        size = len(parts[0])
+        while parts[-1] and size < least - PIECE_BYTES:
+            parts.append(self._read(least - size))
+            size += len(parts[-1])
+        return b"".join(parts)
+
+    def _measure(self, text: bytes) -> None:
+        """Divide a text into measured text, a rest and, if it exceeds a limit, the refusal."""
+        signs, end = self._syntax.of(text)
+        self._text, self._rest = text[:end], text[end:]
+        depth = self._depth
+        found = depths(signs, depth)
+        self._depth = found.end
+        if self._form is Format.RDFXML and (b"<!" in text or b"<!" in self._before):
+            self._declarations(text)
+        if self._refusal is None and found.most > self._deepest:
+            self._refuse(
+                f"nested more than {self._limits.nesting} deep; that is the limit (--max-nesting)",
+                text[: self._place_of(text, depth)],
+            )
+        self._elements = self._elements or bool(signs)
+        self._sizes(signs, found)
+
+    def _place_of(self, text: bytes, depth: int) -> int:
+        """The offset of the first bracket that is too deep, if the text begins at this depth."""
+        signs = self._syntax.of(text).signs
+        for place, sign in zip(self._syntax.places(text), signs, strict=False):
+            depth = depth + 1 if sign == OPEN[0] else max(depth - 1, 0)
+            if depth > self._deepest:
+                return place
+        return 0
+
+    def _declarations(self, text: bytes) -> None:
+        """Refuse entities, wherever they stand after a document type declaration.
+
+        Text and comments may contain their sign before; in a declaration, comments do not hide it.
+        """
+        shift = len(self._before)
+        for found in _DECLARATION.finditer(self._before + text):
+            place = max(found.start() - shift, 0)
+            if found.group(1):
+                self._doctype = True
+                if self._elements or self._syntax.of(text[:place]).signs:
+                    self._refuse(_LATE_DOCTYPE, text[:place])
+                    return
+            elif self._doctype:
+                self._refuse(_ENTITIES, text[:place])
+                return
+
+    def _sizes(self, signs: bytes, found: Depths) -> None:
+        """Refuse text without end, and values that the parser would have to keep."""
+        quads = self._quads()
+        if quads != self._last:
+            self._last, self._bytes = quads, 0
+            if self._form is Format.JSONLD:
+                self._values = 0
+        self._bytes += len(self._text)
+        if self._form is Format.JSONLD:  # the parser keeps an object until its end
+            self._values += self._text.count(b",") + signs.count(OPEN)
+        elif self._form is Format.RDFXML:  # and collections and XML literals until theirs
+            self._values = self._text.count(b"<") + (self._values if found.least > 1 else 0)
+        most = self._limits.event_bytes
+        self._name = self._name + len(self._text) if _NAME.fullmatch(self._text) else 0
+        if self._refusal is not None:
+            return
+        if self._bytes > most:
+            self._refuse(unended_event(self._limits), self._text)
+        elif self._values > most // VALUE_BYTES:
+            self._refuse(many_values(most // VALUE_BYTES), self._text)
+        elif self._name > PIECE_BYTES:
+            self._refuse(_LONG_NAME, b"")
+
+    def _refuse(self, reason: str, good: bytes) -> None:
+        """End the document with an error after this text."""
+        self._text, self._rest = good, b""
+        line = 1 + self._lines + good.count(b"\n")
+        self._refusal = RefusedDocument(reason, line)
