@@ -90,9 +90,10 @@ def _is_usable(directory: Path, told: str = "", levels: int = 1) -> bool:
     """Whether this process can write to a directory and others cannot; if they can, say so."""
     try:
         private_directory(directory, levels)
-        for entry in os.scandir(directory):  # numba makes a directory for each package
-            if entry.is_dir():
-                check_private(Path(entry))
+        if directory.stat().st_mode & 0o077:  # else nobody reaches what is inside
+            for entry in os.scandir(directory):  # numba makes a directory for each package
+                if entry.is_dir():
+                    check_private(Path(entry))
         with tempfile.TemporaryFile(dir=directory):
             return True
     except NotPrivate as error:

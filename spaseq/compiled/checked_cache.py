@@ -64,11 +64,19 @@ def _loaded(path: Path) -> Any:
     return pickle.loads(body)
 
 
+def _keep_for_owner(directory: Path) -> None:
+    """Close a directory that numba has just made to others, whatever the umask is."""
+    with suppress(OSError):
+        if directory.stat().st_mode & 0o022 and not any(directory.iterdir()):
+            directory.chmod(0o700)
+
+
 class _CheckedCache(FunctionCache):  # type: ignore[misc]
     """The compiled forms of one kernel."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
+        _keep_for_owner(Path(self._cache_path))
         stamp, name = self._impl.locator.get_source_stamp(), self._impl.filename_base
         self._cache_file = _CheckedFile(self._cache_path, name, stamp)
 

@@ -163,7 +163,22 @@ def test_a_directory_that_others_can_write_to_is_not_used(tmp_path: Path) -> Non
     assert "is a link" in said_and_chosen(NUMBA_CACHE_DIR=str(tmp_path / "link"))[0]
     (tmp_path / "target" / "kernels").mkdir()
     (tmp_path / "target" / "kernels").chmod(0o777)
+    assert said_and_chosen(NUMBA_CACHE_DIR=str(tmp_path / "target"))[0] == ""  # it is out of reach
+    (tmp_path / "target").chmod(0o755)
     assert "chmod go-w" in said_and_chosen(NUMBA_CACHE_DIR=str(tmp_path / "target"))[0]
+
+
+def test_the_directories_of_packages_are_their_owners_alone(tmp_path: Path) -> None:
+    """With a umask that lets a group write, the next run still takes the cache."""
+    script, place = tmp_path / "script.py", tmp_path / "cache"
+    script.write_text("import os; os.umask(0o002)\n" + COMPILE)
+    place.mkdir(mode=0o755)
+    env = os.environ | {"NUMBA_CACHE_DIR": str(place)}
+    for _ in range(2):
+        run = subprocess.run([sys.executable, script], env=env, capture_output=True, text=True)
+        assert run.returncode == 0, run.stderr
+    assert run.stderr == ""
+    assert {p.stat().st_mode & 0o777 for p in place.iterdir()} == {0o700}
 
 
 def said_and_chosen(**environment: str) -> tuple[str, str]:
