@@ -68,6 +68,32 @@ def test_a_second_run_is_refused_until_the_first_has_ended(
         release(tmp_path)
 
 
+def test_the_command_ends_with_status_4_before_it_touches_an_output(tmp_path: Path) -> None:
+    for name in ("in", "state"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "q.rq").write_text(QUERY)
+    (tmp_path / "out.jsonl").write_text("the answers so far\n")
+    options = ["--follow", "--checkpoint", "state", "--out", "out.jsonl", "--stream", "S=in"]
+    with another_process(tmp_path / "state"):
+        done = subprocess.run(
+            [sys.executable, "-m", "spaseq", "run", "q.rq", *options],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+    assert done.returncode == 4, done.stderr
+    assert "is in use by process" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert (tmp_path / "out.jsonl").read_text() == "the answers so far\n"
+
+
+QUERY = """
+SELECT ?x WITHIN 1 MINUTES FROM STREAM S <http://e/s>
+WHERE { SEQ (A) DEFINE GPM A ON S { ?x <http://e/p> ?y } }
+"""
+
+
 def test_one_process_may_take_it_again_and_gives_it_back(tmp_path: Path) -> None:
     hold(tmp_path)
     hold(tmp_path / "x" / "..")
