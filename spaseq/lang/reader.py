@@ -8,6 +8,7 @@ from typing import Any
 
 from spaseq.errors import Span
 from spaseq.lang import ast
+from spaseq.lang.pairs import MOST_PAIRS, too_deep
 from spaseq.lang.section_parser import SectionParser
 from spaseq.lang.sections import FORMS, OPENINGS, PROLOGUE, GpmSection, Layout, Section, Stray, cut
 from spaseq.lang.syntax_errors import Failure, quoted, report
@@ -133,6 +134,10 @@ class _Reader:
         nodes = self.parser.parse(WHOLE_SEQUENCE, span, "the sequence", then="'{'")
         if nodes is None:
             self.broken_sections.append(section)
+            self.reading.broken_clauses.add("sequence")
+        elif (bracket := too_deep(nodes[0])) is not None:
+            message = f"the pairs of & and AND nest more than {MOST_PAIRS} deep"
+            self.parser.findings.error(message, bracket.span)
             self.reading.broken_clauses.add("sequence")
         else:
             self.reading.sequence = nodes[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from spaseq.lang.scope import Scope
 from spaseq.lang.sequence import BinaryStep, Chain, ChainStep, GpmStep, Negation, Repeat
@@ -25,15 +25,30 @@ def seen_before(
             before = before | after(link.step, before)
         return before
 
+    def bound(chain: Chain) -> set[str]:
+        """The variables that a chain may bind."""
+        return set().union(*(bound_by(link.step) for link in chain.links))
+
+    def bound_by(step: ChainStep) -> Iterable[str]:
+        match step:
+            case GpmStep(use):
+                return binds.get(use.gpm, frozenset())
+            case Repeat(body=body):
+                return bound(body)
+            case BinaryStep(_, operands):
+                return set().union(*map(bound, operands))
+            case Negation():
+                return ()
+
     def after(step: ChainStep, before: set[str]) -> set[str]:
         match step:
             case GpmStep(use):
                 seen.setdefault(use.gpm, set()).update(before)
                 return before | binds.get(use.gpm, frozenset())
             case Repeat(body=body):
-                # A repetition starts with its group variables unbound.
+                # A repetition starts with its group variables unbound, and after earlier ones.
                 owned = set(scope.owned_within(step.id)) if step.is_scope else set()
-                return walk(body, walk(body, before - owned) - owned)
+                return walk(body, (before | bound(body)) - owned)
             case Negation(body=body):
                 walk(body, before | whole)
                 return before

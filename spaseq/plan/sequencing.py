@@ -30,6 +30,9 @@ from spaseq.rdf.terms.vocabulary import XSD_DATE_TIME
 _REGISTERS = EvaluatorChoice("registers", "shared-runs is disabled")
 """The evaluator of a plan as written. The rule shared-runs replaces it, or at least the reason."""
 
+_MOST_DRAWN = 50
+"""An automaton with more edges is drawn with counters, if it repeats steps."""
+
 
 def pattern_plan(
     gpms: tuple[GpmPlan, ...], memberships: tuple[Membership, ...] = ()
@@ -69,6 +72,14 @@ def with_gpms(plan: QueryPlan, gpms: tuple[GpmPlan, ...]) -> QueryPlan:
     )
 
 
+def drawn_program(plan: QueryPlan) -> Program:
+    """The plan's automaton as people read it: with counters if it would be long without."""
+    sequence = plan.sequence
+    if len(sequence.program.edges) <= _MOST_DRAWN:
+        return sequence.program
+    return _program(sequence.chain, sequence.scope, plan.patterns.gpms, _MOST_DRAWN)
+
+
 def _window(query: ast.Query) -> Window:
     window = query.window
     assert window is not None
@@ -84,9 +95,11 @@ def _window(query: ast.Query) -> Window:
     return Tumbling(window.length.ms, origin)
 
 
-def _program(chain: Chain, scope: Scope, gpms: tuple[GpmPlan, ...]) -> Program:
+def _program(
+    chain: Chain, scope: Scope, gpms: tuple[GpmPlan, ...], most_states: int | None = None
+) -> Program:
     certain = {g.name: g.certain for g in gpms}
-    return compile_program(chain, scope, [g.name for g in gpms], certain)
+    return compile_program(chain, scope, [g.name for g in gpms], certain, most_states)
 
 
 def _key(

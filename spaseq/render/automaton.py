@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from spaseq.automaton.program.counters import RepeatBounds
 from spaseq.automaton.program.nfa import (
     Acceptance,
     Automaton,
@@ -14,6 +15,7 @@ from spaseq.automaton.program.nfa import (
 )
 from spaseq.lang.sequence import SequenceOperator
 from spaseq.plan.query_plan import QueryPlan
+from spaseq.plan.sequencing import drawn_program
 
 _SKIPS = {
     ",": "IGNORE nothing (strict contiguity)",
@@ -24,10 +26,15 @@ _SKIPS = {
 
 def automaton_text(plan: QueryPlan) -> str:
     """The states with their edges, then the negated steps; operands of a bracket are indented."""
-    return "\n".join(_program(plan, plan.sequence.program))
+    return "\n".join(_program(plan, drawn_program(plan)))
 
 
 def _program(plan: QueryPlan, program: Program) -> Iterator[str]:
+    if program is not plan.sequence.program:
+        states = len(plan.sequence.program.automaton.states)
+        yield f"drawn with counters; unrolled, as it runs, it has {states:,} states"
+    for repeat, bounds in sorted(program.bounds.items()):
+        yield f"counter of repetition {repeat}: {_bounds(bounds)}"
     yield from _automaton(plan, program.automaton, "")
     for negated in program.negated:
         yield f"negated step {negated.id}:"
@@ -68,6 +75,16 @@ def _passing(edge: Edge | Acceptance) -> str:
     parts = [f"{a.kind} repetition {a.repeat}" for a in edge.actions]
     parts += [f"unless negated step {n} matched" for n in edge.negations]
     return f" [{', '.join(parts)}]" if parts else ""
+
+
+def _bounds(bounds: RepeatBounds) -> str:
+    """What a counter allows.
+
+    >>> _bounds(RepeatBounds(2, 1000)), _bounds(RepeatBounds(5, None))
+    ('again below 1,000, exit from 2 on', 'again always, exit from 5 on')
+    """
+    again = "always" if bounds.maximum is None else f"below {bounds.maximum:,}"
+    return f"again {again}, exit from {max(bounds.minimum, 1):,} on"
 
 
 def _skips(join: SequenceOperator | None) -> str:

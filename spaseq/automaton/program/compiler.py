@@ -71,6 +71,7 @@ def compile_program(
     scope: Scope,
     gpms: Sequence[str],
     certain: Mapping[str, frozenset[str]],
+    most_states: int | None = None,
 ) -> nfa.Program:
     """Compile a sequence.
 
@@ -79,12 +80,14 @@ def compile_program(
         scope: the scopes of its variables.
         gpms: the GPM names of the plan, in order.
         certain: by GPM name, the variables that every solution of the GPM binds.
+        most_states: repetitions that need more states are counted; `MOST_STATES` unless given.
 
     Raises:
         TooManyEdges: the sequence is too large, even with counted repetitions.
     """
+    most = repetitions.MOST_STATES if most_states is None else most_states
     folded, bounds = repetitions.counted(chain)
-    if not bounds or repetitions.unrolled_states(chain) <= repetitions.MOST_STATES:
+    if not bounds or repetitions.unrolled_states(chain) <= most:
         try:
             return _ProgramCompiler(chain, scope, gpms, certain).program()
         except TooManyEdges:

@@ -19,6 +19,9 @@ from spaseq.automaton.program.nfa import Automaton, BracketLabel, Edge, Program,
 MOST_PATTERNS = 16
 """Another evaluator runs automata with more ways than this."""
 
+MOST_STEPS = 100
+"""Another evaluator runs sequences with more steps than this."""
+
 
 @dataclass(frozen=True, slots=True)
 class PatternStep:
@@ -79,7 +82,11 @@ class Pattern:
 
 
 class NotReorderable(Exception):
-    """A sequence depends on the order of arrival. The message gives the reason."""
+    """A sequence depends on the order of arrival, or is too large. The message gives the reason."""
+
+
+def _too_long() -> NotReorderable:
+    return NotReorderable(f"it has more than {MOST_STEPS} steps")
 
 
 def patterns_of(program: Program) -> tuple[Pattern, ...]:
@@ -125,6 +132,8 @@ def _ways(automaton: Automaton) -> list[_Series]:
 
 
 def _paths(automaton: Automaton, state: State, items: tuple[_Item, ...]) -> Iterator[_Series]:
+    if len(items) > MOST_STEPS:
+        raise _too_long()
     for end in state.acceptances:
         if end.actions:
             raise NotReorderable("a step is repeated")
@@ -257,6 +266,8 @@ class _Flattener:
     def _step(self, edge: Edge) -> _Ends:
         assert isinstance(edge.label, TakeLabel)
         number = len(self._steps)
+        if number == MOST_STEPS:
+            raise _too_long()
         self._steps.append(PatternStep(edge.label.gpm, edge.label.name, edge.id))
         for table in (self._before, self._apart, self._together):
             table.append(set())

@@ -75,7 +75,7 @@ NUMBER = (
 )
 BOOLEAN = terminal(r"(?i:true|false)(?![\w:])", "true or false", _boolean)
 LITERAL = RDF_LITERAL | NUMBER | BOOLEAN
-INTEGER = terminal("[0-9]+", "a whole number", Word)
+INTEGER = terminal("[0-9]{1,100}(?![0-9])", "a whole number", Word)  # no one needs more digits
 DATE_TIME = terminal(lexical.DATE_TIME, "a dateTime", Word)
 
 # --- blank nodes -----------------------------------------------------------------------------
