@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from spaseq.lang.scope import Scope
 from spaseq.lang.sequence import BinaryStep, Chain, ChainStep, GpmStep, Negation, Repeat
@@ -25,21 +25,6 @@ def seen_before(
             before = before | after(link.step, before)
         return before
 
-    def bound(chain: Chain) -> set[str]:
-        """The variables that a chain may bind."""
-        return set().union(*(bound_by(link.step) for link in chain.links))
-
-    def bound_by(step: ChainStep) -> Iterable[str]:
-        match step:
-            case GpmStep(use):
-                return binds.get(use.gpm, frozenset())
-            case Repeat(body=body):
-                return bound(body)
-            case BinaryStep(_, operands):
-                return set().union(*map(bound, operands))
-            case Negation():
-                return ()
-
     def after(step: ChainStep, before: set[str]) -> set[str]:
         match step:
             case GpmStep(use):
@@ -48,7 +33,7 @@ def seen_before(
             case Repeat(body=body):
                 # A repetition starts with its group variables unbound, and after earlier ones.
                 owned = set(scope.owned_within(step.id)) if step.is_scope else set()
-                return walk(body, (before | bound(body)) - owned)
+                return walk(body, (before | _bound(body, binds)) - owned)
             case Negation(body=body):
                 walk(body, before | whole)
                 return before
@@ -61,3 +46,19 @@ def seen_before(
 
     walk(chain, set())
     return seen
+
+
+def _bound(chain: Chain, binds: Mapping[str, frozenset[str]]) -> set[str]:
+    """The variables that the steps of a chain may bind, negated ones left out."""
+    variables = set[str]()
+    for link in chain.links:
+        match link.step:
+            case GpmStep(use):
+                variables |= binds.get(use.gpm, frozenset())
+            case Repeat(body=body):
+                variables |= _bound(body, binds)
+            case BinaryStep(_, operands):
+                variables.update(*(_bound(operand, binds) for operand in operands))
+            case Negation():
+                pass
+    return variables

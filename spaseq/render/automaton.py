@@ -25,7 +25,10 @@ _SKIPS = {
 
 
 def automaton_text(plan: QueryPlan) -> str:
-    """The states with their edges, then the negated steps; operands of a bracket are indented."""
+    """The states with their edges, then the negated steps.
+
+    Operands of a bracket are indented, and drawn once, however many edges lead to the bracket.
+    """
     return "\n".join(_program(plan, drawn_program(plan)))
 
 
@@ -35,13 +38,15 @@ def _program(plan: QueryPlan, program: Program) -> Iterator[str]:
         yield f"drawn with counters; unrolled, as it runs, it has {states:,} states"
     for repeat, bounds in sorted(program.bounds.items()):
         yield f"counter of repetition {repeat}: {_bounds(bounds)}"
-    yield from _automaton(plan, program.automaton, "")
+    drawn = set[int]()
+    yield from _automaton(plan, program.automaton, "", drawn)
     for negated in program.negated:
         yield f"negated step {negated.id}:"
-        yield from _automaton(plan, negated.automaton, "  ")
+        yield from _automaton(plan, negated.automaton, "  ", drawn)
 
 
-def _automaton(plan: QueryPlan, automaton: Automaton, lead: str) -> Iterator[str]:
+def _automaton(plan: QueryPlan, automaton: Automaton, lead: str, drawn: set[int]) -> Iterator[str]:
+    """The lines of an automaton; operands in `drawn`, by id, are there already."""
     for number, state in enumerate(automaton.states):
         final = " (final)" if state.acceptances else ""
         yield f"{lead}state {number}: {state.name}{final}"
@@ -49,8 +54,12 @@ def _automaton(plan: QueryPlan, automaton: Automaton, lead: str) -> Iterator[str
             yield f"{lead}  -> {edge.target}: {_edge(plan, edge)}"
             if isinstance(edge.label, BracketLabel):
                 for i, operand in enumerate(edge.label.operands):
+                    if operand.id in drawn:
+                        yield f"{lead}       operand {i + 1}: as above"
+                        continue
+                    drawn.add(operand.id)
                     yield f"{lead}       operand {i + 1}:"
-                    yield from _automaton(plan, operand, lead + "         ")
+                    yield from _automaton(plan, operand, lead + "         ", drawn)
         for end in state.acceptances:
             if end.actions or end.negations:
                 yield f"{lead}  accept{_passing(end)}"

@@ -53,7 +53,8 @@ def test_a_large_sequence_is_read_at_once(name: str, tmp_path: Path) -> None:
     path.write_text(QUERY.format(READABLE[name]))
     for command in ("check", "fmt", "explain"):
         done = run_bounded([command, path], memory=MEMORY, seconds=60)
-        assert (done.returncode, done.stderr) == (0, "")
+        assert done.returncode == 0
+        assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("name", REFUSED)
