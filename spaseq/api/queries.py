@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from typing import TypeAlias
 
 from spaseq.algebra.schema import Schema
 from spaseq.compile import Checked, CompileOptions, check_query
-from spaseq.errors import Diagnostic, InputError, QueryError
+from spaseq.errors import Diagnostic, InputError, QueryError, UsageError
 from spaseq.options import PlanningOptions
 from spaseq.plan.query_plan import QueryPlan
 
@@ -21,22 +23,45 @@ def check_queries(
 ) -> Iterator[Checked]:
     """Each query parsed, checked and, if it has no errors, planned.
 
-    A query file gives its stem as the query's name; a text is called `query`, or `query1`,
-    `query2` and so on among several.
+    A query file gives its stem as the query's name, with as many of its directories before it as
+    tell it from the other files. A text is called `query`, or `query1`, `query2` and so on among
+    several.
 
     Raises:
         InputError: a query file or an ontology cannot be read.
-        UsageError: the options of planning contradict each other.
+        UsageError: the options of planning contradict each other, or a file is given twice.
     """
     schema = _schema(planning)
     queries = [query] if isinstance(query, str | Path) else list(query)
-    for number, item in enumerate(queries, 1):
-        if isinstance(item, Path):
-            text, name, file = read_query(item), item.stem, str(item)
-        else:
-            text, name, file = item, "query" if len(queries) == 1 else f"query{number}", None
+    for item, name in zip(queries, _names(queries), strict=True):
+        text, file = (item, None) if isinstance(item, str) else (read_query(item), str(item))
         options = CompileOptions(file=file, schema=schema, disable=planning.disable)
         yield check_query(text, name, options)
+
+
+def _names(queries: Sequence[QueryInput]) -> list[str]:
+    """The name of each query; no two are equal.
+
+    >>> _names([Path("a/jam.rq"), Path("b/jam.rq"), "SELECT ..."])
+    ['a/jam', 'b/jam', 'query3']
+    """
+    several = len(queries) > 1
+    paths = {
+        number: Path(os.path.abspath(item)).with_suffix("").parts
+        for number, item in enumerate(queries, 1)
+        if isinstance(item, Path)
+    }
+    texts = [n for n, item in enumerate(queries, 1) if isinstance(item, str)]
+    names = {n: f"query{n}" if several else "query" for n in texts}
+    for number, parts in paths.items():
+        others = [other for n, other in paths.items() if n != number]
+        if parts in others:
+            raise UsageError(f"two query files are called {Path(*parts)}: give each one once")
+        length = next(k for k in count(1) if parts[-k:] not in [o[-k:] for o in others])
+        names[number] = "/".join(parts[-length:])
+        if names[number] in [names[n] for n in texts]:
+            raise UsageError(f"a query file and a text are both called {names[number]}")
+    return [names[number] for number in range(1, len(queries) + 1)]
 
 
 def _schema(planning: PlanningOptions) -> Schema | None:

@@ -18,6 +18,7 @@ from spaseq.kb.quads import keeps_graphs
 from spaseq.message_text import public_address
 from spaseq.options import PlanningOptions, RunOptions
 from spaseq.plan.query_plan import QueryPlan
+from spaseq.rdf.terms.term import is_absolute_iri
 from spaseq.runtime.job.binding import bind_streams, split_assignment, stream_names
 from spaseq.sources.base import Source
 
@@ -90,6 +91,8 @@ def kb_source(text: str, plans: Sequence[QueryPlan]) -> tuple[str | None, str]:
     iris = sorted({iri for plan in plans for iri in plan.inputs.kbs})
     pair = _named_source(text, iris)
     if pair is not None:
+        if not is_absolute_iri(pair[0]):
+            raise UsageError(f"--kb {text}: {pair[0]} is not an absolute IRI")
         return pair
     if not is_url(text) and keeps_graphs(text):
         return None, text

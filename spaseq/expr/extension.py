@@ -71,7 +71,7 @@ class Function:
             return _text(self.run(*arguments))
         except _DATA_ERRORS as error:
             raise ExpressionError(str(error)) from error
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise self._failure(error) from error
 
     def column(self, rows: Sequence[Sequence[str]]) -> list[str | None]:
@@ -81,7 +81,7 @@ class Function:
         columns = [[self._argument(term) for term in column] for column in zip(*rows, strict=True)]
         try:
             results = list(self.run(*columns))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise self._failure(error) from error
         if columns and len(results) != len(rows):
             counts = f"{len(results)} results for {len(rows)} rows"
@@ -94,7 +94,7 @@ class Function:
             return known
         return known.to_python()
 
-    def _failure(self, error: Exception) -> RunError:
+    def _failure(self, error: BaseException) -> RunError:
         return RunError(f"the function <{self.iri}> failed: {type(error).__name__}: {error}")
 
 
@@ -167,7 +167,7 @@ def load_functions(place: str) -> None:
             _load_file(Path(place))
         else:
             importlib.import_module(place)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         reason = f"{type(error).__name__}: {error}"
         raise UsageError(f"cannot load functions from {place}: {reason}") from error
     if not any(f.run.__module__ == place or f is not before.get(i) for i, f in _functions.items()):

@@ -45,6 +45,8 @@ class StreamOptions:
     def __post_init__(self) -> None:
         if self.base is not None and not is_absolute_iri(self.base):
             raise UsageError(f"the base {self.base} is not an absolute IRI")
+        if not is_absolute_iri(self.time_predicate):
+            raise UsageError(f"the time predicate {self.time_predicate} is not an absolute IRI")
 
 
 def reading_threads() -> int:
