@@ -29,7 +29,7 @@ class Limits:
 
     nesting: int = 200
     line_bytes: int = 32 * 2**20
-    event_bytes: int = 256 * 2**20
+    event_bytes: int = 64 * 2**20
     literal_bytes: int = 16 * 2**20
     inflation: int = 500
     solutions: int = 1_000_000

@@ -8,6 +8,7 @@ its quads, among them, or right after them. A timestamp in the default graph is 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -16,6 +17,10 @@ from spaseq.rdf.columns.quad_block import UNKNOWN_LINE, QuadBlock
 from spaseq.rdf.events.open_event import OpenEvent
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.terms.times import parse_time
+
+
+_MOST_BETWEEN = 100_000
+"""Timestamps that may wait for the next event; the first of more are of none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +36,7 @@ class _Timestamp:
 class _Between:
     """Triples of the default graph since the last named graph."""
 
-    timestamps: list[_Timestamp] = field(default_factory=list)
+    timestamps: deque[_Timestamp] = field(default_factory=deque)
     stray: int = 0  # triples that are not timestamps
     stray_line: int = UNKNOWN_LINE  # of the first of them
     stray_text: str = ""
@@ -79,6 +84,8 @@ class GraphTimes:
                 event.offer(text)
             else:
                 between.timestamps.append(_Timestamp(graph, text, int(own.line[row])))
+                if len(between.timestamps) > _MOST_BETWEEN:
+                    self._settle(between.timestamps.popleft(), event, None)
 
     def finish(self, cut: bool, rows: int) -> None:
         """The end of the file after `rows` rows; `cut` if the rest of the file cannot be read."""

@@ -17,7 +17,7 @@ WHERE { SEQ(A) DEFINE GPM A ON S { ?x <http://e/p> ?y } }
 """
 TIME = "<http://www.w3.org/ns/prov#generatedAtTime>"
 LONG = "<http://www.w3.org/2001/XMLSchema#long>"
-SECONDS = 150  # the first run compiles the kernels
+SECONDS = 240  # the first run compiles the kernels
 
 
 def event(name: str, time: int) -> bytes:
