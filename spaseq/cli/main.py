@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
+from typing import Any
 
 import click
 
 from spaseq.cli.messages import escaped_streams, tell
 from spaseq.cli.signals import terminable
 from spaseq.errors import SpaseqError, Terminated
-from spaseq.message_text import unescaped
 
 USAGE = 2
 FAILURE = 4
 INTERRUPTED = 130
+READER_GONE = 141  # 128 + SIGPIPE
 TERMINATED = 143
 
 
@@ -32,8 +34,24 @@ Each is a click command in the module of its name, which is imported when the co
 """
 
 
+class _ReaderGone(Exception):
+    """Nobody reads standard output any more. click would exit with status 1 at the OSError."""
+
+
 class Subcommands(click.Group):
     """The commands of `COMMANDS`, imported when they are called."""
+
+    def make_context(self, *given: Any, **more: Any) -> click.Context:
+        try:
+            return super().make_context(*given, **more)
+        except BrokenPipeError as error:
+            raise _ReaderGone from error
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise _ReaderGone from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(COMMANDS)
@@ -64,7 +82,7 @@ def cli() -> None:
 
     \b
     Exit status: 0 done, 1 the query has errors, 2 wrong usage, 3 an input is unusable,
-    4 failure or limit while running, 130 interrupted, 143 terminated.
+    4 failure or limit while running, 130 interrupted, 141 output not read, 143 terminated.
     """
 
 
@@ -92,10 +110,10 @@ def _exit(arguments: list[str] | None) -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(USAGE)
-    except BrokenPipeError:
-        # The reader of our output has gone; nothing is left to do.
-        unescaped(sys.stderr).close()
-        sys.exit(0)
+    except _ReaderGone:
+        with suppress(OSError):  # what is left in the buffer is not to be written at the exit
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(READER_GONE)
     except OSError as error:
         place = "" if error.filename is None else f"{error.filename}: "
         tell(f"spaseq: {place}{error.strerror or error}")

@@ -18,7 +18,6 @@ from spaseq.rdf.events.open_event import OpenEvent
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.terms.times import parse_time
 
-
 _MOST_BETWEEN = 100_000
 """Timestamps that may wait for the next event; the first of more are of none."""
 

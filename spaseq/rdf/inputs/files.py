@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import zlib
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from glob import glob, has_magic
 from pathlib import Path
+from stat import S_ISFIFO
 from typing import IO, cast
 
 from spaseq.errors import InputError
@@ -35,11 +37,15 @@ class InputFile:
     def open(self, limits: Limits = DEFAULT_LIMITS) -> AbstractContextManager[IO[bytes]]:
         """A stream of the unpacked bytes; InputError if the file cannot be opened."""
         if self.path == STDIN:
-            return nullcontext(sys.stdin.buffer)  # the caller must not close it
+            # The caller must not close it. A thread may wait for it when the process ends, so it is
+            # read without a buffer, whose lock that would need.
+            unbuffered = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
+            return nullcontext(cast("IO[bytes]", unbuffered))
         try:
             if self.path.endswith(".gz"):
                 return cast("IO[bytes]", UnpackedFile(open(self.path, "rb", 0), limits))
-            return open(self.path, "rb")
+            is_pipe = S_ISFIFO(os.stat(self.path).st_mode)
+            return cast("IO[bytes]", open(self.path, "rb", 0 if is_pipe else -1))
         except OSError as error:
             raise InputError(f"cannot read {self.path}: {error.strerror}") from error
 

@@ -131,7 +131,7 @@ class LineChunks:
 
     def _read(self, buffer: Bytes, end: int, size: int) -> int:
         """Read until the buffer has `size` bytes, after the first `end`; returns their number."""
-        step = _FILE_STEP if isinstance(getattr(self._data, "raw", None), FileIO) else _STEP
+        step = _FILE_STEP if isinstance(getattr(self._data, "raw", self._data), FileIO) else _STEP
         room = memoryview(buffer)  # type: ignore[arg-type]
         try:
             while self._more and end < size:

@@ -5,12 +5,8 @@ A file is split into chunks. One or more threads tokenize them; events are built
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import count
-from threading import Condition
 from typing import IO, Protocol
 
 from spaseq.rdf.columns.event_batch import EventBatch
@@ -23,8 +19,9 @@ from spaseq.rdf.lines.chunks import LineChunks
 from spaseq.rdf.lines.cuts import AfterSizedEvents, BeforeGraphs, Cut
 from spaseq.rdf.lines.graph_events import GraphEvents
 from spaseq.rdf.lines.line_batches import EventBound, LineBatches
+from spaseq.rdf.lines.reading_ahead import read_ahead
 from spaseq.rdf.lines.sized_events import SizedEvents
-from spaseq.rdf.lines.statements import LineChunk, StatementReader, Statements
+from spaseq.rdf.lines.statements import StatementReader, Statements
 from spaseq.rdf.terms.term import iri_text
 
 _POOL = ArenaPool(most=4)
@@ -102,7 +99,7 @@ def line_statements(
     """
     lines = lines or LineCounter()
     chunks = iter(LineChunks(data, reader.pool, cut, reader.limits))
-    for chunk, statements in _in_order(reader.read, chunks, threads):
+    for chunk, statements in read_ahead(reader.read, chunks, threads):
         if (dropped := chunk.dropped) is not None:
             if dropped.reason:
                 on_bad(BadInput(file, lines.following, dropped.reason, dropped.text))
@@ -116,52 +113,3 @@ def line_statements(
             on_bad(BadInput(file, line + bad.line, bad.reason, bad.text))
         yield statements, line, chunk.fault is not None
         del statements
-
-
-def _in_order(
-    read: Callable[[LineChunk], Statements], given: Iterator[LineChunk], threads: int
-) -> Iterator[tuple[LineChunk, Statements]]:
-    """Each chunk with its statements, in order; `threads` threads read ahead."""
-    if threads == 1:
-        yield from ((chunk, read(chunk)) for chunk in given)
-        return
-    turns = _Turns(given)
-
-    def task(turn: int) -> tuple[LineChunk, Statements] | None:
-        chunk = turns.take(turn)
-        return None if chunk is None else (chunk, read(chunk))
-
-    with ThreadPoolExecutor(threads, "spaseq-ingest") as pool:
-        numbers = count()
-        ahead = deque(pool.submit(task, next(numbers)) for _ in range(threads + 1))
-        try:
-            while (found := ahead.popleft().result()) is not None:
-                ahead.append(pool.submit(task, next(numbers)))
-                yield found
-                del found  # releases its arena
-        finally:
-            # The last one first, so that no task waits for the turn of a cancelled one.
-            for future in reversed(ahead):
-                future.cancel()
-
-
-class _Turns:
-    """Hands out chunks to threads: chunk n to the thread with turn n.
-
-    The thread reads its chunk from the file; only one thread reads at a time.
-    """
-
-    def __init__(self, given: Iterator[LineChunk]) -> None:
-        self._given = given
-        self._turn = 0
-        self._changed = Condition()
-
-    def take(self, turn: int) -> LineChunk | None:
-        """The chunk of a turn, after all earlier turns; None after the last chunk."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._turn == turn)
-            try:
-                return next(self._given, None)
-            finally:
-                self._turn += 1
-                self._changed.notify_all()

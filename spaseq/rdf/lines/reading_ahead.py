@@ -1,0 +1,109 @@
+"""Reading ahead in threads, with results in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from threading import Condition, Thread
+from typing import Generic, TypeVar
+
+Given = TypeVar("Given")
+Found = TypeVar("Found")
+
+_JOIN_SECONDS = 1.0
+
+
+def read_ahead(
+    read: Callable[[Given], Found], given: Iterator[Given], threads: int
+) -> Iterator[tuple[Given, Found]]:
+    """Each given item with what `read` makes of it, in order; `threads` threads read ahead.
+
+    Only one thread at a time takes an item. An interrupted run does not wait for a thread that
+    waits for input.
+    """
+    if threads == 1:
+        yield from ((item, read(item)) for item in given)
+        return
+    ahead = _Ahead(read, given, threads + 1)
+    workers = [Thread(target=ahead.work, name="spaseq-ingest", daemon=True) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
+    try:
+        while (found := ahead.take()) is not None:
+            yield found
+            del found  # releases its memory
+    finally:
+        ahead.stop()
+        for worker in workers:
+            worker.join(_JOIN_SECONDS)
+
+
+class _Ahead(Generic[Given, Found]):
+    """Items that are read, or will be; at most `most` of them wait for `take`."""
+
+    def __init__(self, read: Callable[[Given], Found], given: Iterator[Given], most: int) -> None:
+        self._read = read
+        self._given = given
+        self._most = most
+        self._changed = Condition()
+        self._is_taking = False  # a thread takes the next item
+        self._begun = 0  # items that threads have taken
+        self._taken = 0  # results that the caller has taken
+        self._ended = False
+        self._results: dict[int, tuple[Given, Found] | BaseException | None] = {}
+
+    def take(self) -> tuple[Given, Found] | None:
+        """The next item with its result; None after the last one."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._taken in self._results)
+            found = self._results.pop(self._taken)
+            self._taken += 1
+            self._changed.notify_all()
+        if isinstance(found, BaseException):
+            raise found
+        return found
+
+    def stop(self) -> None:
+        """Let the threads end after the items that they read at present."""
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+
+    def work(self) -> None:
+        """Read items until there is none, or reading fails."""
+        while (turn := self._next_turn()) is not None:
+            result: tuple[Given, Found] | BaseException | None
+            try:
+                try:
+                    item = next(self._given)
+                finally:
+                    self._given_turn()
+                result = item, self._read(item)
+                del item
+            except StopIteration:
+                result = None
+            except BaseException as error:
+                result = error
+            with self._changed:
+                self._results[turn] = result
+                self._ended = self._ended or not isinstance(result, tuple)
+                self._changed.notify_all()
+            del result
+
+    def _next_turn(self) -> int | None:
+        """Wait for the turn to take an item, and return its number; None if there is none."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: (
+                    self._ended or (not self._is_taking and self._begun - self._taken < self._most)
+                )
+            )
+            if self._ended:
+                return None
+            self._is_taking = True
+            self._begun += 1
+            return self._begun - 1
+
+    def _given_turn(self) -> None:
+        with self._changed:
+            self._is_taking = False
+            self._changed.notify_all()
