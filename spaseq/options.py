@@ -44,11 +44,13 @@ class PlanningOptions:
 
     `ontology` and `entailment` belong together: patterns then match what the ontology entails.
     `disable` names rules of the planner (`spaseq.plan.rules`) to leave out; answers stay the same.
+    `limits` are those of the run.
     """
 
     ontology: OntologyInput | None = None
     entailment: str | None = None
     disable: Iterable[str] = ()
+    limits: Limits = DEFAULT_LIMITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +220,7 @@ class RunOptions:
     def __post_init__(self) -> None:
         services = replace(self.knowledge.services, limits=self.limits)
         object.__setattr__(self, "knowledge", replace(self.knowledge, services=services))
+        object.__setattr__(self, "planning", replace(self.planning, limits=self.limits))
 
     @classmethod
     def of(cls, call: str, allowed: type, keywords: Mapping[str, Any]) -> RunOptions:

@@ -78,7 +78,7 @@ class Engine:
         """
         chosen = RunOptions.of("Engine", EngineKeywords, options)
         planning = chosen.planning
-        schema = entailing_schema(planning.ontology, planning.entailment)
+        schema = entailing_schema(planning.ontology, planning.entailment, planning.limits)
         plan = compile_query(
             query,
             name,

@@ -70,7 +70,7 @@ def _schema(planning: PlanningOptions) -> Schema | None:
         return None
     from spaseq.kb.ontology import entailing_schema  # reads RDF, which most queries do without
 
-    return entailing_schema(planning.ontology, planning.entailment)
+    return entailing_schema(planning.ontology, planning.entailment, planning.limits)
 
 
 def plans_of(queries: Sequence[Checked]) -> tuple[QueryPlan, ...]:

@@ -19,6 +19,7 @@ from spaseq.kb.http_request import ServiceFailure
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.quads import KbQuads, QuadSource, quads_of, rdflib_quads, sources_at
 from spaseq.kb.service_address import AllowedHosts, ServiceAddress
+from spaseq.limits import Limits
 from spaseq.message_text import public_address
 from spaseq.options import KbInput, ServiceOptions
 from spaseq.rdf.columns.quad_block import DEFAULT_GRAPH
@@ -46,7 +47,7 @@ def load_kb(
 
     Args:
         sources: see above.
-        services: how to ask endpoints.
+        services: how to ask endpoints; its limits also bound what is loaded.
         cache: where to keep the compiled form of files and find it again.
 
     Raises:
@@ -63,32 +64,34 @@ def load_kb(
             _add_endpoint(endpoints, iri, source, services)
         else:
             loaded.append((iri, source))
-    knowledge = _loaded(loaded, cache)
+    knowledge = _loaded(loaded, cache, services.limits)
     for iri in endpoints:
         if iri in knowledge.graphs:
             raise InputError(f"<{iri}> is both an endpoint and a graph that is loaded")
     return replace(knowledge, endpoints=endpoints, addresses=endpoints, services=services)
 
 
-def _loaded(sources: Sequence[tuple[str | None, KbInput]], cache: KbCache) -> KnowledgeBase:
+def _loaded(
+    sources: Sequence[tuple[str | None, KbInput]], cache: KbCache, limits: Limits
+) -> KnowledgeBase:
     """The graphs of sources other than endpoints."""
     places = [(i, s, sources_at(s) if isinstance(s, str | PathLike) else None) for i, s in sources]
     files = [(iri, found) for iri, _, found in places if found is not None]
     if len(files) < len(places):  # rdflib graphs have no path, so no key in the cache
-        return _built(places)
-    return cache.knowledge(files, lambda: _built(places))
+        return _built(places, limits)
+    return cache.knowledge(files, lambda: _built(places, limits))
 
 
 def _built(
-    places: Sequence[tuple[str | None, KbInput, Sequence[QuadSource] | None]],
+    places: Sequence[tuple[str | None, KbInput, Sequence[QuadSource] | None]], limits: Limits
 ) -> KnowledgeBase:
     builder = _Builder()
     for iri, given, found in places:
         if found is None:
             assert not isinstance(given, str | PathLike)
-            builder.add("the graph", iri, rdflib_quads(given))
+            builder.add("the graph", iri, rdflib_quads(given, limits))
         for source in found or ():
-            builder.add(source.path, iri, quads_of(source, iri))
+            builder.add(source.path, iri, quads_of(source, iri, limits))
     return builder.knowledge()
 
 

@@ -7,10 +7,13 @@ from os import PathLike
 from spaseq.algebra.schema import Schema
 from spaseq.errors import InputError, UsageError
 from spaseq.kb.quads import triples_in
+from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.options import REGIMES, KbInput, OntologyInput
 
 
-def entailing_schema(ontology: OntologyInput | None, entailment: str | None) -> Schema | None:
+def entailing_schema(
+    ontology: OntologyInput | None, entailment: str | None, limits: Limits = DEFAULT_LIMITS
+) -> Schema | None:
     """The schema of one or more ontologies; None without entailment.
 
     Reads the triples of all graphs in the ontologies. See `spaseq.algebra.entailment`.
@@ -30,7 +33,7 @@ def entailing_schema(ontology: OntologyInput | None, entailment: str | None) -> 
         raise UsageError("an ontology has no effect without entailment: say rdfs")
     if not sources:
         raise UsageError(f"entailment {entailment} needs an ontology")
-    schema = Schema.of(t for source in sources for t in triples_in(source))
+    schema = Schema.of(t for source in sources for t in triples_in(source, limits))
     names = ", ".join(str(s) for s in sources if isinstance(s, str | PathLike)) or "the graph"
     if not schema.axioms:
         raise InputError(f"{names}: no axiom about classes or properties to entail by")

@@ -17,20 +17,25 @@ import pyoxigraph as ox
 
 from spaseq.compiled.arrays import Int32s
 from spaseq.errors import InputError
+from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.options import KbInput
 from spaseq.rdf.columns.quad_block import BlockBuilder, QuadBlock
 from spaseq.rdf.columns.term_columns import TextArray, text_array
-from spaseq.rdf.documents.document_blocks import DOCUMENT_FORMATS
-from spaseq.rdf.inputs.bad_input import BadInput, syntax_reason
-from spaseq.rdf.inputs.files import READ_ERRORS, STDIN, InputFile, files_at
+from spaseq.rdf.documents.document_blocks import parsed_blocks
+from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.files import STDIN, InputFile, files_at
 from spaseq.rdf.inputs.formats import Format
-from spaseq.rdf.terms.term import from_pyoxigraph, from_rdflib
+from spaseq.rdf.inputs.sizes import long_literal
+from spaseq.rdf.terms.term import from_pyoxigraph, from_rdflib, is_rdf_term
 
 if TYPE_CHECKING:
     import rdflib
     from rdflib.term import Identifier
 
 BLOCK_QUADS = 1 << 16
+
+_UTF8_BYTES = 4  # most bytes of a character
+_SHOWN = 300  # characters of a term in an error
 
 _STORE_MARK = "CURRENT"  # every RocksDB directory has this file
 
@@ -85,29 +90,31 @@ def keeps_graphs(path: str) -> bool:
     return all(isinstance(source, OxigraphStore) or source.format.has_graphs for source in found)
 
 
-def quads_of(source: QuadSource, base: str | None) -> Iterator[KbQuads]:
+def quads_of(
+    source: QuadSource, base: str | None, limits: Limits = DEFAULT_LIMITS
+) -> Iterator[KbQuads]:
     """The quads of a source; `base` is the base of relative IRIs.
 
     Raises:
-        InputError: the source cannot be read, with file, line and reason.
+        InputError: the source cannot be read or exceeds a limit, with file, line and reason.
     """
     match source:
         case OxigraphStore(path):
             yield from _store_quads(path)
         case InputFile(format=Format.NQUADS | Format.NTRIPLES):
-            yield from _line_quads(source)
+            yield from _line_quads(source, limits)
         case _:
-            yield from _document_quads(source, base)
+            yield from _document_quads(source, base, limits)
 
 
-def _line_quads(file: InputFile) -> Iterator[KbQuads]:
+def _line_quads(file: InputFile, limits: Limits) -> Iterator[KbQuads]:
     from spaseq.rdf.lines.arenas import ArenaPool
     from spaseq.rdf.lines.cuts import AfterLines
     from spaseq.rdf.lines.line_events import line_statements
     from spaseq.rdf.lines.statements import StatementReader
 
-    reader = StatementReader(file.format.has_graphs, ArenaPool(2))
-    with file.open() as data:
+    reader = StatementReader(file.format.has_graphs, ArenaPool(2), limits=limits)
+    with file.open(limits) as data:
         for found, _, _ in line_statements(data, file.path, reader, AfterLines(), 1, _refuse):
             codes = np.arange(len(found.terms), dtype=np.int32)
             columns = [column.copy() for column in (found.g, found.s, found.p, found.o)]
@@ -119,15 +126,14 @@ def _refuse(bad: BadInput) -> NoReturn:
     raise InputError(f"{bad.file}:{bad.line}: {bad.reason}")
 
 
-def _document_quads(file: InputFile, base: str | None) -> Iterator[KbQuads]:
-    with file.open() as data:
-        try:
-            yield from _blocks(
-                ox.parse(data, DOCUMENT_FORMATS[file.format], base_iri=base), file.path
-            )
-        except (SyntaxError, ValueError, *READ_ERRORS) as error:
-            line = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
-            raise InputError(f"{file.path}{line}: {syntax_reason(error)}") from error
+def _document_quads(file: InputFile, base: str | None, limits: Limits) -> Iterator[KbQuads]:
+    def refuse(line: int | None, reason: str, _: str) -> NoReturn:
+        place = f"{file.path}:{line}" if line else file.path
+        raise InputError(f"{place}: {reason}")
+
+    with file.open(limits) as data:
+        for block in parsed_blocks(data, file.format, base, limits, refuse):
+            yield _columns(block)
 
 
 def _store_quads(path: str) -> Iterator[KbQuads]:
@@ -152,8 +158,12 @@ def _graph_text(graph: object) -> str | None:
     return None if isinstance(graph, ox.DefaultGraph) else str(graph)
 
 
-def rdflib_quads(graph: rdflib.Graph) -> Iterator[KbQuads]:
-    """The quads of an rdflib graph or dataset."""
+def rdflib_quads(graph: rdflib.Graph, limits: Limits = DEFAULT_LIMITS) -> Iterator[KbQuads]:
+    """The quads of an rdflib graph or dataset.
+
+    Raises:
+        InputError: a term is not RDF, or a literal exceeds the limit.
+    """
     from rdflib import Dataset
     from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
@@ -164,31 +174,47 @@ def rdflib_quads(graph: rdflib.Graph) -> Iterator[KbQuads]:
     for s, p, o, *context in quads:
         named = context and context[0] not in (None, DATASET_DEFAULT_GRAPH_ID)
         try:
-            name = from_rdflib(context[0]) if named else None
-            builder.add(from_rdflib(s), from_rdflib(p), from_rdflib(o), name)
-        except ValueError as error:
-            raise InputError(f"the graph contains a term that is not RDF: {error}") from error
+            name = _rdflib_text(context[0], limits) if named else None
+            s_text, p_text, o_text = (_rdflib_text(term, limits) for term in (s, p, o))
+        except (ValueError, TypeError) as error:
+            reason = str(error)[:_SHOWN]
+            raise InputError(f"the graph contains a term that is not RDF: {reason}") from error
+        builder.add(s_text, p_text, o_text, name)
     yield _columns(builder.block())
 
 
-def triples_in(given: KbInput) -> Iterator[tuple[str, str, str]]:
+def _rdflib_text(term: Identifier, limits: Limits) -> str:
+    """The N-Triples text of an rdflib term, which any parser would accept."""
+    size = len(term) if isinstance(term, str) else 0
+    if size > limits.literal_bytes // _UTF8_BYTES:
+        reason = long_literal(len(term.encode("utf-8", "surrogatepass")), limits)
+        if reason is not None:
+            raise ValueError(reason)
+    text = from_rdflib(term)
+    text.encode()  # a surrogate is no character
+    if not is_rdf_term(text):
+        raise ValueError(f"{text[:_SHOWN]} is not an absolute IRI")
+    return text
+
+
+def triples_in(given: KbInput, limits: Limits = DEFAULT_LIMITS) -> Iterator[tuple[str, str, str]]:
     """The triples of all graphs of an input, as N-Triples texts.
 
     Raises:
         InputError: the input cannot be read, with file, line and reason.
     """
-    for block in _blocks_of(given):
+    for block in _blocks_of(given, limits):
         texts = block.texts.to_pylist()
         for s, p, o in zip(block.s.tolist(), block.p.tolist(), block.o.tolist(), strict=True):
             yield texts[s], texts[p], texts[o]
 
 
-def _blocks_of(given: KbInput) -> Iterator[KbQuads]:
+def _blocks_of(given: KbInput, limits: Limits) -> Iterator[KbQuads]:
     if not isinstance(given, str | PathLike):
-        yield from rdflib_quads(given)
+        yield from rdflib_quads(given, limits)
         return
     for source in sources_at(given):
-        yield from quads_of(source, Path(source.path).absolute().as_uri())
+        yield from quads_of(source, Path(source.path).absolute().as_uri(), limits)
 
 
 def _columns(block: QuadBlock) -> KbQuads:

@@ -90,8 +90,10 @@ class MeasuredDocument:
             piece = self._piece(len(self._rest))
             text = self._rest + piece
             if not piece:
-                self._text, self._rest = text, b""
-                return
+                self._end(text)
+                if self._refusal is None:
+                    return
+                continue
             self._measure(text)
             if not self._text and len(self._rest) > PARSED_BYTES:
                 self._refuse(UNREADABLE_TOKEN, b"")
@@ -104,6 +106,12 @@ class MeasuredDocument:
             parts.append(self._read(least - size))
             size += len(parts[-1])
         return b"".join(parts)
+
+    def _end(self, text: bytes) -> None:
+        """Let the parser have the last bytes. It does not miss the ends of elements."""
+        self._text, self._rest = text, b""
+        if self._form is Format.RDFXML and self._depth and self._refusal is None:
+            self._refuse("the document ends within an element", text)
 
     def _measure(self, text: bytes) -> None:
         """Divide a text into measured text, a rest and, if it exceeds a limit, the refusal."""
