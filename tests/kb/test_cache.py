@@ -38,9 +38,9 @@ def builds(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     done: list[object] = []
     built = load._built
 
-    def counted(places: object) -> object:
+    def counted(places: object, *rest: object) -> object:
         done.append(places)
-        return built(places)  # type: ignore[arg-type]
+        return built(places, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(load, "_built", counted)
     return done
