@@ -44,6 +44,20 @@ class QueryText:
         return lines[number - 1].rstrip("\r") if 0 < number <= len(lines) else ""
 
 
+_LONGEST_LINE = 500
+"""A longer line of a query is shown in part."""
+
+_AROUND = 120
+"""Characters before and after a place that are shown of a longer line."""
+
+
+def _around(text: str, place: int) -> tuple[str, int]:
+    """(the part of a line around a place, the place in it)."""
+    first, last = max(0, place - _AROUND), place + _AROUND
+    before, after = "... " if first else "", " ..." if last < len(text) else ""
+    return f"{before}{text[first:last]}{after}", place - first + len(before)
+
+
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
     """One finding about a query: the message, the place, what was expected, the nearest valid name.
@@ -64,6 +78,8 @@ class Diagnostic:
         line, column = self.source.place(self.span.start)
         text = without_passwords(self.source.line(line))
         start, width = column - 1, self.span.end - self.span.start
+        if len(text) > _LONGEST_LINE:
+            text, start = _around(text, start)
         before, marked = visible(text[:start]), visible(text[start : start + width])
         lead = "".join("\t" if c == "\t" else " " for c in before)
         name = one_line(self.source.name)

@@ -11,6 +11,7 @@ from typing import TypeAlias
 from spaseq.algebra.schema import Schema
 from spaseq.compile import Checked, CompileOptions, check_query
 from spaseq.errors import Diagnostic, InputError, QueryError, UsageError
+from spaseq.lang.parser import MOST_CHARACTERS
 from spaseq.options import PlanningOptions
 from spaseq.plan.query_plan import QueryPlan
 
@@ -92,7 +93,8 @@ def read_query(path: Path) -> str:
         InputError: it cannot be read.
     """
     try:
-        return path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8") as file:
+            return file.read(MOST_CHARACTERS + 1)  # a longer text is an error of the query
     except OSError as error:
         raise InputError(f"cannot read the query {path}: {error.strerror}") from None
     except UnicodeDecodeError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from spaseq.lang.scan import Lexeme
@@ -15,14 +16,18 @@ def pairs(lexemes: Sequence[Lexeme]) -> Iterator[tuple[int, int]]:
     A bracket without a partner is in no pair. A closing bracket skips open brackets of other kinds.
     """
     unmatched: list[int] = []
+    waiting = Counter[str]()  # open brackets by the bracket that closes them
     for index, lexeme in enumerate(lexemes):
         if lexeme.is_punct(*CLOSING):
             unmatched.append(index)
-        elif lexeme.is_punct(*CLOSING.values()):
-            partners = [i for i in unmatched if CLOSING[lexemes[i].text] == lexeme.text]
-            if partners:
-                del unmatched[unmatched.index(partners[-1]) :]
-                yield partners[-1], index
+            waiting[CLOSING[lexeme.text]] += 1
+        elif lexeme.is_punct(*CLOSING.values()) and waiting[lexeme.text]:
+            closes = ""
+            while closes != lexeme.text:
+                opening = unmatched.pop()
+                closes = CLOSING[lexemes[opening].text]
+                waiting[closes] -= 1
+            yield opening, index
 
 
 def nesting(lexemes: Sequence[Lexeme]) -> list[int]:

@@ -18,8 +18,12 @@ from spaseq.lang.escapes import restore_spans
 from spaseq.lang.findings import Findings, TooManyErrors
 from spaseq.lang.names import NameResolver
 from spaseq.lang.reader import Reading, read
+from spaseq.lang.scan import MOST as MOST_LEXEMES
 from spaseq.lang.section_parser import SectionParser
 from spaseq.lang.wellformed import Violation, check_labels, check_node
+
+MOST_CHARACTERS = 2**20
+"""Longest query."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 """A text of Python may contain them, but no file in UTF-8 does."""
@@ -29,11 +33,11 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 class Parsed:
     """The readable parts of a query, with its diagnostics.
 
-    `query` is None only for a text that is empty, has surrogates or too many errors. A GPM in
-    `broken_gpms` may lack its streams or its pattern. `broken_clauses` names the other parts with
-    errors, which later checks must not report as missing: "prologue", "register", "form", "window",
-    "partition", "skip", "streams", "kbs", "sequence", "gpms" (a GPM without a readable name) and
-    "having".
+    `query` is None only for a text that is empty or too long, has surrogates or too many errors. A
+    GPM in `broken_gpms` may lack its streams or its pattern. `broken_clauses` names the other parts
+    with errors, which later checks must not report as missing: "prologue", "register", "form",
+    "window", "partition", "skip", "streams", "kbs", "sequence", "gpms" (a GPM without a readable
+    name) and "having".
     """
 
     query: ast.Query | None
@@ -76,6 +80,10 @@ def parse_source(source: QueryText) -> Parsed:
 
 
 def _parsed(source: QueryText) -> Parsed:
+    if len(source.text) > MOST_CHARACTERS:
+        end = Span(MOST_CHARACTERS, MOST_CHARACTERS + 1)
+        message = f"a query has at most {MOST_CHARACTERS:,} characters"
+        return Parsed(None, (Diagnostic("error", "too-long", message, end, source),))
     parser = SectionParser.of(source)
     surrogate = _SURROGATE.search(source.text)
     if surrogate is not None:
@@ -83,6 +91,10 @@ def _parsed(source: QueryText) -> Parsed:
         return Parsed(None, parser.findings.in_order())
     if not parser.lexemes:
         parser.findings.error("the query is empty", Span(0, 0), expected=("SELECT", "CONSTRUCT"))
+        return Parsed(None, parser.findings.in_order())
+    if parser.too_long is not None:
+        message = f"a query has at most {MOST_LEXEMES:,} words and signs"
+        parser.findings.error(message, parser.too_long, code="too-long")
         return Parsed(None, parser.findings.in_order())
     reading = read(parser)
     deep = too_deep(*reading.nodes())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Literal, TypeAlias
 
 from spaseq.errors import Span
@@ -16,6 +17,9 @@ from spaseq.errors import Span
 Kind: TypeAlias = Literal[
     "comment", "string", "iri", "var", "bnode", "pname", "word", "langtag", "number", "punct"
 ]
+
+MOST = 100_000
+"""Most lexemes of a query; a longer one would take minutes."""
 
 _LEXEME = re.compile(
     r"""
@@ -56,8 +60,8 @@ class Lexeme:
 
 
 def scan(text: str) -> tuple[Lexeme, ...]:
-    """All lexemes of `text` in order, with comments, without white space."""
-    return tuple(_lexeme(match) for match in _LEXEME.finditer(text))
+    """The lexemes of `text` in order, with comments, without white space: `MOST` and one more."""
+    return tuple(_lexeme(match) for match in islice(_LEXEME.finditer(text), MOST + 1))
 
 
 def blank_comments(text: str, lexemes: tuple[Lexeme, ...]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from spaseq.errors import QueryText, Span
 from spaseq.lang.escapes import unescape
 from spaseq.lang.findings import Findings
-from spaseq.lang.scan import Lexeme, blank_comments, scan
+from spaseq.lang.scan import MOST, Lexeme, blank_comments, scan
 from spaseq.lang.syntax_errors import Failure, report
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ class SectionParser:
     text: str
     lexemes: tuple[Lexeme, ...]
     findings: Findings
+    too_long: Span | None = None  # the first lexeme that is not among them
 
     @classmethod
     def of(cls, source: QueryText) -> SectionParser:
@@ -38,6 +39,7 @@ class SectionParser:
             blank_comments(unescaped.text, lexemes),
             tuple(lexeme for lexeme in lexemes if lexeme.kind != "comment"),
             findings,
+            lexemes[MOST].span if len(lexemes) > MOST else None,
         )
 
     def parse(
@@ -70,6 +72,18 @@ class SectionParser:
             report(failure, self.lexemes, self.findings)
             return None
         except RecursionError:
-            self.findings.error(f"{where} is nested too deeply", Span(span.start, span.start + 1))
+            self.findings.error(f"{where} is nested too deeply", self._deepest(span))
             return None
         return [node for node in nodes if not isinstance(node, Punctuation)]
+
+    def _deepest(self, section: Span) -> Span:
+        """The place in a section with the most open brackets and signs before it."""
+        deepest, most, depth, signs = Span(section.start, section.start + 1), 0, 0, 0
+        for lexeme in self.lexemes:
+            if not section.start <= lexeme.span.start < section.end:
+                continue
+            depth += lexeme.is_punct(*"([{") - lexeme.is_punct(*")]}")
+            signs = signs + 1 if lexeme.is_punct(*"!+-^") else 0
+            if depth + signs > most:
+                deepest, most = lexeme.span, depth + signs
+        return deepest

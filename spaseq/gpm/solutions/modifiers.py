@@ -89,8 +89,9 @@ def sliced(found: Solutions, offset: int, limit: int | None) -> Solutions:
     place = np.arange(found.size)
     if found.event is not None:
         place -= np.searchsorted(found.event, found.event, "left")
-    end = found.size if limit is None else offset + limit
-    return found.take((place >= offset) & (place < end))
+    first = min(offset, found.size)
+    end = found.size if limit is None else min(first + limit, found.size)
+    return found.take((place >= first) & (place < end))
 
 
 def grouped(
