@@ -102,8 +102,6 @@ def trace_of(nodes: TraceNodes, node: int) -> Iterator[tuple[int, Row]]:
 
 def may_follow(program: Program, actions: Sequence[Action], groups: Groups | None) -> bool:
     """Whether the bounds of counted repetitions allow a run the actions of an edge."""
-    if not program.bounds or not actions:
-        return True
     return counts_after(program.bounds, groups.counts if groups else (), actions) is not None
 
 
@@ -122,7 +120,8 @@ def follow(
     if not actions:
         return groups, obligations
     after = groups.copy() if groups else Groups({}, {}, {}, {})
-    after.counts = counts_after(program.bounds, after.counts, actions) or ()
+    if program.bounds:
+        after.counts = counts_after(program.bounds, after.counts, actions) or ()
     for action in actions:
         repeat = action.repeat
         own = program.owned[repeat]

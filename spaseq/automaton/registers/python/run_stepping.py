@@ -143,7 +143,7 @@ class RunStepper:
         """The ways in which a run accepts in its state."""
         program = self._machine.program
         for end in run.state.acceptances:
-            if may_follow(program, end.actions, run.groups):
+            if not program.bounds or may_follow(program, end.actions, run.groups):
                 yield end
 
     def ended(self, run: Run, actions: Sequence[Action]) -> Run:
@@ -159,7 +159,7 @@ class RunStepper:
         """Let a run wait at every edge out of its state."""
         program = self._machine.program
         for edge in run.state.edges:
-            if not may_follow(program, edge.actions, run.groups):
+            if program.bounds and not may_follow(program, edge.actions, run.groups):
                 continue
             groups, obligations = follow(
                 program, self._lists, edge.actions, run.groups, run.obligations, run.trace
