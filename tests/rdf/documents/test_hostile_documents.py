@@ -4,6 +4,7 @@ the hostile place are read."""
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -317,3 +318,17 @@ def test_a_literal_that_is_too_long_costs_its_triple_only(tmp_path: Path) -> Non
     events, bad = read(write(tmp_path / "s.rdf", text), triples_per_event=2, limits=limits)
     assert [len(e.triples) for e in events] == [2, 2]
     assert "a literal of 101 bytes" in bad[0].reason
+
+
+def test_the_time_for_nested_elements_is_linear_in_their_number(tmp_path: Path) -> None:
+    def seconds(count: int) -> float:
+        nested = deep("<e:D><e:p>", "", "</e:p></e:D>", 90)
+        path = write(tmp_path / "s.rdf", RDF + nested * count + "</rdf:RDF>")
+        start = time.process_time()
+        _, bad = read(path, triples_per_event=180, arrival_time=True)
+        assert not [b for b in bad if "nested" in b.reason]
+        return time.process_time() - start
+
+    seconds(1)
+    # quadratic: 64 times the time for 8 times the elements
+    assert seconds(400) < 32 * min(seconds(50) for _ in range(3))
