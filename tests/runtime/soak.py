@@ -14,7 +14,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -149,6 +150,13 @@ class Driver:
         self.process.wait()
         self.process = self._start()
 
+    def revive(self) -> None:
+        """Start anew if Spark has given up: it does after four failures of one task."""
+        status = self.process.poll()
+        if status is not None:
+            assert status == 4, f"exit status {status}: {self._last_words()}"
+            self.process = self._start()
+
     def interrupt(self) -> int:
         """Send Ctrl-C; returns the exit status."""
         self.process.send_signal(signal.SIGINT)
@@ -193,7 +201,7 @@ def soak(directory: Path, cluster: Cluster, seed: int, plan: Plan) -> None:
             driver.check()
         expected = driver.expected()
         assert {text.split('"')[3] for text in expected} == set(QUERIES)
-        _wait(driver, sum(expected.values()))
+        _wait(driver, sum(expected.values()), driver.check)
         assert driver.interrupt() == 130
         found = driver.found()
         assert found == expected, f"missing {expected - found}, too much {found - expected}"
@@ -203,19 +211,77 @@ def soak(directory: Path, cluster: Cluster, seed: int, plan: Plan) -> None:
             os.killpg(driver.process.pid, signal.SIGKILL)
 
 
-def _kill(random: Random, cluster: Cluster, driver: Driver, target: str) -> None:
+@dataclass(frozen=True)
+class Storm:
+    """Many kills, each a moment after the one before; `weights` belong to `TARGETS`."""
+
+    kills: int
+    per_second: int = 1
+    weights: tuple[float, ...] = (0.85, 0.12, 0.03)
+    pause: float = 2.0  # seconds at most between two kills
+
+
+def storm(directory: Path, cluster: Cluster, seed: int, plan: Storm) -> Counter[str]:
+    """Run a followed run through a storm of kills, and check its answers.
+
+    Each kill comes with new files. A restarted driver may be killed while it starts.
+
+    Returns:
+        How many processes of each kind were killed, and how many drivers were started.
+
+    Raises:
+        AssertionError: the answers differ from the local runtime's.
+    """
+    random, killed = Random(seed), Counter[str]()
+    for name in STREAMS:
+        (directory / name).mkdir()
+    driver = Driver(directory, cluster.url)
+    try:
+        for second, texts in enumerate(files(random, plan.kills, plan.per_second)):
+            if second == 1:
+                driver.wait_for_the_first_batch()
+            for name, text in zip(STREAMS, texts, strict=True):
+                put(directory / name / f"{second:05}.nq", text)
+            driver.revive()
+            target = random.choices(TARGETS, plan.weights)[0]
+            while killed.total() < plan.kills and not _kill(random, cluster, driver, target):
+                driver.revive()
+                time.sleep(0.2)  # a driver starts
+            if killed.total() < plan.kills:
+                killed[target] += 1
+                time.sleep(random.uniform(0, plan.pause))
+        expected = driver.expected()
+        _wait(driver, sum(expected.values()), driver.revive)
+        assert driver.interrupt() == 130
+        found = driver.found()
+        assert found == expected, f"missing {expected - found}, too much {found - expected}"
+    finally:
+        if driver.process.poll() is None:
+            os.killpg(driver.process.pid, signal.SIGKILL)
+    killed["starts of the driver"] = driver.starts
+    return killed
+
+
+def _kill(random: Random, cluster: Cluster, driver: Driver, target: str) -> bool:
+    """Kill a process of a kind; False if there is none, as while a driver starts."""
     if target == "driver":
         driver.kill()
-        return
+        return True
     found = cluster.executors() if target == "executor" else cluster.python_workers()
-    if found:  # no executor exists while a driver starts
-        os.kill(random.choice(sorted(found)), signal.SIGKILL)
+    with suppress(ProcessLookupError):  # it has just ended
+        if found:
+            os.kill(random.choice(sorted(found)), signal.SIGKILL)
+            return True
+    return False
 
 
-def _wait(driver: Driver, count: int, patience: float = 600) -> None:
-    """Wait until `count` answers exist, and a little longer to find superfluous answers."""
+def _wait(driver: Driver, count: int, look: Callable[[], None], patience: float = 600) -> None:
+    """Wait until `count` answers exist, and a little longer to find superfluous answers.
+
+    Meanwhile, `look` sees to the driver.
+    """
     end = time.monotonic() + patience
     while sum(driver.found().values()) < count and time.monotonic() < end:
-        driver.check()
+        look()
         time.sleep(0.5)
     time.sleep(5)

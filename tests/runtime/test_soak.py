@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from random import Random
 
 import pytest
 
-from tests.runtime.soak import Plan, soak
+from tests.runtime.soak import Plan, Storm, soak, storm
 from tests.runtime.spark.session.cluster import standalone_cluster
 
 pytestmark = pytest.mark.spark
 
+KILLS = int(os.environ.get("SPASEQ_KILLS", "1000"))
 SEED = int(os.environ.get("SPASEQ_SOAK_SEED", "1"))
 
 
@@ -28,3 +30,12 @@ def test_a_quarter_of_an_hour_with_several_kills_of_each_kind(tmp_path: Path) ->
     plan = Plan.drawn(Random(SEED), seconds=900, per_second=6, each=4)
     with standalone_cluster(tmp_path) as cluster:
         soak(tmp_path, cluster, SEED, plan)
+
+
+@pytest.mark.slow
+def test_a_thousand_kills(tmp_path: Path) -> None:
+    """`SPASEQ_KILLS` is their number; a thousand take about an hour."""
+    begun = time.monotonic()
+    with standalone_cluster(tmp_path) as cluster:
+        killed = storm(tmp_path, cluster, SEED, Storm(KILLS))
+    print(f"{KILLS} kills of followed runs in {time.monotonic() - begun:.0f} s: {dict(killed)}")

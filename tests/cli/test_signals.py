@@ -1,0 +1,77 @@
+"""SIGTERM and SIGINT end a run with its outputs written and its temporary files removed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from spaseq.cli.signals import terminable
+from spaseq.errors import Terminated
+from spaseq.runtime.spark.following.follow import _until_interrupted
+
+QUERY = """SELECT ?x WITHIN 1 MINUTES FROM STREAM S <http://example/s>
+WHERE { SEQ(A) DEFINE GPM A ON S { ?x <http://example/is> ?y } }"""
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "message"),
+    [
+        (signal.SIGTERM, 143, "spaseq: terminated"),
+        (signal.SIGINT, 130, "spaseq: interrupted"),
+    ],
+)
+def test_a_run_that_waits_for_input(
+    tmp_path: Path, number: signal.Signals, status: int, message: str
+) -> None:
+    (tmp_path / "q.rq").write_text(QUERY)
+    (tmp_path / "scratch").mkdir()
+    arguments = ["--runtime", "local", "--stream", "S=-", "--out", "out", "--stats", "stats"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "spaseq", "run", "q.rq", "--bad", "bad", *arguments],
+        cwd=tmp_path,
+        env=os.environ | {"TMPDIR": str(tmp_path / "scratch")},
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    process.stdin.write(b"bad\n" * 100_000)
+    process.stdin.flush()
+    for _ in range(600):  # until the run reads
+        if (tmp_path / "bad").exists() and (tmp_path / "bad").stat().st_size:
+            break
+        time.sleep(0.1)
+    process.send_signal(number)
+    assert process.stderr is not None
+    text = process.stderr.read().decode()
+    assert (process.wait(60), text.strip().splitlines()[-1]) == (status, message)
+    process.stdin.close()
+    process.stderr.close()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["bad", "out", "q.rq", "scratch", "stats"]
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+def test_a_second_sigterm_does_not_disturb_the_cleaning_up() -> None:
+    cleaned = False
+    with pytest.raises(Terminated), terminable():
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(10)
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0.01)
+            cleaned = True
+    assert cleaned
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+def test_a_followed_run_ends_after_the_present_batch() -> None:
+    with pytest.raises(Terminated), _until_interrupted() as asked:
+        assert not asked.is_set()
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert asked.wait(10)
