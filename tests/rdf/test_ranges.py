@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spaseq.limits import Limits
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.inputs.files import resolve_paths
@@ -131,3 +132,35 @@ def test_n_triples_that_are_not_complete_yet_wait(tmp_path: Path) -> None:
         assert last_place(file, options, 0, count * len(line)) == known * len(line)
     path.write_text(line * 4 + line[:-1])
     assert last_place(file, options, 0, 5 * len(line) - 1) == 4 * len(line)
+
+
+@pytest.mark.parametrize("name", ["s.nq", "s.nt"])
+@pytest.mark.parametrize("step", [1000, 30_000])
+def test_ranges_of_input_that_exceeds_the_limits(tmp_path: Path, name: str, step: int) -> None:
+    graph = " <http://e/{}>" if name == "s.nq" else ""
+    quad = "<http://e/s{:05}> <http://e/p> <http://e/o>" + graph + " .\n"
+    given = [(quad * 2).format(1, "a", 2, "a"), f"<http://e/a> {TIME} {at(1)} .\n"]
+    given += ["\0" * 200_000 + "\n", "# comment\n" * 20_000]
+    given += [(quad * 2).format(1, "b", 2, "b"), f"<http://e/b> {TIME} {at(2)} .\n"]
+    given += [f"<http://e/x> {TIME} {at(2)} .\n", *(quad.format(i, "x") for i in range(3000))]
+    given += [(quad * 2).format(1, "c", 2, "c"), f"<http://e/c> {TIME} {at(3)} .\n"]
+    path = tmp_path / name
+    path.write_text("".join(given))
+    options = StreamOptions(
+        STREAM,
+        (str(path),),
+        triples_per_event=3 if name == "s.nt" else None,
+        limits=Limits(line_bytes=1000, event_bytes=50_000),
+    )
+    [file] = resolve_paths(options)
+    ranges = divide(file, options, 0, path.stat().st_size, step)
+    assert len(ranges) > 1
+    bad: list[BadInput] = []
+    events: list[Event] = []
+    for part in ranges:
+        events += events_of(read_range(part, options, bad.append, InstantCounter(), ArrivalClock()))
+    assert {e.graph for e in events} >= ({f"http://e/{g}" for g in "abc"} if graph else {None})
+    assert [b.reason for b in bad if b.reason.startswith("a line of 200000 bytes")]
+    long = [b.reason for b in bad if b.reason.startswith("an event of more than 50000 bytes")]
+    assert len(long) == (1 if graph else 0)  # N-Triples: the events are short
+    assert not graph or len(bad) == 2

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -131,3 +133,12 @@ for push in (
         "not a graph: a line over 16 MiB that is malformed, or unusu",
         "not a graph: a literal of 17825792 bytes; the limit is 1677",
     ]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="file names are UTF-8 there")
+def test_file_names_that_are_not_utf8_are_read_and_reported(directory: Path) -> None:
+    name = os.fsdecode(b"a\xff.nq")
+    (directory / "in" / name).write_bytes(event("one", 1) + b"wrong\n")
+    found, bad = answers(directory)
+    assert found == ["http://e/one"]
+    assert [(b["file"], b["line"]) for b in bad] == [(f"in/{name}", 3)]
