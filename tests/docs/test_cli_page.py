@@ -8,7 +8,7 @@ import click
 import pytest
 
 from spaseq import errors
-from spaseq.cli.main import COMMANDS, INTERRUPTED, TERMINATED, cli
+from spaseq.cli.main import COMMANDS, INTERRUPTED, READER_GONE, TERMINATED, cli
 from spaseq.sinks import FORMATS
 from tests.docs.pages import ROOT
 
@@ -71,4 +71,5 @@ def test_exit_statuses() -> None:
     section = PAGE.partition("\n## Exit status\n")[2].partition("\n## ")[0]
     shown = {int(status) for status in re.findall(r"^\| (\d+) \|", section, re.MULTILINE)}
     tree = (errors.QueryError, errors.UsageError, errors.InputError, errors.RunError)
-    assert shown == {0, INTERRUPTED, TERMINATED, *(error.exit_status for error in tree)}
+    signals = {INTERRUPTED, READER_GONE, TERMINATED}
+    assert shown == {0, *signals, *(error.exit_status for error in tree)}
