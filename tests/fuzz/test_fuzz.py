@@ -8,6 +8,7 @@ number, `SPASEQ_FUZZ_SEED` another seed.
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -54,7 +55,7 @@ def test_a_million_mutations(tmp_path: Path) -> None:
     rest = (100 - sum(SHARES.values())) / (len(TARGETS) - len(SHARES))
     tried = 0
     for name in TARGETS:
-        report = run(name, round(total * SHARES.get(name, rest) / 100), seed, tmp_path)
+        report = run(name, math.ceil(total * SHARES.get(name, rest) / 100), seed, tmp_path)
         tried += int(str(report["tried"]))
         print(json.dumps(report))
     print(f"{tried} mutations, no finding")
