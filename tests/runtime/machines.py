@@ -8,6 +8,7 @@ from typing import Any
 
 from spaseq.compile import compile_query
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime import local
 from spaseq.runtime.job.job import Job
@@ -74,11 +75,12 @@ def put(path: Path, text: str) -> None:
     unfinished.rename(path)
 
 
-def job_of(paths: Sequence[Path], **functions: Any) -> Job:
+def job_of(paths: Sequence[Path], limits: Limits = DEFAULT_LIMITS, **functions: Any) -> Job:
     """A job with both queries over two streams."""
     plans = (compile_query(KEYED, "keyed"), compile_query(UNKEYED, "unkeyed"))
     streams = tuple(
-        FileSource(StreamOptions(i, (str(p),))) for i, p in zip(IRIS, paths, strict=True)
+        FileSource(StreamOptions(i, (str(p),), limits=limits))
+        for i, p in zip(IRIS, paths, strict=True)
     )
     return Job(plans, streams, KnowledgeBase.empty(), **functions)
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from spaseq.errors import InputError, RunError
+from spaseq.limits import Limits
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.spark import bounded as spark_runtime
 from tests.runtime.machines import NORTH, SOUTH, answers_in_process, job_of, nquads
@@ -48,6 +49,29 @@ def test_bad_input_is_reported_and_the_rest_is_used(spark: Any, paths: list[Path
     assert [(b.file, b.line) for b in bad] == [(str(paths[0]), 2 * len(NORTH) + 1)]
     assert job.stats.bad == 1
     assert answers == answers_in_process(job_of(paths))
+
+
+def test_executors_obey_the_limits_of_reading(spark: Any, paths: list[Path]) -> None:
+    expected = answers_in_process(job_of(paths))
+    nested = "<a:s> <a:p> " + "<<( <a:s> <a:p> " * 10_000 + "<a:o>" + " )>>" * 10_000 + " ."
+    literal = '<a:s> <a:p> "' + "x" * 2000 + '" <a:g> .'
+    event = "".join(f"<a:s{i:06}> <a:p> <a:o> <a:g> .\n" for i in range(4000))
+    stamp = "<a:g> <http://www.w3.org/ns/prov#generatedAtTime> "
+    stamp += '"1"^^<http://www.w3.org/2001/XMLSchema#long> .'
+    with paths[0].open("a") as file:
+        file.write(f"{nested}\n{literal}\n{'0' * 400_000}\n{event}{stamp}\n")
+    bad: list[BadInput] = []
+    limits = Limits(line_bytes=300_000, literal_bytes=1000, event_bytes=100_000)
+    assert (
+        list(spark_runtime.run(job_of(paths, limits, on_bad=bad.append), spark=spark)) == expected
+    )
+    first = 2 * len(NORTH) + 1
+    assert sorted((b.line, b.reason.partition(";")[0]) for b in bad) == [
+        (first, "triple terms are nested more than 200 deep"),
+        (first + 1, "a literal of 2000 bytes"),
+        (first + 2, "a line of 400000 bytes"),
+        (first + 3, "an event of more than 100000 bytes, the limit (--max-event)"),
+    ]
 
 
 def test_an_error_of_a_stage_arrives_as_itself(spark: Any, paths: list[Path]) -> None:
