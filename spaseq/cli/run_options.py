@@ -370,7 +370,7 @@ LIMITS = OptionGroup(
             "--max-nesting",
             field="nesting",
             show_default=True,
-            help="How deep triple terms, JSON-LD and RDF/XML may be nested.",
+            help="How deep triple terms, lists, JSON-LD and RDF/XML may be nested.",
         ),
         _count(
             Limits,

@@ -18,8 +18,8 @@ from spaseq.rdf.inputs.sizes import PARSED_BYTES, UNREADABLE_TOKEN, many_values,
 
 PIECE_BYTES = 1 << 16
 
-VALUE_BYTES = 160
-"""A parser may keep n / 160 values or elements if an event may have n bytes. Each of them takes up
+VALUE_BYTES = 64
+"""A parser may keep n / 64 values or elements if an event may have n bytes. Each of them takes up
 to 600 bytes of memory."""
 
 _ENTITIES = "entity declarations are refused; write the text in place of the entity"

@@ -129,6 +129,7 @@ def _triples(graph: GraphLike, limits: Limits) -> list[Triple]:
         raise ValueError("a triple is three terms")
     triples = [_triple(tuple(t)) for t in given]
     lines = "".join(f"{s} {p} {o} .\n" for s, p, o in triples)
+    _check_sizes(lines, limits)
     parsed = _parsed(lines, limits)
     if len(parsed) != len(triples):
         raise ValueError("a term is not N-Triples text")

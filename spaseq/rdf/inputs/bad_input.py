@@ -41,6 +41,8 @@ _LONGEST = 500  # characters of a reason
 
 def syntax_reason(error: Exception) -> str:
     """The message of a pyoxigraph error, without the line number: the text was only a part."""
+    if isinstance(error, UnicodeEncodeError):
+        return f"a character that is none: {error.reason}"
     message = str(error.args[0]) if error.args else str(error)
     if len(message) > _LONGEST:  # it quotes the text
         message = f"{message[:_LONGEST]}..."

@@ -233,8 +233,8 @@ LITERAL = "a literal, name or comment over 16 MiB, which is not read (--max-lite
         ("s.jsonld", jsonld("1", "2")[:-1] + ',{"http://e/p":"', "a", LITERAL),
         ("s.jsonld", jsonld("1", "2")[:-1] + ',{"http://e/p":', "1", "a name or number of more"),
         ("s.jsonld", jsonld("1", "2")[:-1] + ",", " ", "no event ends within"),
-        ("s.jsonld", jsonld("1", "2")[:-1] + ',{"http://e/p":[1', ",1", "more than 62500 values"),
-        ("s.jsonld", jsonld("1", "2")[:-1] + ',{"http://e/p":[1', ",{}", "more than 62500 values"),
+        ("s.jsonld", jsonld("1", "2")[:-1] + ',{"http://e/p":[1', ",1", "more than 156250 values"),
+        ("s.jsonld", jsonld("1", "2")[:-1] + ',{"http://e/p":[1', ",{}", "more than 156250 values"),
     ],
 )
 def test_a_document_without_an_end_is_read_with_little_memory(
@@ -269,8 +269,8 @@ def bounded_with_limits(
         ('<e:D e:p="' + "a" * BIG, LITERAL),
         ("<a" + "a" * BIG, LITERAL),
         ("<e:D><e:p><![CDATA[" + "]" * BIG, LITERAL),
-        ('<e:D><e:p rdf:parseType="Literal">' + "<a/>" * 100_000, "more than 62500 values"),
-        ('<e:D><e:p rdf:parseType="Collection">' + "<e:D/>" * 100_000, "more than 62500 values"),
+        ('<e:D><e:p rdf:parseType="Literal">' + "<a/>" * 200_000, "more than 156250 values"),
+        ('<e:D><e:p rdf:parseType="Collection">' + "<e:D/>" * 200_000, "more than 156250 values"),
     ],
     ids=["text", "comment", "attribute", "tag", "CDATA", "XML literal", "collection"],
 )

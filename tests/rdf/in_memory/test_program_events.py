@@ -8,6 +8,7 @@ import pytest
 import rdflib
 
 from spaseq.errors import InputError
+from spaseq.limits import Limits
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events, triples_of
 from spaseq.rdf.terms.term import Term
@@ -87,3 +88,26 @@ def test_a_batch_of_events() -> None:
     ]
     assert batch.s.dtype == np.int32
     assert batch.start.dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    ("term", "reason"),
+    [
+        (rdflib.Literal("a" * 101), "a literal of 101 bytes; the limit is 100"),
+        (rdflib.Literal("\ud800"), "surrogates not allowed"),
+        (rdflib.URIRef("http://e/\ud800"), "surrogates not allowed"),
+        (rdflib.URIRef("http://e/a b"), "is not an IRI"),
+        (rdflib.URIRef("http://e/a> <http://e/b"), "is not an IRI"),
+        (rdflib.URIRef("relative"), "No scheme found"),
+        (rdflib.BNode("a\n"), "blank node identifier is invalid"),
+    ],
+    ids=lambda value: "" if isinstance(value, str) else type(value).__name__,
+)
+def test_a_hostile_term_of_a_graph_is_an_input_error(
+    term: rdflib.term.Identifier, reason: str
+) -> None:
+    graph = rdflib.Graph()
+    graph.add((rdflib.URIRef("http://e/s"), rdflib.URIRef("http://e/p"), term))
+    with pytest.raises(InputError, match="not a graph") as found:
+        triples_of(graph, Limits(literal_bytes=100))
+    assert reason in str(found.value)
