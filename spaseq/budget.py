@@ -23,6 +23,9 @@ BATCH_ROWS_PER_EVENT = 4
 TEXTS = 8
 """All literals that one evaluation computes may together be this many times the longest one."""
 
+FEW = 8
+"""So many texts are joined before their length is looked at."""
+
 LARGE = 2**20
 """A longer computed literal counts as soon as it is made, shorter ones when some are made."""
 
@@ -56,7 +59,7 @@ class Budget:
         rows: most solutions that one operator may give for all events together.
     """
 
-    __slots__ = ("_deadline", "_exceed", "_patience", "_texts", "limits", "rows")
+    __slots__ = ("_deadline", "_exceed", "_patience", "_short", "_texts", "limits", "rows")
 
     def __init__(
         self,
@@ -79,6 +82,7 @@ class Budget:
         self._texts = math.inf if seconds is None else TEXTS * limits.literal_bytes
         self._exceed = exceed
         self._patience = limits.timeout_s
+        self._short = min(limits.literal_bytes // 4, LARGE)
 
     @classmethod
     def of_events(cls, limits: Limits, events: int) -> Budget:
@@ -150,11 +154,10 @@ class Budget:
 
     def joined(self, texts: Sequence[str], separator: str = "") -> str:
         """The computed literal that texts make together, if it is not too long."""
-        size = sum(map(len, texts)) + len(separator) * len(texts)
-        if 4 * size <= min(self.limits.literal_bytes, LARGE):
-            return separator.join(texts)
-        self.literal(size - len(separator))
-        return self.text(separator.join(texts))
+        if len(texts) > FEW:
+            self.literal(sum(map(len, texts)) + len(separator) * (len(texts) - 1))
+        text = separator.join(texts)
+        return text if len(text) <= self._short else self.text(text)
 
     def texts(self, characters: int) -> None:
         """Count the characters of computed literals that stay in memory, if the time is limited."""

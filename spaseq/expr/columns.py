@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 import numpy as np
 
@@ -93,7 +93,7 @@ class _Compiled(Generic[R]):
                 budget.check()
             results = [self.run(DictEnv(own)) for own in islice(following, _PART)]
             if self.makes_terms:
-                budget.texts(sum([len(term) for term in results if isinstance(term, str)]))
+                budget.texts(sum(map(len, filter(None, cast("list[str | None]", results)))))
             found.extend(results)
         return found
 
