@@ -41,7 +41,9 @@ def _texts(place: Path) -> dict[Path, bytes]:
 
 def _run(place: Path, *arguments: str, stream: str = "S=s.nq") -> tuple[int, str]:
     done = run_bounded(
-        ["run", "q.rq", "--runtime", "local", "--stream", stream, *arguments], cwd=place
+        ["run", "q.rq", "--runtime", "local", "--stream", stream, *arguments],
+        cwd=place,
+        seconds=300,  # kernels may have to be compiled
     )
     assert "Traceback" not in done.stderr
     return done.returncode, done.stderr

@@ -42,7 +42,7 @@ def place(tmp_path: Path) -> Path:
 )
 def test_what_is_no_iri_is_refused(place: Path, arguments: list[str], message: str) -> None:
     base = ["run", "q.rq", "--runtime", "local", "--stream", "S=s.nq"]
-    done = run_bounded([*base, *arguments], cwd=place)
+    done = run_bounded([*base, *arguments], cwd=place, seconds=300)
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
 
@@ -53,11 +53,13 @@ def test_query_files_with_one_stem_are_told_apart_by_their_directories(place: Pa
         (place / directory / "q.rq").write_text(QUERY)
     files = ["q.rq", "north/q.rq", "south/q.rq"]
     given = ["--runtime", "local", "--stream", "S=s.nq"]
-    done = run_bounded(["run", *files, *given], cwd=place)
+    done = run_bounded(["run", *files, *given], cwd=place, seconds=300)
     assert done.returncode == 0, done.stderr
     names = [json.loads(line)["query"] for line in done.stdout.splitlines()]
     assert names == [f"{place.name}/q", "north/q", "south/q"]
-    twice = run_bounded(["run", "north/q.rq", "./north/../north/q.rq", *given], cwd=place)
+    twice = run_bounded(
+        ["run", "north/q.rq", "./north/../north/q.rq", *given], cwd=place, seconds=300
+    )
     assert twice.returncode == 2
     assert "give each one once" in twice.stderr
 
@@ -76,11 +78,11 @@ def test_a_function_cannot_end_the_process(place: Path, vectorised: bool) -> Non
     (place / "f.py").write_text(LEAVING.format(before="", vectorised=vectorised))
     (place / "q.rq").write_text(QUERY.replace("?y }", "?y FILTER(<http://example/leave>(?y)) }"))
     given = ["--runtime", "local", "--stream", "S=s.nq", "--functions", "f.py"]
-    done = run_bounded(["run", "q.rq", *given], cwd=place)
+    done = run_bounded(["run", "q.rq", *given], cwd=place, seconds=300)
     assert done.returncode == 4
     assert "the function <http://example/leave> failed: SystemExit: 0" in done.stderr
     (place / "f.py").write_text(LEAVING.format(before="sys.exit(0)", vectorised=vectorised))
-    done = run_bounded(["run", "q.rq", *given], cwd=place)
+    done = run_bounded(["run", "q.rq", *given], cwd=place, seconds=300)
     assert done.returncode == 2
     assert "cannot load functions from f.py: SystemExit: 0" in done.stderr
 

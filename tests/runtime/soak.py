@@ -135,6 +135,18 @@ class Driver:
             assert time.monotonic() < end, self._last_words()
             time.sleep(0.2)
 
+    def wait_for_a_batch(self, patience: float = 300) -> None:
+        """Wait until the run has committed one more batch; it may be started anew meanwhile."""
+        commits, end = (
+            self._directory / "checkpoint" / "spark" / "commits",
+            time.monotonic() + patience,
+        )
+        before = {path.name for path in commits.iterdir()}
+        while {path.name for path in commits.iterdir()} <= before:
+            self.revive()
+            assert time.monotonic() < end, self._last_words()
+            time.sleep(0.2)
+
     def check(self) -> None:
         """Check that the process runs; otherwise fail with its last output."""
         status = self.process.poll()
@@ -216,9 +228,10 @@ class Storm:
     """Many kills, each a moment after the one before; `weights` belong to `TARGETS`."""
 
     kills: int
-    per_second: int = 1
+    per_second: int = 4
     weights: tuple[float, ...] = (0.85, 0.12, 0.03)
     pause: float = 2.0  # seconds at most between two kills
+    burst: int = 8  # after so many kills a batch must be committed before the next one
 
 
 def storm(directory: Path, cluster: Cluster, seed: int, plan: Storm) -> Counter[str]:
@@ -250,6 +263,8 @@ def storm(directory: Path, cluster: Cluster, seed: int, plan: Storm) -> Counter[
             if killed.total() < plan.kills:
                 killed[target] += 1
                 time.sleep(random.uniform(0, plan.pause))
+                if killed.total() % plan.burst == 0:
+                    driver.wait_for_a_batch()
         expected = driver.expected()
         _wait(driver, sum(expected.values()), driver.revive)
         assert driver.interrupt() == 130
