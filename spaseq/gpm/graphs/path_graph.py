@@ -12,6 +12,7 @@ from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.gpm.graphs.path_automaton import Leaf, PathAutomaton, PathStep
 from spaseq.gpm.graphs.triple_source import TripleSource, TripleTable
 from spaseq.lang import ast
+from spaseq.rdf.columns.term_columns import distinct
 from spaseq.rdf.terms.term import iri_text, kind_of
 
 MOST_PLACES = 2**28
@@ -116,7 +117,7 @@ def _keys(source: TripleSource, tables: Sequence[TripleTable | None]) -> Int64s:
     if not columns:
         return np.empty(0, np.int64)
     if source.of_events:
-        return np.unique(np.concatenate([e << 32 | codes for e, codes in columns if e is not None]))
+        return distinct(np.concatenate([e << 32 | codes for e, codes in columns if e is not None]))
     used = np.zeros(max((int(c.max(initial=-1)) for _, c in columns), default=-1) + 1, np.bool_)
     for _, codes in columns:
         used[codes] = True

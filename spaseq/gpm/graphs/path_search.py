@@ -15,6 +15,7 @@ from spaseq.compiled.arrays import Int64s
 from spaseq.gpm.graphs.path_automaton import STAY, Transitions
 from spaseq.gpm.graphs.path_graph import MOST_PLACES, Edges, PathGraph
 from spaseq.gpm.kernels import graph_search as kernels
+from spaseq.rdf.columns.term_columns import distinct
 
 STEPS = 2**26
 """Steps that one call of a kernel takes before the time is checked: about a second."""
@@ -69,7 +70,7 @@ def connected(graph: PathGraph, first: Int64s, last: Int64s) -> Pairs:
     Raises:
         LimitExceeded: the search takes too long.
     """
-    seeds, sinks = np.unique(first), np.unique(last)
+    seeds, sinks = distinct(first), distinct(last)
     if len(first) < ALIKE * min(len(seeds), len(sinks)) or not len(first):
         return _met(graph, first, last)
     if len(sinks) < len(seeds):
@@ -220,6 +221,6 @@ class _Search:
                 first = np.repeat(here, np.diff(start))
                 last = there[self._edges.targets[start[0] : start[-1]]]
             apart = (first != last) & (first > 0)
-            pairs.append(np.unique(first[apart].astype(np.int64) << 32 | last[apart]))
-        every = np.unique(np.concatenate(pairs))
+            pairs.append(distinct(first[apart].astype(np.int64) << 32 | last[apart]))
+        every = distinct(np.concatenate(pairs))
         return np.searchsorted(every >> 32, np.arange(count + 2)), every & 0xFFFFFFFF

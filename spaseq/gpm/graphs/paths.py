@@ -20,6 +20,7 @@ from spaseq.gpm.graphs.triple_source import TripleSource, TripleTable
 from spaseq.gpm.solutions.lexicon import translated
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.lang import ast
+from spaseq.rdf.columns.term_columns import distinct
 
 
 def path_solutions(
@@ -125,7 +126,7 @@ class _Repetition:
         codes = translated(found.columns[name], found.lexicon, self._source.lexicon, add=False)
         if self._source.of_events and found.event is None:
             return self._graph.with_codes(codes)
-        nodes = self._graph.numbers(np.unique(self._keys(found, codes)))
+        nodes = self._graph.numbers(distinct(self._keys(found, codes)))
         return nodes[nodes >= 0]
 
     def _pairs(
@@ -149,7 +150,7 @@ class _Repetition:
         first, last = (self._graph.numbers(self._keys(found, codes)) for codes in columns)
         both = (first >= 0) & (last >= 0)
         size = max(len(self._graph), 1)
-        pairs = np.unique(first[both] * size + last[both])
+        pairs = distinct(first[both] * size + last[both])
         return _Ends(pairs // size, pairs % size)
 
     def _keys(self, found: Solutions, codes: Int32s) -> Int64s:
