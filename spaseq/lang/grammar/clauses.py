@@ -27,7 +27,6 @@ from spaseq.lang.grammar.terminals import (
     NAMESPACE,
     RDF_LITERAL,
     VAR,
-    whole_number,
 )
 from spaseq.lang.grammar.triples import TRIPLES_TEMPLATE
 from spaseq.lang.unresolved import BaseClause, PrefixClause, TypedLiteral, WrittenIri
@@ -77,7 +76,7 @@ def _time_window(
 
 
 def _count_window(span: Span, count: Word) -> ast.CountWindow:
-    return ast.CountWindow(whole_number(count), span=span)
+    return ast.CountWindow(int(count.text), span=span)
 
 
 def _partition(span: Span, *variables: ast.Var) -> PartitionClause:

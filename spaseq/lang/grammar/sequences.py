@@ -19,7 +19,7 @@ from spaseq.lang.grammar.rules import (
     whole,
     words,
 )
-from spaseq.lang.grammar.terminals import INTEGER, NAME, whole_number
+from spaseq.lang.grammar.terminals import INTEGER, NAME
 
 SEQUENCE = Forward()
 
@@ -30,7 +30,7 @@ _QUANTIFIERS = {"+": (1, None), "*": (0, None), "?": (0, 1)}
 
 def _duration(span: Span, amount: Word, unit: Word) -> ast.TimeSpan:
     plural: Any = unit.text if unit.text.endswith("S") else unit.text + "S"
-    return ast.TimeSpan(whole_number(amount), plural, span=span)
+    return ast.TimeSpan(int(amount.text), plural, span=span)
 
 
 def _op(span: Span, kind: Word, gap: ast.TimeSpan | None = None) -> ast.Op:
@@ -45,11 +45,11 @@ def _counted_quantifier(span: Span, minimum: Word, *rest: Word) -> ast.Quantifie
     """`{n}`, `{n,}` or `{n,m}`."""
     match rest:
         case ():
-            return ast.Quantifier(whole_number(minimum), whole_number(minimum), span=span)
+            return ast.Quantifier(int(minimum.text), int(minimum.text), span=span)
         case (_,):
-            return ast.Quantifier(whole_number(minimum), None, span=span)
+            return ast.Quantifier(int(minimum.text), None, span=span)
         case _:
-            return ast.Quantifier(whole_number(minimum), whole_number(rest[1]), span=span)
+            return ast.Quantifier(int(minimum.text), int(rest[1].text), span=span)
 
 
 def _step(

@@ -16,7 +16,7 @@ from spaseq.lang.grammar.expressions import (
     GROUP_GRAPH_PATTERN,
 )
 from spaseq.lang.grammar.rules import Word, just, keyword, mark, rule, symbols, words
-from spaseq.lang.grammar.terminals import INTEGER, VAR, whole_number
+from spaseq.lang.grammar.terminals import INTEGER, VAR
 from spaseq.lang.grammar.values import INLINE_DATA
 
 
@@ -58,7 +58,7 @@ def _listed(field: str) -> Any:
 
 
 def _number(field: str) -> Any:
-    return lambda span, number: _ClausePart(field, whole_number(number), span)
+    return lambda span, number: _ClausePart(field, int(number.text), span)
 
 
 def _projection(span: Span, *tokens: Word | ast.SelectItem) -> _ClausePart:

@@ -28,14 +28,6 @@ IRI = IRI_REFERENCE | terminal(rf"{lexical.PREFIX}(?:{lexical.LOCAL})?", "an IRI
 NAMESPACE = terminal(rf"{lexical.PREFIX}(?!{lexical.LOCAL})", "a prefix with a colon", Word)
 NAME = terminal(lexical.NAME, "a name", Word)
 
-_MOST_DIGITS = 4000
-
-
-def whole_number(word: Word) -> int:
-    """The value of digits; a number with thousands of digits becomes a very large one."""
-    return int(word.text) if len(word.text) <= _MOST_DIGITS else 10**_MOST_DIGITS
-
-
 # --- literals --------------------------------------------------------------------------------
 
 
