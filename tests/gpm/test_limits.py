@@ -127,3 +127,22 @@ print([m.answer.end[0] for m in found], [b.reason[:16] for b in bad], [b.over_li
 def test_the_engine_goes_on_after_a_hostile_event(pattern: str) -> None:
     done = run_bounded(PUSH % pattern, seconds=200)
     assert done.stdout == "[0, 2000] ['exceeds a limit:'] [True]\n", done.stderr
+
+
+HONEST = """
+from tests.gpm.graphs import batch_of, group_of, knowledge_of
+from spaseq.algebra.groups import translate_group
+from spaseq.gpm.evaluator import GpmEvaluator
+pairs = [(i, j) for i in range(6) for j in range(2)]
+event = [(f"<http://e/s{i}>", "<http://e/p>", f"<http://e/o{j}>") for i, j in pairs]
+pattern = "{ ?a :p ?b . ?c :p ?d OPTIONAL { ?c :p ?e } }"
+evaluator = GpmEvaluator(translate_group(group_of(pattern)), knowledge_of({}))
+found = evaluator.evaluate(batch_of([event] * 8_000))
+print(len(found.event), evaluator.take_exceeding())
+"""
+
+
+def test_a_batch_with_more_solutions_than_its_bound_is_answered_in_one_gigabyte() -> None:
+    """8,000 events with 288 solutions each: more than a batch may have, far less than an event."""
+    done = run_bounded(HONEST, seconds=200)
+    assert done.stdout == "2304000 {}\n", done.stderr[-1000:]
