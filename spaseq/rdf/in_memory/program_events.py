@@ -118,7 +118,10 @@ def _parsed(text: str, limits: Limits) -> list[Triple]:
     """The triples of N-Triples text by a parser, once its nesting is known to be bounded."""
     if (reason := nested_too_deep(text, limits.nesting)) is not None:
         raise ValueError(reason)
-    return [_texts(t) for t in ox.parse(text.encode(), ox.RdfFormat.N_TRIPLES)]
+    quads = ox.parse(text.encode(), ox.RdfFormat.N_TRIPLES)
+    if "<<" in text:
+        return [_texts(quad) for quad in quads]
+    return [(str(q.subject), str(q.predicate), str(q.object)) for q in quads]
 
 
 def _triples(graph: GraphLike, limits: Limits) -> list[Triple]:
@@ -133,7 +136,7 @@ def _triples(graph: GraphLike, limits: Limits) -> list[Triple]:
     parsed = _parsed(lines, limits)
     if len(parsed) != len(triples):
         raise ValueError("a term is not N-Triples text")
-    if any(_has_random_label(t) for s, _, o in parsed for t in (s, o)):
+    if "_:" in lines and any(_has_random_label(t) for s, _, o in parsed for t in (s, o)):
         return _canonical(lines)
     return parsed if isinstance(graph, (list, tuple)) else sorted(parsed)
 
