@@ -1,18 +1,22 @@
-"""A bound on the depth of a query, so that no query takes more stack than there is.
+"""Bounds on the depth of a query, so that no query takes more stack than there is.
 
 Lists may be of any length: triples, UNION, FILTER, `&&`, `||`, VALUES, the steps of a sequence, the
 alternatives of a path. What is inside something else is deeper. So is what applies to everything
-before it: each OPTIONAL, MINUS and BIND of a group, each operand of `+ - * /`, each operand of AND.
+before it: each OPTIONAL, MINUS and BIND of a group, each operand of `+ - * /` and of AND.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from spaseq.errors import Span
 from spaseq.lang import ast
+from spaseq.lang.recursion import make_room
+from spaseq.lang.scan import Lexeme
 from spaseq.lang.variables import children
 
-DEEPEST = 200
-"""Most levels."""
+DEEPEST = 1_200
+"""Most levels. Twice as many still fit into a stack of 8 MB, in all stages."""
 
 _AND = 3
 """Levels of an operand of AND, whose automaton is nested more deeply."""
@@ -21,14 +25,19 @@ _DEEPER = ast.OptionalGraphPattern | ast.MinusGraphPattern | ast.Bind
 _IN_PLACE = ast.GroupGraphPattern | ast.Triples | ast.Triple | ast.Sequence | ast.Step
 
 
-def too_deep(*roots: ast.Node) -> Span | None:
-    """The place of the first node, in the order of the text, that is too deep."""
-    waiting = [(root, 0) for root in reversed(roots)]
+def too_deep(roots: Iterable[ast.Node]) -> Span | None:
+    """The place of the first node, in the order of the text, that is too deep.
+
+    If there is none, Python gets room for calls as deep as the query.
+    """
+    waiting, deepest = [(root, 0) for root in reversed([*roots])], 0
     while waiting:
         node, depth = waiting.pop()
         if depth > DEEPEST:
             return node.span
+        deepest = max(deepest, depth)
         waiting += reversed(_inside(node, depth))
+    make_room(deepest)
     return None
 
 
@@ -44,3 +53,23 @@ def _inside(node: ast.Node, depth: int) -> list[tuple[ast.Node, int]]:
         case ast.Bracket("AND"):
             further = [(child, d + _AND * i) for i, (child, d) in enumerate(further)]
     return further
+
+
+def too_deep_groups(lexemes: Sequence[Lexeme]) -> Span | None:
+    """The first OPTIONAL, MINUS or BIND that is too deep, before a parser reads them all."""
+    depth, outside = 0, []
+    for lexeme in lexemes:
+        if lexeme.is_punct("{"):
+            outside.append(depth)
+        elif lexeme.is_punct("}"):
+            depth = outside.pop() if outside else 0
+        elif lexeme.keyword in ("OPTIONAL", "MINUS", "BIND"):
+            depth += 1
+            if depth > DEEPEST:
+                return lexeme.span
+    return None
+
+
+def make_room_for_any() -> None:
+    """Let a worker process read any query that its driver has checked."""
+    make_room(DEEPEST)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from spaseq.errors import Diagnostic, QueryError, QueryText, Span
 from spaseq.lang import ast
-from spaseq.lang.depth import DEEPEST, too_deep
+from spaseq.lang.depth import DEEPEST, too_deep, too_deep_groups
 from spaseq.lang.escapes import restore_spans
 from spaseq.lang.findings import Findings, TooManyErrors
 from spaseq.lang.names import NameResolver
@@ -96,8 +96,10 @@ def _parsed(source: QueryText) -> Parsed:
         message = f"a query has at most {MOST_LEXEMES:,} words and signs"
         parser.findings.error(message, parser.too_long, code="too-long")
         return Parsed(None, parser.findings.in_order())
-    reading = read(parser)
-    deep = too_deep(*reading.nodes())
+    deep = too_deep_groups(parser.lexemes)
+    if deep is None:
+        reading = read(parser)
+        deep = too_deep(reading.nodes())
     if deep is not None:
         message = f"the query is more than {DEEPEST} levels deep here"
         parser.findings.error(message, deep, code="too-deep")

@@ -9,6 +9,7 @@ from typing import Any
 from spaseq.compile import compile_query
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.limits import DEFAULT_LIMITS, Limits
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime import local
 from spaseq.runtime.job.job import Job
@@ -75,9 +76,19 @@ def put(path: Path, text: str) -> None:
     unfinished.rename(path)
 
 
-def job_of(paths: Sequence[Path], limits: Limits = DEFAULT_LIMITS, **functions: Any) -> Job:
-    """A job with both queries over two streams."""
-    plans = (compile_query(KEYED, "keyed"), compile_query(UNKEYED, "unkeyed"))
+def job_of(
+    paths: Sequence[Path],
+    limits: Limits = DEFAULT_LIMITS,
+    query: str | None = None,
+    **functions: Any,
+) -> Job:
+    """A job with a query, or with both queries, over two streams."""
+    plans: tuple[QueryPlan, ...] = (
+        compile_query(KEYED, "keyed"),
+        compile_query(UNKEYED, "unkeyed"),
+    )
+    if query is not None:
+        plans = (compile_query(query),)
     streams = tuple(
         FileSource(StreamOptions(i, (str(p),), limits=limits))
         for i, p in zip(IRIS, paths, strict=True)

@@ -11,7 +11,7 @@ from spaseq.errors import InputError, RunError
 from spaseq.limits import Limits
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.spark import bounded as spark_runtime
-from tests.runtime.machines import NORTH, SOUTH, answers_in_process, job_of, nquads
+from tests.runtime.machines import HEAD, NORTH, SOUTH, answers_in_process, job_of, nquads
 
 pytestmark = pytest.mark.spark
 
@@ -90,3 +90,11 @@ def test_a_failure_of_spark_is_a_run_error_that_names_its_cause(spark: Any) -> N
         spark_runtime.spark_errors(),
     ):
         broken.collect()
+
+
+def test_a_query_with_245_optionals_is_answered(spark: Any, paths: list[Path]) -> None:
+    optionals = " ".join(f"OPTIONAL {{ ?machine :p{i} ?y{i} }}" for i in range(245))
+    query = HEAD + f"SEQ (A) {{ DEFINE GPM A ON N {{ ?machine ?p ?v {optionals} }} }}"
+    expected = answers_in_process(job_of(paths, query=query))
+    assert list(spark_runtime.run(job_of(paths, query=query), spark=spark)) == expected
+    assert expected

@@ -21,6 +21,7 @@ from spaseq.algebra.answers import Answer
 from spaseq.errors import RunError, SpaseqError
 from spaseq.kb.endpoint import RetryCount
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.lang.depth import make_room_for_any
 from spaseq.options import StageOptions, StateLimits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
@@ -283,6 +284,7 @@ class BucketState:
     def _fresh(self, version: int) -> WarmStage:
         knowledge = KnowledgeBase.empty() if self.knowledge is None else self.knowledge.open()
         bad: list[BadInput] = []
+        make_room_for_any()
         stage = GroupStage(self.plans, self.group, knowledge, self.options, bad.append)
         return WarmStage(version, stage, bad)
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from spaseq.errors import SpaseqError
 from spaseq.kb.endpoint import RetryCount
+from spaseq.lang.depth import make_room_for_any
 from spaseq.limits import Limits
 from spaseq.options import StageOptions
 from spaseq.plan.query_plan import QueryPlan
@@ -43,6 +44,7 @@ class Solver:
         on_bad: OnBad,
         limits: Limits,
     ) -> None:
+        make_room_for_any()
         kb = knowledge.open()
         readers = [(i, plan) for i, plan in enumerate(plans) if iri in plan.inputs.streams]
         self._matchers = [(i, PatternStage(plan, kb, on_bad, limits)) for i, plan in readers]

@@ -16,6 +16,7 @@ import pyarrow as pa
 from spaseq.algebra.answers import Answer
 from spaseq.errors import SpaseqError
 from spaseq.kb.endpoint import RetryCount
+from spaseq.lang.depth import make_room_for_any
 from spaseq.options import StageOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
@@ -88,6 +89,7 @@ class SequenceTask:
         group = self._group
         if group is None or (group.query, group.bucket) != (query, bucket):
             yield from self._close()
+            make_room_for_any()
             stage = SequenceStage(
                 self.plans[query],
                 self.options,
