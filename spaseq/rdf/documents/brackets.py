@@ -113,6 +113,16 @@ class _JsonSyntax(BracketSyntax):
     """The brackets of JSON, which has many: `tokens` has one group, as that is faster."""
 
     def of(self, text: bytes) -> Brackets:
+        """The brackets in a text, up to its last complete token.
+
+        Without escapes, quotes alone tell the strings. Of all text but quotes and brackets, pairs
+        of neighbouring quotes are left out: strings without brackets, or what separates strings.
+        """
+        if b"\\" not in text:
+            end = text.rfind(b'"') if text.count(b'"') % 2 else len(text)
+            signs = text[:end].translate(None, _NO_JSON_SIGN).replace(b'""', b"")
+            if b'"' not in signs:
+                return Brackets(signs.translate(_SIGNS), end)
         found: list[bytes] = self.tokens.findall(text)
         while found and not found[-1]:
             found.pop()
@@ -126,6 +136,7 @@ class _JsonSyntax(BracketSyntax):
 
 
 _SIGNS = bytes.maketrans(b"[{]}", b"(())")
+_NO_JSON_SIGN = bytes(set(range(256)) - set(b'"[]{}'))
 
 
 def _tokens(flat: bytes, opening: bytes, closing: bytes) -> re.Pattern[bytes]:

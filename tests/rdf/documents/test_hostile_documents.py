@@ -10,8 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from spaseq.limits import Limits
+from spaseq.rdf.documents.brackets import syntax_of
+from spaseq.rdf.inputs.formats import Format
 from tests.hostile import run_bounded
 from tests.rdf.streams import XSD, at, read, write
 
@@ -332,3 +336,17 @@ def test_the_time_for_nested_elements_is_linear_in_their_number(tmp_path: Path) 
     seconds(1)
     # quadratic: 64 times the time for 8 times the elements
     assert seconds(400) < 32 * min(seconds(50) for _ in range(3))
+
+
+@given(st.text(alphabet='""[]{}ab,:\\', max_size=20))
+def test_brackets_of_json_are_those_outside_strings(text: str) -> None:
+    signs, inside, escaped, start = "", False, False, 0
+    for at, sign in enumerate(text):
+        if inside:
+            inside, escaped = escaped or sign != '"', not escaped and sign == "\\"
+        elif sign == '"':
+            inside, start = True, at
+        else:
+            signs += {"[": "(", "{": "(", "]": ")", "}": ")"}.get(sign, "")
+    end = start if inside else len(text)
+    assert syntax_of(Format.JSONLD).of(text.encode()) == (signs.encode(), end)
