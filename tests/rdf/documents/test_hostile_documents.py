@@ -341,11 +341,11 @@ def test_the_time_for_nested_elements_is_linear_in_their_number(tmp_path: Path) 
 @given(st.text(alphabet='""[]{}ab,:\\', max_size=20))
 def test_brackets_of_json_are_those_outside_strings(text: str) -> None:
     signs, inside, escaped, start = "", False, False, 0
-    for at, sign in enumerate(text):
+    for place, sign in enumerate(text):
         if inside:
             inside, escaped = escaped or sign != '"', not escaped and sign == "\\"
         elif sign == '"':
-            inside, start = True, at
+            inside, start = True, place
         else:
             signs += {"[": "(", "{": "(", "]": ")", "}": ")"}.get(sign, "")
     end = start if inside else len(text)
