@@ -59,8 +59,20 @@ def campaign(target: Target, count: int, seed: int, last: Path) -> Report:
             file.truncate()
             file.write(b"\n".join(batch))
             _try(target, batch, report)
-    report.peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    report.peak_mb = _peak_mb()
     return report
+
+
+def _peak_mb() -> int:
+    """The most memory that the process has had since its program began.
+
+    `ru_maxrss` also knows the memory of the process that started it.
+    """
+    status = Path("/proc/self/status")
+    if not status.exists():  # not Linux
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    lines = status.read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) // 1024
 
 
 def _try(target: Target, batch: list[bytes], report: Report) -> None:

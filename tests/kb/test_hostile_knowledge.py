@@ -101,8 +101,9 @@ def test_a_run_ends_with_status_3(tmp_path: Path, name: str) -> None:
 def test_a_bomb_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "kb.ttl.gz"
     path.write_bytes(gzip.compress(b" " * (80 << 20)))
+    services = RunOptions(limits=Limits(event_bytes=1 << 30)).knowledge.services
     with pytest.raises(InputError, match=r"kb\.ttl\.gz.*--max-inflation"):
-        load_kb([(GRAPH, path)])
+        load_kb([(GRAPH, path)], services)
 
 
 def test_the_limits_of_a_run_bound_its_knowledge_base_and_its_ontology(tmp_path: Path) -> None:

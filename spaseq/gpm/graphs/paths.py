@@ -96,7 +96,7 @@ class _Repetition:
             if pairs is not None:
                 return pairs
         if subject == object_ and isinstance(subject, ast.Var):
-            every = np.arange(len(self._graph))
+            every = np.arange(len(self._graph), dtype=np.int64)
             return _Ends(every, every)
         first, last = self._nodes(subject, given), self._nodes(object_, given)
         if isinstance(subject, str) and isinstance(object_, str):
@@ -150,7 +150,7 @@ class _Repetition:
         first, last = (self._graph.numbers(self._keys(found, codes)) for codes in columns)
         both = (first >= 0) & (last >= 0)
         size = max(len(self._graph), 1)
-        pairs = distinct(first[both] * size + last[both])
+        pairs: Int64s = distinct(first[both] * size + last[both])
         return _Ends(pairs // size, pairs % size)
 
     def _keys(self, found: Solutions, codes: Int32s) -> Int64s:
