@@ -89,6 +89,7 @@ def test_selection(few: int, examples: int, monkeypatch: pytest.MonkeyPatch) -> 
     on_examples(examples, same, cases(strategies=_STRATEGIES))
 
 
+@pytest.mark.thorough
 @_SIZES
 def test_counted_repetitions(examples: int) -> None:
     """Counted, repetitions have the same answers as unrolled, whatever restarts in the middle."""

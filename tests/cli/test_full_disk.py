@@ -43,6 +43,7 @@ def _run(place: Path, *arguments: str) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("option", ["--out", "--bad", "--stats"])
 def test_a_full_device(place: Path, option: str) -> None:
     others = {"--out": "out", "--bad": "bad", "--stats": "stats"} | {option: "/dev/full"}
@@ -56,6 +57,7 @@ def test_a_full_device(place: Path, option: str) -> None:
         assert len((place / "out").read_text().splitlines()) == EVENTS
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("form", ["json", "csv", "tsv"])
 def test_a_full_device_in_other_formats(place: Path, form: str) -> None:
     status, message = _run(place, "--format", form, "--out", "/dev/full", "--bad", "/dev/null")
@@ -74,7 +76,7 @@ def _bash(place: Path, command: str) -> subprocess.CompletedProcess[str]:
 def test_a_full_standard_output(place: Path) -> None:
     done = _bash(place, "SPASEQ run q.rq --runtime local --stream S=s.nq --bad bad > /dev/full")
     assert done.returncode == 4
-    assert done.stderr.splitlines() == [f"spaseq: cannot write standard output: {FULL}"]
+    assert done.stderr.splitlines()[-1] == f"spaseq: cannot write standard output: {FULL}"
     assert _bash(place, "SPASEQ explain q.rq > /dev/full").returncode == 4
 
 
@@ -99,6 +101,7 @@ def test_a_file_that_may_not_grow_keeps_whole_lines(place: Path) -> None:
     assert sorted(p.name for p in place.iterdir()) == ["out", "q.rq", "s.nq"]
 
 
+@pytest.mark.thorough
 def test_a_disk_too_small_for_sorting() -> None:
     done = run_bounded(
         """

@@ -47,6 +47,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", READABLE)
 def test_a_large_sequence_is_read_at_once(name: str, tmp_path: Path) -> None:
     path = tmp_path / "query.rq"
@@ -57,6 +58,7 @@ def test_a_large_sequence_is_read_at_once(name: str, tmp_path: Path) -> None:
         assert "Traceback" not in done.stderr
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_sequence_that_is_too_large_is_refused(name: str, tmp_path: Path) -> None:
     sequence, reason = REFUSED[name]

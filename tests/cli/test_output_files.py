@@ -49,6 +49,7 @@ def _run(place: Path, *arguments: str, stream: str = "S=s.nq") -> tuple[int, str
     return done.returncode, done.stderr
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("stream", "arguments", "named"),
     [
@@ -82,6 +83,7 @@ def test_an_output_that_is_an_input_or_another_output_is_refused(
     assert _texts(place) == before
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("link", [os.link, os.symlink])
 def test_links_count_as_the_file_that_they_lead_to(
     place: Path, link: Callable[[str, str], None]
@@ -95,18 +97,21 @@ def test_links_count_as_the_file_that_they_lead_to(
     assert _texts(place) == before
 
 
+@pytest.mark.thorough
 def test_a_dangling_link_and_its_target_are_the_same_file(place: Path) -> None:
     (place / "link").symlink_to(place / "target")
     assert _run(place, "--out", "link", "--bad", "target")[0] == 2
     assert not (place / "target").exists()
 
 
+@pytest.mark.thorough
 def test_a_pipe_is_not_read_and_written(place: Path) -> None:
     os.mkfifo(place / "pipe.nq")
     status, message = _run(place, "--out", "pipe.nq", stream="S=pipe.nq")
     assert status == 2, message
 
 
+@pytest.mark.thorough
 def test_standard_input_from_a_file_is_that_file(place: Path) -> None:
     with (place / "s.nq").open("rb") as file:
         done = run_bounded(
@@ -118,17 +123,20 @@ def test_standard_input_from_a_file_is_that_file(place: Path) -> None:
     assert (place / "s.nq").read_text() == EVENT
 
 
+@pytest.mark.thorough
 def test_standard_output_into_a_file_is_that_file(place: Path) -> None:
     arguments = ["--out", "-", "--stats", "/dev/stdout"]
     assert _run(place, *arguments)[0] == 2
 
 
+@pytest.mark.thorough
 def test_the_null_device_may_be_given_many_times(place: Path) -> None:
     null = "/dev/null"
     status, message = _run(place, "--out", null, "--bad", null, "--late", null, "--stats", null)
     assert status == 0, message
 
 
+@pytest.mark.thorough
 def test_other_files_in_the_directory_of_a_stream_are_fine(place: Path) -> None:
     for name in ("answers.jsonl", ".hidden.nq"):
         status, message = _run(place, "--out", f"in/{name}", stream="S=in")
@@ -136,6 +144,7 @@ def test_other_files_in_the_directory_of_a_stream_are_fine(place: Path) -> None:
         assert len((place / "in" / name).read_text().splitlines()) == 1
 
 
+@pytest.mark.thorough
 def test_the_checkpoint_is_no_stream_and_holds_no_output(place: Path) -> None:
     def follow(checkpoint: str, out: str) -> str:
         given = ["--stream", "S=empty", "--follow", "--checkpoint", checkpoint, "--out", out]

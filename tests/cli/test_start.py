@@ -30,6 +30,7 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -47,6 +48,7 @@ def test_what_is_no_iri_is_refused(place: Path, arguments: list[str], message: s
     assert message in done.stderr
 
 
+@pytest.mark.thorough
 def test_query_files_with_one_stem_are_told_apart_by_their_directories(place: Path) -> None:
     for directory in ("north", "south"):
         (place / directory).mkdir()
@@ -73,6 +75,7 @@ def leave(x):
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("vectorised", [False, True])
 def test_a_function_cannot_end_the_process(place: Path, vectorised: bool) -> None:
     (place / "f.py").write_text(LEAVING.format(before="", vectorised=vectorised))

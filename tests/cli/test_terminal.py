@@ -160,6 +160,7 @@ def on_terminal(*arguments: str) -> str:
     return b"".join(pieces).decode().replace("\r", "")  # a terminal and CSV both write it before \n
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("form", ["jsonl", "json", "csv", "tsv"])
 def test_answers_on_a_terminal_are_escaped_and_in_a_file_are_as_they_are(
     place: Place, form: str

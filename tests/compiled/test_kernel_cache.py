@@ -106,6 +106,7 @@ def test_warming_makes_all_kernels_ready_as_they_are_used(tmp_path: Path) -> Non
     assert {k.py_func.__name__: len(k.signatures) for k in own} == ready
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("damage", ["empty", "cut", "flip", "swapped"])
 def test_damaged_kernels_are_compiled_anew(tmp_path: Path, damage: str) -> None:
     script, place = tmp_path / "script.py", tmp_path / "cache"
@@ -222,6 +223,7 @@ print(sum(find_sorted.stats.cache_hits.values()), sum(find_sorted.stats.cache_mi
 """
 
 
+@pytest.mark.thorough
 def test_kernels_that_were_compiled_elsewhere_are_used(tmp_path: Path) -> None:
     """The package is in another place, and the cache contains only these kernels."""
     said = []

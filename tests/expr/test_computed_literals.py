@@ -114,6 +114,7 @@ print([m.answer.end[0] for m in found], [b.reason[:16] for b in bad])
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "tail",
     [

@@ -97,6 +97,7 @@ print("done")
 """
 
 
+@pytest.mark.thorough
 def test_numbers_of_a_million_digits_take_no_time() -> None:
     """Seven datatypes in twelve expressions; the square of one number alone took minutes."""
     done = run_bounded(MILLION, seconds=60)

@@ -1,6 +1,6 @@
 """Mutated inputs of every reader: no crash, no hang, no wrong verdict, bounded memory.
 
-The default run tries some thousand inputs. The slow run tries a million, shared between the
+The thorough run tries some thousand inputs. The slow run tries a million, shared between the
 targets, and prints the count: `pytest -n 0 -s -m slow tests/fuzz`. `SPASEQ_FUZZ` sets another
 number, `SPASEQ_FUZZ_SEED` another seed.
 """
@@ -24,7 +24,7 @@ SHARES = {"n-quads": 60, "n-triples": 20}
 """Hundredths of the mutations of the slow run; the other targets share the rest."""
 
 QUICK = {"n-quads": 2000, "n-triples": 1000}
-"""Mutations of the default run; 100 unless said."""
+"""Mutations of the thorough run; 100 unless said."""
 
 
 def run(name: str, count: int, seed: int, tmp_path: Path) -> dict[str, object]:
@@ -42,6 +42,7 @@ def run(name: str, count: int, seed: int, tmp_path: Path) -> dict[str, object]:
     return report
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", TARGETS)
 def test_some_mutations(name: str, tmp_path: Path) -> None:
     report = run(name, QUICK.get(name, 100), 1, tmp_path)

@@ -115,6 +115,7 @@ print([m.answer.end[0] for m in found], [b.reason[:16] for b in bad], [b.over_li
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "pattern",
     [
@@ -142,6 +143,7 @@ print(len(found.event), evaluator.take_exceeding())
 """
 
 
+@pytest.mark.thorough
 def test_a_batch_with_more_solutions_than_its_bound_is_answered_in_one_gigabyte() -> None:
     """8,000 events with 288 solutions each: more than a batch may have, far less than an event."""
     done = run_bounded(HONEST, seconds=200)

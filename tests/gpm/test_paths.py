@@ -193,6 +193,7 @@ def size(pattern, events=(event,), kb=None):
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("pattern", "expected"),
     [
@@ -210,6 +211,7 @@ def test_a_cycle_of_100_000_nodes_with_a_bound_end(pattern, expected):
     assert (found.stdout, found.returncode) == (f"[{expected}]\n", 0), found.stderr
 
 
+@pytest.mark.thorough
 def test_a_knowledge_base_is_searched_from_the_nodes_of_the_events():
     code = f"""{_CYCLE}
 events = [[("<http://e/s>", "<http://e/at>", f"<http://e/n{{i}}>")] for i in (7, 9)]

@@ -385,6 +385,7 @@ def test_answers_that_are_odd_but_valid() -> None:
     assert found == [["<http://e/a>"], ["<http://e/a>"], [], [escaped], ['"a"@en'], [TRIPLE_TERM]]
 
 
+@pytest.mark.thorough
 def test_deep_nesting_and_large_answers_do_not_kill_the_process() -> None:
     code = f"""
 from spaseq.kb.answer_rows import AnswerError, answer_rows

@@ -65,6 +65,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_file_is_an_input_error(tmp_path: Path, name: str) -> None:
     text, reason = HOSTILE[name]
@@ -83,6 +84,7 @@ def test_a_hostile_file_is_an_input_error(tmp_path: Path, name: str) -> None:
     assert len(done.stdout) < 1_000
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["terms.ttl", "entity.rdf", "literal.ttl"])
 def test_a_run_ends_with_status_3(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text(HOSTILE[name][0])

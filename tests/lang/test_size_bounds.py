@@ -67,6 +67,7 @@ def test_the_bounds_are_exact() -> None:
         parse(filler)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "slice_",
     ["LIMIT 9223372036854775807 OFFSET 9223372036854775807", "OFFSET 99999999999999999999999"],

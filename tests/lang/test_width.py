@@ -46,6 +46,7 @@ DEEP = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", WIDE)
 def test_a_list_may_have_5000_members(kind, tmp_path):
     path = tmp_path / "wide.rq"
@@ -63,6 +64,7 @@ def test_too_many_levels_are_an_error_with_its_place(kind):
     assert "levels deep" in error.message and error.span.start > len(HEAD)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", DEEP)
 def test_far_too_many_levels_are_an_error(kind, tmp_path):
     path = tmp_path / "deep.rq"
@@ -71,6 +73,7 @@ def test_far_too_many_levels_are_an_error(kind, tmp_path):
     assert (found.returncode, "levels deep" in found.stderr + found.stdout) == (1, True)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", DEEP)
 def test_1000_levels_are_formatted_explained_and_answered(kind, tmp_path):
     path, events = tmp_path / "deep.rq", tmp_path / "s.nq"

@@ -77,6 +77,7 @@ def deep(opening: str, inside: str, closing: str, count: int = 20_000) -> str:
     return opening * count + inside + closing * count
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "text", "line"),
     [
@@ -100,6 +101,7 @@ def test_deep_nesting_is_refused_before_the_parser_sees_it(
     assert bad[0] == (line, f"the rest of the file is not read: {NESTED}")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "text",
     [
@@ -161,6 +163,7 @@ DEFINITIONS = "".join(
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "declared",
     [
@@ -223,6 +226,7 @@ BIG = 17 << 20
 LITERAL = "a literal, name or comment over 16 MiB, which is not read (--max-literal)"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "head", "unit", "reason"),
     [
@@ -265,6 +269,7 @@ def bounded_with_limits(
     return events, [(line, reason) for line, reason in bad]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

@@ -54,6 +54,7 @@ def directory(tmp_path: Path) -> Path:
 NESTED = b"<<( <a:s> <a:p> " * 20_000 + b"<a:o>" + b" )>>" * 20_000
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
@@ -80,6 +81,7 @@ EVENTS = b"".join(event(f"e{i}", i) for i in range(1000))
 PACKED = gzip.compress(EVENTS)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("packed", "least", "reason"),
     [
@@ -103,6 +105,7 @@ def test_events_before_damage_in_a_gzip_are_answered(
     assert bad[0]["reason"].startswith("the rest of the file cannot be read: " + reason)
 
 
+@pytest.mark.thorough
 def test_engine_refuses_a_deeply_nested_triple_term() -> None:
     code = """
 import spaseq
@@ -135,6 +138,7 @@ for push in (
     ]
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="file names are UTF-8 there")
 def test_file_names_that_are_not_utf8_are_read_and_reported(directory: Path) -> None:
     name = os.fsdecode(b"a\xff.nq")
