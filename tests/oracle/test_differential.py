@@ -68,7 +68,7 @@ def shrunk(made: list[int], chance: str, kind: str) -> Case:
     return smallest
 
 
-@sizes(100, 500)
+@sizes(60, 500)
 def test_some(examples: int) -> None:
     tally = run(examples, SEED)
     assert tally.answered["(all)"] >= examples * 0.24
