@@ -221,7 +221,7 @@ ENDPOINTS = OptionGroup(
             field="allow",
             multiple=True,
             metavar="HOST[:PORT]",
-            help="A host that SERVICE may ask, besides those of the endpoints that --kb names; "
+            help="A host that SERVICE may ask, besides the hosts of endpoints that --kb names; "
             "without a port, on all ports. Repeatable.",
         ),
     ),

@@ -115,7 +115,7 @@ class AllowedHosts:
 
     @classmethod
     def of(cls, options: ServiceOptions, urls: Iterable[str]) -> AllowedHosts:
-        """The hosts that the options list, and those of the endpoints that `--kb` names.
+        """The hosts that the options list, and the hosts of endpoints that `--kb` names.
 
         Raises:
             UsageError: an entry of `ServiceOptions.allow` is no host.

@@ -13,7 +13,7 @@ that is no query has errors at every place."""
 
 
 class TooManyErrors(Exception):
-    """A query has so many errors that the rest of it is not read."""
+    """The query has too many errors; the rest of it is not read."""
 
     def __init__(self, findings: Findings) -> None:
         super().__init__()

@@ -19,7 +19,7 @@ USUAL = 20
 
 
 def make_room(levels: int) -> None:
-    """Let the process have as many open calls as a query with so many levels needs.
+    """Raise the bound on open calls to what a query with this number of levels needs.
 
     The bound stays raised: threads and generators of the run still read the query later.
     """

@@ -118,7 +118,7 @@ class _Resolver:
         if isinstance(window, ast.TimeWindow):
             yield from self._duration(window.length)
         if isinstance(window, ast.CountWindow) and length > LONGEST_MS:
-            message = "a window of so many events never closes; at most 2**60 are possible"
+            message = "a window has at most 2**60 events"
             yield self.error("long-window", message, window.span)
         if isinstance(window, ast.TimeWindow) and window.origin is not None:
             literal = literal_text(window.origin, XSD_DATE_TIME)

@@ -72,7 +72,7 @@ class Solutions:
         most = budget.limits.solutions
         if self.size > most and self.event is not None:
             budget.spend(self.size)
-            # Events ascend, so an event has too many if it is the same so many places later.
+            # Events ascend: if rows `most` places apart are of one event, it has too many.
             if (self.event[most:] == self.event[:-most]).any():
                 budget.too_many()
         return self

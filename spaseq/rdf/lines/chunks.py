@@ -29,7 +29,7 @@ MAX_CHUNK_BYTES = 1 << 29
 _BOM = b"\xef\xbb\xbf"
 _NUL = 0
 _LF = 10
-_STEP = 1 << 18  # bytes per read: a .gz unpacks so many at a time
+_STEP = 1 << 18  # bytes per read, also of an unpacked .gz
 _FILE_STEP = 1 << 20  # bytes per read of an unpacked file: large, as each may wait for the GIL
 
 

@@ -250,23 +250,9 @@ def test_a_document_without_an_end_is_read_with_little_memory(
 ) -> None:
     text = head + unit * (BIG // len(unit))
     path = write(tmp_path / f"{name}.gz", text)
-    events, bad = bounded_with_limits(path, "event_bytes=10_000_000")
+    events, bad = bounded(path, limits=Limits(event_bytes=10_000_000))
     assert events[:1] == ["http://e/0"]
     assert any(reason in why for _, why in bad), bad
-
-
-def bounded_with_limits(
-    path: Path, limits: str, triples: int | None = None
-) -> tuple[list[str | None], list[tuple[int | None, str]]]:
-    done = run_bounded(
-        "import json; from tests.rdf.streams import read; from spaseq.limits import Limits\n"
-        f"events, bad = read({str(path)!r}, triples_per_event={triples}, limits=Limits({limits}))\n"
-        "print(json.dumps([[e.graph for e in events], [[b.line, b.reason] for b in bad]]))",
-        seconds=SECONDS,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    events, bad = json.loads(done.stdout)
-    return events, [(line, reason) for line, reason in bad]
 
 
 @pytest.mark.thorough
@@ -287,7 +273,7 @@ def test_an_element_without_an_end_is_read_with_little_memory(
     tmp_path: Path, text: str, reason: str
 ) -> None:
     path = write(tmp_path / "s.rdf.gz", RDF + GOOD_NODE + text)
-    events, bad = bounded_with_limits(path, "event_bytes=10_000_000", 2)
+    events, bad = bounded(path, triples_per_event=2, limits=Limits(event_bytes=10_000_000))
     assert len(events) >= 1
     assert any(reason in why for _, why in bad), bad
 
