@@ -11,6 +11,7 @@ from pathlib import Path
 from spaseq.api.prepare import load_knowledge, watch_knowledge
 from spaseq.api.run import answers_of
 from spaseq.cli.answer_file import answer_file
+from spaseq.cli.checked_options import given_checkpoint, given_outputs, run_options
 from spaseq.cli.formats import check_format
 from spaseq.cli.messages import tell
 from spaseq.cli.option_groups import Chosen, grouped_command
@@ -18,15 +19,7 @@ from spaseq.cli.output_files import STDOUT, check_outputs
 from spaseq.cli.progress import ProgressLine, summary
 from spaseq.cli.queries import QUERY_FILES, QueryOptions, plan_files
 from spaseq.cli.run_inputs import given_inputs, kb_source, stream_sources
-from spaseq.cli.run_options import (
-    RUN_OPTIONS,
-    InputTexts,
-    OutputOptions,
-    SideOptions,
-    given_checkpoint,
-    given_outputs,
-    run_options,
-)
+from spaseq.cli.run_options import RUN_OPTIONS, InputTexts, OutputOptions, SideOptions
 from spaseq.cli.side_outputs import SideOutputs
 from spaseq.cli.startup import keep_arrow_from_pandas
 from spaseq.errors import SpaseqError

@@ -1,0 +1,96 @@
+"""Turns the chosen options of `spaseq run` into the options of the runtimes and the output files.
+
+Each function checks that its options go together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from spaseq.cli.option_groups import Chosen
+from spaseq.cli.output_files import STDOUT, NamedPath
+from spaseq.cli.run_options import FollowFlags, OutputOptions, SideOptions
+from spaseq.errors import UsageError
+from spaseq.limits import Limits
+from spaseq.options import (
+    FileSourceSettings,
+    FollowOptions,
+    KnowledgeOptions,
+    PlanningOptions,
+    ReadingOptions,
+    RunOptions,
+    RuntimeOptions,
+    ServiceOptions,
+    StageOptions,
+    StateLimits,
+)
+
+
+def run_options(chosen: Chosen) -> RunOptions:
+    """The options that go to the runtimes.
+
+    Raises:
+        UsageError: options that do not go together.
+    """
+    runtime, knowledge = chosen[RuntimeOptions].name, chosen[KnowledgeOptions]
+    if runtime == "spark" and chosen[ReadingOptions].threads is not None:
+        raise UsageError("--threads goes with --runtime local; on Spark tasks read side by side")
+    follow = _follow_options(chosen, runtime)
+    if knowledge.kb_refresh and follow is None:
+        raise UsageError("--kb-refresh goes with --follow")
+    return RunOptions(
+        planning=chosen[PlanningOptions],
+        knowledge=replace(knowledge, services=chosen[ServiceOptions]),
+        reading=chosen[ReadingOptions],
+        stages=replace(chosen[StageOptions], limits=chosen[Limits]),
+        runtime=chosen[RuntimeOptions],
+        limits=chosen[Limits],
+        follow=follow,
+    )
+
+
+def given_outputs(chosen: Chosen) -> list[NamedPath]:
+    """The files that a run writes, each with its option.
+
+    Raises:
+        UsageError: bad input or late events would go to standard output.
+    """
+    output, sides = chosen[OutputOptions], chosen[SideOptions]
+    for option, path in (("--bad", sides.bad), ("--late", sides.late)):
+        if path == STDOUT:
+            raise UsageError(f"{option} -: give a file; only answers go to standard output")
+    given = (
+        ("--out", output.out),
+        ("--bad", sides.bad),
+        ("--late", sides.late),
+        ("--stats", output.stats),
+    )
+    return [NamedPath(f"{option} {path}", path) for option, path in given if path is not None]
+
+
+def given_checkpoint(chosen: Chosen) -> NamedPath | None:
+    """The directory of a followed run's state."""
+    path = chosen[FollowFlags].checkpoint
+    return None if path is None else NamedPath(f"--checkpoint {path}", path)
+
+
+def _follow_options(chosen: Chosen, runtime: str) -> FollowOptions | None:
+    """How the run follows its streams; None if it does not."""
+    flags, arrivals = chosen[FollowFlags], chosen[FileSourceSettings]
+    if not flags.follow:
+        for given, option in (
+            (flags.checkpoint, "--checkpoint"),
+            (arrivals.idle_ms, "--idle"),
+            (arrivals.growing, "--growing"),
+        ):
+            if given:
+                raise UsageError(f"{option} goes with --follow")
+        return None
+    if runtime == "local":
+        raise UsageError("--follow runs on Spark; leave --runtime local out")
+    if not flags.checkpoint:
+        raise UsageError("--follow needs --checkpoint DIR, where it keeps its state")
+    return FollowOptions(
+        Path(flags.checkpoint), arrivals, limits=chosen[StateLimits], buckets=flags.buckets
+    )
