@@ -6,7 +6,9 @@ from dataclasses import replace
 from typing import get_args
 
 from spaseq.automaton.batch.no_kernel import NoKernel
+from spaseq.automaton.program.contiguous import NotContiguous, contiguous
 from spaseq.automaton.program.gpm_columns import GpmColumns
+from spaseq.automaton.program.nfa import Program
 from spaseq.automaton.program.partial_order import NotReorderable, patterns_of
 from spaseq.automaton.program.repetitions import MOST_STATES
 from spaseq.automaton.registers.compilable_runs import TestedProgram, tested_program
@@ -98,8 +100,6 @@ def obstacle_to_compiled_sets(plan: QueryPlan) -> str | None:
 
 def obstacle_to_compiled_registers(plan: QueryPlan) -> str | None:
     """Why the register kernel cannot run a sequence; None if it can."""
-    if plan.answers.strategy == "STRICT":
-        return "SELECT STRICT asks for all instants of the window"
     correlation = obstacle_of_correlation(plan)
     if correlation is not None:
         return correlation
@@ -107,7 +107,7 @@ def obstacle_to_compiled_registers(plan: QueryPlan) -> str | None:
         return _COUNTED
     try:
         _tested(plan)
-    except NoKernel as reason:
+    except (NoKernel, NotContiguous) as reason:
         return str(reason)
     return None
 
@@ -122,7 +122,24 @@ def is_threshold_sequence(plan: QueryPlan) -> bool:
 def _tested(plan: QueryPlan) -> TestedProgram:
     sequence = plan.sequence
     columns = [GpmColumns(g.variables, g.conditions, g.certain) for g in plan.patterns.gpms]
-    return tested_program(sequence.program, columns, sequence.partition, sequence.window)
+    return tested_program(_by_registers(plan), columns, sequence.partition, sequence.window)
+
+
+def program_of(plan: QueryPlan) -> Program:
+    """The program that the plan's evaluator runs."""
+    if plan.sequence.evaluator.name == "compiled-registers":
+        return _by_registers(plan)
+    return plan.sequence.program
+
+
+def _by_registers(plan: QueryPlan) -> Program:
+    """The program that the compiled registers run.
+
+    Raises:
+        NotContiguous: the strategy is STRICT, and no program finds its matches only.
+    """
+    program = plan.sequence.program
+    return contiguous(program) if plan.answers.strategy == "STRICT" else program
 
 
 def selects(plan: QueryPlan) -> bool:
@@ -133,6 +150,8 @@ def selects(plan: QueryPlan) -> bool:
     one key only.
     """
     answers, evaluator = plan.answers, plan.sequence.evaluator
+    if evaluator.name == "compiled-registers":
+        return answers.strategy == "STRICT"
     if evaluator.name not in SET_EVALUATORS or answers.strategy == "ALL":
         return False
     if answers.strategy == "MAX" and evaluator.key:

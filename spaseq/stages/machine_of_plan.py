@@ -5,7 +5,7 @@ from __future__ import annotations
 from spaseq.algebra.correlation import EVENT
 from spaseq.automaton.program.gpm_columns import CorrelatedColumns, GpmColumns
 from spaseq.automaton.run.machine import CorrelatedSolver, Machine
-from spaseq.plan.evaluators import selects
+from spaseq.plan.evaluators import program_of, selects
 from spaseq.plan.query_plan import GpmPlan, QueryPlan
 
 
@@ -18,7 +18,7 @@ def machine_of(plan: QueryPlan, solve: CorrelatedSolver, limit: int | None) -> M
     sequence, gpms = plan.sequence, plan.patterns.gpms
     partition, evaluator = sequence.partition, sequence.evaluator
     return Machine(
-        sequence.program,
+        program_of(plan),
         sequence.window,
         [_columns(gpm) for gpm in gpms],
         [gpm.name for gpm in gpms],

@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from spaseq.automaton.program.partial_order import patterns_of
-from spaseq.plan.evaluators import obstacle_to_reordering, with_evaluator
+from spaseq.plan.evaluators import (
+    obstacle_to_compiled_registers,
+    obstacle_to_reordering,
+    with_evaluator,
+)
 from spaseq.plan.query_plan import EvaluatorChoice, QueryPlan
 from spaseq.plan.sharing import obstacle_of_correlation, obstacle_to_sharing
 
@@ -29,6 +33,7 @@ def rare_steps_first(plan: QueryPlan) -> QueryPlan:
         return plan
     against = obstacle_of_correlation(plan)
     against = against or obstacle_to_reordering(plan) or _obstacle_of_size(plan)
+    against = against or _obstacle_of_contiguity(plan)
     if against is None:
         reason = f"{sharing}; its steps can be matched in any order, the rarest first"
         return with_evaluator(plan, EvaluatorChoice("lazy", reason))
@@ -40,3 +45,10 @@ def _obstacle_of_size(plan: QueryPlan) -> str | None:
     """Why a sequence is too short for a choice among its steps."""
     most = max(len(pattern.steps) for pattern in patterns_of(plan.sequence.program))
     return "there is one step only" if most < 2 else None
+
+
+def _obstacle_of_contiguity(plan: QueryPlan) -> str | None:
+    """Why the order of the steps is fixed, although their operators leave it free."""
+    if plan.answers.strategy != "STRICT" or obstacle_to_compiled_registers(plan) is not None:
+        return None
+    return "under SELECT STRICT each step takes the next instant"

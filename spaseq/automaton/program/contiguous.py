@@ -1,0 +1,56 @@
+"""The program of SELECT STRICT: it finds only the matches whose instants are consecutive.
+
+Each step of such a match takes the next instant of the partition, whatever operator stands before
+it. So every operator becomes `,`, and keeps its bound on the gap. A negated step between two steps
+then finds no instant to match at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from spaseq.automaton.program.nfa import Automaton, BracketLabel, Edge, Label, Program
+
+
+class NotContiguous(Exception):
+    """The instants of a match may be consecutive though its steps are not. The message says why."""
+
+
+def contiguous(program: Program) -> Program:
+    """The program that finds the matches of another one whose instants are consecutive.
+
+    Raises:
+        NotContiguous: a bracket with `&` or AND lets the events of two operands alternate.
+    """
+    return _Contiguous(program).program()
+
+
+class _Contiguous:
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._edges = [*program.edges]
+
+    def program(self) -> Program:
+        automaton = self._automaton(self._program.automaton)
+        edges = tuple(self._edges)
+        return replace(self._program, automaton=automaton, edges=edges, strict=True)
+
+    def _automaton(self, automaton: Automaton) -> Automaton:
+        states = [
+            replace(state, edges=tuple(map(self._edge, state.edges))) for state in automaton.states
+        ]
+        return replace(automaton, states=tuple(states))
+
+    def _edge(self, edge: Edge) -> Edge:
+        found = replace(edge, label=self._label(edge.label))
+        if edge.join is not None:
+            found = replace(found, join=replace(edge.join, kind=","), negations=())
+        self._edges[edge.id] = found
+        return found
+
+    def _label(self, label: Label) -> Label:
+        if not isinstance(label, BracketLabel):
+            return label
+        if label.kind != "|":
+            raise NotContiguous(f"the operands of `{label.kind}` may alternate")
+        return replace(label, operands=tuple(map(self._automaton, label.operands)))

@@ -1,0 +1,86 @@
+"""SELECT STRICT on compiled registers: each step takes the next instant of the partition."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from spaseq.automaton.registers.compiled.run_sequencer import RunSequencer
+from spaseq.compile import compile_query
+from spaseq.stages.sequence import SequenceStage
+from tests.automaton.cases import query, run
+from tests.automaton.registers.test_run_sequencer import (
+    ODD,
+    Event,
+    in_pieces,
+    integer,
+    plans,
+    solutions,
+    stream,
+    used,
+)
+
+
+def strict(sequence: str, within: str = "40 SECONDS", rest: str = "") -> str:
+    return query(sequence, used(sequence), within, "STRICT *", "PARTITION BY (?k)", rest)
+
+
+@pytest.mark.parametrize("keys", [1, 3])
+@pytest.mark.parametrize(
+    ("sequence", "within"),
+    [
+        ("A; B", "40 SECONDS"),
+        ("A: B: C", "40 SECONDS"),
+        ("A; N!; B", "40 SECONDS"),
+        ("A; R+; C?", "40 SECONDS"),
+        ("A: G{1,3}", "5 EVENTS"),
+        ("A;[1 SECONDS] B: C?", "10 SECONDS TUMBLING"),
+        ("A, B: C", "40 SECONDS"),
+    ],
+)
+def test_long_streams(sequence: str, within: str, keys: int) -> None:
+    compiled, python = plans(strict(sequence, within))
+    events = stream(sorted(used(sequence)), 900, keys, 5, ties=True)
+    expected = run(python, events)[0]
+    assert expected
+    assert run(compiled, events)[0] == expected
+    assert in_pieces(compiled, events, 37) == expected
+    assert run(compiled, events, restart_after=200)[0] == expected
+
+
+def test_having_and_after_match() -> None:
+    """HAVING comes before the selection, AFTER MATCH behind it."""
+    text = strict("A: B", rest="AFTER MATCH SKIP PAST LAST EVENT") + " HAVING (?va > 20)"
+    compiled, python = plans(text)
+    events = stream("AB", 300, 1, 5)
+    expected = run(python, events)[0]
+    assert len(expected) > 10
+    assert run(compiled, events)[0] == expected
+
+
+@pytest.mark.parametrize("odd", sorted(ODD))
+def test_the_evaluator_in_python_goes_on(odd: str) -> None:
+    compiled, python = plans(strict("A: R+; C?"))
+    events = stream("ARC", 120, 1, 2)
+    for i in range(120, 200):
+        name = "ARC"[i % 7 % 3]
+        value = ODD[odd] if i % 5 == 0 else integer(7 * i % 100)
+        given = solutions(Random(i), name, value, 1)
+        events.append(Event(events[-1].time + 1000, 0, 0, {name: given}))
+    expected = run(python, events)[0]
+    assert expected
+    assert run(compiled, events)[0] == expected
+    assert in_pieces(compiled, events, 30) == expected
+
+
+@pytest.mark.parametrize("sequence", ["A; B", "A: B"])
+def test_the_planner_chooses_it(sequence: str) -> None:
+    stage = SequenceStage(compile_query(strict(sequence)))
+    assert isinstance(stage._sequencer, RunSequencer)
+
+
+def test_operands_that_may_alternate() -> None:
+    evaluator = compile_query(strict("A; (B AND C)")).sequence.evaluator
+    assert evaluator.name == "registers"
+    assert "the operands of `AND` may alternate" in evaluator.reason
