@@ -80,6 +80,8 @@ class PartitionSequencer:
         self._reader = SolutionReader(machine)
         self._read = lru_cache(REMEMBERED)(self._reader.of)
         self._begin = partitions(machine)
+        ends = [e for s in machine.program.automaton.states for e in s.acceptances]
+        self._may_wait = any(e.negations or e.exits for e in ends)
         self._partitions: dict[PartitionKey, PartitionEvaluator] = {}
         self._pending: list[tuple[int, int, PartitionKey, PartitionMatch]] = []  # heap by close
         self._pended = 0  # matches that have been pending so far
@@ -145,7 +147,10 @@ class PartitionSequencer:
                 rows.setdefault(gpm, []).append(row)
         for key, (rows, streams) in by_partition.items():
             partition = self.partition(key)
-            for match in partition.step(instant, rows, len(streams)):
+            matches = partition.step(instant, rows, len(streams))
+            if self._may_wait:
+                matches = _without_later_twins(matches)
+            for match in matches:
                 if match.close is None:
                     yield self._match(match)
                 else:
@@ -174,3 +179,16 @@ class PartitionSequencer:
             if key not in waiting and partition.is_idle(time):
                 del self._partitions[key]
         self._swept = len(self._partitions)
+
+
+def _without_later_twins(matches: Iterable[PartitionMatch]) -> list[PartitionMatch]:
+    """Drop the matches that wait for the close of their windows although equal ones do not."""
+    found = list(matches)
+    ended = {m.trace: m for m in found if m.close is None}
+    if not ended:
+        return found
+    return [m for m in found if m.close is None or not _are_twins(m, ended.get(m.trace))]
+
+
+def _are_twins(match: PartitionMatch, other: PartitionMatch | None) -> bool:
+    return other is not None and (match.singles, match.lists) == (other.singles, other.lists)

@@ -126,9 +126,20 @@ def _step(step: ast.Step) -> str:
 
 
 def _quantifier(quantifier: ast.Quantifier | None) -> str:
+    if quantifier is None:
+        return ""
+    greedy = "+" if quantifier.greedy else ""
+    own = "" if quantifier.own is None else _own(quantifier.own)
+    until = "" if quantifier.until is None else f" UNTIL {quantifier.until.name}"
+    return _bounds(quantifier) + greedy + own + until
+
+
+def _own(op: ast.Op) -> str:
+    return f"[{op.kind}]" if op.gap is None else f"[{op.kind} {_duration(op.gap)}]"
+
+
+def _bounds(quantifier: ast.Quantifier) -> str:
     match quantifier:
-        case None:
-            return ""
         case ast.Quantifier(minimum, maximum) if (minimum, maximum) in _QUANTIFIERS:
             return _QUANTIFIERS[minimum, maximum]
         case ast.Quantifier(minimum, None):

@@ -4,12 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from difflib import get_close_matches
+from itertools import pairwise
 
 from spaseq.errors import Diagnostic, Span
 from spaseq.lang import ast
 from spaseq.lang.resolve import Resolved
-from spaseq.lang.sequence import BinaryStep, Negation, Repeat, occurrences, steps
-from spaseq.lang.variables import expression_variables, filters_of
+from spaseq.lang.sequence import (
+    BinaryStep,
+    Chain,
+    GpmStep,
+    Link,
+    Negation,
+    Repeat,
+    occurrences,
+    steps,
+)
+from spaseq.lang.variables import (
+    expression_variables,
+    filters_of,
+    looks_back,
+    pattern_mentions,
+    walk,
+)
 from spaseq.lang.visibility import seen_before
 
 
@@ -18,6 +34,7 @@ def lint(resolved: Resolved) -> Iterator[Diagnostic]:
     yield from _unused(resolved)
     yield from _unbound(resolved)
     yield from _vacuous_negations(resolved)
+    yield from _greedy_for_ever(resolved)
     yield from _unreachable(resolved, resolved.query.sequence)
     yield from _unbound_outputs(resolved)
 
@@ -57,17 +74,21 @@ def _unbound(resolved: Resolved) -> Iterator[Diagnostic]:
                 yield _warning(resolved, "unbound-variable", message, expr.span, f"?{name}")
 
 
-def _vacuous_negations(resolved: Resolved) -> Iterator[Diagnostic]:
-    chains = [resolved.chain]
-    for step in steps(resolved.chain):
+def _chains(chain: Chain) -> Iterator[Chain]:
+    """A chain, and the chains inside it."""
+    yield chain
+    for step in steps(chain):
         match step:
             case BinaryStep(_, operands):
-                chains.extend(operands)
+                yield from operands
             case Repeat(body=body) | Negation(body=body):
-                chains.append(body)
+                yield body
             case _:
                 pass
-    for chain in chains:
+
+
+def _vacuous_negations(resolved: Resolved) -> Iterator[Diagnostic]:
+    for chain in _chains(resolved.chain):
         for i, link in enumerate(chain.links[1:-1], 1):
             strict = link.join.kind == "," == chain.links[i + 1].join.kind
             if isinstance(link.step, Negation) and strict:
@@ -77,6 +98,44 @@ def _vacuous_negations(resolved: Resolved) -> Iterator[Diagnostic]:
                     "negation between two ',' can never fail: no event lies between them",
                     link.step.span,
                 )
+
+
+def _greedy_for_ever(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Greedy loops that could always go on with the event of the step behind them."""
+    gpms = {gpm.name: gpm for gpm in resolved.query.gpms}
+    for chain in _chains(resolved.chain):
+        for loop, then in pairwise(link.step for link in chain.links):
+            if not isinstance(loop, Repeat) or not loop.greedy or loop.maximum is not None:
+                continue
+            match loop.body.links, then:
+                case (Link(GpmStep(own)),), GpmStep(next_use):
+                    taken = own.gpm, next_use.gpm
+                case _:
+                    continue
+            if loop.until is None and _takes_all_of(*(gpms[name] for name in taken)):
+                yield _warning(
+                    resolved,
+                    "greedy-for-ever",
+                    f"this can have no answers: each event that matches {taken[1]} matches "
+                    f"{taken[0]}, too, and then the greedy loop could go on",
+                    loop.span,
+                )
+
+
+def _takes_all_of(loop: ast.Gpm, then: ast.Gpm) -> bool:
+    """Whether a GPM certainly matches every event that another one matches."""
+    streams = {ref.name for ref in loop.streams}
+    if not {ref.name for ref in then.streams} <= streams:
+        return False
+    if loop.name == then.name:
+        return not any(map(looks_back, filters_of(loop.pattern)))
+    match loop.pattern.elements:
+        case (ast.Triples() as block,):
+            terms = [t for t in walk(block) if isinstance(t, ast.Var)]
+            others = pattern_mentions(then.pattern)
+            return len(terms) == 3 == len({t.name for t in terms} - others)
+        case _:
+            return False
 
 
 def _unreachable(resolved: Resolved, sequence: ast.Sequence) -> Iterator[Diagnostic]:

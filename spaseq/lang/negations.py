@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from spaseq.errors import Diagnostic, QueryText, Span
 from spaseq.lang import ast
@@ -31,7 +32,7 @@ def _check(chain: Chain, counted: bool, bracket: str) -> Iterator[_Refusal]:
     for i, link in enumerate(links):
         step = link.step
         if isinstance(step, Negation):
-            yield from _negation(links, i, counted, bracket)
+            yield from _negation(step, _Place.of(links, i), counted, bracket)
         yield from _inside(step, counted)
 
 
@@ -46,15 +47,40 @@ def _inside(step: ChainStep, counted: bool) -> Iterator[_Refusal]:
             yield from _check(body, counted, "a negated step")
 
 
-def _negation(links: tuple[Link, ...], i: int, counted: bool, bracket: str) -> Iterator[_Refusal]:
-    link = links[i]
-    step = link.step
-    assert isinstance(step, Negation)
-    before = next((x for x in reversed(links[:i]) if not isinstance(x.step, Negation)), None)
-    after = next((x for x in links[i + 1 :] if not isinstance(x.step, Negation)), None)
-    if bracket and (before is None or after is None):
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """The place of a negated step: the steps that may be its neighbours on either side.
+
+    A step that may be empty is a neighbour, and so is what then stands there. None is the edge of
+    the sequence.
+    """
+
+    link: Link
+    is_first: bool
+    before: tuple[Link | None, ...]
+    after: tuple[Link | None, ...]
+
+    @classmethod
+    def of(cls, links: tuple[Link, ...], i: int) -> _Place:
+        before = tuple(_neighbours(links[:i][::-1]))
+        return cls(links[i], i == 0, before, tuple(_neighbours(links[i + 1 :])))
+
+
+def _neighbours(links: Sequence[Link]) -> Iterator[Link | None]:
+    for link in links:
+        if isinstance(link.step, Negation):
+            continue
+        yield link
+        if not can_be_empty(Chain((link,))):
+            return
+    yield None
+
+
+def _negation(step: Negation, place: _Place, counted: bool, bracket: str) -> Iterator[_Refusal]:
+    may_begin, may_end = None in place.before, None in place.after
+    if bracket and (may_begin or may_end):
         where = "at the edge of a bracket that is not transparent"
-        if before is None and after is None:
+        if place.before == (None,) == place.after:
             where = f"as {bracket}"
         yield (
             "negation-at-edge",
@@ -64,30 +90,33 @@ def _negation(links: tuple[Link, ...], i: int, counted: bool, bracket: str) -> I
         return
     if can_be_empty(step.body):
         yield "empty-step", "a negated step must match at least one event", step.span
-    if counted and (before is None or after is None):
-        place = "first" if before is None else "last"
+    if may_begin and may_end and len(place.before) + len(place.after) > 2:
+        yield (
+            "only-negations",
+            "without the steps that may be empty, a sequence of negations only is left",
+            step.span,
+        )
+    if counted and (may_begin or may_end):
+        where = "first" if may_begin else "last"
         yield (
             "negation-at-end",
-            f"negation in {place} place under WITHIN n EVENTS: such a window does not close at a "
+            f"negation in {where} place under WITHIN n EVENTS: such a window does not close at a "
             "known time",
             step.span,
         )
-    for neighbour in (before, after):
-        if neighbour is not None and can_be_empty(Chain((neighbour,))):
-            yield (
-                "negation-beside-optional",
-                "negation beside a step that may be empty: its neighbours would be unclear",
-                step.span,
-            )
-            break
-    if link.join.gap_ms is not None and i > 0:
+    yield from _gaps(step, place)
+
+
+def _gaps(step: Negation, place: _Place) -> Iterator[_Refusal]:
+    """Gap bounds that the negated step makes meaningless."""
+    if place.link.join.gap_ms is not None and not place.is_first:
         yield (
             "meaningless-gap",
             "a gap bound before a negated step has no meaning: the operator there has no effect",
             step.span,
         )
-    leading = before is None and after is not None and links.index(after) == i + 1
-    if leading and after is not None and after.join.gap_ms is not None:
+    follows = (link for link in place.after if link is not None)
+    if None in place.before and any(link.join.gap_ms is not None for link in follows):
         yield (
             "meaningless-gap",
             "a gap bound behind a negated step in first place has no meaning: there is no "

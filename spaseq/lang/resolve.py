@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from spaseq.errors import Diagnostic, QueryText, Span
 from spaseq.lang import ast
 from spaseq.lang.iris import is_absolute
+from spaseq.lang.loops import check_loops
 from spaseq.lang.negations import check_negations
 from spaseq.lang.scope import Scope, scopes
 from spaseq.lang.sequence import Chain, can_be_empty, normalise, occurrences
@@ -85,6 +86,7 @@ class _Resolver:
         if "sequence" not in self.broken_clauses:
             yield from self._sequence()
             yield from check_negations(self.chain, self.query, self.source)
+            yield from check_loops(self.chain, self.query, self.source)
         yield from self._gpm_expressions()
         yield from self._outputs()
 
@@ -260,14 +262,6 @@ class _Resolver:
                 )
         for use in group_function_uses(expr):
             yield from self._aggregate(use, owners)
-            for name in expression_variables(use.operand) if use.operand else ():
-                if owners.get(name) is not None and any(owners[name] in o.repeats for o in uses):
-                    yield self.error(
-                        "aggregate-inside",
-                        f"{use.function}(?{name}) can be used only after the step that "
-                        f"repeats ?{name}",
-                        use.span,
-                    )
 
     def _aggregate(self, use: ast.Aggregate, owners: dict[str, int]) -> Findings:
         names = expression_variables(use.operand) if use.operand else frozenset()

@@ -66,11 +66,20 @@ class Repeat:
     body: Chain
     minimum: int
     maximum: int | None
+    greedy: bool = False
+    own: SequenceOperator | None = None  # joins the second repetition and all after it
+    until: Negation | None = None
+    span: Span = NOWHERE
 
     @property
     def is_scope(self) -> bool:
         """Whether the variables that it binds can be group variables."""
         return self.maximum is None or self.maximum > 1
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether a run must know where a repetition begins, goes on and ends."""
+        return self.is_scope or self.until is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,15 +145,27 @@ class _Normaliser:
             negated = Chain(tuple(self._atom(step.atom, join, repeats, number)))
             yield Link(Negation(number, negated, repeats, negation, step.span), join)
             return
-        quantifier = step.quantifier
-        if quantifier is None or (quantifier.minimum == 1 == quantifier.maximum):
+        loop = step.quantifier
+        if loop is None or (loop.minimum == 1 == loop.maximum and loop.until is None):
             yield from self._atom(step.atom, join, repeats, negation)
             return
         number = next(self._repeat)
-        scoped = quantifier.maximum is None or quantifier.maximum > 1
+        scoped = loop.maximum is None or loop.maximum > 1
         inner = (*repeats, number) if scoped else repeats
         body = Chain(tuple(self._atom(step.atom, join, inner, negation)))
-        yield Link(Repeat(number, body, quantifier.minimum, quantifier.maximum), join)
+        until = None if loop.until is None else self._until(loop.until, inner, negation)
+        own = None if loop.own is None else _join(loop.own)
+        repeat = Repeat(
+            number, body, loop.minimum, loop.maximum, loop.greedy, own, until, step.span
+        )
+        yield Link(repeat, join)
+
+    def _until(self, ref: ast.Ref, repeats: tuple[int, ...], around: int | None) -> Negation:
+        """UNTIL as a negated step that belongs to the repetition."""
+        number = next(self._negation)
+        use = Occurrence(next(self._occurrence), ref.name, repeats, number, ref.span)
+        body = Chain((Link(GpmStep(use), SKIP_TILL_NEXT),))
+        return Negation(number, body, repeats, around, ref.span)
 
     def _atom(
         self,
@@ -194,8 +215,13 @@ def steps(chain: Chain) -> Iterator[ChainStep]:
             case BinaryStep(_, operands):
                 for operand in operands:
                     yield from steps(operand)
-            case Repeat() | Negation():
-                yield from steps(step.body)
+            case Repeat(body=body, until=until):
+                yield from steps(body)
+                if until is not None:
+                    yield until
+                    yield from steps(until.body)
+            case Negation(body=body):
+                yield from steps(body)
             case GpmStep():
                 pass
 

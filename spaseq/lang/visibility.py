@@ -30,7 +30,9 @@ def seen_before(
             case GpmStep(use):
                 seen.setdefault(use.gpm, set()).update(before)
                 return before | binds.get(use.gpm, frozenset())
-            case Repeat(body=body):
+            case Repeat(body=body, until=until):
+                if until is not None:
+                    walk(until.body, before | whole)
                 # A repetition starts with its group variables unbound, and after earlier ones.
                 owned = set(scope.owned_within(step.id)) if step.is_scope else set()
                 return walk(body, (before | _bound(body, binds)) - owned)

@@ -73,6 +73,10 @@ class _Sharing:
         for step in seq.steps(self._sequence.chain):
             if isinstance(step, seq.BinaryStep) and step.kind != "|":
                 yield f"{step.kind} brings events together in any order"
+            if isinstance(step, seq.Repeat) and step.greedy:
+                yield "a greedy loop looks for one more repetition"
+            if isinstance(step, seq.Repeat) and step.until is not None:
+                yield "UNTIL looks at all events since the loop began"
         for gpm in self._plans.values():
             if gpm.conditions:
                 yield f"a FILTER of {gpm.name} looks at earlier steps"
@@ -127,8 +131,9 @@ class _Sharing:
     # --- negated steps and operators --------------------------------------------------------------
 
     def _negations(self) -> Iterator[str]:
-        negated = [isinstance(link.step, seq.Negation) for link in self._sequence.chain.links]
-        if negated[0] or negated[-1]:
+        start, *states = self._sequence.program.automaton.states
+        ends = (end for state in states for end in state.acceptances)
+        if any(e.negations for e in start.edges) or any(e.negations for e in ends):
             yield "a negated step in first or last place looks at the whole window"
         for step in seq.steps(self._sequence.chain):
             if isinstance(step, seq.Negation):

@@ -40,9 +40,15 @@ def _program(plan: QueryPlan, program: Program) -> Iterator[str]:
         yield f"counter of repetition {repeat}: {_bounds(bounds)}"
     drawn = set[int]()
     yield from _automaton(plan, program.automaton, "", drawn)
+    until = {negation: repeat for repeat, negation in program.untils.items()}
     for negated in program.negated:
-        yield f"negated step {negated.id}:"
+        ends = until.get(negated.id)
+        yield f"negated step {negated.id}:" if ends is None else f"repetition {ends} ends at:"
         yield from _automaton(plan, negated.automaton, "  ", drawn)
+    for left, automaton in program.further.items():
+        which = "first" if left.first else "one more"
+        yield f"repetition {left.repeat}, {which} time:"
+        yield from _automaton(plan, automaton, "  ", drawn)
 
 
 def _automaton(plan: QueryPlan, automaton: Automaton, lead: str, drawn: set[int]) -> Iterator[str]:
@@ -83,6 +89,7 @@ def _edge(plan: QueryPlan, edge: Edge) -> str:
 def _passing(edge: Edge | Acceptance) -> str:
     parts = [f"{a.kind} repetition {a.repeat}" for a in edge.actions]
     parts += [f"unless negated step {n} matched" for n in edge.negations]
+    parts += [f"unless repetition {e.repeat} can go on" for e in edge.exits]
     return f" [{', '.join(parts)}]" if parts else ""
 
 

@@ -9,7 +9,7 @@ by the runs instead (`repetitions`), and a state is a place.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from types import MappingProxyType
 from typing import TypeAlias
@@ -62,8 +62,11 @@ class _EpsilonPath:
 
     place: int
     counts: Counts
-    actions: tuple[nfa.Action, ...]
-    negations: tuple[int, ...]
+    actions: tuple[nfa.Action, ...] = ()
+    negations: tuple[int, ...] = ()
+    exits: tuple[nfa.GreedyExit, ...] = ()
+    own: seq.SequenceOperator | None = None
+    """The operator that a loop has put in place of the one before its first step."""
 
 
 def compile_program(
@@ -114,11 +117,13 @@ class _ProgramCompiler:
         self._edges: list[nfa.Edge] = []
         self._automata = count()
         self._negations = {p.id: p for p in seq.steps(chain) if isinstance(p, seq.Negation)}
+        self._loops = [p for p in seq.steps(chain) if isinstance(p, seq.Repeat)]
 
     def program(self) -> nfa.Program:
         self._bound_before(self._chain, frozenset())
         automaton = self._automaton(self._chain, 0)
         negated = tuple(self._negated(p) for _, p in sorted(self._negations.items()))
+        further = {e: a for loop in self._loops if loop.greedy for e, a in self._further(loop)}
         scope = self._scope
         owner = dict(scope.owner)
         for own in scope.negation_owner.values():
@@ -134,6 +139,8 @@ class _ProgramCompiler:
             any(e.join is not None and e.join.kind == "," for e in self._edges),
             any(n.repeats for n in negated),
             dict(self._bounds),
+            {r.id: r.until.id for r in self._loops if r.until is not None},
+            further,
         )
 
     # --- variables that are certainly bound before an occurrence --------------------------------
@@ -164,14 +171,19 @@ class _ProgramCompiler:
                 return before
 
     def _replayed(self, chain: seq.Chain, inside: bool) -> Iterator[int]:
-        """The GPMs of second operands and negated steps, which are evaluated over past events."""
+        """The GPMs of second operands, negated steps and greedy loops.
+
+        These are evaluated over past events.
+        """
         for link in chain.links:
             match link.step:
                 case seq.GpmStep(use):
                     if inside:
                         yield self._gpm[use.gpm]
-                case seq.Repeat():
-                    yield from self._replayed(link.step.body, inside)
+                case seq.Repeat(body=body, greedy=greedy, until=until):
+                    yield from self._replayed(body, inside or greedy)
+                    if until is not None:
+                        yield from self._replayed(until.body, True)
                 case seq.Negation():
                     yield from self._replayed(link.step.body, True)
                 case seq.BinaryStep(kind, operands):
@@ -190,7 +202,17 @@ class _ProgramCompiler:
         views = {v: scope.view(step.repeats, r, outside) for v, r in sorted(owner.items())}
         return nfa.Negated(step.id, self._automaton(step.body, 0), step.repeats, views)
 
-    def _automaton(self, chain: seq.Chain, depth: int) -> nfa.Automaton:
+    def _further(self, loop: seq.Repeat) -> Iterator[tuple[nfa.GreedyExit, nfa.Automaton]]:
+        """The automata of one more repetition of a greedy loop."""
+        before = loop.body.links[0].join
+        yield nfa.GreedyExit(loop.id, False), self._automaton(loop.body, 0, loop.own or before)
+        if loop.minimum == 0:
+            yield nfa.GreedyExit(loop.id, True), self._automaton(loop.body, 0, before)
+
+    def _automaton(
+        self, chain: seq.Chain, depth: int, joined: seq.SequenceOperator | None = None
+    ) -> nfa.Automaton:
+        """The automaton of a chain; `joined` is the operator that joins it to events before it."""
         code: list[_Instruction] = []
         _emit(chain, code)
         number = next(self._automata)
@@ -205,9 +227,10 @@ class _ProgramCompiler:
         for config in todo:  # grows while it is walked
             edges: list[nfa.Edge] = []
             ends: list[nfa.Acceptance] = []
-            for step in _closure(code, *config):
+            own = joined if config == start else None
+            for step in _closure(code, _EpsilonPath(*config, own=own)):
                 if step.place == len(code):
-                    ends.append(nfa.Acceptance(step.actions, step.negations))
+                    ends.append(nfa.Acceptance(step.actions, step.negations, step.exits))
                     continue
                 target = (step.place + 1, step.counts)
                 if target not in numbers:
@@ -215,14 +238,15 @@ class _ProgramCompiler:
                     todo.append(target)
                 atom = code[step.place]
                 assert isinstance(atom, _Atom)
-                join = None if config == start else atom.join
+                begins = config == start and joined is None
                 edge = nfa.Edge(
                     len(self._edges),
                     labels[step.place],
                     numbers[target],
-                    join,
+                    None if begins else step.own or atom.join,
                     step.actions,
                     step.negations,
+                    step.exits,
                 )
                 self._edges.append(edge)
                 if len(self._edges) > MOST_EDGES:
@@ -270,41 +294,46 @@ def _emit(chain: seq.Chain, code: list[_Instruction]) -> None:
                 code[test] = _Loop(step, test + 1, len(code))
 
 
-def _closure(code: Sequence[_Instruction], place: int, counts: Counts) -> Iterator[_EpsilonPath]:
+def _closure(code: Sequence[_Instruction], start: _EpsilonPath) -> Iterator[_EpsilonPath]:
     """All epsilon paths from a configuration to an atom or to the end."""
-    todo = [_EpsilonPath(place, counts, (), ())]
+    todo = [start]
     while todo:
-        step = todo.pop()
-        instruction = code[step.place] if step.place < len(code) else None
+        path = todo.pop()
+        instruction = code[path.place] if path.place < len(code) else None
         match instruction:
             case None | _Atom():
-                yield step
+                yield path
             case _Jump(to):
-                todo.append(_EpsilonPath(to, step.counts, step.actions, step.negations))
+                todo.append(replace(path, place=to))
             case _Pass(negation):
-                negations = (*step.negations, negation)
-                todo.append(_EpsilonPath(step.place + 1, step.counts, step.actions, negations))
+                negations = (*path.negations, negation)
+                todo.append(replace(path, place=path.place + 1, negations=negations))
             case _Loop():
-                todo.extend(reversed([*_loop(instruction, step)]))
+                todo.extend(reversed([*_loop(instruction, path)]))
 
 
-def _loop(loop: _Loop, step: _EpsilonPath) -> Iterator[_EpsilonPath]:
+def _loop(loop: _Loop, path: _EpsilonPath) -> Iterator[_EpsilonPath]:
     repeat = loop.repeat
     bounds = RepeatBounds(repeat.minimum, repeat.maximum)
-    counts = dict(step.counts)
+    counts = dict(path.counts)
     done = counts.get(repeat.id, 0)
     if bounds.allows_more(done):
         more = tuple(sorted({**counts, repeat.id: bounds.counted(done)}.items()))
-        actions = step.actions
-        if repeat.is_scope:
+        actions = path.actions
+        if repeat.is_marked:
             actions = (*actions, nfa.Action("again" if done else "start", repeat.id))
-        yield _EpsilonPath(loop.body, more, actions, step.negations)
+        own = repeat.own if done else path.own
+        yield replace(path, place=loop.body, counts=more, actions=actions, own=own)
     if done >= bounds.minimum:
         counts.pop(repeat.id, None)
-        actions = step.actions
-        if repeat.is_scope and done:
+        actions, exits = path.actions, path.exits
+        if repeat.is_marked and done:
             actions = (*actions, nfa.Action("exit", repeat.id))
-        yield _EpsilonPath(loop.exit, tuple(sorted(counts.items())), actions, step.negations)
+        if repeat.greedy and bounds.allows_more(done):
+            exits = (*exits, nfa.GreedyExit(repeat.id, not done))
+        left = tuple(sorted(counts.items()))
+        # What follows a step without events keeps its own operator.
+        yield replace(path, place=loop.exit, counts=left, actions=actions, exits=exits, own=None)
 
 
 def _state_name(code: Sequence[_Instruction], place: int, counts: Counts) -> str:

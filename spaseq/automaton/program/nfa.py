@@ -31,6 +31,14 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True)
+class GreedyExit:
+    """An edge leaves a greedy loop that could have gone on, perhaps before its first repetition."""
+
+    repeat: int
+    first: bool
+
+
+@dataclass(frozen=True, slots=True)
 class TakeLabel:
     """Take one solution of a GPM.
 
@@ -65,6 +73,7 @@ class Edge:
     join: SequenceOperator | None  # None: from the initial state, before any event
     actions: tuple[Action, ...]
     negations: tuple[int, ...]
+    exits: tuple[GreedyExit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +82,7 @@ class Acceptance:
 
     actions: tuple[Action, ...]
     negations: tuple[int, ...]
+    exits: tuple[GreedyExit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +105,10 @@ class Automaton:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Negated:
-    """A negated step: an automaton that must not match, and its view of group variables."""
+    """A negated step, or the GPM of UNTIL: an automaton that must not match.
+
+    `views` are its views of group variables.
+    """
 
     id: int
     automaton: Automaton
@@ -116,6 +129,12 @@ class Program:
     replayed: frozenset[int]  # GPMs whose past solutions may be read again
     strict: bool  # some join is strict contiguity
     negation_in_repeat: bool
-    bounds: Mapping[int, RepeatBounds] = field(
-        default_factory=dict
-    )  # of repetitions that are counted
+    bounds: Mapping[int, RepeatBounds] = field(default_factory=dict)  # of counted repetitions
+    untils: Mapping[int, int] = field(default_factory=dict)  # repeated step -> negated step
+    further: Mapping[GreedyExit, Automaton] = field(default_factory=dict)
+    """For each exit of a greedy loop, the automaton of one more repetition."""
+
+    def once_more(self, left: GreedyExit) -> tuple[Action, ...]:
+        """The action of a run that repeats a loop once more instead of leaving it."""
+        marked = left.repeat in self.owned or left.repeat in self.untils
+        return (Action("start" if left.first else "again", left.repeat),) if marked else ()

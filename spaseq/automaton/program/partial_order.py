@@ -134,6 +134,8 @@ def _ways(automaton: Automaton) -> list[_Series]:
 def _paths(automaton: Automaton, state: State, items: tuple[_Item, ...]) -> Iterator[_Series]:
     if len(items) > MOST_STEPS:
         raise _too_long()
+    if any(e.exits for e in state.edges) or any(e.exits for e in state.acceptances):
+        raise NotReorderable("a greedy loop looks for one more repetition")
     for end in state.acceptances:
         if end.actions:
             raise NotReorderable("a step is repeated")

@@ -65,7 +65,7 @@ def _step(step: seq.ChainStep, bounds: dict[int, RepeatBounds]) -> seq.ChainStep
             if own.top <= 1:
                 return replace(step, body=body)
             bounds[step.id] = own
-            return seq.Repeat(step.id, body, min(step.minimum, 1), None)
+            return replace(step, body=body, minimum=min(step.minimum, 1), maximum=None)
         case seq.BinaryStep(kind, operands):
             return seq.BinaryStep(kind, tuple(_counted(o, bounds) for o in operands))
         case seq.Negation():

@@ -108,6 +108,10 @@ class _Testing:
 
     def _taking(self) -> Iterator[tuple[int, Edge, TakeLabel]]:
         """The edges, each with its source and its label."""
+        if self._program.further:
+            raise NoKernel("a greedy loop looks for one more repetition")
+        if self._program.untils:
+            raise NoKernel("UNTIL looks at all events since the loop began")
         for number, state in enumerate(self._program.automaton.states):
             for end in state.acceptances:
                 if end.negations:

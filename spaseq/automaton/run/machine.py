@@ -143,7 +143,7 @@ class Machine:
 
 
 def _automata(program: Program) -> list[Automaton]:
-    todo = [program.automaton, *(n.automaton for n in program.negated)]
+    todo = [program.automaton, *(n.automaton for n in program.negated), *program.further.values()]
     for automaton in todo:  # grows while it is walked
         for state in automaton.states:
             for edge in state.edges:

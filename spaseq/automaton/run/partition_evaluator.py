@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 from spaseq.algebra.answers import Instant
-from spaseq.automaton.run.runs import Obligation, Row
+from spaseq.automaton.run.runs import Duty, Row
 
 RowsByGpm: TypeAlias = Mapping[int, list[Row]]
 """The solutions of one instant, by GPM index."""
@@ -21,8 +21,8 @@ class PartitionMatch:
 
     `singles` and `lists` hold the values of its variables if the evaluator knows them. Otherwise
     they follow from the trace, which decides them unless the steps of one repetition join. If
-    negations in last place are still `pending`, the match waits for `close`, the close of its
-    window.
+    negations or greedy loops in last place are still `pending`, the match waits for `close`, the
+    close of its window.
     """
 
     first: Instant
@@ -31,7 +31,7 @@ class PartitionMatch:
     trace: tuple[tuple[int, Row], ...]  # (GPM index, row)
     singles: Mapping[str, str] = field(default_factory=dict)
     lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    pending: tuple[Obligation, ...] = ()
+    pending: tuple[Duty, ...] = ()
     close: int | None = None
     pattern: int = 0  # lazy evaluator: the number of the pattern that matched
 

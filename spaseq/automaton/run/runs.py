@@ -8,12 +8,12 @@ waits for the whole bracket.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, TypeAlias
 
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.program.counters import Counts
-from spaseq.automaton.program.nfa import Automaton, Edge, State
+from spaseq.automaton.program.nfa import Automaton, Edge, GreedyExit, State
 from spaseq.automaton.run.arena import NIL
 
 Values: TypeAlias = tuple[str | None, ...]
@@ -44,13 +44,16 @@ class Groups:
     lists: dict[str, int]  # all values: id of the last node
     marks: dict[int, dict[str, int]]  # repeated step -> lengths when its repetition began
     counts: Counts = ()  # of counted repetitions
+    entries: dict[int, dict[str, int]] = field(default_factory=dict)
+    """Repeated step -> lengths when its first repetition began."""
 
     def copy(self) -> Groups:
         current, previous, lists = dict(self.current), dict(self.previous), dict(self.lists)
-        return Groups(current, previous, lists, dict(self.marks), self.counts)
+        marks, entries = dict(self.marks), dict(self.entries)
+        return Groups(current, previous, lists, marks, self.counts, entries)
 
     def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
-        self.counts = ()  # older snapshots have no counts
+        self.counts, self.entries = (), {}  # older snapshots have none
         for name, value in state[1].items():
             setattr(self, name, value)
 
@@ -65,19 +68,83 @@ class Captured:
     values: Mapping[str, tuple[str, ...]]
     previous: Mapping[str, str]
     trace: int
+    running: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The values of all repetitions up to this one."""
+
+    def __setstate__(self, state: list[Any]) -> None:
+        _set_fields(self, state)
 
 
 @dataclass(slots=True, frozen=True)
 class Obligation:
     """A negated step that a run has passed: it must not match between two instants.
 
-    `after` None: negation in first place; `before` None: not yet passed, or in last place.
+    `after` None: negation in first place; `before` None: not yet passed, or in last place. An
+    obligation of UNTIL (`until`) counts `before`, too, which is where the last repetition begins.
     """
 
     negation: int
     after: Instant | None
     before: Instant | None
     captured: Mapping[int, Captured] = field(default_factory=dict)
+    until: bool = False
+
+    def passed(self, instant: Instant) -> Obligation:
+        """The obligation once the step that follows, or the repetition, begins at an instant."""
+        after = self.after
+        if self.until and after is None:  # nothing stands before the loop
+            after = instant[0], instant[1] - 1
+        return replace(self, after=after, before=instant)
+
+    @property
+    def end(self) -> Instant | None:
+        """The first instant that does not count."""
+        return _next(self.before) if self.until else self.before
+
+    def __setstate__(self, state: list[Any]) -> None:
+        _set_fields(self, state)
+
+
+@dataclass(slots=True, frozen=True)
+class LeftLoop:
+    """A greedy loop that a run has left: one more repetition must not end before what follows.
+
+    `run` is the run as it was after its last repetition, its obligations left out but the one of
+    the loop's UNTIL, `until`. `before` is where the next step begins, None in last place.
+    """
+
+    exit: GreedyExit
+    run: Run
+    before: Instant | None
+    until: tuple[Obligation, ...] = ()
+
+    def passed(self, instant: Instant) -> LeftLoop:
+        """The same once the next step begins at an instant."""
+        return replace(self, before=instant)
+
+    @property
+    def end(self) -> Instant | None:
+        """The first instant that does not count."""
+        return _next(self.before)
+
+
+Duty: TypeAlias = Obligation | LeftLoop
+"""What a run still owes: its match counts only if all duties are met."""
+
+
+def _next(instant: Instant | None) -> Instant | None:
+    """The instant after another one, as a bound."""
+    return None if instant is None else (instant[0], instant[1] + 1)
+
+
+def _set_fields(new: Any, state: list[Any]) -> None:
+    """Restore a frozen object from a snapshot, which may be older than its last fields."""
+    for place, own in enumerate(fields(new)):
+        if place < len(state):
+            value = state[place]
+        else:
+            value = own.default if own.default is not MISSING else {}
+        object.__setattr__(new, own.name, value)
 
 
 @dataclass(slots=True)
@@ -87,7 +154,7 @@ class ChoicePoint:
     run: Run
     edge: Edge
     groups: Groups | None  # of the run, after the edge's actions
-    obligations: tuple[Obligation, ...]
+    obligations: tuple[Duty, ...]
     depth: int
     after: Instant | None  # candidates begin after this
     earliest: Instant | None = None  # the earliest begin of a candidate that has ended so far
@@ -114,6 +181,8 @@ class Outside:
     previous: Mapping[str, str]
     times: Mapping[str, int]  # GPM name -> time (ms) of its last event, if TIMESTAMP uses it
     after: Instant | None  # matches of the negated step begin after this
+    running: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The values of the repetitions around the negated step, up to its own."""
 
 
 @dataclass(slots=True)
@@ -129,7 +198,7 @@ class Run:
     singles: Mapping[str, str]
     groups: Groups | None
     trace: int = NIL
-    obligations: tuple[Obligation, ...] = ()
+    obligations: tuple[Duty, ...] = ()
     outside: Outside | None = None
 
 
@@ -140,5 +209,5 @@ class WaitingRun:
     run: Run
     edge: Edge
     groups: Groups | None  # of the run, after the edge's actions
-    obligations: tuple[Obligation, ...]
+    obligations: tuple[Duty, ...]
     once: bool  # the first instant with a solution is the only one (skip-till-next)

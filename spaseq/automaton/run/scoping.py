@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from spaseq.automaton.program.counters import counts_after
 from spaseq.automaton.program.nfa import Action, Program
 from spaseq.automaton.run.arena import NIL, Arena
 from spaseq.automaton.run.machine import CompiledTake
-from spaseq.automaton.run.runs import Captured, Groups, Obligation, Row, Run
+from spaseq.automaton.run.runs import Captured, Duty, Groups, Obligation, Row, Run
 from spaseq.lang.scope import View
 
 TraceNodes: TypeAlias = Arena[tuple[int, Row, int]]
@@ -41,6 +42,12 @@ def segment(nodes: ListNodes, groups: Groups, variable: str, view: View) -> tupl
         assert view.repeat is not None
         start = groups.marks.get(view.repeat, {}).get(variable, 0)
     return values_since(nodes, last, start)
+
+
+def running_values(nodes: ListNodes, groups: Groups, variable: str, repeat: int) -> tuple[str, ...]:
+    """The values of a group variable in all repetitions since its step was entered, in order."""
+    start = groups.entries.get(repeat, {}).get(variable, 0)
+    return values_since(nodes, groups.lists.get(variable, NIL), start)
 
 
 class TakeEnv:
@@ -84,8 +91,17 @@ class TakeEnv:
             value = self.value(name)
             return () if value is None else (value,)
         if view.kind == "outer":
-            return self.run.outside.groups.get(name, ()) if self.run.outside else ()
-        return segment(self.lists, self.groups, name, view) if self.groups else ()
+            outside = self.run.outside
+            return outside.running.get(name, outside.groups.get(name, ())) if outside else ()
+        if self.groups is None:
+            return ()
+        if view.kind != "current":
+            return segment(self.lists, self.groups, name, view)
+        assert view.repeat is not None
+        values = running_values(self.lists, self.groups, name, view.repeat)
+        column = self.take.columns.get(name)
+        own = None if column is None else self.row[4][column]
+        return values if own is None or name in self.groups.current else (*values, own)
 
     def time(self, gpm: str) -> int | None:
         times = [r[1] for g, r in trace_of(self.trace, self.run.trace) if self.names[g] == gpm]
@@ -110,12 +126,13 @@ def follow(
     lists: ListNodes,
     actions: Sequence[Action],
     groups: Groups | None,
-    obligations: tuple[Obligation, ...],
-    trace: int,
-) -> tuple[Groups | None, tuple[Obligation, ...]]:
+    obligations: tuple[Duty, ...],
+    run: Run,
+) -> tuple[Groups | None, tuple[Duty, ...]]:
     """The group variables and obligations of a run after the actions of an edge.
 
-    `may_follow` must allow them. `trace` is the id of the run's last trace node.
+    `may_follow` must allow them. `groups` and `obligations` are those of `run`. The obligation of
+    an UNTIL belongs to the last repetition, so a further repetition replaces it.
     """
     if not actions:
         return groups, obligations
@@ -124,22 +141,42 @@ def follow(
         after.counts = counts_after(program.bounds, after.counts, actions) or ()
     for action in actions:
         repeat = action.repeat
-        own = program.owned[repeat]
+        own = program.owned.get(repeat, ())
         if action.kind != "start" and program.negation_in_repeat:
             obligations = tuple(
-                _capture(program, lists, after, repeat, trace, o) for o in obligations
+                _capture(program, lists, after, repeat, run.trace, o) for o in obligations
             )
+        until = program.untils.get(repeat)
+        if until is not None and action.kind != "exit":
+            obligations = _until(until, action, obligations, run)
         for variable in own:
             value = after.current.pop(variable, None)
             after.previous.pop(variable, None)
             if action.kind == "again" and value is not None:
                 after.previous[variable] = value
         if action.kind != "exit":
-            after.marks[repeat] = {
+            after.marks[repeat] = lengths = {
                 v: lists[after.lists[v]][2] if v in after.lists else 0
-                for v in program.owned_within[repeat]
+                for v in program.owned_within.get(repeat, ())
             }
+            if action.kind == "start":
+                after.entries[repeat] = lengths
     return after, obligations
+
+
+def _until(until: int, action: Action, obligations: tuple[Duty, ...], run: Run) -> tuple[Duty, ...]:
+    """The obligations once a repetition of a loop with UNTIL begins."""
+    after, kept = run.last, list(obligations)
+    if action.kind == "again":
+        at = max(
+            i
+            for i, duty in enumerate(kept)
+            if isinstance(duty, Obligation) and duty.negation == until
+        )
+        old = kept.pop(at)
+        assert isinstance(old, Obligation)
+        after = old.after
+    return *kept, Obligation(until, after, None, until=True)
 
 
 def _capture(
@@ -148,14 +185,17 @@ def _capture(
     groups: Groups,
     repeat: int,
     trace: int,
-    obligation: Obligation,
-) -> Obligation:
+    obligation: Duty,
+) -> Duty:
     """Keep the values that this repetition bound, for a negated step inside it."""
+    if not isinstance(obligation, Obligation):
+        return obligation
     negated = program.negated[obligation.negation]
     if repeat not in negated.repeats or repeat in obligation.captured:
         return obligation
     view = View("segment", repeat)
     values = {v: segment(lists, groups, v, view) for v in program.owned_within[repeat]}
     previous = {v: groups.previous[v] for v in program.owned[repeat] if v in groups.previous}
-    captured = {**obligation.captured, repeat: Captured(values, previous, trace)}
-    return Obligation(obligation.negation, obligation.after, obligation.before, captured)
+    running = {v: running_values(lists, groups, v, repeat) for v in program.owned[repeat]}
+    captured = {**obligation.captured, repeat: Captured(values, previous, trace, running)}
+    return replace(obligation, captured=captured)

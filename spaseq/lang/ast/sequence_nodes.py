@@ -49,13 +49,18 @@ class Op(Node):
 
 @dataclass(frozen=True, slots=True)
 class Quantifier(Node):
-    """How often a step repeats. `maximum` None means no upper bound.
+    """How often a step repeats, and how. `maximum` None means no upper bound.
 
-    `+` is (1, None), `*` is (0, None) and `?` is (0, 1).
+    `+` is (1, None), `*` is (0, None) and `?` is (0, 1). A second `+` makes the loop `greedy`.
+    `own` is the operator in brackets that joins the repetitions; `until` is the GPM that ends the
+    loop.
     """
 
     minimum: int
     maximum: int | None
+    greedy: bool = False
+    own: Op | None = None
+    until: Ref | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from pyparsing import Forward
@@ -12,6 +13,7 @@ from spaseq.lang.grammar.rules import (
     Punctuation,
     Word,
     just,
+    keyword,
     mark,
     rule,
     symbols,
@@ -37,11 +39,11 @@ def _op(span: Span, kind: Word, gap: ast.TimeSpan | None = None) -> ast.Op:
     return ast.Op(kind.text, gap, span=span)  # type: ignore[arg-type]
 
 
-def _short_quantifier(span: Span, symbol: Word) -> ast.Quantifier:
+def _short_bounds(span: Span, symbol: Word) -> ast.Quantifier:
     return ast.Quantifier(*_QUANTIFIERS[symbol.text], span=span)
 
 
-def _counted_quantifier(span: Span, minimum: Word, *rest: Word) -> ast.Quantifier:
+def _counted_bounds(span: Span, minimum: Word, *rest: Word) -> ast.Quantifier:
     """`{n}`, `{n,}` or `{n,m}`."""
     match rest:
         case ():
@@ -50,6 +52,19 @@ def _counted_quantifier(span: Span, minimum: Word, *rest: Word) -> ast.Quantifie
             return ast.Quantifier(int(minimum.text), None, span=span)
         case _:
             return ast.Quantifier(int(minimum.text), int(rest[1].text), span=span)
+
+
+def _quantifier(
+    span: Span, bounds: ast.Quantifier, *more: Word | ast.Op | ast.Ref
+) -> ast.Quantifier:
+    """Bounds, then perhaps `+` for a greedy loop, the loop's own operator, and UNTIL."""
+    return replace(
+        bounds,
+        greedy=any(isinstance(part, Word) and part.text == "+" for part in more),
+        own=next((part for part in more if isinstance(part, ast.Op)), None),
+        until=next((part for part in more if isinstance(part, ast.Ref)), None),
+        span=span,
+    )
 
 
 def _step(
@@ -82,11 +97,13 @@ _GPM = terminal(rf"(?!(?i:AND)(?!\w)){lexical.NAME}", "the name of a GPM", _ref)
 _OP = rule(symbols("[,;:]", "a sequence operator") + (mark("[") + DURATION + mark("]"))[0, 1], _op)
 _BRACE = terminal(r"\{", "a quantifier", Punctuation)
 _COUNTED = _BRACE + INTEGER + (symbols(",", "','") + INTEGER[0, 1])[0, 1] + mark("}")
-_SUFFIX = (
-    rule(just(symbols(r"[+*?]", "a quantifier")), _short_quantifier)
-    | symbols("!", "'!'")
-    | rule(_COUNTED, _counted_quantifier)
+_BOUNDS = rule(just(symbols(r"[+*?]", "a quantifier")), _short_bounds) | rule(
+    _COUNTED, _counted_bounds
 )
+_OWN = mark("[") + rule(symbols("[,;:]", "a sequence operator") + DURATION[0, 1], _op) + mark("]")
+_UNTIL = keyword("UNTIL") + _GPM
+_QUANTIFIER = rule(_BOUNDS + symbols(r"\+", "'+'")[0, 1] + _OWN[0, 1] + _UNTIL[0, 1], _quantifier)
+_SUFFIX = symbols("!", "'!'") | _QUANTIFIER
 _OPERANDS = (
     SEQUENCE
     + (

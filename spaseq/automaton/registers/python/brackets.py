@@ -11,16 +11,17 @@ from dataclasses import replace
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.program.nfa import Edge, State
 from spaseq.automaton.run.arena import NIL
-from spaseq.automaton.run.runs import BracketFrame, ChoicePoint, Groups, Obligation, Run
+from spaseq.automaton.run.runs import BracketFrame, ChoicePoint, Duty, Groups, Run
 from spaseq.automaton.run.scoping import TraceNodes
 
 
 def choice_point(
-    run: Run, edge: Edge, groups: Groups | None, obligations: tuple[Obligation, ...]
+    run: Run, edge: Edge, groups: Groups | None, obligations: tuple[Duty, ...]
 ) -> ChoicePoint:
     """The point at which a run meets a bracket.
 
-    `groups` are the run's after the edge's actions, `obligations` its negated steps.
+    `groups` are the run's after the edge's actions, `obligations` its negated
+    steps and greedy loops.
     """
     outer, after = run.frame, run.last
     if after is None:
@@ -64,7 +65,7 @@ def _joined(
 ) -> Run:
     """The run before a bracket, once it has taken a match of the bracket."""
     before = point.run
-    passed = tuple(replace(o, before=first) for o in point.obligations)
+    passed = tuple(o.passed(first) for o in point.obligations)
     conjunction = before.frame is not None and before.frame.conjunction
     return replace(
         run,

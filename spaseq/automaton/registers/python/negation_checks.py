@@ -1,15 +1,20 @@
-"""Checks of negated steps: a search of the event history for a match that must not be there."""
+"""Checks of negated steps and greedy loops: a search for a match that must not be there."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
+from spaseq.algebra.answers import Instant
+from spaseq.automaton.program.nfa import Action
 from spaseq.automaton.registers.python.candidate_queue import CandidateQueue
 from spaseq.automaton.registers.python.event_history import EventHistory, between, search_start
 from spaseq.automaton.registers.python.run_stepping import RunStepper, start_of
 from spaseq.automaton.registers.python.surroundings import surroundings
 from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.partition_evaluator import PartitionMatch
-from spaseq.automaton.run.runs import Obligation, Outside, Run
-from spaseq.automaton.run.scoping import ListNodes, TraceNodes, trace_of, values_since
+from spaseq.automaton.run.runs import Duty, LeftLoop, Obligation, Outside, Run
+from spaseq.automaton.run.scoping import ListNodes, TraceNodes, follow, trace_of, values_since
 from spaseq.automaton.run.waiting_runs import WaitingRuns
 
 
@@ -29,27 +34,73 @@ class NegationChecks:
         self._machine, self._trace, self._lists = machine, trace, lists
         self._history, self._stepper = history, stepper
 
-    def is_violated(
-        self, match: PartitionMatch, obligation: Obligation, around: Outside | None = None
-    ) -> bool:
-        """Whether a negated step matches where it must not.
+    def is_violated(self, match: PartitionMatch, duty: Duty, around: Outside | None = None) -> bool:
+        """Whether a negated step matches, or a greedy loop goes on, where it must not.
 
         `around` is the view of `match` on its surroundings if `match` belongs to a negated step.
         """
+        self._machine.work.searches += 1
+        if isinstance(duty, LeftLoop):
+            return self._goes_on(match, duty, around)
+        return self._matches(match, duty, around)
+
+    def _matches(
+        self, match: PartitionMatch, obligation: Obligation, around: Outside | None
+    ) -> bool:
+        """Whether a negated step matches where it must not."""
         machine = self._machine
-        machine.work.searches += 1
         after = search_start(self._history, machine.window, match, obligation)
         singles, outside = surroundings(machine, self._trace, match, obligation, around, after)
         automaton = machine.program.negated[obligation.negation].automaton
-        waiting = WaitingRuns()
-        self._stepper.wait(start_of(automaton, singles, outside), waiting)
-        kept = between(self._history, machine.window, match.origin, after, obligation.before)
-        for moment, rows in kept:
+        start = start_of(automaton, singles, outside)
+        found = self._found(start, match, after, obligation.end)
+        return any(self._stands(run) for run in found)
+
+    def _goes_on(self, match: PartitionMatch, left: LeftLoop, around: Outside | None) -> bool:
+        """Whether a greedy loop has one more repetition before the next step begins."""
+        program, before = self._machine.program, left.run
+        groups, obligations = follow(
+            program,
+            self._lists,
+            program.once_more(left.exit),
+            before.groups,
+            left.until,
+            before,
+        )
+        automaton = program.further[left.exit]
+        start = replace(
+            before, state=automaton.states[0], frame=None, groups=groups, obligations=obligations
+        )
+        found = self._found(start, match, before.last, left.end)
+        return any(self._counts(run, match, left, around) for run in found)
+
+    def _found(
+        self, start: Run, match: PartitionMatch, after: Instant | None, end: Instant | None
+    ) -> Iterator[Run]:
+        """The complete runs from a start over the event history between two instants."""
+        machine, waiting = self._machine, WaitingRuns()
+        self._stepper.wait(start, waiting)
+        for moment, rows in between(self._history, machine.window, match.origin, after, end):
             if rows or machine.program.strict:
                 queue = CandidateQueue()
                 self._stepper.advance(waiting, moment, rows, queue)
-                if any(self._stands(run) for run in queue.complete):
-                    return True
+                yield from queue.complete
+
+    def _counts(
+        self, run: Run, match: PartitionMatch, left: LeftLoop, around: Outside | None
+    ) -> bool:
+        """Whether UNTIL allows one more repetition of a greedy loop."""
+        program, repeat = self._machine.program, left.exit.repeat
+        if repeat not in program.untils:
+            return True
+        exit_loop = Action("exit", repeat)
+        for end in self._stepper.ends(run):
+            ended = self._stepper.ended(run, (*end.actions, exit_loop))
+            own = self.match_of(ended)
+            own.singles = {**match.singles, **own.singles}
+            own.lists = {**match.lists, **own.lists}
+            if not any(self.is_violated(own, o, around) for o in ended.obligations):
+                return True
         return False
 
     def _stands(self, run: Run) -> bool:

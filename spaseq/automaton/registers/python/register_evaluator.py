@@ -20,7 +20,7 @@ from spaseq.automaton.registers.python.run_stepping import RunStepper, start_of
 from spaseq.automaton.run.arena import Arena
 from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.partition_evaluator import PartitionMatch, RowsByGpm
-from spaseq.automaton.run.runs import Groups, MeasuredInstant, Obligation, Row, Run
+from spaseq.automaton.run.runs import Groups, MeasuredInstant, Row, Run
 from spaseq.automaton.run.scoping import ListNodes, TraceNodes, follow
 from spaseq.automaton.run.waiting_runs import WaitingRuns
 
@@ -80,7 +80,7 @@ class RegisterEvaluator:
             run = self._with_row(run, taken, row, origin)
         assert run.last is not None
         self.last_time = max(self.last_time, run.last[0])
-        passed = tuple(Obligation(n, run.last, None) for n in edge.negations)
+        passed = self._stepper.duties(run, edge)
         self._stepper.wait_at(edge, run, self._groups_after(run, edge), passed, self._waiting)
 
     def _with_row(self, run: Run, edge: Edge, row: Row, origin: int) -> Run:
@@ -103,7 +103,7 @@ class RegisterEvaluator:
 
     def _groups_after(self, run: Run, edge: Edge) -> Groups | None:
         program = self._machine.program
-        return follow(program, self._lists, edge.actions, run.groups, (), run.trace)[0]
+        return follow(program, self._lists, edge.actions, run.groups, (), run)[0]
 
     # --- one instant ------------------------------------------------------------------------------
 
@@ -147,9 +147,9 @@ class RegisterEvaluator:
         for end in self._stepper.ends(run):
             ended = self._stepper.ended(run, end.actions)
             match = self._checks.match_of(ended)
-            if end.negations:
+            match.pending = self._stepper.duties(run, end)
+            if match.pending:
                 assert not isinstance(window, Counted)
-                match.pending = tuple(Obligation(n, run.last, None) for n in end.negations)
                 match.close = window.close(run.origin)
             if not any(self._checks.is_violated(match, o) for o in ended.obligations):
                 yield match

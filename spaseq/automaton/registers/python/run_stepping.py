@@ -15,6 +15,7 @@ from spaseq.automaton.program.nfa import (
     Automaton,
     BracketLabel,
     Edge,
+    GreedyExit,
     TakeLabel,
 )
 from spaseq.automaton.registers.python.brackets import (
@@ -32,7 +33,9 @@ from spaseq.automaton.run.partition_evaluator import NO_VALUES, RowsByGpm
 from spaseq.automaton.run.runs import (
     BracketFrame,
     ChoicePoint,
+    Duty,
     Groups,
+    LeftLoop,
     MeasuredInstant,
     Obligation,
     Outside,
@@ -151,7 +154,7 @@ class RunStepper:
         if not actions:
             return run
         groups, obligations = follow(
-            self._machine.program, self._lists, actions, run.groups, run.obligations, run.trace
+            self._machine.program, self._lists, actions, run.groups, run.obligations, run
         )
         return replace(run, groups=groups, obligations=obligations)
 
@@ -162,21 +165,41 @@ class RunStepper:
             if program.bounds and not may_follow(program, edge.actions, run.groups):
                 continue
             groups, obligations = follow(
-                program, self._lists, edge.actions, run.groups, run.obligations, run.trace
+                program, self._lists, edge.actions, run.groups, run.obligations, run
             )
-            passed = tuple(Obligation(n, run.last, None) for n in edge.negations)
+            obligations += self.duties(run, edge)
             if isinstance(edge.label, BracketLabel):
+                passed = tuple(o for o in obligations if o.before is None)
                 point = choice_point(run, edge, groups, passed)
-                self._open(point, obligations, waiting)
+                settled = tuple(o for o in obligations if o.before is not None)
+                self._open(point, settled, waiting)
             else:
-                self.wait_at(edge, run, groups, obligations + passed, waiting)
+                self.wait_at(edge, run, groups, obligations, waiting)
+
+    def duties(self, run: Run, way: Edge | Acceptance) -> tuple[Duty, ...]:
+        """The negated steps that a run passes, and the greedy loops that it leaves early."""
+        if not way.negations and not way.exits:
+            return ()
+        program = self._machine.program
+        left = (e for e in way.exits if may_follow(program, program.once_more(e), run.groups))
+        return (
+            *(Obligation(n, run.last, None) for n in way.negations),
+            *(self._left(e, run) for e in left),
+        )
+
+    def _left(self, left: GreedyExit, run: Run) -> LeftLoop:
+        until = self._machine.program.untils.get(left.repeat)
+        own = [o for o in run.obligations if isinstance(o, Obligation) and o.negation == until]
+        return LeftLoop(
+            left, replace(run, obligations=()), None, () if left.first else (*own[-1:],)
+        )
 
     def wait_at(
         self,
         edge: Edge,
         run: Run,
         groups: Groups | None,
-        obligations: tuple[Obligation, ...],
+        obligations: tuple[Duty, ...],
         waiting: WaitingRuns,
     ) -> None:
         """Let a run wait at an edge that takes solutions.
@@ -194,7 +217,7 @@ class RunStepper:
     # --- brackets ---------------------------------------------------------------------------------
 
     def _open(
-        self, point: ChoicePoint, obligations: tuple[Obligation, ...], waiting: WaitingRuns
+        self, point: ChoicePoint, obligations: tuple[Duty, ...], waiting: WaitingRuns
     ) -> None:
         """Start runs of a bracket's operands (of its first operand, for `&` and AND)."""
         run, edge, label = point.run, point.edge, point.edge.label

@@ -27,6 +27,7 @@ def surroundings(
     views = machine.program.negated[obligation.negation].views
     groups = dict(around.groups) if around else {}
     previous = dict(around.previous) if around else {}
+    running = dict(around.running) if around else {}
     for variable, view in views.items():
         if view.kind == "whole":
             groups[variable] = match.lists.get(variable, ())
@@ -34,11 +35,13 @@ def surroundings(
         assert view.repeat is not None
         captured = obligation.captured.get(view.repeat)
         groups[variable] = captured.values.get(variable, ()) if captured else ()
-        if view.kind == "current" and captured and variable in captured.previous:
-            previous[variable] = captured.previous[variable]
+        if view.kind == "current" and captured:
+            running[variable] = captured.running.get(variable, ())
+            if variable in captured.previous:
+                previous[variable] = captured.previous[variable]
     singles = {**match.singles, **{v: groups[v][-1] for v in views if groups[v]}}
     times = _times(machine, trace, match, obligation, around.times if around else {})
-    return singles, Outside(groups, previous, times, after)
+    return singles, Outside(groups, previous, times, after, running)
 
 
 def _times(

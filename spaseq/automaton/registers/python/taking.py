@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 
 from spaseq.automaton.program.nfa import TakeLabel
 from spaseq.automaton.run.arena import NIL
@@ -83,10 +82,7 @@ class Taker:
             {**run.singles, **fresh} if fresh else run.singles,
             self.bind(groups, taking.groups, values),
             self._trace.add((label.gpm, row, run.trace)),
-            tuple(
-                replace(o, before=moment.instant) if o.before is None else o
-                for o in wait.obligations
-            )
+            tuple(o.passed(moment.instant) if o.before is None else o for o in wait.obligations)
             if wait.obligations
             else (),
             run.outside,

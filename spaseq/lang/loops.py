@@ -1,0 +1,119 @@
+"""Refusals of loops (docs/language.md#loops): own operators, greedy loops and UNTIL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from spaseq.errors import Diagnostic, QueryText, Span
+from spaseq.lang import ast
+from spaseq.lang.sequence import (
+    BinaryStep,
+    Chain,
+    ChainStep,
+    Link,
+    Negation,
+    Repeat,
+    can_be_empty,
+    occurrences,
+    steps,
+)
+
+
+def check_loops(chain: Chain, query: ast.Query, source: QueryText) -> Iterator[Diagnostic]:
+    """The errors of loops that have no meaning at their place."""
+    counted = isinstance(query.window, ast.CountWindow)
+    for code, message, span in (*_untils(chain), *_check(chain, _Around(counted))):
+        yield Diagnostic("error", code, message, span, source)
+
+
+_Refusal = tuple[str, str, Span]
+
+
+def _untils(chain: Chain) -> Iterator[_Refusal]:
+    untils = [r.until for r in steps(chain) if isinstance(r, Repeat) and r.until is not None]
+    ends = {until.id for until in untils}
+    used = {use.gpm for use in occurrences(chain) if use.negation not in ends}
+    for until in untils:
+        for use in occurrences(until.body):
+            if use.gpm in used:
+                yield (
+                    "until-step",
+                    f"UNTIL {use.gpm}: {use.gpm} is a step of the sequence; UNTIL takes a GPM "
+                    "that is not",
+                    until.span,
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What a chain stands in."""
+
+    counted: bool  # the window counts events
+    edge: str = ""  # a bracket whose edges are those of the chain
+    inside: str = ""  # a negated or repeated step around the chain
+
+
+def _check(chain: Chain, around: _Around) -> Iterator[_Refusal]:
+    for i, link in enumerate(chain.links):
+        if isinstance(link.step, Repeat):
+            yield from _loop(link.step, chain.links[:i], chain.links[i + 1 :], around)
+        yield from _inside(link.step, around)
+
+
+def _inside(step: ChainStep, around: _Around) -> Iterator[_Refusal]:
+    match step:
+        case BinaryStep(kind, operands):
+            for operand in operands:
+                yield from _check(operand, replace(around, edge=f"a bracket with {kind}"))
+        case Repeat(body=body):
+            yield from _check(body, replace(around, inside="a repeated step"))
+        case Negation(body=body):
+            yield from _check(body, replace(around, inside="a negated step"))
+
+
+def _loop(
+    loop: Repeat, before: tuple[Link, ...], after: tuple[Link, ...], around: _Around
+) -> Iterator[_Refusal]:
+    if loop.own is not None and loop.maximum is not None and loop.maximum < 2:
+        yield (
+            "own-operator",
+            f"[{loop.own.kind}] joins repetitions, but the step repeats at most {loop.maximum} "
+            "times: leave it out",
+            loop.span,
+        )
+    if not loop.greedy:
+        return
+    reason = next(_no_greed(loop, before, after, around), None)
+    if reason is not None:
+        yield "greedy-loop", f"a greedy loop cannot stand {reason}", loop.span
+
+
+def _no_greed(
+    loop: Repeat, before: tuple[Link, ...], after: tuple[Link, ...], around: _Around
+) -> Iterator[str]:
+    """Why a greedy loop has no meaning at its place, in words that follow "cannot stand"."""
+    if around.inside:
+        yield f"inside {around.inside}"
+    if around.edge and not (before and after):
+        yield f"at the edge of {around.edge}: put a step that matches an event beside it"
+    if _meets_negation(before[::-1]) or _meets_negation(after):
+        yield "beside a negated step"
+    if any(isinstance(step, Negation) for step in steps(loop.body)):
+        yield "around a negated step"
+    if after and can_be_empty(Chain(after[:1])):
+        yield "before a step that may be empty: it would be unclear where the loop must end"
+    if loop.minimum == 0 and can_be_empty(Chain(before)):
+        yield "at the begin if it may be empty: give it a lower bound of 1"
+    if not after and around.counted:
+        yield "in last place under WITHIN n EVENTS: such a window does not close at a known time"
+
+
+def _meets_negation(links: tuple[Link, ...]) -> bool:
+    """Whether the nearest of some steps may be negated, as those before it may be empty."""
+    for link in links:
+        if isinstance(link.step, Negation):
+            return True
+        if not can_be_empty(Chain((link,))):
+            return False
+    return False
