@@ -21,6 +21,7 @@ from spaseq.lang.rewriting import rewritten
 from spaseq.lang.variables import (
     exists_uses,
     group_function_uses,
+    now_uses,
     prev_uses,
     timestamp_uses,
 )
@@ -28,7 +29,7 @@ from spaseq.lang.variables import (
 EVENT = n.RESERVED + "event"
 """The variable that holds the event of a correlated GPM's solution, as a literal."""
 
-LookBack = ast.Prev | ast.Timestamp | ast.Aggregate
+LookBack = ast.Prev | ast.Timestamp | ast.Aggregate | ast.Call
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Correlation:
     """How a GPM is evaluated when the sequence takes an event.
 
     An event must match `core`, whatever the bindings. The values of the variables `reads` are
-    substituted. `parameters` are variables that stand for PREV, TIMESTAMP and aggregates.
+    substituted. `parameters` are variables that stand for PREV, TIMESTAMP, NOW and aggregates.
     """
 
     core: n.Pattern
@@ -55,7 +56,7 @@ def why_correlated(pattern: n.Pattern, deferred: Deferred, elsewhere: frozenset[
     if hidden:
         return f"what matches depends on the value that an earlier step gives ?{hidden[0]}"
     if next(_look_backs(pattern), None) is not None:
-        return "PREV, TIMESTAMP or an aggregate stands where it cannot be tested afterwards"
+        return "PREV, TIMESTAMP, NOW or an aggregate stands where it cannot be tested afterwards"
     if any(exists_uses(expr) for expr in deferred):
         return "EXISTS stands in one condition with bindings of earlier steps"
     return None
@@ -72,7 +73,7 @@ def asks(pattern: n.Pattern) -> bool:
 def correlate(
     pattern: n.Pattern, variables: frozenset[str], reason: str
 ) -> tuple[n.Pattern, Correlation]:
-    """The pattern with variables for PREV, TIMESTAMP and aggregates, and its correlation.
+    """The pattern with variables for PREV, TIMESTAMP, NOW and aggregates, and its correlation.
 
     `variables` are all variables in the text of the GPM.
     """
@@ -81,10 +82,13 @@ def correlate(
     def named(node: ast.Node) -> ast.Node | None:
         match node:
             case ast.SubSelect():  # the aggregates of a sub-SELECT do not look back
-                return replace(node, pattern=rewritten(node.pattern, named))
-            case ast.Prev() | ast.Timestamp() | ast.Aggregate():
-                return ast.Var(names.setdefault(node, f"{n.RESERVED}={len(names)}"))
+                return replace(rewritten(node, times), pattern=rewritten(node.pattern, named))
+            case ast.Prev() | ast.Timestamp() | ast.Aggregate() | ast.Call("NOW", ()):
+                return ast.Var(names.setdefault(node, n.parameter(len(names))))
         return None
+
+    def times(node: ast.Node) -> ast.Node | None:
+        return None if isinstance(node, ast.Aggregate | ast.SubSelect) else named(node)
 
     def change(node: n.Pattern) -> n.Pattern:
         return with_expressions(mapped(node, change), lambda e: rewritten(e, named))
@@ -97,6 +101,7 @@ def correlate(
 def _look_backs(pattern: n.Pattern) -> Iterator[ast.Node]:
     for expr in expressions(pattern):
         yield from (*prev_uses(expr), *timestamp_uses(expr), *group_function_uses(expr))
+        yield from now_uses(expr)
         for use in exists_uses(expr):
             yield from _look_backs(translate_group(use.pattern))
     for inner in n.children(pattern):

@@ -20,8 +20,8 @@ Deferred = tuple[ast.Expr, ...]
 def lifted(pattern: n.Pattern) -> tuple[n.Pattern, Deferred]:
     """The pattern without the FILTER conjuncts that look at earlier steps, and these conjuncts.
 
-    They mention a variable not in scope of their group, or use PREV, TIMESTAMP or an aggregate.
-    They stand where a FILTER commutes with all patterns around it.
+    They mention a variable not in scope of their group, or use PREV, TIMESTAMP, NOW or an
+    aggregate. They stand where a FILTER commutes with all patterns around it.
     """
     return _lifted(pattern, frozenset())
 
@@ -83,7 +83,7 @@ def sensitive(pattern: n.Pattern) -> frozenset[str]:
         case n.Filter(expr, inner) | n.Extend(inner, _, expr):
             return inside | (mentions(expr) - certain(inner))
         case n.Project(_, variables) | n.Group(_, variables):
-            return inside & frozenset(variables)
+            return frozenset(v for v in inside if v in variables or n.is_parameter(v))
         case n.Slice(inner):
             return possible(inner)
         case n.Path(path=path) if _may_be_empty(path):

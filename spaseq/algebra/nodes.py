@@ -19,6 +19,16 @@ RESERVED = "_:"
 """How the names of variables begin that are not part of a pattern's solutions."""
 
 
+def parameter(number: int) -> str:
+    """A variable that stands for PREV, TIMESTAMP, NOW or an aggregate of a correlated GPM."""
+    return f"{RESERVED}={number}"
+
+
+def is_parameter(name: str) -> bool:
+    """Whether a variable is a `parameter`. It is known everywhere, in a sub-SELECT too."""
+    return name.startswith(f"{RESERVED}=")
+
+
 def is_reserved(name: str) -> bool:
     """Whether a variable stands for a blank node or was made by the translation."""
     return name.startswith(RESERVED)

@@ -13,10 +13,11 @@ from functools import reduce
 from typing import Any
 
 from spaseq.budget import current_budget
-from spaseq.expr import numbers
+from spaseq.expr import numbers, operators
 from spaseq.expr.errors import ExpressionError
 from spaseq.expr.functions.rdf_terms import lexical_form
 from spaseq.expr.order import order_key
+from spaseq.expr.temporal import Duration
 from spaseq.expr.values import Value, decode, encode
 from spaseq.rdf.terms.cdt_list import list_lexical
 from spaseq.rdf.terms.term import literal_text
@@ -40,8 +41,11 @@ def _bound(elements: Elements) -> list[str]:
 
 
 def _total(elements: Elements) -> Value:
+    values = list(map(decode, _all_bound(elements)))
+    if values and isinstance(values[0], Duration):
+        return reduce(operators.add, values)
     zero: Any = 0
-    result: Value = reduce(numbers.add, map(decode, _all_bound(elements)), zero)
+    result: Value = reduce(numbers.add, values, zero)
     return result
 
 
@@ -57,7 +61,7 @@ def total(elements: Elements) -> str:
 
 def average(elements: Elements) -> str:
     """AVG: 0 of no elements; an error if any element is one."""
-    return encode(numbers.divide(_total(elements), len(elements)) if elements else 0)
+    return encode(operators.divide(_total(elements), len(elements)) if elements else 0)
 
 
 def least(elements: Elements) -> str:

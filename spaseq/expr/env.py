@@ -22,6 +22,13 @@ class Env(Protocol):
     def time(self, gpm: str) -> int | None:
         """The time of the last event of a GPM in milliseconds since the epoch, or None."""
 
+    def now(self) -> int | None:
+        """The time of `NOW()` in milliseconds since the epoch, or None.
+
+        In SELECT, CONSTRUCT and HAVING it is the end of the match, in a FILTER the time of the
+        step's own event.
+        """
+
 
 @runtime_checkable
 class BlankNodeScope(Protocol):
@@ -33,9 +40,10 @@ class BlankNodeScope(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DictEnv:
-    """Plain variables only: no previous repetition, no groups, no times."""
+    """Plain variables only: no previous repetition, no groups, no times but perhaps `NOW()`."""
 
     bindings: Mapping[str, str | None] = field(default_factory=dict)
+    now_ms: int | None = None
 
     def value(self, name: str) -> str | None:
         return self.bindings.get(name)
@@ -48,3 +56,6 @@ class DictEnv:
 
     def time(self, gpm: str) -> int | None:
         return None
+
+    def now(self) -> int | None:
+        return self.now_ms

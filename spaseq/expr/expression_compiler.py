@@ -7,10 +7,8 @@ has an error. Forms that pass terms on (variables, IF, COALESCE, MIN ...) keep t
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, TypeAlias, TypeVar
 
 from spaseq.algebra.groups import constant_text
@@ -25,7 +23,7 @@ from spaseq.expr.functions import BUILTINS, Builtin
 from spaseq.expr.leaves import TermOf, ValueOf
 from spaseq.expr.logic import Test
 from spaseq.expr.operators import ARITHMETIC, COMPARISONS, SIGNS, boolean
-from spaseq.expr.temporal import Moment, moment_of_ms
+from spaseq.expr.temporal import moment_of_ms
 from spaseq.expr.uses import variables_of
 from spaseq.expr.values import decode, encode
 from spaseq.lang import ast
@@ -45,20 +43,12 @@ class Options:
     """Evaluates EXISTS; the compiler applies its `negated` flag."""
     base: str | None = None
     """The base IRI of IRI()."""
-    now_ms: int | None = None
-    """The time of NOW() in milliseconds since the epoch; by default the time of the first
-    compilation in this process."""
     groups: frozenset[str] | None = None
     """The query's group variables, needed only for aggregates over several variables."""
     functions: tuple[Function, ...] = ()
     """The extension functions."""
     schema: Schema | None = None
     """The schema by which the patterns of EXISTS are entailed."""
-
-
-@cache
-def _process_time_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 class ExpressionCompiler:
@@ -143,8 +133,8 @@ class ExpressionCompiler:
             case ast.Call("IF" | "COALESCE") if branches := self.branches(expr, self.value):
                 return branches
             case ast.Call("NOW", ()):
-                now = self.now()
-                return lambda env: now
+                now = leaves.now()
+                return lambda env: moment_of_ms(now(env))
             case ast.Call("IRI" | "URI", (operand,)):
                 return leaves.iri_function(self.value(operand), self.options.base)
             case ast.Call("BNODE", (operand,)):
@@ -167,11 +157,6 @@ class ExpressionCompiler:
             case ast.Call("COALESCE", operands):
                 return logic.coalescence([view(e) for e in operands])
         return None
-
-    def now(self) -> Moment:
-        """The value of NOW()."""
-        ms = self.options.now_ms
-        return moment_of_ms(_process_time_ms() if ms is None else ms)
 
     def builtin(self, expr: ast.Call) -> Builtin:
         """The built-in function of a call."""

@@ -1,4 +1,4 @@
-"""Closures that read the environment: variables, PREV, TIMESTAMP, extension calls.
+"""Closures that read the environment: variables, PREV, TIMESTAMP, NOW, extension calls.
 
 Also the two functions that need more than their arguments: IRI (the base) and BNODE (the solution).
 """
@@ -50,6 +50,9 @@ class Element:
 
     def time(self, gpm: str) -> int | None:
         return self.outer.time(gpm)
+
+    def now(self) -> int | None:
+        return self.outer.now()
 
 
 def decoded(term: TermOf) -> ValueOf:
@@ -107,6 +110,12 @@ def event_time(gpm: str) -> Callable[[Env], int]:
     """The time (ms) of the last event of a GPM; ExpressionError where there is none."""
 
     return _required(methodcaller("time", gpm), f"{gpm} has no event")
+
+
+def now() -> Callable[[Env], int]:
+    """The time (ms) of `NOW()`; ExpressionError where there is neither an event nor a match."""
+
+    return _required(methodcaller("now"), "NOW() has no event")
 
 
 def _required(read: Callable[[Env], R | None], error: str) -> Callable[[Env], R]:

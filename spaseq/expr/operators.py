@@ -150,11 +150,29 @@ def subtract(a: Any, b: Any) -> Value:
     return numbers.subtract(a, b)
 
 
+def multiply(a: Any, b: Any) -> Value:
+    """`a * b`: numbers, a duration and a number."""
+    if isinstance(a, Duration):
+        return temporal.times_number(a, b)
+    if isinstance(b, Duration):
+        return temporal.times_number(b, a)
+    return numbers.multiply(a, b)
+
+
+def divide(a: Any, b: Any) -> Value:
+    """`a / b`: numbers, duration / number, durations."""
+    if isinstance(a, Duration):
+        if isinstance(b, Duration):
+            return temporal.ratio(a, b)
+        return temporal.divided_by_number(a, b)
+    return numbers.divide(a, b)
+
+
 ARITHMETIC: dict[str, Callable[[Any, Any], Value]] = {
     "+": add,
     "-": subtract,
-    "*": numbers.multiply,
-    "/": numbers.divide,
+    "*": multiply,
+    "/": divide,
 }
 
 

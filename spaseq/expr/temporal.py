@@ -7,11 +7,14 @@ So moments of one kind have an order by instant. SPARQL's operators use this ord
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_FLOOR, Decimal
+from typing import Any
 
+from spaseq.expr import numbers
 from spaseq.expr.errors import ExpressionError
 from spaseq.expr.numbers import EXACT, MOST_DIGITS, bounded_result, parse_integer, write_decimal
 
@@ -311,3 +314,43 @@ def add_durations(a: Duration, b: Duration, sign: int = 1) -> Duration:
     seconds = EXACT.add(a.seconds, EXACT.multiply(sign, b.seconds))
     months = bounded_result(Decimal(a.months + sign * b.months))
     return Duration(a.kind, int(months), bounded_result(seconds))
+
+
+def times_number(duration: Duration, factor: Any) -> Duration:
+    """A duration of an ordered subtype, `factor` times as long; months are rounded."""
+    if math.isinf(_finite_or_infinite(duration, factor)):
+        raise ExpressionError("the duration is infinite")
+    return _scaled(duration, factor, numbers.multiply)
+
+
+def divided_by_number(duration: Duration, divisor: Any) -> Duration:
+    """A duration of an ordered subtype, divided by a number; months are rounded."""
+    if math.isinf(_finite_or_infinite(duration, divisor)):
+        return Duration(duration.kind, 0, Decimal(0))
+    return _scaled(duration, divisor, numbers.divide)
+
+
+def ratio(a: Duration, b: Duration) -> Decimal:
+    """The quotient of two durations of one ordered subtype."""
+    if a.kind != b.kind or a.kind == "duration":
+        raise ExpressionError("these durations have no quotient")
+    if a.kind == "yearMonthDuration":
+        return numbers.divide(Decimal(a.months), Decimal(b.months))  # type: ignore[return-value]
+    return numbers.divide(a.seconds, b.seconds)  # type: ignore[return-value]
+
+
+def _finite_or_infinite(duration: Duration, number: Any) -> float:
+    """The number as a float; ExpressionError unless duration and number go together."""
+    if duration.kind == "duration" or not numbers.is_number(number) or number != number:
+        raise ExpressionError("no arithmetic on this duration and number")
+    return numbers.to_double(number) if isinstance(number, float) else 0.0
+
+
+def _scaled(duration: Duration, number: Any, operation: Callable[[Any, Any], Any]) -> Duration:
+    """The operation on the length of a duration and a number; a double is as it is written."""
+    exact = Decimal(numbers.write_double(number)) if isinstance(number, float) else number
+    if duration.kind == "yearMonthDuration":
+        months = operation(Decimal(duration.months), exact)
+        whole = EXACT.add(months, Decimal("0.5")).to_integral_value(ROUND_FLOOR, EXACT)
+        return Duration(duration.kind, int(whole), Decimal(0))
+    return Duration(duration.kind, 0, bounded_result(operation(duration.seconds, exact)))

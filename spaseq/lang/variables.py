@@ -92,10 +92,20 @@ def timestamp_uses(expr: ast.Expr) -> tuple[ast.Timestamp, ...]:
     return tuple(n for n in _walk_expression(expr) if isinstance(n, ast.Timestamp))
 
 
+def is_now(node: ast.Node) -> bool:
+    """Whether a node is `NOW()`."""
+    return isinstance(node, ast.Call) and node.function == "NOW"
+
+
+def now_uses(expr: ast.Expr) -> tuple[ast.Call, ...]:
+    """The uses of NOW in an expression."""
+    return tuple(n for n in _walk_expression(expr) if isinstance(n, ast.Call) and is_now(n))
+
+
 def looks_back(expr: ast.Expr) -> bool:
-    """Whether an expression reads values of earlier events (PREV, aggregates, TIMESTAMP)."""
+    """Whether an expression reads more than its solution: PREV, aggregates, TIMESTAMP or NOW."""
     special = ast.Aggregate | ast.Prev | ast.Timestamp
-    return any(isinstance(n, special) for n in _walk_expression(expr))
+    return any(isinstance(n, special) or is_now(n) for n in _walk_expression(expr))
 
 
 # --- group graph patterns ------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from dataclasses import replace
 
 from spaseq.algebra.schema import Schema
@@ -76,8 +75,8 @@ def _inputs(
 
 
 def _expressions(query: ast.Query, sequence: SequencePlan, schema: Schema | None) -> Options:
-    now_ms, groups = time.time_ns() // 1_000_000, frozenset(sequence.program.owner)
-    return Options(None, query.prologue.base, now_ms, groups, _functions(query), schema)
+    groups = frozenset(sequence.program.owner)
+    return Options(None, query.prologue.base, groups, _functions(query), schema)
 
 
 def _functions(query: ast.Query) -> tuple[Function, ...]:

@@ -94,14 +94,14 @@ class Projection:
             pairs += [(v, xs[-1]) for v, xs in lists]
         layout = self._layouts.get(key) or self._layout(key, pairs)
         singles = layout.singles(pairs)
+        end = trace[-1][:2] if match.close is None else (match.close, AFTER_ALL)
         if self._only_variables:
             bindings = layout.bindings(pairs)
         else:
-            env = MatchEnv({pair[0]: pair for pair in pairs}, match.lists, trace)
+            env = MatchEnv({pair[0]: pair for pair in pairs}, match.lists, trace, end[0])
             if self._having is not None and not self._having(env):
                 return None
             bindings = tuple(self._bindings(env))
-        end = trace[-1][:2] if match.close is None else (match.close, AFTER_ALL)
         return _new((trace[0][:2], end, trace, bindings, singles, lists or (), None, None))
 
     def _layout(self, key: tuple[int | str, ...], pairs: Sequence[Binding]) -> _Layout:
@@ -155,17 +155,18 @@ def order_of(answers: Sequence[Answer]) -> list[int]:
 
 
 class MatchEnv:
-    """The variables of a complete match, for SELECT and HAVING."""
+    """The variables of a complete match, for SELECT and HAVING; `end` is its end (ms)."""
 
-    __slots__ = ("_lists", "_singles", "_trace", "extra")
+    __slots__ = ("_end", "_lists", "_singles", "_trace", "extra")
 
     def __init__(
         self,
         singles: Mapping[str, Binding],
         lists: Mapping[str, tuple[str, ...]],
         trace: Sequence[TraceItem],
+        end: int,
     ) -> None:
-        self._singles, self._lists, self._trace = singles, lists, trace
+        self._singles, self._lists, self._trace, self._end = singles, lists, trace, end
         self.extra: dict[str, str] = {}  # projected expressions so far
 
     def value(self, name: str) -> str | None:
@@ -187,3 +188,6 @@ class MatchEnv:
 
     def time(self, gpm: str) -> int | None:
         return max((t.time for t in self._trace if t.gpm == gpm), default=None)
+
+    def now(self) -> int | None:
+        return self._end

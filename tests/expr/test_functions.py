@@ -182,10 +182,11 @@ def test_relative_iris_are_resolved_against_the_base() -> None:
     assert run(DictEnv()) == "<http://e/x/b#c>"
 
 
-def test_now_is_one_time_in_a_run() -> None:
-    run = compile_term(expression("NOW()"), Options(now_ms=1_500))
-    assert run(DictEnv()) == ntriples('"1970-01-01T00:00:01.5Z"^^xsd:dateTime')
-    assert term("NOW() = NOW() + 'PT0S'^^xsd:dayTimeDuration") == ntriples("true")
+def test_now_is_the_time_of_the_environment() -> None:
+    run = compile_term(expression("NOW()"))
+    assert run(DictEnv(now_ms=1_500)) == ntriples('"1970-01-01T00:00:01.5Z"^^xsd:dateTime')
+    assert run(DictEnv(now_ms=-1)) == ntriples('"1969-12-31T23:59:59.999Z"^^xsd:dateTime')
+    assert run(DictEnv()) is None  # an error: there is neither an event nor a match
 
 
 def test_random_values() -> None:

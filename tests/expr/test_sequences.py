@@ -35,6 +35,7 @@ class Match:
     singles: Mapping[str, str] = field(default_factory=dict)
     before: Mapping[str, str] = field(default_factory=dict)
     times: Mapping[str, int] = field(default_factory=dict)
+    end: int | None = None
 
     def value(self, name: str) -> str | None:
         group = self.groups.get(name)
@@ -48,6 +49,9 @@ class Match:
 
     def time(self, gpm: str) -> int | None:
         return self.times.get(gpm)
+
+    def now(self) -> int | None:
+        return self.end
 
 
 def group(*texts: str) -> Match:

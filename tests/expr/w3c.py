@@ -84,6 +84,9 @@ class _Solution:
     def time(self, gpm: str) -> int | None:
         return None
 
+    def now(self) -> int:
+        return 0
+
     def blank_node(self, label: str) -> str:
         return self.nodes.setdefault(label, str(pyoxigraph.BlankNode()))
 

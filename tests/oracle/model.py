@@ -84,13 +84,14 @@ class Bindings:
 
     `values` has the plain values of the bound variables; for a group variable, its last value.
     `lists` has the group variables' values in the enclosing repetitions. `previous` has the values
-    of PREV, and `times` has the values of TIMESTAMP by GPM name.
+    of PREV, and `times` has the values of TIMESTAMP by GPM name. `now` is the value of NOW.
     """
 
     values: Map = EMPTY
     lists: Map = EMPTY
     previous: Map = EMPTY
     times: Map = EMPTY
+    now: int | None = None
 
 
 @dataclass(frozen=True)

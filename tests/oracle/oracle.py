@@ -73,7 +73,7 @@ class _Run:
 
     def solve(self, event: Event, name: str, mu: Bindings) -> frozenset[Map]:
         pattern = self.patterns[name]
-        inputs = pattern.inputs(mu)
+        inputs = pattern.inputs(replace(mu, now=event.instant[0]))
         key = event, name, inputs
         if key not in self._solutions:
             self._solutions[key] = pattern.solutions(event.graph, self.kb, inputs)
@@ -138,7 +138,7 @@ class _Run:
     def has(self, a: Answer) -> bool:
         if self.query.having is None:
             return True
-        return Expression(self.query.having).holds(a.mu, self.kb)
+        return Expression(self.query.having).holds(replace(a.mu, now=a.end[0]), self.kb)
 
     def project(self, a: Answer) -> Answer:
         assert isinstance(self.query.form, ast.Select)
@@ -147,7 +147,7 @@ class _Run:
             shown = frozenset().union(*(self.binds[n] for n in positive_names(self.steps)))
             values = {v: a.mu.values.get(v) for v in sorted(shown)}
         else:
-            values = self._values(items, a.mu)
+            values = self._values(items, replace(a.mu, now=a.end[0]))
         bound = tuple((v, nt(term)) for v, term in values.items() if term is not None)
         return replace(a, bindings=bound)
 

@@ -26,7 +26,7 @@ from rdflib.term import Identifier
 
 from spaseq.lang import ast
 from tests.oracle.model import Bindings, Map, plain
-from tests.oracle.sparql_text import Writer
+from tests.oracle.sparql_text import Milliseconds, Special, Writer, kind_in_ms
 
 
 @contextmanager
@@ -201,7 +201,7 @@ class Pattern:
     """A group graph pattern, prepared for repeated evaluation."""
 
     algebra: Any
-    specials: Mapping[str, ast.Prev | ast.Timestamp | ast.Aggregate]
+    specials: Mapping[str, Special]
     mentions: frozenset[str]
 
     @classmethod
@@ -241,14 +241,19 @@ class Expression:
 
     def __init__(self, expr: ast.Expr) -> None:
         writer = Writer()
-        text = writer.expr(expr)
+        self._kind = kind_in_ms(expr)
+        text = writer.in_ms(expr) if self._kind else writer.expr(expr)
         self._value = Pattern.of_text(f"{{ BIND({text} AS ?oracle_value) }}", writer)
         truth = f"{{ BIND(IF({text}, true, false) AS ?oracle_value) }}"
         self._truth = Pattern.of_text(truth, writer)
 
     def value(self, mu: Bindings, kb: Dataset) -> Identifier | None:
         """The value; None if evaluation is an error."""
-        return self._evaluate(self._value, mu, kb)
+        value = self._evaluate(self._value, mu, kb)
+        if self._kind is None or value is None:
+            return value
+        ms = Decimal(str(value))
+        return date_time(int(ms)) if self._kind == "time" else duration(ms)
 
     def holds(self, mu: Bindings, kb: Dataset) -> bool:
         """The effective boolean value; an error is false."""
@@ -260,18 +265,24 @@ class Expression:
         return None if isinstance(term, SPARQLError) else term
 
 
-# --- PREV, TIMESTAMP, and aggregates over group variables -----------------------------------------
+# --- PREV, TIMESTAMP, NOW, and aggregates over group variables ------------------------------------
 
 CDT_LIST = URIRef("http://w3id.org/awslabs/neptune/SPARQL-CDTs/List")
 
 
-def special(node: ast.Prev | ast.Timestamp | ast.Aggregate, mu: Bindings) -> Identifier | None:
+def special(node: Special, mu: Bindings) -> Identifier | None:
     """The value of a stand-in variable; None if it is unbound or an error."""
     match node:
         case ast.Prev(var):
             return mu.previous.get(var.name)
         case ast.Timestamp(gpm):
             return date_time(mu.times[gpm.name]) if gpm.name in mu.times else None
+        case ast.Call("NOW", ()):
+            return None if mu.now is None else date_time(mu.now)
+        case Milliseconds(ast.Timestamp(gpm)):
+            return Literal(mu.times[gpm.name]) if gpm.name in mu.times else None
+        case Milliseconds():
+            return None if mu.now is None else Literal(mu.now)
         case ast.Aggregate(operand=ast.Var(name)):
             terms = mu.lists.get(name)
             if terms is None:  # a single variable is a list of itself
@@ -287,6 +298,23 @@ def date_time(ms: int) -> Literal:
     text = moment.strftime("%Y-%m-%dT%H:%M:%S")
     fraction = f".{ms % 1000:03d}" if ms % 1000 else ""
     return Literal(f"{text}{fraction}Z", datatype=XSD.dateTime)
+
+
+def duration(ms: Decimal) -> Literal:
+    """Milliseconds as an `xsd:dayTimeDuration` in canonical form."""
+    seconds = abs(ms) / 1000
+    minutes, second = int(seconds) // 60, seconds - int(seconds) // 60 * 60
+    days, hours = minutes // 1440, minutes // 60 % 24
+    fields = [(hours, "H"), (minutes % 60, "M"), (second, "S")]
+    time = "".join(f"{_plain(n)}{letter}" for n, letter in fields if n)
+    text = (f"{days}D" if days else "") + (f"T{time}" if time else "")
+    signed = f"{'-' if ms < 0 else ''}P{text}" if text else "PT0S"
+    return Literal(signed, datatype=XSD.dayTimeDuration, normalize=False)
+
+
+def _plain(number: int | Decimal) -> str:
+    text = f"{number:f}" if isinstance(number, Decimal) else str(number)
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def aggregate(node: ast.Aggregate, terms: list[Identifier]) -> Identifier | None:

@@ -1,26 +1,57 @@
 """Writes parsed patterns and expressions back as SPARQL 1.1 for rdflib.
 
-PREV, TIMESTAMP, LIST, FIRST, LAST and aggregates over group variables are not SPARQL. Each is
-written as a fresh variable, and `Writer.specials` maps the variable to its node.
+PREV, TIMESTAMP, NOW, LIST, FIRST, LAST and aggregates over group variables are not SPARQL, or
+rdflib has another meaning. Each is written as a fresh variable, and `Writer.specials` maps the
+variable to its node. rdflib knows little of durations, so times and durations are compared and
+computed in milliseconds.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal, TypeAlias
 
 from spaseq.lang import ast
 
-XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
+XSD = "http://www.w3.org/2001/XMLSchema#"
+XSD_STRING = f"{XSD}string"
+
+
+@dataclass(frozen=True)
+class Milliseconds:
+    """The milliseconds since the epoch of TIMESTAMP or NOW."""
+
+    time: ast.Timestamp | ast.Call
+
+
+Special: TypeAlias = ast.Prev | ast.Timestamp | ast.Aggregate | ast.Call | Milliseconds
+
+_LENGTH = re.compile(
+    r"(-?)P(?:([0-9]+)D)?(?:T(?:([0-9]+)H)?(?:([0-9]+)M)?(?:([0-9]+(?:[.][0-9]+)?)S)?)?"
+)
+
+
+def length_ms(lexical: str) -> Decimal | None:
+    """The milliseconds of an xsd:dayTimeDuration; None for another text."""
+    found = _LENGTH.fullmatch(lexical)
+    if found is None or lexical[-1] in "PT":
+        return None
+    sign, *fields = found.groups()
+    units = (86_400_000, 3_600_000, 60_000, 1_000)
+    total = sum(Decimal(n or 0) * unit for n, unit in zip(fields, units, strict=True))
+    return -total if sign else Decimal(total)
 
 
 class Writer:
     """Text of AST nodes. Use one writer per query text, because it numbers special variables."""
 
     def __init__(self) -> None:
-        self.specials: dict[str, ast.Prev | ast.Timestamp | ast.Aggregate] = {}
+        self.specials: dict[str, Special] = {}
         self._inside_select = 0
 
-    def special(self, node: ast.Prev | ast.Timestamp | ast.Aggregate) -> str:
+    def special(self, node: Special) -> str:
         for name, known in self.specials.items():
             if known == node:
                 return f"?{name}"
@@ -50,6 +81,10 @@ class Writer:
 
     def expr(self, expr: ast.Expr) -> str:
         match expr:
+            case ast.Compare(op, left, right) if self._both_in_ms(left, right):
+                return f"({self.in_ms(left)} {op} {self.in_ms(right)})"
+            case ast.Call("NOW", ()):
+                return self.special(expr)
             case ast.Var() | ast.Iri() | ast.Literal():
                 return self.term(expr)
             case ast.Or(operands):
@@ -76,6 +111,21 @@ class Writer:
                 return self.aggregate(expr)
             case ast.Prev() | ast.Timestamp():
                 return self.special(expr)
+
+    def _both_in_ms(self, left: ast.Expr, right: ast.Expr) -> bool:
+        return kind_in_ms(left) is not None and kind_in_ms(left) == kind_in_ms(right)
+
+    def in_ms(self, expr: ast.Expr) -> str:
+        """An expression of a kind that `kind_in_ms` knows, as a number of milliseconds."""
+        match expr:
+            case ast.Literal(lexical):
+                return f"{length_ms(lexical):f}"
+            case ast.Timestamp() | ast.Call():
+                return self.special(Milliseconds(expr))
+            case ast.Arithmetic(op, left, right):
+                parts = (self.in_ms(e) if kind_in_ms(e) else self.expr(e) for e in (left, right))
+                return f"({f' {op} '.join(parts)})"
+        raise NotImplementedError(expr)
 
     def aggregate(self, node: ast.Aggregate) -> str:
         if node.function in ("FIRST", "LAST", "LIST") or not self._inside_select:
@@ -175,6 +225,26 @@ class Writer:
 
     def condition(self, condition: ast.OrderCondition) -> str:
         return f"{'DESC' if condition.descending else 'ASC'}({self.expr(condition.expr)})"
+
+
+def kind_in_ms(expr: ast.Expr) -> Literal["time", "duration"] | None:
+    """Whether an expression is a time or a duration that is computed in milliseconds."""
+    match expr:
+        case ast.Timestamp() | ast.Call("NOW", ()):
+            return "time"
+        case ast.Literal(lexical, datatype) if datatype == f"{XSD}dayTimeDuration":
+            return None if length_ms(lexical) is None else "duration"
+        case ast.Arithmetic(op, left, right):
+            match op, kind_in_ms(left), kind_in_ms(right):
+                case ("-", "time", "time") | ("+" | "-", "duration", "duration"):
+                    return "duration"
+                case "*" | "/", "duration", None:
+                    return "duration"
+                case "*", None, "duration":
+                    return "duration"
+                case ("+" | "-", "time", "duration") | ("+", "duration", "time"):
+                    return "time"
+    return None
 
 
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}

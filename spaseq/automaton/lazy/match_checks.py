@@ -59,13 +59,14 @@ class GapCheck:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConditionCheck:
-    """A FILTER of a step's GPM that looks back at other steps.
+    """A FILTER of the GPM of `step` that looks back at other steps.
 
     `sources` gives, by variable, where its value may be, the step's own column first. `times`
     gives, by GPM name, the steps whose times TIMESTAMP ranges over.
     """
 
     holds: Callable[[Env], bool]
+    step: int
     sources: Mapping[str, tuple[Source, ...]]
     times: Mapping[str, tuple[int, ...]]
     steps: StepSet
@@ -98,3 +99,6 @@ class _ConditionEnv:
 
     def time(self, gpm: str) -> int | None:
         return max((self._rows[i][1] for i in self._condition.times.get(gpm, ())), default=None)
+
+    def now(self) -> int | None:
+        return self._rows[self._condition.step][1]

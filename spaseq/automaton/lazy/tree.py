@@ -189,7 +189,7 @@ class Tree:
         looks.update(i for timed in times.values() for i in timed)
         if not looks <= matched:
             return None
-        return ConditionCheck(holds, sources, times, frozenset(looks))
+        return ConditionCheck(holds, step, sources, times, frozenset(looks))
 
     def _decidable(self, absence: Absence, matched: StepSet) -> bool:
         """Whether the steps around a negated step, and all bindings it uses, are matched."""

@@ -108,6 +108,9 @@ class TakeEnv:
         outside = self.run.outside.times.get(gpm) if self.run.outside else None
         return max(times if outside is None else [*times, outside], default=None)
 
+    def now(self) -> int | None:
+        return self.row[1]
+
 
 def trace_of(nodes: TraceNodes, node: int) -> Iterator[tuple[int, Row]]:
     """The (GPM index, row) pairs of a trace up to a node, last first."""
