@@ -121,6 +121,16 @@ class Patterns:
             self.grammar.used.add("TIMESTAMP-in-filter")
             moment = '"1970-01-01T00:00:04Z"^^xsd:dateTime'
             gpm.filters.append(f"TIMESTAMP({pick(sorted(place.names))}) {self.compare()} {moment}")
+        if use("NOW", one_in=16):
+            moment = '"1970-01-01T00:00:03Z"^^xsd:dateTime'
+            gpm.filters.append(f"NOW() {self.compare()} {moment}")
+        if place.names and use("durations", one_in=12):
+            length = f'"PT{pick([0, 1, 2, 3.5])}S"^^xsd:dayTimeDuration'
+            later = pick(["NOW()", "NOW()", f"TIMESTAMP({pick(sorted(place.names))})"])
+            earlier = f"TIMESTAMP({pick(sorted(place.names))})"
+            gap = f"{later} - {earlier} {self.compare()} {length}"
+            reach = f"{later} {self.compare()} {earlier} + {length}"
+            gpm.filters.append(pick([gap, reach]))
 
     def compare(self) -> str:
         return str(self.grammar.pick(["<", ">", "<=", "<=", ">=", ">=", "=", "!=", "!="]))

@@ -305,15 +305,15 @@ def duration(ms: Decimal) -> Literal:
     seconds = abs(ms) / 1000
     minutes, second = int(seconds) // 60, seconds - int(seconds) // 60 * 60
     days, hours = minutes // 1440, minutes // 60 % 24
-    fields = [(hours, "H"), (minutes % 60, "M"), (second, "S")]
-    time = "".join(f"{_plain(n)}{letter}" for n, letter in fields if n)
+    fields = [(f"{hours}", "H"), (f"{minutes % 60}", "M"), (_plain(second), "S")]
+    time = "".join(f"{number}{letter}" for number, letter in fields if number != "0")
     text = (f"{days}D" if days else "") + (f"T{time}" if time else "")
     signed = f"{'-' if ms < 0 else ''}P{text}" if text else "PT0S"
     return Literal(signed, datatype=XSD.dayTimeDuration, normalize=False)
 
 
-def _plain(number: int | Decimal) -> str:
-    text = f"{number:f}" if isinstance(number, Decimal) else str(number)
+def _plain(number: Decimal) -> str:
+    text = f"{number:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 

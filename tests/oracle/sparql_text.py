@@ -40,8 +40,9 @@ def length_ms(lexical: str) -> Decimal | None:
         return None
     sign, *fields = found.groups()
     units = (86_400_000, 3_600_000, 60_000, 1_000)
-    total = sum(Decimal(n or 0) * unit for n, unit in zip(fields, units, strict=True))
-    return -total if sign else Decimal(total)
+    parts = (Decimal(n or 0) * unit for n, unit in zip(fields, units, strict=True))
+    total = sum(parts, Decimal(0))
+    return -total if sign else total
 
 
 class Writer:

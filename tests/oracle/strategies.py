@@ -27,9 +27,9 @@ FURTHER_TEXT = """
     : gap !-first !-last !-bracket TUMBLING TUMBLING-FROM EVENTS NEXT LAST MAX STRICT DISTINCT
     CONSUME TO-NEXT-EVENT PAST-LAST-EVENT TO-FIRST TO-LAST HAVING SELECT-expr aggregate LIST
     TIMESTAMP PARTITION-2 OPTIONAL UNION GRAPH BIND VALUES sub-SELECT MINUS EXISTS lexical-forms
-    CONSTRUCT ALL NO-SKIP
+    CONSTRUCT ALL NO-SKIP NOW durations
 """
-FUNCTIONS_TEXT = "COUNT SUM AVG MIN MAX GROUP_CONCAT FIRST LAST LIST PREV TIMESTAMP"
+FUNCTIONS_TEXT = "COUNT SUM AVG MIN MAX GROUP_CONCAT FIRST LAST LIST PREV TIMESTAMP NOW"
 """Functions of group variables and GPMs. Not SAMPLE: any value of the list would be right."""
 FUNCTIONS = frozenset(FUNCTIONS_TEXT.split())
 STEP_1 = frozenset(STEP_1_TEXT.split())
@@ -154,12 +154,18 @@ def _expressions(grammar: Grammar, patterns: Patterns, bound: list[str]) -> list
         values.append(f'GROUP_CONCAT(?{grammar.pick(grouped)}; SEPARATOR=",")')
     if grammar.use("TIMESTAMP", one_in=4):
         values.append(f"TIMESTAMP({grammar.pick(sorted(patterns.positive))})")
+    if grammar.use("NOW", one_in=8):
+        values.append("NOW()")
+    if grammar.use("durations", one_in=8):
+        one, other = (grammar.pick(sorted(patterns.positive)) for _ in range(2))
+        later = grammar.pick([f"TIMESTAMP({other})", "NOW()"])
+        values.append(f"({later} - TIMESTAMP({one})){grammar.pick(['', '', ' * 2', ' / 4'])}")
     return [f"({value} AS ?{_letter(value)}{i})" for i, value in enumerate(values)]
 
 
 def _letter(expression: str) -> str:
     """The first letter of a variable's name: e if the value is prescribed but not the term."""
-    return "t" if re.match("FIRST|LAST|COUNT|GROUP_CONCAT|TIMESTAMP", expression) else "e"
+    return "t" if re.match("FIRST|LAST|COUNT|GROUP_CONCAT|TIMESTAMP|NOW", expression) else "e"
 
 
 def _window(grammar: Grammar, steps: list[Step]) -> str:
