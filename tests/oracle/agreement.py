@@ -17,8 +17,9 @@ from spaseq.lang import ast
 from spaseq.plan.query_plan import QueryPlan
 from tests.construct.reference import construct, renamed, texts
 from tests.oracle.comparison import comparable
+from tests.oracle.differences import REMOVALS, without
 from tests.oracle.engine import COUNTING, EVALUATORS, Arrival, Piece, parsed, solved
-from tests.oracle.model import TooBig
+from tests.oracle.model import Refused, TooBig
 from tests.oracle.oracle import evaluate
 from tests.oracle.report import disagreement, events_table
 from tests.oracle.strategies import Case
@@ -41,6 +42,8 @@ class Tally:
     exercised: Counter[str] = field(default_factory=Counter)
     answered: Counter[str] = field(default_factory=Counter)
     by: Counter[tuple[str, str]] = field(default_factory=Counter)
+    mattered: Counter[str] = field(default_factory=Counter)
+    weigh: bool = False  # whether to count in `mattered` the features that change the answers
     too_big: int = 0  # examples too big for the oracle
     not_supported: int = 0  # examples that the engine does not support
 
@@ -54,6 +57,15 @@ class Tally:
         if answers:
             self.answered.update(used)
             self.by.update((feature, e) for feature in used for e in evaluators)
+
+    def weigh_features(self, case: Case, query: ast.Query, expected: list[Any]) -> None:
+        """Count the features without which the query has other answers."""
+        for feature in REMOVALS.keys() & case.features:
+            try:
+                other = expected_of(without(feature, query), case)
+            except (TooBig, Refused):
+                continue
+            self.mattered[feature] += comparables(other) != comparables(expected)
 
 
 @dataclass(frozen=True)
@@ -90,7 +102,10 @@ def compare(case: Case, tally: Tally, random: Random) -> Disagreement | None:
     """A disagreement of engine and oracle, if any; events arrive at random."""
     try:
         query, plans = parsed(case.query)
-        return _Comparison(case, expected_of(query, case), plans, tally).all(random)
+        expected = expected_of(query, case)
+        if tally.weigh:
+            tally.weigh_features(case, query, expected)
+        return _Comparison(case, expected, plans, tally).all(random)
     except TooBig:
         tally.too_big += 1
         return None

@@ -68,6 +68,15 @@ class Window:
             case ast.CountWindow(events=n):
                 return sum(first <= e.instant <= last for e in self._events) <= n
 
+    def closing(self, first: Instant) -> Instant | None:
+        """The close of the window; under WITHIN n EVENTS the n-th event's instant, if it comes."""
+        match self._window:
+            case ast.CountWindow(events=n):
+                inside = [e.instant for e in self._events if e.instant >= first]
+                return inside[n - 1] if len(inside) >= n else None
+            case _:
+                return self.close(first)
+
     def close(self, first: Instant) -> Instant:
         """The close of the window of a match that begins at `first`."""
         return self._close(first), AFTER_ALL
@@ -106,9 +115,11 @@ def answer(m: Match, end: Instant, groups: frozenset[str]) -> Answer:
 
 
 def merged(answers: list[Answer]) -> list[Answer]:
-    """Sort the answers, and remove repetitions of equal traces, single bindings and lists."""
-    by_order = {a.order(): a for a in answers}
-    return [by_order[key] for key in sorted(by_order)]
+    """The answers in order; of those with equal trace, bindings and lists, one: the earliest."""
+    by_content: dict[object, Answer] = {}
+    for a in sorted(answers, key=Answer.order):
+        by_content.setdefault(a.order()[1:], a)
+    return list(by_content.values())
 
 
 # --- selection ------------------------------------------------------------------------------------

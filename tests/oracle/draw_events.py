@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from rdflib import XSD, Graph, Literal, URIRef
@@ -35,17 +36,28 @@ def knowledge() -> dict[str, Graph]:
     return {KB: graph}
 
 
+@dataclass(frozen=True)
+class Crowd:
+    """The events to draw: for which GPMs, whether in long runs for each of them, and how many."""
+
+    names: list[str]
+    runs: bool
+    most: int
+
+
 def observations(
-    choices: Choices, features: frozenset[str], names: list[str], due: str
+    choices: Choices, features: frozenset[str], crowd: Crowd, due: str
 ) -> list[Triple]:
     """The triples of one event: up to two observations, each a possible solution.
 
     `due` is the GPM that the event should preferably match.
     """
+    names = crowd.names
+    often = 3 if crowd.runs else 2
     triples: list[Triple] = []
     keys = ["k1", "k1", "k2"] if "several-keys" in features else ["k1"]
     for subject in map(term, ("o1", "o2")[: choices.pick([1, 1, 1, 1, 2, 2, 0])]):
-        kind = choices.pick([due] * 2 * len(names) + [*names, *names, "Other"])
+        kind = choices.pick([due] * often * len(names) + [*names, *names, "Other"])
         triples.append((subject, term("is"), term(kind)))
         triples.append((subject, term("v"), _value(choices, features)))
         if not choices.chance(6):
@@ -64,16 +76,19 @@ def _value(choices: Choices, features: frozenset[str]) -> Literal:
 
 
 def streamset(
-    choices: Choices, features: frozenset[str], names: list[str], iris: list[str], most: int
+    choices: Choices, features: frozenset[str], crowd: Crowd, iris: list[str]
 ) -> dict[str, Arrivals]:
-    """Up to `most` events over the given streams, in order of time, at few instants."""
+    """Events over the given streams, in order of time, at few instants."""
     streams: dict[str, Arrivals] = {iri: [] for iri in iris}
     time = 0
     steps = [0, 1000, 1000, 1000, 2000, 5000] if "ties" in features else [1000, 1000, 2000, 5000]
-    count = choices.pick([0, 1, 2, 3, *(n for n in range(4, most + 1) for _ in range(4))])
+    names = crowd.names
+    few = [] if crowd.runs else [0, 1, 2, 3]
+    least, most = (5, min(crowd.most, 8)) if crowd.runs else (4, crowd.most)
+    count = choices.pick([*few, *(n for n in range(least, most + 1) for _ in range(4))])
     for i in range(count):
         time += choices.pick(steps)
-        triples = observations(choices, features, names, names[i * len(names) // count])
+        triples = observations(choices, features, crowd, names[i * len(names) // count])
         streams[choices.pick(iris)].append((time, f"{NS}event/{i}", triples))
     return streams
 

@@ -111,6 +111,8 @@ class Patterns:
             other = f"?{pick(seen)}" if seen else "1"
             scaled = f"{own} {self.compare()} 2 * COALESCE(PREV(?{asked}), {other})"
             gpm.filters.append(pick([rises, scaled, *[f"COALESCE({rises}, true)"] * 2]))
+        if before and use("running", one_in=3):
+            gpm.filters.append(self.running(pick(before)))
         finished = sorted(self.groups & place.seen - place.around - gpm.binds)
         if finished and use("aggregate", one_in=3):
             self.grammar.used.add("aggregate-in-filter")
@@ -141,6 +143,22 @@ class Patterns:
         name = self.grammar.pick(["COUNT", "FIRST", "LAST", *numeric])
         distinct = "DISTINCT " if name == "COUNT" and self.grammar.choices.chance(4) else ""
         return f"{name}({distinct}?{variable})"
+
+    def running(self, variable: str) -> str:
+        """A condition on an aggregate over the repetitions so far."""
+        v, pick = f"?{variable}", self.grammar.pick
+        return str(
+            pick(
+                [
+                    *[f"SUM({v}) {pick('<>')} {pick(range(2, 6))}"] * 2,
+                    *[f"{self.aggregate(variable)} {self.compare()} {pick(range(4))}"] * 3,
+                    f"COUNT({v}) <= {pick(range(1, 4))}",
+                    f'STRLEN(GROUP_CONCAT({v}; SEPARATOR="-")) < {pick(range(2, 6))}',
+                    f'!CONTAINS(STR(LIST({v})), "\\"{pick(range(4))}\\"")',
+                    f"SAMPLE({v}) <= MAX({v})",
+                ]
+            )
+        )
 
     def text(self, gpm: Gpm, on: str) -> str:
         body = " ".join([*gpm.text, *(f"FILTER({f})" for f in gpm.filters)])
@@ -184,6 +202,9 @@ def places(
                 yield name, place
                 if here.negated or not place.negated:
                     after = _past(after, name, binds)
+        if step.until is not None:
+            around = before.around | step.inside
+            yield step.until, replace(before, seen=before.seen | whole, around=around, negated=True)
         if not step.negated:
             before = replace(before, seen=after.seen, names=after.names)
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal as L
 from typing import TypeAlias
 
 from spaseq.lang import ast
 from tests.oracle.choices import Choices
+from tests.oracle.model import Refused
+from tests.oracle.steps import unfold
 
 NAMES = ["A", "B", "C", "D", "E"]
+UNTIL_NAMES = ["U", "V"]
+LOOPS = frozenset(["own-operator", "greedy", "until", "running", "!-union"])
+"""Features of loops, and of negation beside a step that may be empty."""
 
 Operator: TypeAlias = L[",", ";", ":"]
 Kind: TypeAlias = L["|", "&", "AND"]
@@ -28,15 +35,26 @@ class Grammar:
         self.used: set[str] = set()
         self.names: list[str] = []
         self.left = choices.pick([2, 2, 3, 3, 3, 4, 4, 5, 6])  # GPM names still to be placed
+        self.loops = bool(features & LOOPS) and not choices.chance(3)
+        """Whether the query is to have many loops, and little that keeps them short."""
+        if self.loops:
+            self.operators += [op for op in self.operators if op != ","]
+            self.kinds += [kind for kind in self.kinds if kind != "&"]
 
     def use(self, *features: str, one_in: int = 2) -> bool:
         """Whether to use a construct that needs the given features."""
+        if self.loops and not LOOPS.intersection(features):
+            one_in *= 3  # otherwise few loops have several repetitions
         if not self.features.issuperset(features) or not self.choices.chance(one_in):
             return False
         self.used.update(features)
         return True
 
     # sequences
+
+    def whole(self) -> ast.Sequence:
+        """The sequence of a query."""
+        return self.make_greedy(self.sequence(4, 2, top=True))
 
     def sequence(self, size: int, depth: int, top: bool = False) -> ast.Sequence:
         steps = [self.step(depth)]
@@ -57,7 +75,7 @@ class Grammar:
 
     def step(self, depth: int) -> ast.Step:
         atom = self.atom(depth)
-        if not self.choices.chance(4):
+        if not self.choices.chance(2 if self.loops else 4):
             return ast.Step(atom)
         options = {"+": (1, None), "*": (0, None), "?": (0, 1)}
         mark = self.pick(sorted(self.features & {"+", "*", "?", "{n,m}"}) or [""])
@@ -79,10 +97,14 @@ class Grammar:
                 (2, 10**12),
             ]
         )
-        return ast.Step(atom, ast.Quantifier(minimum, maximum))
+        own = None
+        if (maximum is None or maximum > 1) and self.use("own-operator", one_in=3):
+            own = replace(self.op(), kind=self.pick([*self.operators, self.operators[-1]]))
+        until = ast.Ref(self.until_name()) if self.loops and self.use("until", one_in=4) else None
+        return ast.Step(atom, ast.Quantifier(minimum, maximum, own=own, until=until))
 
     def atom(self, depth: int) -> ast.Ref | ast.Bracket:
-        if depth and self.left > 1 and self.use("nested", one_in=3):
+        if depth and self.left > 1 and self.use("nested", one_in=2 if self.loops else 3):
             kind = self.pick([None, *self.kinds])
             self.used.add(kind or "nested")
             count = 1 if kind is None else self.pick([2, 2, 2, 3])
@@ -93,10 +115,28 @@ class Grammar:
     def name(self) -> str:
         self.left -= 1
         fresh = [n for n in NAMES if n not in self.names]
-        if self.names and (not fresh or self.use("same-GPM-twice", one_in=10)):
-            return str(self.pick(self.names))
+        known = [n for n in NAMES if n in self.names]
+        if known and (not fresh or self.use("same-GPM-twice", one_in=10)):
+            return str(self.pick(known))
         self.names.append(fresh[0])
         return fresh[0]
+
+    def until_name(self) -> str:
+        """A GPM for UNTIL; it is no step."""
+        name = self.pick(UNTIL_NAMES)
+        if name not in self.names:
+            self.names.append(name)
+        return name
+
+    # greedy loops
+
+    def make_greedy(self, sequence: ast.Sequence) -> ast.Sequence:
+        """The sequence with some loops greedy, where that is allowed."""
+        for number in range(len(loops(sequence))):
+            changed = with_greedy(sequence, number)
+            if changed != sequence and is_legal(changed, top=True) and self.use("greedy", one_in=2):
+                sequence = changed
+        return sequence
 
     # negation
 
@@ -106,15 +146,19 @@ class Grammar:
         for i in range(len(steps), -1, -1):
             left = steps[i - 1] if i else None
             right = steps[i] if i < len(steps) else None
-            if len(self.names) < len(NAMES) and self._negatable(left, right, top):
+            free = not set(NAMES) <= set(self.names)
+            if free and self._negatable(left, right, top):
+                before = list(steps), list(ops), set(self.used)
                 self._put(steps, ops, i, depth)
+                if not is_legal(ast.Sequence(tuple(steps), tuple(ops)), top):
+                    steps, ops, self.used = before
         return ast.Sequence(tuple(steps), tuple(ops))
 
     def _negatable(self, left: ast.Step | None, right: ast.Step | None, top: bool) -> bool:
-        if left is not None and may_be_empty(edge(left, -1)):
-            return False
-        if right is not None and may_be_empty(edge(right, 0)):
-            return False
+        beside = [edge(left, -1)] if left else []
+        beside += [edge(right, 0)] if right else []
+        if any(map(may_be_empty, beside)):
+            return self.use("!-union", "!", one_in=3)
         if left is None or right is None:
             return top and self.use("!-first" if left is None else "!-last", one_in=8)
         return self.use("!", one_in=6)
@@ -157,28 +201,54 @@ def edge(step: ast.Step, end: int) -> ast.Step:
             return step
 
 
-def sequence_text(sequence: ast.Sequence) -> str:
-    parts = [step_text(sequence.steps[0])]
-    for op, step in zip(sequence.ops, sequence.steps[1:], strict=True):
-        gap = f"[{op.gap.amount} {op.gap.unit}]" if op.gap else ""
-        parts.append(f"{op.kind}{gap} {step_text(step)}")
-    return " ".join(parts)
+def is_legal(sequence: ast.Sequence, top: bool) -> bool:
+    """Whether the language allows the sequence, by itself or in a bracket."""
+    try:
+        unfold(sequence, top=top)
+    except Refused:
+        return False
+    return True
 
 
-def step_text(step: ast.Step) -> str:
-    match step.atom:
-        case ast.Ref(name):
-            text = name
-        case ast.Bracket(kind, operands):
-            text = "(" + f" {kind} ".join(map(sequence_text, operands)) + ")"
-    if step.negated:
-        return text + "!"
-    match step.quantifier:
-        case None:
-            return text
-        case ast.Quantifier(minimum, None):
-            return text + {0: "*", 1: "+"}.get(minimum, f"{{{minimum},}}")
-        case ast.Quantifier(0, 1):
-            return text + "?"
-        case ast.Quantifier(n, m):
-            return text + (f"{{{n}}}" if n == m else f"{{{n},{m}}}")
+def loops(sequence: ast.Sequence) -> list[ast.Step]:
+    """The quantified steps, inner ones before outer ones."""
+    found: list[ast.Step] = []
+    for step in sequence.steps:
+        if isinstance(step.atom, ast.Bracket):
+            for operand in step.atom.operands:
+                found += loops(operand)
+        if step.quantifier is not None:
+            found.append(step)
+    return found
+
+
+def with_greedy(sequence: ast.Sequence, number: int) -> ast.Sequence:
+    """The sequence with one loop greedy, given by its place in `loops`."""
+    place = iter(range(number + 1, -1, -1))
+
+    def change(step: ast.Step) -> ast.Step:
+        if step.quantifier is None or next(place, None) != 1 or has_until(step.atom):
+            return step
+        return replace(step, quantifier=replace(step.quantifier, greedy=True))
+
+    return changed_steps(sequence, change)
+
+
+def has_until(atom: ast.Ref | ast.Bracket) -> bool:
+    """Whether a loop inside a step ends with UNTIL."""
+    if isinstance(atom, ast.Ref):
+        return False
+    inner = [loop.quantifier for operand in atom.operands for loop in loops(operand)]
+    return any(q is not None and q.until is not None for q in inner)
+
+
+def changed_steps(sequence: ast.Sequence, change: Callable[[ast.Step], ast.Step]) -> ast.Sequence:
+    """The sequence with every step changed, inner ones before outer ones."""
+
+    def step(old: ast.Step) -> ast.Step:
+        if isinstance(old.atom, ast.Bracket):
+            operands = tuple(changed_steps(o, change) for o in old.atom.operands)
+            old = replace(old, atom=replace(old.atom, operands=operands))
+        return change(old)
+
+    return replace(sequence, steps=tuple(map(step, sequence.steps)))

@@ -6,7 +6,7 @@ Terms are rdflib terms. Everything is immutable and hashable, so that sets of ma
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from rdflib import XSD, Graph, Literal
@@ -109,52 +109,14 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Absence:
-    """A negated step that the finished match must still be checked against.
-
-    `low` and `high` are last(σ) and first(Y); None if the step is in first or last place.
-    `own` holds the values of group variables in the repetitions around the step.
-    """
-
-    step: Any  # sequences.Step
-    low: Instant | None
-    high: Instant | None
-    own: Own | None = None
-
-
-@dataclass(frozen=True)
-class Own:
-    """The view from inside a repetition: its group variables, and each GPM's last event time.
-
-    `values` omits variables that the repetition did not bind.
-    """
-
-    names: frozenset[str]
-    values: Map
-    lists: Map
-    previous: Map
-    times: Map
-
-    def over(self, mu: Bindings) -> Bindings:
-        """μ as seen from inside the repetition."""
-        return replace(
-            mu,
-            values=mu.values.minus(self.names).plus(self.values),
-            lists=mu.lists.minus(self.names).plus(self.lists),
-            previous=self.previous,
-            times=mu.times.plus(self.times),
-        )
-
-
-@dataclass(frozen=True)
 class Match:
-    """(first, last, μ, trace), and the absences it depends on. Without events, first is None."""
+    """(first, last, μ, trace), and the conditions it must meet. Without events, first is None."""
 
     first: Instant | None
     last: Instant | None
     mu: Bindings
     trace: frozenset[Item] = frozenset()
-    absences: tuple[Absence, ...] = ()
+    conditions: tuple[Any, ...] = ()  # of conditions.py
 
     @property
     def positions(self) -> frozenset[tuple[Instant, str]]:

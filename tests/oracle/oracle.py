@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import Any
 
 from rdflib import XSD, Dataset, Graph, Literal, URIRef
 from rdflib.term import Identifier
@@ -16,8 +15,8 @@ from rdflib.term import Identifier
 from spaseq.lang import ast
 from tests.oracle import answers as page
 from tests.oracle.answers import Answer, Window
+from tests.oracle.conditions import at_the_close
 from tests.oracle.model import (
-    Absence,
     Bindings,
     Event,
     Map,
@@ -29,8 +28,17 @@ from tests.oracle.model import (
     plain,
 )
 from tests.oracle.patterns import Expression, Pattern, binds, nt, terms_as_written, without_filters
+from tests.oracle.running import Running
 from tests.oracle.sequences import THEN, Evaluation
-from tests.oracle.steps import find_group_variables, group_variables, positive_names, unfold
+from tests.oracle.steps import (
+    find_group_variables,
+    group_variables,
+    positive_names,
+    step_names,
+    unfold,
+    until_names,
+    waits_for_the_close,
+)
 
 
 def evaluate(
@@ -49,34 +57,43 @@ def evaluate(
         TooBig: too many matches for brute force.
     """
     with terms_as_written():
-        return _Run(query, streams, kb or {}).answers()
+        return QueryRun(query, streams, kb or {}).answers()
 
 
-class _Run:
-    def __init__(self, query: ast.Query, streams: Streamset, kb: Mapping[str, Graph]) -> None:
+class QueryRun:
+    """A query, or the first steps of its sequence as a query, over a streamset."""
+
+    def __init__(
+        self,
+        query: ast.Query,
+        streams: Streamset,
+        kb: Mapping[str, Graph],
+        upto: int | None = None,
+    ) -> None:
         self.query = query
         names = {s.name: s.iri.value for s in query.streams}
         self.streams = {g.name: frozenset(names[r.name] for r in g.streams) for g in query.gpms}
         self.events = events_of({iri: streams.get(iri, []) for iri in names.values()})
         self.kb = _dataset(query, kb)
-        self.patterns = {g.name: Pattern.of(g.pattern) for g in query.gpms}
         self.binds = {g.name: binds(g.pattern) for g in query.gpms}
         self.keys = tuple(v.name for v in query.partition)
-        self.steps = unfold(query.sequence)
-        at_end = self.steps[0].negated or self.steps[-1].negated
-        if at_end and isinstance(query.window, ast.CountWindow):
-            raise Refused("negation at an end under WITHIN n EVENTS")
+        self.steps = unfold(query.sequence, upto=upto)
+        if isinstance(query.window, ast.CountWindow) and waits_for_the_close(self.steps):
+            raise Refused("negation at an end, or a greedy loop at the end, under WITHIN n EVENTS")
+        if until_names(self.steps) & step_names(self.steps):
+            raise Refused("UNTIL has a GPM that is a step")
         find_group_variables(self.steps, self.binds, frozenset(self.keys))
         self.groups = group_variables(self.steps)
+        self.patterns = {g.name: Running(g.pattern, self.groups) for g in query.gpms}
         self.timed = frozenset(n.gpm.name for n in nodes(query) if isinstance(n, ast.Timestamp))
-        self._solutions: dict[tuple[Event, str, Map], frozenset[Map]] = {}
+        self._solutions: dict[object, frozenset[Map]] = {}
 
     def solve(self, event: Event, name: str, mu: Bindings) -> frozenset[Map]:
         pattern = self.patterns[name]
-        inputs = pattern.inputs(replace(mu, now=event.instant[0]))
-        key = event, name, inputs
+        mu = replace(mu, now=event.instant[0])
+        key = event, name, pattern.key(mu)
         if key not in self._solutions:
-            self._solutions[key] = pattern.solutions(event.graph, self.kb, inputs)
+            self._solutions[key] = pattern.solutions(event.graph, self.kb, mu)
         return self._solutions[key]
 
     # Partition
@@ -115,6 +132,13 @@ class _Run:
 
     def partition(self, key: Map, events: list[Event]) -> list[Answer]:
         """The answers of one partition, selected and skipped."""
+        having = [a for a in self.matched(key, events) if self.has(a)]
+        strategy = getattr(self.query.form, "strategy", "ALL")
+        selected = page.select(strategy, having, sorted({e.instant for e in events}))
+        return page.after_match(self.query.skip, selected)
+
+    def matched(self, key: Map, events: list[Event]) -> list[Answer]:
+        """The matches of one partition, in answer order."""
         evaluation = Evaluation(events, self.streams, self.solve, self.groups, self.timed)
         window = Window(self.query.window, events)
         matches = evaluation.sequence(nothing(Bindings(values=key)), self.steps, THEN)
@@ -124,16 +148,12 @@ class _Run:
             if m.first is not None
             and m.last is not None
             and window.holds(m.first, m.last)
-            and evaluation.stands(m, _fits(window))
+            and evaluation.stands(m, window.holds)
         ]
         groups = self.groups & frozenset().union(
             *(self.binds[n] for n in positive_names(self.steps))
         )
-        ordered = page.merged([page.answer(m, _end(m, window), groups) for m in standing])
-        having = [a for a in ordered if self.has(a)]
-        strategy = getattr(self.query.form, "strategy", "ALL")
-        selected = page.select(strategy, having, evaluation.instants)
-        return page.after_match(self.query.skip, selected)
+        return page.merged([page.answer(m, _end(m, window), groups) for m in standing])
 
     def has(self, a: Answer) -> bool:
         if self.query.having is None:
@@ -184,19 +204,9 @@ def _canonical(term: Identifier | None) -> Identifier | None:
     return Literal(text, datatype=XSD.decimal, normalize=False)
 
 
-def _fits(window: Window) -> Any:
-    def fits(x: Match, m: Match, absence: Absence) -> bool:
-        assert x.first and x.last and m.first and m.last
-        if absence.high is None:  # last place: the window begins with the match's first event
-            return window.holds(m.first, x.last)
-        return window.holds(x.first, m.last)
-
-    return fits
-
-
 def _end(m: Match, window: Window) -> tuple[int, int]:
     assert m.first is not None and m.last is not None
-    if any(absence.high is None for absence in m.absences):
+    if at_the_close(m):
         return window.close(m.first)
     return m.last
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from spaseq.algebra.answers import Answer as EngineAnswer
 from tests.oracle.answers import Answer
 from tests.oracle.comparison import comparable
+from tests.oracle.differences import REMOVALS
 from tests.oracle.draw_events import NS
 from tests.oracle.engine import EVALUATORS
 from tests.oracle.patterns import nt
@@ -80,12 +81,17 @@ def disagreement(case: Case, expected: list[Any], found: list[Any]) -> str:
 
 
 def coverage(tally: Tally, rows: Iterable[str]) -> str:
-    """A table of features: examples with it, with answers, and with answers by evaluator."""
+    """A table of features: examples with it, with answers, and with answers by evaluator.
+
+    Features of loops also have the number of examples that without it have other answers.
+    """
     names = "".join(f"{e:>20s}" for e in EVALUATORS)
-    lines = [f"{'feature':24s}  examples  with answers{names}"]
+    lines = [f"{'feature':24s}  examples  with answers  mattered{names}"]
     for row in sorted(set(rows) | set(tally.exercised)):
         by = "".join(f"{tally.by[row, e]:20d}" for e in EVALUATORS)
-        lines.append(f"{row:24s}  {tally.exercised[row]:8d}  {tally.answered[row]:12d}{by}")
+        mattered = str(tally.mattered[row]) if row in REMOVALS else ""
+        counts = f"{tally.exercised[row]:8d}  {tally.answered[row]:12d}  {mattered:>8s}"
+        lines.append(f"{row:24s}  {counts}{by}")
     lines.append(f"too big for the oracle: {tally.too_big}")
     lines.append(f"not supported by the engine: {tally.not_supported}")
     return "\n".join(lines)

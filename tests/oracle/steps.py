@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from spaseq.lang import ast
@@ -17,7 +17,10 @@ from tests.oracle.model import Refused
 @dataclass(eq=False)
 class Step:
     """One step; `op` is None at the start of a sequence. `atom` is a GPM name, the steps of a
-    plain bracket, or a `Choice`."""
+    plain bracket, or a `Choice`.
+
+    A loop may have its own operator, may be greedy, and may have a GPM after UNTIL.
+    """
 
     op: ast.Op | None
     atom: Atom
@@ -25,6 +28,9 @@ class Step:
     maximum: int | None
     negated: bool
     group: set[str] = field(default_factory=set)  # the group variables of this step only
+    own: ast.Op | None = None
+    greedy: bool = False
+    until: str | None = None
 
     @property
     def repeats(self) -> bool:
@@ -59,19 +65,22 @@ def parts(atom: Atom) -> list[list[Step]]:
             return operands
 
 
-def unfold(sequence: ast.Sequence, *, top: bool = True) -> list[Step]:
-    """The steps of a sequence with transparent brackets opened; raises on refused sequences."""
-    steps = _flat(sequence)
+def unfold(sequence: ast.Sequence, *, top: bool = True, upto: int | None = None) -> list[Step]:
+    """The steps of a sequence with transparent brackets opened; raises on refused sequences.
+
+    If `upto` is given, only so many steps.
+    """
+    steps = flat(sequence)[:upto]
     refuse(steps, top)
     return steps
 
 
-def _flat(sequence: ast.Sequence) -> list[Step]:
+def flat(sequence: ast.Sequence) -> list[Step]:
     steps: list[Step] = []
     for op, step in zip((None, *sequence.ops), sequence.steps, strict=True):
         match step:
             case ast.Step(ast.Bracket(None, (inner,)), None, False):
-                opened = _flat(inner)
+                opened = flat(inner)
                 opened[0].op = op
                 steps.extend(opened)
             case _:
@@ -83,7 +92,16 @@ def _step(op: ast.Op | None, step: ast.Step) -> Step:
     quantifier = step.quantifier or ast.Quantifier(1, 1)
     if step.negated and step.quantifier is not None:
         raise Refused("a negated step is repeated")
-    return Step(op, _atom(step.atom), quantifier.minimum, quantifier.maximum, step.negated)
+    return Step(
+        op,
+        _atom(step.atom),
+        quantifier.minimum,
+        quantifier.maximum,
+        step.negated,
+        own=quantifier.own,
+        greedy=quantifier.greedy,
+        until=quantifier.until.name if quantifier.until else None,
+    )
 
 
 def _atom(atom: ast.Ref | ast.Bracket) -> Atom:
@@ -101,18 +119,48 @@ def may_be_empty(steps: list[Step]) -> bool:
     return all(s.negated or s.minimum == 0 for s in steps)
 
 
+def alternatives(steps: list[Step]) -> list[list[Step]]:
+    """The sequences whose union a sequence is.
+
+    A step beside a negated step that may be empty is there at least once, or not at all.
+    """
+    for i, step in enumerate(steps):
+        if step.minimum == 0 and any(s.negated for s in steps[max(0, i - 1) : i + 2]):
+            some = replace(step, minimum=1)  # it has the same set of group variables
+            return [
+                *alternatives([*steps[:i], some, *steps[i + 1 :]]),
+                *alternatives(steps[:i] + steps[i + 1 :]),
+            ]
+    return [steps]
+
+
+# --- refused sequences ----------------------------------------------------------------------------
+
+
 def refuse(steps: list[Step], top: bool) -> None:
-    """Raise on negation in a wrong place, and on empty operands."""
-    if all(s.negated for s in steps):
-        raise Refused("a sequence of negations only")
+    """Raise on negations and loops in a wrong place, and on empty operands."""
     for step in steps:
         repeated = (step.minimum, step.maximum) != (1, 1)
         unit = repeated or step.negated or isinstance(step.atom, Choice)
         if unit and any(may_be_empty(inner) for inner in parts(step.atom)):
             raise Refused("an operand, or a repeated or negated step, may be empty")
+        if step.own is not None and not step.repeats:
+            raise Refused("an operator of a loop that repeats at most once")
+        if (repeated or step.negated) and any(map(_has_greedy, parts(step.atom))):
+            raise Refused("a greedy loop inside a negated step or a quantified bracket")
+    for sequence in alternatives(steps):
+        _refuse_one(sequence, top)
+
+
+def _refuse_one(steps: list[Step], top: bool) -> None:
+    """Raise on a sequence of the union."""
+    if all(s.negated for s in steps):
+        raise Refused("a sequence of negations only")
     for i, step in enumerate(steps):
         if step.negated:
             _refuse_negated(steps, i, top)
+        if step.greedy:
+            _refuse_greedy(steps, i, top)
 
 
 def _refuse_negated(steps: list[Step], i: int, top: bool) -> None:
@@ -120,14 +168,41 @@ def _refuse_negated(steps: list[Step], i: int, top: bool) -> None:
     right = next((s for s in steps[i + 1 :] if not s.negated), None)
     if not top and (left is None or right is None):
         raise Refused("negation at the edge of a bracket")
-    if any(s is not None and s.minimum == 0 for s in (left, right)):
-        raise Refused("negation beside a step that may be empty")
     op = steps[i].op
     if op is not None and op.gap is not None:
         raise Refused("a gap bound before a negated step")
     after = steps[i + 1].op if i + 1 < len(steps) else None
     if left is None and after is not None and after.gap is not None:
         raise Refused("a gap bound after a negation in first place")
+
+
+def _refuse_greedy(steps: list[Step], i: int, top: bool) -> None:
+    if any(s.negated for s in steps[max(0, i - 1) : i + 2]):
+        raise Refused("a greedy loop beside a negated step")
+    if any(s.minimum == 0 for s in steps[i + 1 : i + 2]):
+        raise Refused("a greedy loop before a step that may be empty")
+    if not top and i in (0, len(steps) - 1):
+        raise Refused("a greedy loop at the edge of a bracket")
+    if steps[i].minimum == 0 and may_be_empty(steps[:i]):
+        raise Refused("a greedy loop and all before it may be empty")
+    if any(map(_has_negated, parts(steps[i].atom))):
+        raise Refused("a negated step inside a greedy loop")
+
+
+def _has_greedy(steps: list[Step]) -> bool:
+    return any(s.greedy or any(map(_has_greedy, parts(s.atom))) for s in steps)
+
+
+def _has_negated(steps: list[Step]) -> bool:
+    return any(s.negated or any(map(_has_negated, parts(s.atom))) for s in steps)
+
+
+def waits_for_the_close(steps: list[Step]) -> bool:
+    """Whether a sequence has a negated step in first place, or one or a greedy loop in last place.
+
+    Such a sequence is refused under WITHIN n EVENTS.
+    """
+    return any(s[0].negated or s[-1].negated or s[-1].greedy for s in alternatives(steps))
 
 
 # --- group variables ------------------------------------------------------------------------------
@@ -184,6 +259,18 @@ def group_variables(steps: list[Step]) -> frozenset[str]:
     """All group variables, those inside negated steps included."""
     inner = (group_variables(i) for step in steps for i in parts(step.atom))
     return frozenset(v for step in steps for v in step.group).union(*inner)
+
+
+def until_names(steps: list[Step]) -> frozenset[str]:
+    """The GPMs after UNTIL."""
+    inner = (until_names(i) for step in steps for i in parts(step.atom))
+    return frozenset(step.until for step in steps if step.until).union(*inner)
+
+
+def step_names(steps: list[Step]) -> frozenset[str]:
+    """The GPMs that are steps, negated ones included."""
+    own = (step.atom for step in steps if isinstance(step.atom, str))
+    return frozenset(own).union(*(step_names(i) for step in steps for i in parts(step.atom)))
 
 
 def positive_names(steps: list[Step]) -> frozenset[str]:

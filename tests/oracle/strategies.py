@@ -13,10 +13,19 @@ from dataclasses import dataclass, field, replace
 from rdflib import Graph
 
 from tests.oracle.choices import Choices
-from tests.oracle.draw_events import NS, STREAMS, Arrivals, knowledge, stream_features, streamset
+from tests.oracle.draw_events import (
+    NS,
+    STREAMS,
+    Arrivals,
+    Crowd,
+    knowledge,
+    stream_features,
+    streamset,
+)
 from tests.oracle.draw_patterns import Patterns
-from tests.oracle.draw_sequences import Grammar, sequence_text
-from tests.oracle.steps import Step
+from tests.oracle.draw_sequences import LOOPS, Grammar
+from tests.oracle.sequence_text import sequence_text
+from tests.oracle.steps import Step, waits_for_the_close
 
 STEP_1_TEXT = """
     , ; + * ? {n,m} ! | & AND nested repeated-bracket stateful-filter equality-join PREV
@@ -33,7 +42,9 @@ FUNCTIONS_TEXT = "COUNT SUM AVG MIN MAX GROUP_CONCAT FIRST LAST LIST PREV TIMEST
 """Functions of group variables and GPMs. Not SAMPLE: any value of the list would be right."""
 FUNCTIONS = frozenset(FUNCTIONS_TEXT.split())
 STEP_1 = frozenset(STEP_1_TEXT.split())
-EVERYTHING = STEP_1 | frozenset(FURTHER_TEXT.split())
+EVERYTHING = STEP_1 | LOOPS | frozenset(FURTHER_TEXT.split())
+
+ANY_LOOP = "any of the loops"
 
 
 @dataclass(frozen=True)
@@ -61,7 +72,7 @@ def case(choices: Choices, features: frozenset[str] = EVERYTHING, most_events: i
     keys: tuple[str, ...] = ()
     if grammar.use("PARTITION", one_in=4):
         keys = ("k", "g") if grammar.use("PARTITION-2", one_in=3) else ("k",)
-    sequence = grammar.sequence(4, 2, top=True)
+    sequence = grammar.whole()
     patterns = Patterns(grammar, keys, sequence)
     count = choices.pick([1, 1, 2, 3] if "several-streams" in features else [1])
     if count > 1:
@@ -85,9 +96,12 @@ def case(choices: Choices, features: frozenset[str] = EVERYTHING, most_events: i
         _having(grammar, patterns),
     ]
     query = "\n".join(line for line in head if line)
-    streams = streamset(choices, features, grammar.names, iris, most_events)
+    crowd = Crowd(grammar.names, grammar.loops, most_events)
+    streams = streamset(choices, features, crowd, iris)
     kb = knowledge() if "GRAPH" in grammar.used else {}
     grammar.used.update(stream_features(streams))
+    if grammar.used & LOOPS:
+        grammar.used.add(ANY_LOOP)
     grammar.used.update(f"{name}()" for name in FUNCTIONS if f"{name}(" in query)
     return Case(query, frozenset(grammar.used), streams, kb)
 
@@ -127,7 +141,7 @@ def _selection(grammar: Grammar, patterns: Patterns) -> str:
     if grammar.use("DISTINCT", one_in=6):
         words.append("DISTINCT")
     strategy = grammar.pick(
-        ["", "", "", "ALL", *sorted(grammar.features & {"NEXT", "LAST", "MAX", "STRICT"})]
+        [*plain(grammar), "ALL", *sorted(grammar.features & {"NEXT", "LAST", "MAX", "STRICT"})]
     )
     if strategy:
         grammar.used.add(strategy)
@@ -138,6 +152,11 @@ def _selection(grammar: Grammar, patterns: Patterns) -> str:
         return " ".join([*words, "*"])
     shown = grammar.choices.some(bound, 3)
     return " ".join([*words, *(f"?{v}" for v in shown), *items]) if shown or items else "*"
+
+
+def plain(grammar: Grammar) -> list[str]:
+    """Chances for no word at all, where a word would take answers away."""
+    return [""] * (12 if grammar.loops else 3)
 
 
 def _expressions(grammar: Grammar, patterns: Patterns, bound: list[str]) -> list[str]:
@@ -169,14 +188,15 @@ def _letter(expression: str) -> str:
 
 
 def _window(grammar: Grammar, steps: list[Step]) -> str:
-    at_end = steps[0].negated or steps[-1].negated
-    kinds = {"WITHIN", "TUMBLING", "TUMBLING-FROM", *([] if at_end else ["EVENTS"])}
+    counted = [] if waits_for_the_close(steps) else ["EVENTS"]
+    kinds = {"WITHIN", "TUMBLING", "TUMBLING-FROM", *counted}
     kind = grammar.pick(["WITHIN", *sorted(kinds & grammar.features)])
     grammar.used.add(kind)
     if kind == "EVENTS":
         return f"WITHIN {grammar.pick([2, 3, 4, 5, 6, 8])} EVENTS"
     unit = grammar.pick(["SECONDS", "SECONDS", "MILLISECONDS"])
-    length = f"WITHIN {grammar.pick([1, 2, 3, 5, 8, 8, 20, 20]) * UNITS[unit]} {unit}"
+    lengths = [3, 8, 8, 20, 20, 20] if grammar.loops else [1, 2, 3, 5, 8, 8, 20, 20]
+    length = f"WITHIN {grammar.pick(lengths) * UNITS[unit]} {unit}"
     match kind:
         case "WITHIN":
             return length
@@ -193,7 +213,7 @@ def _partition(grammar: Grammar, keys: tuple[str, ...]) -> str:
 
 def _skip(grammar: Grammar, patterns: Patterns) -> str:
     kinds = {"CONSUME", "TO-NEXT-EVENT", "PAST-LAST-EVENT", "TO-FIRST", "TO-LAST"}
-    kind = grammar.pick(["", "", "", "NO-SKIP", *sorted(kinds & grammar.features)])
+    kind = grammar.pick([*plain(grammar), "NO-SKIP", *sorted(kinds & grammar.features)])
     if not kind:
         return ""
     grammar.used.add(kind)

@@ -18,9 +18,10 @@ import pytest
 
 from tests.oracle.agreement import ARRIVALS, Disagreement, Tally, compare
 from tests.oracle.choices import replayed, seeded, shrink
+from tests.oracle.draw_sequences import LOOPS
 from tests.oracle.engine import COUNTING, EVALUATORS
 from tests.oracle.report import coverage
-from tests.oracle.strategies import EVERYTHING, FUNCTIONS, Case, case
+from tests.oracle.strategies import ANY_LOOP, EVERYTHING, FUNCTIONS, Case, case
 from tests.sizes import sizes
 
 SEED = os.environ.get("SPASEQ_ORACLE_SEED", "1")
@@ -31,15 +32,16 @@ FAILURES = 5
 
 ROWS = (
     EVERYTHING
+    | {ANY_LOOP}
     | {f"{name}()" for name in FUNCTIONS}
     | {*ARRIVALS, *(f"on {e}" for e in (*EVALUATORS, *COUNTING))}
 )
 """Features that a long run must exercise on examples with answers."""
 
 
-def run(compared: int, seed: str) -> Tally:
+def run(compared: int, seed: str, weigh: bool = False) -> Tally:
     """Compare this number of examples; disagreements are shrunk and fail the test."""
-    tally, failures = Tally(), list[str]()
+    tally, failures = Tally(weigh=weigh), list[str]()
     for number in count():
         if tally.compared >= compared or len(failures) == FAILURES:
             break
@@ -83,9 +85,12 @@ def test_fresh() -> None:
 
 @pytest.mark.slow
 def test_many() -> None:
-    tally = run(EXAMPLES, SEED)
+    tally = run(EXAMPLES, SEED, weigh=True)
     print(f"\n{coverage(tally, ROWS)}")
-    assert EXAMPLES < 10_000 or not [row for row in ROWS if not tally.answered[row]]
+    assert tally.exercised[ANY_LOOP] >= tally.compared / 3
+    if EXAMPLES >= 10_000:
+        assert not [row for row in ROWS if not tally.answered[row]]
+        assert not [feature for feature in LOOPS if not tally.mattered[feature]]
 
 
 @pytest.mark.slow

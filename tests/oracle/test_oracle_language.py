@@ -19,7 +19,7 @@ from tests.oracle.model import Refused, Streamset, Triple
 from tests.oracle.oracle import evaluate
 
 NS = "http://example.org/"
-LETTERS = "ABCDNXY"
+LETTERS = "ABCDNUXY"
 
 
 def integer(n: int | str) -> Literal:
@@ -413,8 +413,10 @@ def test_negation_at_the_ends(stream: str, sequence: str, expected: str) -> None
         "(N! | A)",
         "A; (N!; B | C)",
         "A; (N!; B)+",
-        "A; N!; B?",
-        "A?; N!; B",
+        "A?; N!; B?",
+        "N!; A?",
+        "A?;[5 SECONDS] N!; B",
+        "(A?; N!; B | C)",
         "A;[5 SECONDS] N!; B",
         "N!;[5 SECONDS] B",
         "N!",
