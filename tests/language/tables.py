@@ -87,6 +87,67 @@ SELECTION = [
 """Selection strategies, derived by hand: letters as above, answers in order."""
 
 
+_SIX = "a1 b1 b2 x b3 c"
+_ALL_BUT_ONE = "a1 b1 b2 b3 c · a1 b1 b2 c"
+
+LOOPS = [
+    Row(_SIX, "A; B+; C", f"{_ALL_BUT_ONE} · a1 b1 c"),
+    Row(_SIX, "A; B+[:]; C", f"{_ALL_BUT_ONE} · a1 b1 b3 c · a1 b1 c"),
+    Row(_SIX, "A: B+[,]; C", "a1 b1 b2 c · a1 b1 c · a1 b2 c · a1 b3 c"),
+    Row(_SIX, "A; B++; C", "a1 b1 b2 b3 c"),
+    Row(_SIX, "A: B++[,]; C", "a1 b1 b2 c · a1 b2 c · a1 b3 c"),
+    Row(_SIX, "A; B?+; C", "a1 b1 c"),
+    Row(_SIX, "A; B+ UNTIL U; C", "a1 b1 b2 c · a1 b1 c"),
+    Row(_SIX, "A; (B | C)+ UNTIL U", "a1 b1 · a1 b1 b2"),
+    Row(_SIX, "A; B++ UNTIL U; C", "a1 b1 b2 c"),
+    Row(_SIX, "A; U!; B?; C", "a1 b1 c"),
+    # Own operators.
+    Row("a1 b1 c1 x b2 c2", "A; (B, C)+[;]", "a1 b1 c1 · a1 b1 c1 b2 c2"),
+    Row("a1 b1 c1 x b2 c2", "A; (B, C)+", "a1 b1 c1 · a1 b1 c1 b2 c2"),
+    Row("a1 b1 c1 x b2 c2", "A, (B, C)+", "a1 b1 c1"),
+    Row("a1 b1 c1 x b2 c2", "A, (B, C)+[;]", "a1 b1 c1 · a1 b1 c1 b2 c2"),
+    Row("b1 c1 x c2", "(B?, C){2}[;]", ""),
+    Row("b1 c1 c2 b2 c3", "(B?, C){2}[;]", "b1 c1 c2 · c1 c2 · b1 c1 b2 c3 · c1 b2 c3 · c2 b2 c3"),
+    Row("a1 b1 b2 c1 b3 c2", "A: (B+, C){2}[;]",
+        "a1 b1 b2 c1 b3 c2 · a1 b2 c1 b3 c2"),
+    Row("a1 b1 b2 b3 b4", "A; B{2}[:]", "a1 b1 b2 · a1 b1 b3 · a1 b1 b4"),
+    Row("a1 b1 x x b2", "A; B+[; 2 SECONDS]", "a1 b1"),
+    Row("a1 b1 x b2", "A; B+[; 2 SECONDS]", "a1 b1 · a1 b1 b2"),
+    # Greedy loops. One repetition more may end where the next step begins, and not later.
+    Row("a1 b1 c1 b2 c2", "A; B++; C", "a1 b1 c1 · a1 b1 b2 c2"),
+    Row("a1 b1 c1 b2 c2", "A; B++: C", "a1 b1 c1 · a1 b1 b2 c2"),
+    Row("a1 b1 b2 b3 c", "A; B{1,2}+; C", "a1 b1 b2 c"),
+    Row("a1 b1 b2 b3 c", "A; B{2}+; C", "a1 b1 b2 c"),
+    Row("a1 c1 b1 c2", "A; B*+; C", "a1 c1 · a1 b1 c2"),
+    Row("a1 b1 x b2", "A; B++", "a1 b1 b2"),
+    Row("a1 b1 x b2", "A, B++", "a1 b1"),
+    Row("a1 b1 x b2 b3", "A; B++", "a1 b1 b2", "3 SECONDS"),
+    Row("a1 b1 b2 b3", "A; B{1,2}+", "a1 b1 b2"),
+    Row("b1 b2 a1 b3 a2", "B++; A", "b1 b2 a1 · b2 a1 · b1 b2 b3 a2 · b2 b3 a2 · b3 a2"),
+    Row("a1 b1 c1 b2 x c2 b3", "A; (B; C)++", "a1 b1 c1 b2 c2"),
+    Row("a1 b1 b2 c", "A; (B | (B; B))++; C", "a1 b1 b2 c"),
+    Row("a1 b1 b2 b3 c", "A: B++; C", "a1 b1 b2 b3 c · a1 b1 b3 c · a1 b2 b3 c · a1 b3 c"),
+    # UNTIL. Without a step before it, it counts from the instant of the first repetition.
+    Row("a1 x b1", "A; B+ UNTIL U", ""),
+    Row("x b1 b2 x b3", "B{2,} UNTIL U", "b1 b2"),
+    Row("a1 x c1", "A; B* UNTIL U; C", "a1 c1"),
+    Row("a1 b1 x c1 b2 c2", "A; (B; C)+ UNTIL U", "a1 b1 c1"),
+    Row("a1 b1 x b2 c", "A; B? UNTIL U; C", "a1 b1 c · a1 c"),
+    Row("a1 x b2 c", "A; B? UNTIL U; C", "a1 c"),
+    Row("a1 b1 x b2 c", "A: B+[:] UNTIL U; C", "a1 b1 c"),
+    # Negation beside a step that may be empty.
+    Row("a1 x c1 b1", "A; U!; C?; B", ""),
+    Row("a1 c1 x b1", "A; U!; C?; B", "a1 c1 b1"),
+    Row("x a1 b1", "A?; U!; B", "a1 b1"),
+    Row("b1 x a1", "B; U!; A?", ""),
+    Row("a1 b1 x", "A; B?; U!", "", "9 SECONDS"),
+    Row("a1 b1 x", "A; B?; U!", "a1 · a1 b1", "1 SECONDS"),
+    Row("a1 c1 x b1", "A; (C?; U!; B)", ""),
+    Row("a1 x c1 b1", "A; (C?; U!; B)", "a1 c1 b1"),
+]  # fmt: skip
+"""Loops and negations beside steps that may be empty, derived by hand: letters, and U is x."""
+
+
 def row_query(row: Row, stream: str = S) -> str:
     """The query of any row, over a stream with this IRI."""
     return number_query(row, stream) if row in NUMBERS else letter_query(row, stream)
@@ -102,11 +163,11 @@ def number_query(row: Row, stream: str = S) -> str:
 
 
 def letter_query(row: Row, stream: str = S) -> str:
-    """The query of a row of LETTERS or SELECTION."""
+    """The query of a row of LETTERS, SELECTION or LOOPS."""
     gpms = "\n".join(
         f'DEFINE GPM {x} ON S {{ ?{x}e :value ?{x} FILTER(STRSTARTS(?{x}, "{x.lower()}")) }}'
-        for x in "ABC"
-    )
+        for x in ("ABCU" if "U" in row.sequence.replace("UNTIL", "") else "ABC")
+    ).replace('STRSTARTS(?U, "u")', 'STRSTARTS(?U, "x")')
     skip = f"AFTER MATCH {row.after_match}" if row.after_match else ""
     return f"""{_PREFIX}SELECT {row.select} * WITHIN {row.within} {skip}
     FROM STREAM S <{stream}> WHERE {{ SEQ({row.sequence}) {gpms} }}"""
@@ -120,9 +181,14 @@ def nquads(values: str) -> str:
 def event(value: str, second: int) -> str:
     """One event as N-Quads; its graph is named after its second."""
     graph = f"<http://example/g{second}>"
-    term = f'"{value}"^^<{_XSD}integer>' if value.isdigit() else f'"{value}"'
     time = f'"{datetime.fromtimestamp(second, UTC):%Y-%m-%dT%H:%M:%SZ}"^^<{_XSD}dateTime>'
     return (
-        f"<http://example/e{second}> <{VALUE}> {term} {graph} .\n"
-        f"{graph} <http://www.w3.org/ns/prov#generatedAtTime> {time} .\n"
+        triples(value, second).replace(" .", f" {graph} .")
+        + f"{graph} <http://www.w3.org/ns/prov#generatedAtTime> {time} .\n"
     )
+
+
+def triples(value: str, second: int) -> str:
+    """The triples of one event as N-Triples."""
+    term = f'"{value}"^^<{_XSD}integer>' if value.isdigit() else f'"{value}"'
+    return f"<http://example/e{second}> <{VALUE}> {term} .\n"

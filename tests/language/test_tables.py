@@ -9,16 +9,20 @@ from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 import spaseq
 from spaseq.algebra.answers import Answer
 from spaseq.compile import compile_query
+from spaseq.errors import UsageError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import FollowOptions
+from spaseq.plan.planning_options import CompileOptions
+from spaseq.plan.query_plan import EvaluatorName
 from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.runtime import local
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.spark import bounded as bounded
 from spaseq.runtime.spark.following.follow import follow
@@ -28,7 +32,7 @@ from tests.language.tables import Row
 from tests.runtime.machines import put
 
 RUNTIMES = ["local", pytest.param("spark", marks=pytest.mark.spark)]
-ALL_ROWS = [*tables.NUMBERS, *tables.LETTERS, *tables.SELECTION]
+ALL_ROWS = [*tables.NUMBERS, *tables.LETTERS, *tables.SELECTION, *tables.LOOPS]
 LONG_AFTER = 10**6
 """Seconds; an event at this time closes all windows."""
 
@@ -36,10 +40,7 @@ LONG_AFTER = 10**6
 def words(row: Row, answers: Iterable[Answer]) -> list[str]:
     """The values of each answer's events, in answer order for SELECTION, else sorted."""
     values = row.values.split()
-    found = [
-        " ".join(values[int(t.event.removeprefix("http://example/g"))] for t in a.trace if t.event)
-        for a in answers
-    ]
+    found = [" ".join(values[t.time // 1000] for t in a.trace) for a in answers]
     return found if row in tables.SELECTION else sorted(found)
 
 
@@ -53,6 +54,30 @@ def test_in_process(row: Row, tmp_path: Path) -> None:
     path.write_text(tables.nquads(row.values))
     matches = list(spaseq.run(tables.row_query(row), {"S": path}, runtime="local"))
     assert words(row, [m.answer for m in matches]) == expected(row)
+
+
+@pytest.mark.parametrize("row", ALL_ROWS, ids=lambda r: r.id)
+def test_pushed_one_by_one(row: Row) -> None:
+    engine = spaseq.Engine(tables.row_query(row))
+    found: list[spaseq.Match] = []
+    for second, value in enumerate(row.values.split()):
+        found += engine.push("S", tables.triples(value, second), 1000 * second)
+    found += engine.close()
+    assert words(row, [m.answer for m in found]) == expected(row)
+
+
+@pytest.mark.parametrize("evaluator", get_args(EvaluatorName))
+@pytest.mark.parametrize("row", tables.LOOPS, ids=lambda r: r.id)
+def test_loops_by_every_evaluator(row: Row, evaluator: str, tmp_path: Path) -> None:
+    path = tmp_path / "stream.nq"
+    path.write_text(tables.nquads(row.values))
+    try:
+        plan = compile_query(tables.row_query(row), options=CompileOptions(evaluator=evaluator))
+    except UsageError as error:
+        pytest.skip(str(error))
+    source = FileSource(StreamOptions(tables.S, (str(path),)))
+    found = local.run(Job((plan,), (source,), KnowledgeBase.empty()))
+    assert words(row, [answer for _, answer in found]) == expected(row)
 
 
 def stream_of(row: Row) -> str:
