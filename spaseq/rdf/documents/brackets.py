@@ -4,6 +4,9 @@ Each syntax has a pattern that divides text into tokens: a run of tokens without
 bracket. Brackets in strings, IRIs and comments do not count. All quantifiers are possessive, so the
 scan is linear in the length of the text. A token that may go on after the end of the text is left
 for the next piece.
+
+Most text has few strings or tags with brackets in them. Then a short cut finds the same brackets:
+delete all bytes but signs, then pairs of signs that enclose nothing.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from spaseq.compiled.arrays import Bytes
 from spaseq.rdf.inputs.formats import Format
 
 OPEN, CLOSE = b"(", b")"
@@ -80,12 +84,16 @@ class BracketSyntax:
     unfinished: re.Pattern[bytes]
 
     def of(self, text: bytes) -> Brackets:
+        """The brackets in a text, up to a token that is complete."""
+        return self.scanned(text)
+
+    def scanned(self, text: bytes) -> Brackets:
         """The brackets in a text, up to its last complete token.
 
         What no more text can complete is malformed; the parser will refuse it. It counts as one
         byte, so that the bytes after it are measured, too.
 
-        >>> syntax_of(Format.TURTLE).of(b'<a> <b> ( "(" [ ] ) . # (')
+        >>> syntax_of(Format.TURTLE).scanned(b'<a> <b> ( "(" [ ] ) . # (')
         Brackets(signs=b'(())', end=22)
         """
         signs: list[bytes] = []
@@ -102,11 +110,80 @@ class BracketSyntax:
             end += 1
         return Brackets(b"".join(signs), end)
 
-    def places(self, text: bytes) -> Iterator[int]:
-        """The offset of each bracket of `of(text)`."""
+    def places(self, text: bytes) -> Iterator[tuple[int, bytes]]:
+        """The offset of each bracket, and OPEN or CLOSE."""
         for found in self.tokens.finditer(text):
             if found.lastindex is not None and found.lastindex < 3:
-                yield found.start(found.lastindex)
+                yield found.start(found.lastindex), OPEN if found.lastindex == 1 else CLOSE
+
+
+class _TurtleSyntax(BracketSyntax):
+    """The brackets of Turtle and TriG."""
+
+    def of(self, text: bytes) -> Brackets:
+        found = self._of_lines(text)
+        return self.scanned(text) if found is None else found
+
+    def _of_lines(self, text: bytes) -> Brackets | None:
+        """The brackets in the complete lines of a text. None if only a scan can tell.
+
+        Without long strings, a line ends no token but a comment. A parser refuses strings and IRIs
+        with line ends in them. In this order:
+
+        1. An escape is no sign.
+        2. `<` and `>` with nothing but `#` between them enclose an IRI, or stand in one string or
+           comment. No others may be left, so there are no brackets of two characters but `{|`.
+        3. Of two quotes side by side, both stand in one string or comment, or separate strings.
+        """
+        end = text.rfind(b"\n") + 1
+        lines = text[:end]
+        if b"\\" in lines:
+            lines = _TURTLE_ESCAPE.sub(b"", lines)
+        signs = lines.translate(_LINE_ENDS, _NO_TURTLE_SIGN)
+        if b"<<" in signs or any(sign in signs and sign in lines for sign in _LONG_SIGNS):
+            return None
+        signs = signs.replace(b"<>", b"").replace(b"<#>", b"")
+        if b"<" in signs:
+            signs = _IRI_SIGNS.sub(b"", signs)
+        signs = signs.replace(b'""', b"")
+        if b'"' in signs or b"#" in signs or b"'" in signs:
+            signs = _TEXT_SIGNS.sub(b"", signs)
+        signs = signs.translate(_SIGNS, b"{|}\n")
+        return Brackets(signs, end) if end and not signs.strip(OPEN + CLOSE) else None
+
+
+class _XmlSyntax(BracketSyntax):
+    """The brackets of XML: the tags of elements that have other elements in them."""
+
+    def of(self, text: bytes) -> Brackets:
+        found = self._of_tags(text)
+        return self.scanned(text) if found is None else found
+
+    def _of_tags(self, text: bytes) -> Brackets | None:
+        """The brackets up to the last closing tag. None if only a scan can tell.
+
+        In a tag, the first quoted value with a sign in it comes after an even number of quotes. So
+        its first quote is left when neighbouring quotes are gone, and then the text is scanned.
+        """
+        end = text.find(b">", text.rfind(b"</", 0, text.rfind(b">") + 1)) + 1
+        if not end or (b"'" in text and _SINGLE_QUOTES.search(text) is not None):
+            return None
+        signs = text[:end].translate(None, _NO_XML_SIGN).replace(b'""', b"")
+        if signs != b"<>" * (len(signs) // 2):
+            return None
+        brackets = _brackets_of_tags(np.frombuffer(text, np.uint8, end))
+        return None if brackets is None else Brackets(brackets, end)
+
+
+def _brackets_of_tags(text: Bytes) -> bytes | None:
+    """The brackets of text (uint8 [bytes]) in which `<` and `>` only stand around tags."""
+    second = text[1:][text[:-1] == _LESS]
+    last = text[:-1][text[1:] == _GREATER]
+    closing, empty = second == _SLASH, last == _SLASH
+    if ((second == _EXCLAMATION) | (second == _QUESTION) | (closing & empty)).any():
+        return None
+    signs = np.where(empty, _EMPTY, np.where(closing, CLOSE[0], OPEN[0])).astype(np.uint8)
+    return signs.tobytes().replace(OPEN + CLOSE, b"").translate(None, bytes([_EMPTY]))
 
 
 class _JsonSyntax(BracketSyntax):
@@ -119,24 +196,44 @@ class _JsonSyntax(BracketSyntax):
         of neighbouring quotes are left out: strings without brackets, or what separates strings.
         """
         if b"\\" not in text:
-            end = text.rfind(b'"') if text.count(b'"') % 2 else len(text)
+            end = text.rfind(b'"') if count(text, b'"') % 2 else len(text)
             signs = text[:end].translate(None, _NO_JSON_SIGN).replace(b'""', b"")
             if b'"' not in signs:
                 return Brackets(signs.translate(_SIGNS), end)
+        return self.scanned(text)
+
+    def scanned(self, text: bytes) -> Brackets:
         found: list[bytes] = self.tokens.findall(text)
         while found and not found[-1]:
             found.pop()
         rest = found.pop() if found and found[-1][:1] == b'"' else b""
         return Brackets(b"".join(found).translate(_SIGNS), len(text) - len(rest))
 
-    def places(self, text: bytes) -> Iterator[int]:
+    def places(self, text: bytes) -> Iterator[tuple[int, bytes]]:
         for found in self.tokens.finditer(text):
-            if found.group(1)[:1] in (b"[", b"{", b"]", b"}"):
-                yield found.start(1)
+            sign = found.group(1)[:1]
+            if sign in (b"[", b"{", b"]", b"}"):
+                yield found.start(1), sign.translate(_SIGNS)
+
+
+def _all_but(signs: bytes) -> bytes:
+    return bytes(set(range(256)) - set(signs))
 
 
 _SIGNS = bytes.maketrans(b"[{]}", b"(())")
-_NO_JSON_SIGN = bytes(set(range(256)) - set(b'"[]{}'))
+_NO_JSON_SIGN = _all_but(b'"[]{}')
+
+_LINE_ENDS = bytes.maketrans(b"\r", b"\n")
+_NO_TURTLE_SIGN = _all_but(b"""<>"'#{|}()[]\r\n""")
+_LONG_SIGNS = b"{|", b"|}", b'"""', b"'''"
+_TURTLE_ESCAPE = re.compile(rb"\\[^\r\n]")
+_IRI_SIGNS = re.compile(rb"""<[^<>"'\n]*+>""")
+_TEXT_SIGNS = re.compile(rb"""\"[^"\n]*+"|'[^'\n]*+'|\#[^\n]*+""")
+
+_LESS, _GREATER, _SLASH, _EXCLAMATION, _QUESTION = b"<>/!?"
+_EMPTY = 0
+_NO_XML_SIGN = _all_but(b'<>"')
+_SINGLE_QUOTES = re.compile(rb"=\s*+'")
 
 
 def _tokens(flat: bytes, opening: bytes, closing: bytes) -> re.Pattern[bytes]:
@@ -145,16 +242,14 @@ def _tokens(flat: bytes, opening: bytes, closing: bytes) -> re.Pattern[bytes]:
     )
 
 
-_TURTLE = BracketSyntax(
+_TURTLE = _TurtleSyntax(
     _tokens(_TURTLE_FLAT, rb"<<\(|<<(?=[^(])|[(\[]|\{\|", rb">>|\]|\)(?=[^>])|\)>>|\|\}"),
     re.compile(_TURTLE_UNFINISHED),
 )
 _JSON = _JsonSyntax(
     re.compile(rb"(?:" + _JSON_FLAT + rb")*+([\[\]{}]|(?s:.)++|\Z)"), re.compile(rb'"')
 )
-_XML = BracketSyntax(
-    _tokens(_XML_FLAT, _XML_TAG + rb">", rb"</[^<>]*+>"), re.compile(_XML_UNFINISHED)
-)
+_XML = _XmlSyntax(_tokens(_XML_FLAT, _XML_TAG + rb">", rb"</[^<>]*+>"), re.compile(_XML_UNFINISHED))
 
 _SYNTAXES = {
     Format.TURTLE: _TURTLE,
@@ -167,6 +262,11 @@ _SYNTAXES = {
 def syntax_of(form: Format) -> BracketSyntax:
     """The brackets of a document format."""
     return _SYNTAXES[form]
+
+
+def count(text: bytes, byte: bytes) -> int:
+    """How often a byte is in a text. Faster than `bytes.count` for a byte that is frequent."""
+    return int(np.count_nonzero(np.frombuffer(text, np.uint8) == byte[0]))
 
 
 class Depths(NamedTuple):

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import IO
 
 from spaseq.limits import Limits
-from spaseq.rdf.documents.brackets import OPEN, Depths, depths, syntax_of
+from spaseq.rdf.documents.brackets import OPEN, Brackets, Depths, count, depths, syntax_of
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.sizes import PARSED_BYTES, UNREADABLE_TOKEN, many_values, unended_event
 
@@ -81,7 +81,7 @@ class MeasuredDocument:
 
     def _advance(self) -> None:
         """Measure the next tokens, and let the parser have them."""
-        self._lines += self._text.count(b"\n")
+        self._lines += count(self._text, b"\n")
         self._before = self._text[-_BEFORE:] or self._before
         self._text, self._at = b"", 0
         while not self._text:
@@ -94,7 +94,7 @@ class MeasuredDocument:
                 if self._refusal is None:
                     return
                 continue
-            self._measure(text)
+            self._measure(text, self._syntax.of(text))
             if not self._text and len(self._rest) > PARSED_BYTES:
                 self._refuse(UNREADABLE_TOKEN, b"")
 
@@ -109,18 +109,18 @@ class MeasuredDocument:
 
     def _end(self, text: bytes) -> None:
         """Let the parser have the last bytes. It does not miss the ends of elements."""
-        self._text, self._rest = text, b""
+        self._measure(text, Brackets(self._syntax.scanned(text).signs, len(text)))
         if self._form is Format.RDFXML and self._depth and self._refusal is None:
             self._refuse("the document ends within an element", text)
 
-    def _measure(self, text: bytes) -> None:
+    def _measure(self, text: bytes, brackets: Brackets) -> None:
         """Divide a text into measured text, a rest and, if it exceeds a limit, the refusal."""
-        signs, end = self._syntax.of(text)
+        signs, end = brackets
         self._text, self._rest = text[:end], text[end:]
         depth = self._depth
         found = depths(signs, depth)
         self._depth = found.end
-        if self._form is Format.RDFXML and (b"<!" in text or b"<!" in self._before):
+        if self._form is Format.RDFXML and (b"!" in text or b"!" in self._before):
             self._declarations(text)
         if self._refusal is None and found.most > self._deepest:
             self._refuse(
@@ -132,9 +132,8 @@ class MeasuredDocument:
 
     def _place_of(self, text: bytes, depth: int) -> int:
         """The offset of the first bracket that is too deep, if the text begins at this depth."""
-        signs = self._syntax.of(text).signs
-        for place, sign in zip(self._syntax.places(text), signs, strict=False):
-            depth = depth + 1 if sign == OPEN[0] else max(depth - 1, 0)
+        for place, sign in self._syntax.places(text):
+            depth = depth + 1 if sign == OPEN else max(depth - 1, 0)
             if depth > self._deepest:
                 return place
         return 0
@@ -165,9 +164,9 @@ class MeasuredDocument:
                 self._values = 0
         self._bytes += len(self._text)
         if self._form is Format.JSONLD:  # the parser keeps an object until its end
-            self._values += self._text.count(b",") + signs.count(OPEN)
+            self._values += count(self._text, b",") + signs.count(OPEN)
         elif self._form is Format.RDFXML:  # and collections and XML literals until theirs
-            self._values = self._text.count(b"<") + (self._values if found.least > 1 else 0)
+            self._values = count(self._text, b"<") + (self._values if found.least > 1 else 0)
         most = self._limits.event_bytes
         self._name = self._name + len(self._text) if _NAME.fullmatch(self._text) else 0
         if self._refusal is not None:
