@@ -285,7 +285,9 @@ def depths(signs: bytes, depth: int) -> Depths:
     """
     if not signs:
         return Depths(depth, depth, depth)
-    steps = 1 - 2 * (np.frombuffer(signs, np.uint8) & 1).astype(np.int64)  # OPEN is even
-    sums = depth + np.cumsum(steps)
-    sums -= np.minimum(np.minimum.accumulate(sums), 0)
-    return Depths(min(depth, int(sums.min())), max(depth, int(sums.max())), int(sums[-1]))
+    closing = np.frombuffer(signs, np.uint8) & 1  # OPEN is even
+    sums = depth + np.cumsum(1 - 2 * closing.view(np.int8), dtype=np.int64)
+    least = int(sums.min())
+    if least < 0:
+        sums -= np.minimum(np.minimum.accumulate(sums), 0)
+    return Depths(min(depth, max(least, 0)), max(depth, int(sums.max())), int(sums[-1]))

@@ -38,5 +38,5 @@ def plain_triples(text: str) -> list[PlainTriple] | None:
     >>> plain_triples('<http://e/s> <http://e/p> "\\\\t" .')
     """
     found: list[PlainTriple] = _LINE.findall(text)
-    lines = text.count("\n") + (not text.endswith("\n"))
+    lines = text.count("\n") + (text[-1:] != "\n")
     return found if len(found) == lines else None
