@@ -120,13 +120,22 @@ def spark_errors() -> Iterator[None]:
         raise RunError(f"{SPARK_FAILED}{gist}") from error
 
 
+_LOST = re.compile("Python worker exited unexpectedly|ExecutorLostFailure")
+"""What Spark calls the loss of a process. The cause of it is a connection that is closed."""
+
+
 def _gist(text: str) -> str:
-    """The last line of a Python traceback within a message, else the last cause in Java, else the
-    message's first line."""
+    """The line of a message that says what went wrong.
+
+    It is the last line of a Python traceback, else the cause in Java that names a lost process,
+    else the last cause, else the message's first line.
+    """
     found = re.findall(
         r"^(?:\w+\.)*\w*(?:Error|Exception|Interrupt|Exit)\b: .*", text, re.MULTILINE
     )
     python = [line for line in found if not line.startswith(("org.", "java.", "py4j."))]
     causes = re.findall(r"^Caused by: [\w.$]*?(\w+: .*)", text, re.MULTILINE)
+    lost = [cause for cause in causes if _LOST.search(cause)]
     lines = text.strip().splitlines()
-    return next((found[-1] for found in (python, causes) if found), [*lines, "no reason given"][0])
+    candidates = (python, lost, causes)
+    return next((found[-1] for found in candidates if found), [*lines, "no reason given"][0])
