@@ -8,7 +8,9 @@ must have the same answers as the local runtime over all files.
 
 from __future__ import annotations
 
+import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -24,7 +26,9 @@ from tests.runtime.machines import Row, nquads, put
 from tests.runtime.spark.session.cluster import Cluster
 
 STREAMS = "ABCD"
-TARGETS = ("worker", "executor", "driver")
+TARGETS = ("python", "executor", "driver")
+STARTS = "starts of the driver"
+OWN_PATIENCE = 4  # failures of one task after which Spark gives up, unless set
 
 _HEAD = (
     "PREFIX : <http://m.example/>\nPREFIX xsd: <http://www.w3.org/2001/XMLSchema#>\n"
@@ -54,6 +58,9 @@ QUERIES = {
 DISORDER_MS, WATERMARK = 2000, "3 SECONDS"
 AN_HOUR = 3_600_000
 
+# What Spark says of a task that failed four times because its process was killed.
+LOSS = re.compile(r"ExecutorLostFailure|Python worker exited unexpectedly")
+
 
 def rows(random: Random, second: int, count: int) -> list[Row]:
     """Events of one stream in one second; several have the same time."""
@@ -70,15 +77,20 @@ def rows(random: Random, second: int, count: int) -> list[Row]:
 
 def files(random: Random, seconds: int, per_second: int) -> Iterator[list[str]]:
     """The text of each stream's file per second of arrival; the last files end all windows."""
-    arrivals: list[list[tuple[int, Row]]] = []
+    ends = seconds + DISORDER_MS // 1000
+    arrivals: list[list[list[tuple[int, Row]]]] = []  # per stream and second
     for _ in STREAMS:
         events = [row for s in range(seconds) for row in rows(random, s, per_second)]
-        arrivals.append([(row[0] + random.randrange(DISORDER_MS), row) for row in events])
-    for second in range(seconds + DISORDER_MS // 1000):
+        due: list[list[tuple[int, Row]]] = [[] for _ in range(ends)]
+        for row in events:
+            arrival = row[0] + random.randrange(DISORDER_MS)
+            due[arrival // 1000].append((arrival, row))
+        arrivals.append(due)
+    for second in range(ends):
         texts = []
-        for name, events in zip(STREAMS, arrivals, strict=True):
-            due = sorted((e for e in events if e[0] // 1000 == second), key=lambda e: e[0])
-            texts.append(nquads([row for _, row in due], f"{name}{second}"))
+        for name, due in zip(STREAMS, arrivals, strict=True):
+            arrived = sorted(due[second], key=lambda e: e[0])
+            texts.append(nquads([row for _, row in arrived], f"{name}{second}"))
         yield texts
     last = (1000 * seconds + AN_HOUR, "m", "ends", 0)
     yield [nquads([last], f"{name}end") for name in STREAMS]
@@ -102,7 +114,7 @@ class Plan:
 class Driver:
     """The followed run as a process, which is restarted after a kill."""
 
-    def __init__(self, directory: Path, master: str) -> None:
+    def __init__(self, directory: Path, master: str, patience: int = OWN_PATIENCE) -> None:
         self.out = directory / "alerts.jsonl"
         self._directory = directory
         queries = []
@@ -116,6 +128,9 @@ class Driver:
             "--checkpoint", str(directory / "checkpoint"), "--watermark", WATERMARK,
             "--late", str(directory / "late.jsonl"),
         ]  # fmt: skip
+        self._settings = directory / "settings"
+        self._settings.mkdir()
+        (self._settings / "spark-defaults.conf").write_text(f"spark.task.maxFailures {patience}\n")
         self.starts = 0
         self.process = self._start()
 
@@ -124,8 +139,14 @@ class Driver:
 
     def _start(self) -> subprocess.Popen[bytes]:
         self.starts += 1
+        self.has_lost_a_process = False
         with (self._directory / f"driver-{self.starts}.log").open("wb") as log:
-            return subprocess.Popen(self._command, stderr=log, start_new_session=True)
+            return subprocess.Popen(
+                self._command,
+                env=os.environ | {"SPARK_CONF_DIR": str(self._settings)},
+                stderr=log,
+                start_new_session=True,
+            )
 
     def wait_for_the_first_batch(self, patience: float = 600) -> None:
         """Wait until all processes have started and all kernels are compiled."""
@@ -135,7 +156,7 @@ class Driver:
             assert time.monotonic() < end, self._last_words()
             time.sleep(0.2)
 
-    def wait_for_a_batch(self, patience: float = 300) -> None:
+    def wait_for_a_batch(self, patience: float = 600) -> None:
         """Wait until the run has committed one more batch; it may be started anew meanwhile."""
         commits, end = (
             self._directory / "checkpoint" / "spark" / "commits",
@@ -163,10 +184,16 @@ class Driver:
         self.process = self._start()
 
     def revive(self) -> None:
-        """Start anew if Spark has given up: it does after four failures of one task."""
+        """Start anew if Spark has given up because of kills: it does after four failures of a task.
+
+        Any other end fails with the process's last output.
+        """
         status = self.process.poll()
         if status is not None:
-            assert status == 4, f"exit status {status}: {self._last_words()}"
+            words = self._last_words()
+            given_up = status == 4 and self.has_lost_a_process and LOSS.search(words)
+            assert given_up, f"exit status {status}: {words}"
+            print(f"Spark gave up: {words.strip()}", flush=True)
             self.process = self._start()
 
     def interrupt(self) -> int:
@@ -206,8 +233,7 @@ def soak(directory: Path, cluster: Cluster, seed: int, plan: Plan) -> None:
                 driver.wait_for_the_first_batch()
                 started = time.monotonic()
             time.sleep(max(0.0, started + second - time.monotonic()))
-            for name, text in zip(STREAMS, texts, strict=True):
-                put(directory / name / f"{second:05}.nq", text)
+            _arrive(directory, second, texts)
             while kills and kills[0][0] <= second:
                 _kill(random, cluster, driver, kills.pop(0)[1])
             driver.check()
@@ -225,13 +251,17 @@ def soak(directory: Path, cluster: Cluster, seed: int, plan: Plan) -> None:
 
 @dataclass(frozen=True)
 class Storm:
-    """Many kills, each a moment after the one before; `weights` belong to `TARGETS`."""
+    """Many kills, each a moment after the one before."""
 
     kills: int
+    patience: int = OWN_PATIENCE  # failures of one task after which Spark gives up
+    kinds: tuple[str, ...] = ("worker", "daemon", "executor", "driver")
+    weights: tuple[float, ...] = (0.9, 0.05, 0.04, 0.01)
+    again: float = 0.1  # the probability that a driver is killed in a few seconds of its start
+    pause: float = 0.5  # seconds at most between two kills
+    burst: int = 32  # after so many kills a batch must be committed before the next one
+    seconds: float = math.inf  # the storm ends then, even with fewer kills
     per_second: int = 4
-    weights: tuple[float, ...] = (0.85, 0.12, 0.03)
-    pause: float = 2.0  # seconds at most between two kills
-    burst: int = 8  # after so many kills a batch must be committed before the next one
 
 
 def storm(directory: Path, cluster: Cluster, seed: int, plan: Storm) -> Counter[str]:
@@ -243,28 +273,33 @@ def storm(directory: Path, cluster: Cluster, seed: int, plan: Storm) -> Counter[
         How many processes of each kind were killed, and how many drivers were started.
 
     Raises:
-        AssertionError: the answers differ from the local runtime's.
+        AssertionError: the answers differ from the local runtime's, or the run ended by itself.
     """
-    random, killed = Random(seed), Counter[str]()
+    random, killed, begun = Random(seed), Counter[str](), time.monotonic()
     for name in STREAMS:
         (directory / name).mkdir()
-    driver = Driver(directory, cluster.url)
+    *rounds, last = files(random, 4 * plan.kills, plan.per_second)
+    driver = Driver(directory, cluster.url, plan.patience)
     try:
-        for second, texts in enumerate(files(random, plan.kills, plan.per_second)):
-            if second == 1:
+        for number, texts in enumerate(rounds):
+            if number == 1:
                 driver.wait_for_the_first_batch()
-            for name, text in zip(STREAMS, texts, strict=True):
-                put(directory / name / f"{second:05}.nq", text)
-            driver.revive()
-            target = random.choices(TARGETS, plan.weights)[0]
-            while killed.total() < plan.kills and not _kill(random, cluster, driver, target):
-                driver.revive()
-                time.sleep(0.2)  # a driver starts
-            if killed.total() < plan.kills:
-                killed[target] += 1
-                time.sleep(random.uniform(0, plan.pause))
-                if killed.total() % plan.burst == 0:
-                    driver.wait_for_a_batch()
+            _arrive(directory, number, texts)
+            target = _strike(random, cluster, driver, plan)
+            if target is None:
+                continue
+            killed[target] += 1
+            if killed.total() % 100 == 0:
+                seconds = time.monotonic() - begun
+                print(f"{killed.total()} kills in {seconds:.0f} s: {dict(killed)}", flush=True)
+            time.sleep(random.uniform(0, plan.pause))
+            if killed.total() % plan.burst == 0:
+                driver.wait_for_a_batch()
+            if killed.total() == plan.kills or time.monotonic() > begun + plan.seconds:
+                break
+        else:
+            raise AssertionError(f"too few processes for {plan.kills} kills: {dict(killed)}")
+        _arrive(directory, len(rounds), last)
         expected = driver.expected()
         _wait(driver, sum(expected.values()), driver.revive)
         assert driver.interrupt() == 130
@@ -273,19 +308,49 @@ def storm(directory: Path, cluster: Cluster, seed: int, plan: Storm) -> Counter[
     finally:
         if driver.process.poll() is None:
             os.killpg(driver.process.pid, signal.SIGKILL)
-    killed["starts of the driver"] = driver.starts
+    killed[STARTS] = driver.starts
     return killed
 
 
+def _arrive(directory: Path, number: int, texts: Sequence[str]) -> None:
+    """Put one file into each stream's directory."""
+    for name, text in zip(STREAMS, texts, strict=True):
+        put(directory / name / f"{number:05}.nq", text)
+
+
+def _strike(random: Random, cluster: Cluster, driver: Driver, plan: Storm) -> str | None:
+    """Kill a process of a kind drawn from a storm's plan; the kind, None if there was none.
+
+    There is none while a driver starts, and no Python worker while there are no new files.
+    """
+    target = random.choices(plan.kinds, plan.weights)[0]
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        driver.revive()
+        if _kill(random, cluster, driver, target):
+            return target
+        time.sleep(0.1)
+    if random.random() < plan.again:
+        driver.kill()
+        return "driver"
+    return None
+
+
 def _kill(random: Random, cluster: Cluster, driver: Driver, target: str) -> bool:
-    """Kill a process of a kind; False if there is none, as while a driver starts."""
+    """Kill a process of a kind; False if there is none."""
     if target == "driver":
         driver.kill()
         return True
-    found = cluster.executors() if target == "executor" else cluster.python_workers()
+    found = {
+        "python": cluster.pythons,
+        "worker": cluster.python_workers,
+        "daemon": cluster.daemons,
+        "executor": cluster.executors,
+    }[target]()
     with suppress(ProcessLookupError):  # it has just ended
         if found:
-            os.kill(random.choice(sorted(found)), signal.SIGKILL)
+            os.kill(random.choice(found), signal.SIGKILL)
+            driver.has_lost_a_process = True
             return True
     return False
 

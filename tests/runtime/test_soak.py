@@ -9,12 +9,13 @@ from random import Random
 
 import pytest
 
-from tests.runtime.soak import Plan, Storm, soak, storm
+from tests.runtime.soak import STARTS, Plan, Storm, soak, storm
 from tests.runtime.spark.session.cluster import standalone_cluster
 
 pytestmark = pytest.mark.spark
 
 KILLS = int(os.environ.get("SPASEQ_KILLS", "1000"))
+SECONDS = float(os.environ.get("SPASEQ_KILLS_SECONDS", "inf"))
 SEED = int(os.environ.get("SPASEQ_SOAK_SEED", "1"))
 
 
@@ -34,8 +35,25 @@ def test_a_quarter_of_an_hour_with_several_kills_of_each_kind(tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_a_thousand_kills(tmp_path: Path) -> None:
-    """`SPASEQ_KILLS` is their number; a thousand take about an hour."""
+    """`SPASEQ_KILLS` is their number; a thousand take about an hour.
+
+    After `SPASEQ_KILLS_SECONDS` the storm ends, even with fewer kills.
+    """
+    _weather(tmp_path, Storm(KILLS, patience=1000, seconds=SECONDS))
+
+
+@pytest.mark.slow
+def test_kills_that_make_spark_give_up(tmp_path: Path) -> None:
+    """Spark gives up after four failures of a task, and is started anew."""
+    _weather(tmp_path, Storm(KILLS // 20))
+
+
+def _weather(directory: Path, plan: Storm) -> None:
     begun = time.monotonic()
-    with standalone_cluster(tmp_path) as cluster:
-        killed = storm(tmp_path, cluster, SEED, Storm(KILLS))
-    print(f"{KILLS} kills of followed runs in {time.monotonic() - begun:.0f} s: {dict(killed)}")
+    with standalone_cluster(directory) as cluster:
+        killed = storm(directory, cluster, SEED, plan)
+    starts = killed.pop(STARTS)
+    print(
+        f"{killed.total()} kills of followed runs in {time.monotonic() - begun:.0f} s: "
+        f"{dict(killed)}; {starts} starts of the driver"
+    )

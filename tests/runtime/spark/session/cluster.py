@@ -30,31 +30,46 @@ class Cluster:
 
     def executors(self) -> list[int]:
         """The ids of the processes that run tasks."""
-        return self._descendants("CoarseGrainedExecutorBackend")
+        return sorted(self._descendants("CoarseGrainedExecutorBackend"))
+
+    def pythons(self) -> list[int]:
+        """The ids of executors' Python processes: daemons and workers."""
+        return sorted(self._pythons())
+
+    def daemons(self) -> list[int]:
+        """The ids of the processes from which Python workers are forked."""
+        found = self._pythons()
+        return sorted(pid for pid, parent in found.items() if parent not in found)
 
     def python_workers(self) -> list[int]:
-        """The ids of executors' Python processes."""
+        """The ids of the Python processes that take part in tasks."""
+        found = self._pythons()
+        return sorted(pid for pid, parent in found.items() if parent in found)
+
+    def _pythons(self) -> dict[int, int]:
         return self._descendants("spaseq.runtime.spark.session.daemon")
 
-    def _descendants(self, what: str) -> list[int]:
-        found, waiting = [], [worker.pid for worker in self.workers]
+    def _descendants(self, what: str) -> dict[int, int]:
+        """The processes below the cluster's workers with a text in their command: id to parent."""
+        found: dict[int, int] = {}
+        waiting = [(worker.pid, 0) for worker in self.workers]
         children: dict[int, list[int]] = {}
         for process in Path("/proc").iterdir():
             if process.name.isdigit():
                 try:
-                    parent = (process / "stat").read_text().rsplit(")", 1)[1].split()[1]
+                    above = (process / "stat").read_text().rsplit(")", 1)[1].split()[1]
                 except OSError:
                     continue
-                children.setdefault(int(parent), []).append(int(process.name))
+                children.setdefault(int(above), []).append(int(process.name))
         while waiting:
-            pid = waiting.pop()
-            waiting += children.get(pid, [])
+            pid, parent = waiting.pop()
+            waiting += [(child, pid) for child in children.get(pid, [])]
             try:
                 command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
             except OSError:
                 continue
             if what in command:
-                found.append(pid)
+                found[pid] = parent
         return found
 
 
