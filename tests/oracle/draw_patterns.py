@@ -97,7 +97,7 @@ class Patterns:
     def filter(self, gpm: Gpm, place: Place) -> None:
         use, pick = self.grammar.use, self.grammar.pick
         own = f"?{gpm.own}" if gpm.own in gpm.binds else gpm.own
-        if self.grammar.choices.chance(6):
+        if not self.grammar.calm and self.grammar.choices.chance(6):
             gpm.filters.append(f"{own} {self.compare()} {pick(range(5))}")
         seen = sorted(v for v in place.seen if v[0] in "vx" and v not in gpm.binds)
         if seen and use("stateful-filter", one_in=3):

@@ -20,6 +20,7 @@ LOOPS = frozenset(["own-operator", "greedy", "until", "running", "!-union"])
 Operator: TypeAlias = L[",", ";", ":"]
 Kind: TypeAlias = L["|", "&", "AND"]
 OPERATORS: tuple[Operator, ...] = (",", ";", ":")
+OWN: tuple[Operator, ...] = (":", ":", ":", ",", ",", ";")
 KINDS: tuple[Kind, ...] = ("|", "&", "AND")
 
 
@@ -37,15 +38,20 @@ class Grammar:
         self.left = choices.pick([2, 2, 3, 3, 3, 4, 4, 5, 6])  # GPM names still to be placed
         self.loops = bool(features & LOOPS) and not choices.chance(3)
         """Whether the query is to have many loops, and little that keeps them short."""
+        self.calm = self.loops and choices.chance(2)
+        """Whether the query has nothing that keeps loops short."""
         if self.loops:
             self.operators += [op for op in self.operators if op != ","]
             self.kinds += [kind for kind in self.kinds if kind != "&"]
 
     def use(self, *features: str, one_in: int = 2) -> bool:
         """Whether to use a construct that needs the given features."""
-        if self.loops and not LOOPS.intersection(features):
+        ordinary = not LOOPS.intersection(features)
+        if self.loops and ordinary:
             one_in *= 3  # otherwise few loops have several repetitions
-        if not self.features.issuperset(features) or not self.choices.chance(one_in):
+        if not self.features.issuperset(features) or (self.calm and ordinary):
+            return False
+        if not self.choices.chance(one_in):
             return False
         self.used.update(features)
         return True
@@ -99,7 +105,7 @@ class Grammar:
         )
         own = None
         if (maximum is None or maximum > 1) and self.use("own-operator", one_in=3):
-            own = replace(self.op(), kind=self.pick([*self.operators, self.operators[-1]]))
+            own = replace(self.op(), kind=self.pick([op for op in OWN if op in self.features]))
         until = ast.Ref(self.until_name()) if self.loops and self.use("until", one_in=4) else None
         return ast.Step(atom, ast.Quantifier(minimum, maximum, own=own, until=until))
 

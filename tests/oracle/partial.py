@@ -93,9 +93,8 @@ def items(a: Answer) -> frozenset[Item]:
 
 
 def agrees(a: Answer, b: Answer) -> bool:
-    """Whether `b` binds no single variable of `a` to another term."""
-    other = dict(b.singles)
-    return all(other.get(v, term) == term for v, term in a.singles)
+    """Whether `b` has the single bindings of `a`."""
+    return set(a.singles) <= set(b.singles)
 
 
 def begins_with(atom: Atom) -> tuple[str, ...]:

@@ -74,7 +74,8 @@ def case(choices: Choices, features: frozenset[str] = EVERYTHING, most_events: i
         keys = ("k", "g") if grammar.use("PARTITION-2", one_in=3) else ("k",)
     sequence = grammar.whole()
     patterns = Patterns(grammar, keys, sequence)
-    count = choices.pick([1, 1, 2, 3] if "several-streams" in features else [1])
+    several = "several-streams" in features and not grammar.calm
+    count = choices.pick([1, 1, 2, 3] if several else [1])
     if count > 1:
         grammar.used.add("several-streams")
     iris = STREAMS[:count]
@@ -193,7 +194,7 @@ def _window(grammar: Grammar, steps: list[Step]) -> str:
     kind = grammar.pick(["WITHIN", *sorted(kinds & grammar.features)])
     grammar.used.add(kind)
     if kind == "EVENTS":
-        return f"WITHIN {grammar.pick([2, 3, 4, 5, 6, 8])} EVENTS"
+        return f"WITHIN {grammar.pick([5, 6, 8] if grammar.loops else [2, 3, 4, 5, 6, 8])} EVENTS"
     unit = grammar.pick(["SECONDS", "SECONDS", "MILLISECONDS"])
     lengths = [3, 8, 8, 20, 20, 20] if grammar.loops else [1, 2, 3, 5, 8, 8, 20, 20]
     length = f"WITHIN {grammar.pick(lengths) * UNITS[unit]} {unit}"
