@@ -10,14 +10,12 @@ from spaseq.errors import Diagnostic, Span
 from spaseq.lang import ast
 from spaseq.lang.resolve import Resolved
 from spaseq.lang.sequence import (
-    BinaryStep,
-    Chain,
     GpmStep,
     Link,
     Negation,
     Repeat,
+    chains,
     occurrences,
-    steps,
 )
 from spaseq.lang.variables import (
     expression_variables,
@@ -74,21 +72,8 @@ def _unbound(resolved: Resolved) -> Iterator[Diagnostic]:
                 yield _warning(resolved, "unbound-variable", message, expr.span, f"?{name}")
 
 
-def _chains(chain: Chain) -> Iterator[Chain]:
-    """A chain, and the chains inside it."""
-    yield chain
-    for step in steps(chain):
-        match step:
-            case BinaryStep(_, operands):
-                yield from operands
-            case Repeat(body=body) | Negation(body=body):
-                yield body
-            case _:
-                pass
-
-
 def _vacuous_negations(resolved: Resolved) -> Iterator[Diagnostic]:
-    for chain in _chains(resolved.chain):
+    for chain in chains(resolved.chain):
         for i, link in enumerate(chain.links[1:-1], 1):
             strict = link.join.kind == "," == chain.links[i + 1].join.kind
             if isinstance(link.step, Negation) and strict:
@@ -103,7 +88,7 @@ def _vacuous_negations(resolved: Resolved) -> Iterator[Diagnostic]:
 def _greedy_for_ever(resolved: Resolved) -> Iterator[Diagnostic]:
     """Greedy loops that could always go on with the event of the step behind them."""
     gpms = {gpm.name: gpm for gpm in resolved.query.gpms}
-    for chain in _chains(resolved.chain):
+    for chain in chains(resolved.chain):
         for loop, then in pairwise(link.step for link in chain.links):
             if not isinstance(loop, Repeat) or not loop.greedy or loop.maximum is not None:
                 continue

@@ -15,6 +15,7 @@ from spaseq.lang.sequence import (
     Negation,
     Repeat,
     can_be_empty,
+    chains,
     occurrences,
     steps,
 )
@@ -99,7 +100,7 @@ def _no_greed(
         yield f"at the edge of {around.edge}: put a step that matches an event beside it"
     if _meets_negation(before[::-1]) or _meets_negation(after):
         yield "beside a negated step"
-    if any(isinstance(step, Negation) for step in steps(loop.body)):
+    if any(isinstance(link.step, Negation) for c in chains(loop.body) for link in c.links):
         yield "around a negated step"
     if after and can_be_empty(Chain(after[:1])):
         yield "before a step that may be empty: it would be unclear where the loop must end"

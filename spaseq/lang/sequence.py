@@ -226,6 +226,20 @@ def steps(chain: Chain) -> Iterator[ChainStep]:
                 pass
 
 
+def chains(chain: Chain) -> Iterator[Chain]:
+    """A chain and the chains inside it; UNTIL is in none of them."""
+    yield chain
+    for link in chain.links:
+        match link.step:
+            case BinaryStep(_, operands):
+                for operand in operands:
+                    yield from chains(operand)
+            case Repeat(body=body) | Negation(body=body):
+                yield from chains(body)
+            case GpmStep():
+                pass
+
+
 def can_be_empty(chain: Chain) -> bool:
     """Whether a chain has a match without events."""
     return all(_step_can_be_empty(link.step) for link in chain.links)

@@ -109,6 +109,11 @@ SEQUENCES = (
     "SEQ; Select, FILTER",
     "A; (B; C)!; D",
     "A; (B{2,3}; C?)+; D",
+    "A; B+[:]; C{2,5}[, 10 SECONDS]; D",
+    "A; B++; C*+; D{2,5}+",
+    "A; B?+; (C, D)+[; 2 MINUTES]",
+    "A; B+ UNTIL U; C*+[:] until U; D",
+    "A?; B!; C; D!; E*; F",
     "# a comment ) } {\n A; # another\n B",
 )
 PATTERNS = (

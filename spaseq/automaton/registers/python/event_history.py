@@ -39,7 +39,8 @@ def between(
     Without `before` they end with the window that begins at the measure `origin`.
     """
     start = 0 if after is None else bisect_right(history, after, key=lambda p: p[0])
-    for instant, moment, rows in history[start:]:
+    for i in range(start, len(history)):
+        instant, moment, rows = history[i]
         if before is not None and instant >= before:
             return
         if before is None and not window.holds(origin, moment.reach):

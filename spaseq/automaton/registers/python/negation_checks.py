@@ -89,13 +89,13 @@ class NegationChecks:
     def _counts(
         self, run: Run, match: PartitionMatch, left: LeftLoop, around: Outside | None
     ) -> bool:
-        """Whether UNTIL allows one more repetition of a greedy loop."""
+        """Whether UNTIL, of the loop and inside it, allows one more repetition of a greedy loop."""
         program, repeat = self._machine.program, left.exit.repeat
-        if repeat not in program.untils:
-            return True
-        exit_loop = Action("exit", repeat)
+        leave = (Action("exit", repeat),) if repeat in program.untils else ()
         for end in self._stepper.ends(run):
-            ended = self._stepper.ended(run, (*end.actions, exit_loop))
+            ended = self._stepper.ended(run, (*end.actions, *leave))
+            if not ended.obligations:
+                return True
             own = self.match_of(ended)
             own.singles = {**match.singles, **own.singles}
             own.lists = {**match.lists, **own.lists}
