@@ -8,6 +8,7 @@ from typing import Any
 
 from spaseq.errors import Span
 from spaseq.lang import ast
+from spaseq.lang.other_languages import foreign_query, foreign_window, instead_of_sequence
 from spaseq.lang.pairs import MOST_PAIRS, too_deep
 from spaseq.lang.section_parser import SectionParser
 from spaseq.lang.sections import FORMS, OPENINGS, PROLOGUE, GpmSection, Layout, Section, Stray, cut
@@ -73,6 +74,17 @@ class _Reader:
     broken_sections: list[Section] = field(default_factory=list)
 
     def read(self, layout: Layout) -> None:
+        foreign = foreign_query(self.parser.lexemes)
+        if foreign is not None:
+            self.error(foreign.text, foreign.span)
+            self.reading.broken_clauses |= {
+                *_CLAUSES.values(),
+                "streams",
+                "kbs",
+                "sequence",
+                "gpms",
+            }
+            return
         self.header(layout.clauses)
         if layout.sequence is not None:
             self.sequence(layout.sequence)
@@ -115,7 +127,10 @@ class _Reader:
         """The part of the query that a section describes; "from" if it cannot be told."""
         if section.keyword != "FROM":
             return _CLAUSES[section.keyword]
-        return {"STREAM": "streams", "NAMED": "kbs"}.get(self.words(section)[0], "from")
+        words = self.words(section)
+        if words[:2] == ["NAMED", "STREAM"]:
+            return "from"
+        return {"STREAM": "streams", "NAMED": "kbs"}.get(words[0], "from")
 
     def broken_clause(self, section: Section) -> None:
         self.broken_sections.append(section)
@@ -243,9 +258,15 @@ class _Reader:
             place = layout.header_end if after is None else after.start
             if all(stray.expected != OPENINGS for stray in layout.strays):
                 self.missing(" or ".join(FORMS), place)
+        if "WITHIN" not in keywords and foreign_window(self.parser.lexemes):
+            self.reading.broken_clauses.add("window")
         if layout.sequence is None:
             self.reading.broken_clauses.add("sequence")
-            self.missing("SEQ", layout.header_end)
+            foreign = instead_of_sequence(self.parser.lexemes)
+            if foreign is not None:
+                self.error(foreign.text, foreign.span, expected=("SEQ",))
+            else:
+                self.missing("SEQ", layout.header_end)
 
     def missing(self, keyword: str, place: int) -> None:
         here = [item.span for item in self.parser.lexemes if item.span.end > place]

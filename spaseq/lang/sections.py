@@ -153,6 +153,9 @@ class _Cutter:
     def header_length(self, seq: int | None, body: int) -> int:
         """The end of the header: SEQ, the brace before it, or the begin of the body."""
         if seq is not None:
+            if self.keyword(seq - 1) and self.is_punct(seq - 2, "{"):
+                self.stray(seq - 1, "SEQ")
+                return seq - 2
             return seq - 1 if self.is_punct(seq - 1, "{") else seq
         outer = [i for i, depth in enumerate(nesting(self.lexemes[:body])) if depth == 0]
         braces = (i for i in outer if self.is_punct(i, "{") and self.keyword(i - 1) != "CONSTRUCT")

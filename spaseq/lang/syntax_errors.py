@@ -10,6 +10,7 @@ from spaseq.errors import Span
 from spaseq.lang.brackets import CLOSING, unclosed
 from spaseq.lang.findings import Findings
 from spaseq.lang.functions import ALL_FUNCTIONS
+from spaseq.lang.other_languages import Place, advice_on
 from spaseq.lang.scan import Lexeme
 from spaseq.lang.spelling import nearest
 
@@ -104,6 +105,11 @@ def _report_unexpected(
 ) -> None:
     start = max(lexeme.span.start, failure.place)
     text = lexeme.text[start - lexeme.span.start :]
+    foreign = advice_on(_place(failure, lexeme, inside, start, findings))
+    if foreign is not None and not _string_error(lexeme):
+        message = f"unexpected {quoted(foreign.written)} in {failure.where}: {foreign.text}"
+        findings.error(message, foreign.span)
+        return
     special = _string_error(lexeme) or _iri_error(lexeme, failure, findings)
     if special is not None:
         findings.error(*special)
@@ -117,6 +123,13 @@ def _report_unexpected(
         expected=() if advice else _expected(failure),
         suggestion=_suggestion(failure, lexeme),
     )
+
+
+def _place(
+    failure: Failure, lexeme: Lexeme, inside: Sequence[Lexeme], start: int, findings: Findings
+) -> Place:
+    text = findings.text.text
+    return Place(text, inside, inside.index(lexeme), start, failure.expected, failure.where)
 
 
 def _wants_another(failure: Failure, lexeme: Lexeme) -> bool:
