@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from contextlib import suppress
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 from spaseq.cli.messages import escaped_streams, tell
-from spaseq.cli.signals import terminable
+from spaseq.cli.signals import AskedToEnd, terminable
 from spaseq.errors import SpaseqError, Terminated
 
 USAGE = 2
@@ -96,17 +97,16 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _exit(arguments: list[str] | None) -> None:
+    asked = AskedToEnd()
     try:
-        with terminable():
+        with terminable(asked):
             status = cli.main(arguments, prog_name="spaseq", standalone_mode=False)
         sys.exit(status if isinstance(status, int) else 0)
     except SpaseqError as error:
         tell(f"spaseq: {error}" if error.exit_status != 1 else str(error))
         sys.exit(error.exit_status)
     except (click.exceptions.Abort, KeyboardInterrupt) as error:
-        terminated = isinstance(error, Terminated) or isinstance(error.__cause__, Terminated)
-        tell("spaseq: terminated" if terminated else "spaseq: interrupted")
-        sys.exit(TERMINATED if terminated else INTERRUPTED)
+        _end(isinstance(error, Terminated) or isinstance(error.__cause__, Terminated))
     except click.ClickException as error:
         error.show()
         sys.exit(USAGE)
@@ -122,3 +122,14 @@ def _exit(arguments: list[str] | None) -> None:
     except MemoryError:
         tell("spaseq: not enough memory")
         sys.exit(FAILURE)
+    except Exception:
+        # A library in C may turn an interrupt into its own error: numpy's import fails so.
+        if asked.number is None:
+            raise
+        _end(asked.number == signal.SIGTERM)
+
+
+def _end(terminated: bool) -> NoReturn:
+    """Exit after SIGTERM or SIGINT."""
+    tell("spaseq: terminated" if terminated else "spaseq: interrupted")
+    sys.exit(TERMINATED if terminated else INTERRUPTED)

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from spaseq.cli.signals import terminable
+from spaseq.cli.main import cli, main
+from spaseq.cli.signals import AskedToEnd, terminable
 from spaseq.errors import Terminated
 from spaseq.runtime.spark.following.follow import _until_interrupted
 
@@ -54,7 +55,7 @@ def test_a_run_that_waits_for_input(
 
 def test_a_second_sigterm_does_not_disturb_the_cleaning_up() -> None:
     cleaned = False
-    with pytest.raises(Terminated), terminable():
+    with pytest.raises(Terminated), terminable(AskedToEnd()):
         try:
             os.kill(os.getpid(), signal.SIGTERM)
             time.sleep(10)
@@ -64,6 +65,23 @@ def test_a_second_sigterm_does_not_disturb_the_cleaning_up() -> None:
             cleaned = True
     assert cleaned
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_library_turns_a_signal_into_its_own_error(
+    monkeypatch: pytest.MonkeyPatch, number: signal.Signals, status: int
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        try:
+            os.kill(os.getpid(), number)
+            time.sleep(10)
+        except KeyboardInterrupt:
+            raise ImportError("numpy._core.multiarray failed to import") from None
+
+    monkeypatch.setattr(cli, "main", fails)
+    with pytest.raises(SystemExit) as ended:
+        main([])
+    assert ended.value.code == status
 
 
 def test_a_followed_run_ends_after_the_present_batch() -> None:
