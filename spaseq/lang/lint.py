@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from difflib import get_close_matches
 from itertools import pairwise
@@ -22,6 +23,7 @@ from spaseq.lang.variables import (
     filters_of,
     looks_back,
     pattern_mentions,
+    timestamp_uses,
     walk,
 )
 from spaseq.lang.visibility import seen_before
@@ -31,6 +33,7 @@ def lint(resolved: Resolved) -> Iterator[Diagnostic]:
     """The warnings of a query without errors."""
     yield from _unused(resolved)
     yield from _unbound(resolved)
+    yield from _own_times(resolved)
     yield from _vacuous_negations(resolved)
     yield from _greedy_for_ever(resolved)
     yield from _unreachable(resolved, resolved.query.sequence)
@@ -70,6 +73,22 @@ def _unbound(resolved: Resolved) -> Iterator[Diagnostic]:
                 )
                 message = f"the FILTER can never hold: {cause}"
                 yield _warning(resolved, "unbound-variable", message, expr.span, f"?{name}")
+
+
+def _own_times(resolved: Resolved) -> Iterator[Diagnostic]:
+    """TIMESTAMP of a step in its own FILTER, where the step has no event yet."""
+    uses = Counter(o.gpm for o in occurrences(resolved.chain))
+    repeated = {o.gpm for o in occurrences(resolved.chain) if o.repeats}
+    for gpm in resolved.query.gpms:
+        if uses[gpm.name] != 1 or gpm.name in repeated:
+            continue
+        for stamp in (use for e in filters_of(gpm.pattern) for use in timestamp_uses(e)):
+            if stamp.gpm.name == gpm.name:
+                message = (
+                    f"TIMESTAMP({gpm.name}) has no value in the FILTER of {gpm.name} itself: "
+                    "the time of its event is NOW()"
+                )
+                yield _warning(resolved, "own-timestamp", message, stamp.span)
 
 
 def _vacuous_negations(resolved: Resolved) -> Iterator[Diagnostic]:
