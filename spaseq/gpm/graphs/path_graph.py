@@ -11,6 +11,7 @@ import numpy as np
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.gpm.graphs.path_automaton import Leaf, PathAutomaton, PathStep
 from spaseq.gpm.graphs.triple_source import TripleSource, TripleTable
+from spaseq.gpm.graphs.useful_edges import useful_edges
 from spaseq.lang import ast
 from spaseq.rdf.columns.term_columns import distinct
 from spaseq.rdf.terms.term import iri_text, kind_of
@@ -42,6 +43,8 @@ class PathGraph:
         self.automaton, self._of_events = automaton, source.of_events
         self.larger_than = -1  # a number of pairs; the path is known to connect more
         tables = [_leaf_table(source, leaf) for leaf in automaton.leaves]
+        if source.of_events:
+            tables = useful_edges(tables, automaton)
         every = [source.select(None, None, None)] if automaton.zero_length else []
         self.keys = _keys(source, [*tables, *every])
         self._ends = [
