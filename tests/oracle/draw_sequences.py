@@ -140,7 +140,7 @@ class Grammar:
         """The sequence with some loops greedy, where that is allowed."""
         for number in range(len(loops(sequence))):
             changed = with_greedy(sequence, number)
-            if changed != sequence and is_legal(changed, top=True) and self.use("greedy", one_in=2):
+            if is_legal(changed, top=True) and self.use("greedy", one_in=2):
                 sequence = changed
         return sequence
 
@@ -233,19 +233,11 @@ def with_greedy(sequence: ast.Sequence, number: int) -> ast.Sequence:
     place = iter(range(number + 1, -1, -1))
 
     def change(step: ast.Step) -> ast.Step:
-        if step.quantifier is None or next(place, None) != 1 or has_until(step.atom):
+        if step.quantifier is None or next(place, None) != 1:
             return step
         return replace(step, quantifier=replace(step.quantifier, greedy=True))
 
     return changed_steps(sequence, change)
-
-
-def has_until(atom: ast.Ref | ast.Bracket) -> bool:
-    """Whether a loop inside a step ends with UNTIL."""
-    if isinstance(atom, ast.Ref):
-        return False
-    inner = [loop.quantifier for operand in atom.operands for loop in loops(operand)]
-    return any(q is not None and q.until is not None for q in inner)
 
 
 def changed_steps(sequence: ast.Sequence, change: Callable[[ast.Step], ast.Step]) -> ast.Sequence:

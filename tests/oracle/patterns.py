@@ -293,10 +293,10 @@ def special(node: Special, mu: Bindings) -> Identifier | None:
 
 
 def date_time(ms: int) -> Literal:
-    """Milliseconds since the epoch as `xsd:dateTime` in UTC."""
+    """Milliseconds since the epoch as a canonical `xsd:dateTime` in UTC."""
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)
     text = moment.strftime("%Y-%m-%dT%H:%M:%S")
-    fraction = f".{ms % 1000:03d}" if ms % 1000 else ""
+    fraction = f".{ms % 1000:03d}".rstrip("0") if ms % 1000 else ""
     return Literal(f"{text}{fraction}Z", datatype=XSD.dateTime)
 
 
