@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from spaseq import errors
-    from spaseq.api.match import Match, TracedEvent
+    from spaseq.api.match import Match, PartialMatch, TracedEvent
     from spaseq.api.push import Engine
     from spaseq.api.run import run
     from spaseq.expr.extension import function
@@ -33,6 +33,7 @@ _HOMES = {
     "Event": "spaseq.sources.iterables",
     "Limits": "spaseq.limits",
     "Match": "spaseq.api.match",
+    "PartialMatch": "spaseq.api.match",
     "ServiceOptions": "spaseq.options",
     "Stats": "spaseq.runtime.job.job",
     "Term": "spaseq.rdf.terms.term",
@@ -48,6 +49,7 @@ __all__ = [
     "Event",
     "Limits",
     "Match",
+    "PartialMatch",
     "ServiceOptions",
     "Stats",
     "Term",

@@ -44,12 +44,13 @@ class PlanningOptions:
 
     `ontology` and `entailment` belong together: patterns then match what the ontology entails.
     `disable` names rules of the planner (`spaseq.plan.rules`) to leave out; answers stay the same.
-    `limits` are those of the run.
+    `limits` are those of the run. With `partial` the run also gives partial matches.
     """
 
     ontology: OntologyInput | None = None
     entailment: str | None = None
     disable: Iterable[str] = ()
+    partial: bool = False
     limits: Limits = DEFAULT_LIMITS
 
 

@@ -77,3 +77,22 @@ class Answer(NamedTuple):
             rows += [f"{x}\1" for x in xs]
             rows.append("\0")
         return "".join(rows)
+
+
+class PartialAnswer(NamedTuple):
+    """A partial match as a value: what an answer has, and how far it came.
+
+    `answer.end` is the last event's instant. `reached` names the GPM of that event. `waiting` are
+    the names that the next step begins with, sorted. `closed` is the instant at which the window
+    closed, or None if the streams ended before, which only WITHIN n EVENTS knows.
+    """
+
+    answer: Answer
+    reached: str
+    waiting: tuple[str, ...]
+    closed: Instant | None
+
+    def order_key(self) -> str:
+        """A text whose code-point order is that of partial matches: by closing, then as answers."""
+        time, k = (_SHIFT - 1, AFTER_ALL) if self.closed is None else self.closed
+        return f"{time + _SHIFT:016x}{k:08x}{self.answer.order_key()}"

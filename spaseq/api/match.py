@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from spaseq.algebra.answers import Answer, TraceItem
+from spaseq.algebra.answers import Answer, PartialAnswer, TraceItem
 from spaseq.rdf.terms.term import Term
-from spaseq.sinks.answer_json import answer_json
+from spaseq.sinks.answer_json import answer_json, partial_json
 
 if TYPE_CHECKING:
     import rdflib
@@ -88,6 +88,44 @@ class Match:
     def to_json(self) -> dict[str, Any]:
         """The object that the jsonl format writes."""
         fields: dict[str, Any] = json.loads(answer_json(self.query, self.answer))
+        return fields
+
+
+@dataclass(frozen=True)
+class PartialMatch(Match):
+    """A partial match of a query: its first steps, when the window has closed without the rest.
+
+    It has what a match has. `end` is the time of its last event, and `reached` names the graph
+    pattern of that event. `waiting` are the patterns that the next step begins with. `closed` is
+    when the window closed; None under WITHIN n EVENTS if the streams ended first.
+    """
+
+    partial: PartialAnswer
+
+    @classmethod
+    def of(cls, query: str, partial: PartialAnswer) -> PartialMatch:
+        """The partial match of the query with this name."""
+        return cls(query, partial.answer, partial)
+
+    @property
+    def reached(self) -> str:
+        """The name of the last event's graph pattern."""
+        return self.partial.reached
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """The names of the graph patterns that the next step begins with, sorted."""
+        return self.partial.waiting
+
+    @cached_property
+    def closed(self) -> datetime | None:
+        """When the window closed."""
+        closed = self.partial.closed
+        return None if closed is None else to_datetime(closed[0])
+
+    def to_json(self) -> dict[str, Any]:
+        """The object that a line of `spaseq run --partial` has."""
+        fields: dict[str, Any] = json.loads(partial_json(self.query, self.partial))
         return fields
 
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Unpack
 
 from spaseq.algebra.answers import Answer
-from spaseq.api.match import Match
+from spaseq.api.match import Match, PartialMatch
 from spaseq.api.prepare import load_knowledge
 from spaseq.automaton.run.event_rows import EventRows
 from spaseq.compile import CompileOptions, compile_query
@@ -59,6 +59,7 @@ class Engine:
         name: str = "query",
         *,
         on_bad: OnBad = warn,
+        partial: bool = False,
         **options: Unpack[EngineKeywords],
     ) -> None:
         """Compile a query and start it.
@@ -69,6 +70,7 @@ class Engine:
             name: the name of the query in its matches.
             on_bad: called for each event that lacks an endpoint's answer or exceeds a limit; by
                 default the logger `spaseq` warns.
+            partial: look for partial matches, too; `partials` returns them.
             options: any of `spaseq.options.EngineKeywords`, as for `spaseq.run`.
 
         Raises:
@@ -82,7 +84,7 @@ class Engine:
         plan = compile_query(
             query,
             name,
-            CompileOptions(schema=schema, disable=planning.disable, pushed=True),
+            CompileOptions(schema=schema, disable=planning.disable, pushed=True, partial=partial),
         )
         self._plan = plan
         self._limits = chosen.limits
@@ -236,6 +238,15 @@ class Engine:
             predicates = stream_predicates([self._plan], iri)
             self._texts[iri] = TextEvents(iri, self._counters[iri], predicates, self._limits)
         return self._texts[iri]
+
+    def partials(self) -> list[PartialMatch]:
+        """The partial matches whose windows have closed since the last call, in order.
+
+        A window has closed when no event of its time can follow. The engine looks for partial
+        matches if it was made with `partial=True`; otherwise there are none.
+        """
+        name = self._plan.identity.name
+        return [PartialMatch.of(name, partial) for partial in self._stage.partials()]
 
     def advance(self, time: datetime | int) -> list[Match]:
         """Promise that no event at or before a time follows; returns the certain answers."""

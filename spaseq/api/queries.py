@@ -36,7 +36,9 @@ def check_queries(
     queries = [query] if isinstance(query, str | Path) else list(query)
     for item, name in zip(queries, _names(queries), strict=True):
         text, file = (item, None) if isinstance(item, str) else (read_query(item), str(item))
-        options = CompileOptions(file=file, schema=schema, disable=planning.disable)
+        options = CompileOptions(
+            file=file, schema=schema, disable=planning.disable, partial=planning.partial
+        )
         yield check_query(text, name, options)
 
 

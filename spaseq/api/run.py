@@ -7,12 +7,13 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Literal, Unpack
 
-from spaseq.algebra.answers import Answer
-from spaseq.api.match import Match
+from spaseq.algebra.answers import Answer, PartialAnswer
+from spaseq.api.match import Match, PartialMatch
 from spaseq.api.prepare import load_knowledge, plan_queries
 from spaseq.api.queries import QueryInput
 from spaseq.api.streams import StreamInput, bounded_sources
 from spaseq.options import KbInput, RunKeywords, RunOptions, RuntimeOptions
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.job.binding import bind_streams
 from spaseq.runtime.job.job import Job, Stats
@@ -25,6 +26,7 @@ def run(
     runtime: Literal["spark", "local"] = "spark",
     *,
     on_bad: Callable[[BadInput], None] | None = None,
+    on_partial: Callable[[PartialMatch], None] | None = None,
     stats: Stats | None = None,
     **options: Unpack[RunKeywords],
 ) -> Iterator[Match]:
@@ -38,6 +40,9 @@ def run(
         kb: by graph IRI: a path, an rdflib.Graph, or the URL of a SPARQL endpoint.
         runtime: "spark", or "local" for this process alone.
         on_bad: called for each piece of input that cannot become an event.
+        on_partial: called for each partial match: the first steps of a query, when their window has
+            closed without the rest. Each query's come in order of closing. Without it they are not
+            looked for.
         stats: filled with counts while the run lasts.
         options: any of `spaseq.options.RunKeywords`: how streams are read (`time_predicate`,
             `triples_per_event`, `base`, `threads`), how the knowledge base is loaded (`kb_cache`,
@@ -56,12 +61,26 @@ def run(
     """
     chosen = RunOptions.of("run", RunKeywords, options)
     chosen = replace(chosen, runtime=RuntimeOptions(runtime))
-    plans = plan_queries(query, chosen.planning)
+    planning = replace(chosen.planning, partial=on_partial is not None)
+    plans = plan_queries(query, planning)
     bound = bind_streams(plans, streams)
     job = Job(plans, (), load_knowledge(plans, kb or {}, chosen.knowledge), chosen.stages)
     job.on_bad = on_bad or job.on_bad
+    if on_partial is not None:
+        job.on_partial = _named(plans, on_partial)
     job.stats = stats or job.stats
     return _matches(job, bound, chosen)
+
+
+def _named(
+    plans: Sequence[QueryPlan], on_partial: Callable[[PartialMatch], None]
+) -> Callable[[int, PartialAnswer], None]:
+    """The function that a job calls, from the one that a user gives."""
+
+    def take(query: int, partial: PartialAnswer) -> None:
+        on_partial(PartialMatch.of(plans[query].identity.name, partial))
+
+    return take
 
 
 def _matches(job: Job, streams: Mapping[str, StreamInput], options: RunOptions) -> Iterator[Match]:

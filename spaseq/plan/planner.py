@@ -15,6 +15,7 @@ from spaseq.lang.variables import service_names, walk
 from spaseq.plan.answering import answer_plan
 from spaseq.plan.evaluators import asked_evaluator, check_evaluator, with_evaluator
 from spaseq.plan.gpm_plans import gpm_plans, membership_plans, with_awaited
+from spaseq.plan.levels import with_levels
 from spaseq.plan.planning_options import AS_USUAL, CompileOptions
 from spaseq.plan.query_plan import GpmPlan, Identity, Inputs, Membership, QueryPlan, SequencePlan
 from spaseq.plan.rules import apply_rules, known_rules
@@ -37,6 +38,8 @@ def plan_query(resolved: Resolved, name: str, options: CompileOptions = AS_USUAL
         plan = with_evaluator(plan, asked_evaluator(plan, options.evaluator))
     plan = apply_rules(plan, disabled)
     check_evaluator(plan)
+    if options.partial:
+        plan = with_levels(plan, resolved, disabled)
     return _with_fingerprint(plan, resolved.query)
 
 
@@ -94,5 +97,8 @@ def _with_fingerprint(plan: QueryPlan, query: ast.Query) -> QueryPlan:
         state += "\ncounted"
     if schema is not None:
         state += f"\n{schema.fingerprint}"
+    if plan.levels:
+        names = (level.plan.sequence.evaluator.name for level in plan.levels)
+        state += f"\npartial {' '.join(names)}"
     fingerprint = hashlib.sha256(state.encode(errors="surrogatepass")).hexdigest()
     return replace(plan, identity=replace(identity, fingerprint=fingerprint))

@@ -14,7 +14,8 @@ class CompileOptions:
 
     `file` is the place that findings name. Tests use `evaluator` to force one. `schema` is what the
     patterns are entailed by. `disable` names rules of the planner (`spaseq.plan.rules`) to leave
-    out. `pushed` says that events come one by one.
+    out. `pushed` says that events come one by one. With `partial` the plan has the levels that
+    partial matches need.
     """
 
     file: str | None = None
@@ -22,6 +23,7 @@ class CompileOptions:
     schema: Schema | None = None
     disable: Iterable[str] = ()
     pushed: bool = False
+    partial: bool = False
 
 
 AS_USUAL = CompileOptions()

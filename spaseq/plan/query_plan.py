@@ -200,7 +200,7 @@ class QueryPlan:
 
     `expressions` is the context of the query's expressions: the base IRI, the time of NOW(), the
     group variables, the extension functions and the schema of entailment. `disabled` names the
-    rules that were left out.
+    rules that were left out. `levels` are empty unless partial matches are asked for.
     """
 
     identity: Identity
@@ -210,3 +210,15 @@ class QueryPlan:
     answers: AnswerPlan
     expressions: Options
     disabled: tuple[str, ...] = ()
+    levels: tuple[Level, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """The first steps of a sequence as a query, and the GPM names that the next step begins with.
+
+    A match of a level is a match of the whole sequence, or a part of one.
+    """
+
+    plan: QueryPlan
+    waiting: tuple[str, ...]

@@ -27,7 +27,7 @@ from spaseq.rdf.terms.term import literal_text
 from spaseq.rdf.terms.times import parse_time
 from spaseq.rdf.terms.vocabulary import XSD_DATE_TIME
 
-_REGISTERS = EvaluatorChoice("registers", "shared-runs is disabled")
+UNDECIDED = EvaluatorChoice("registers", "shared-runs is disabled")
 """The evaluator of a plan as written. The rule shared-runs replaces it, or at least the reason."""
 
 _MOST_DRAWN = 50
@@ -53,11 +53,11 @@ def sequence_plan(
     """Stage 2, run by registers, which run every sequence."""
     chain, scope = resolved.chain, resolved.scope
     partition = tuple(v.name for v in resolved.query.partition)
-    program, window = _program(chain, scope, gpms), _window(resolved.query)
+    program, window = program_for(chain, scope, gpms), _window(resolved.query)
     counted, strict = isinstance(window, Counted), answers.strategy == "STRICT"
     needs_instants = program.strict or counted or strict
     key = _key(gpms, scope, partition, needs_instants, answers)
-    return SequencePlan(chain, scope, program, window, partition, key, needs_instants, _REGISTERS)
+    return SequencePlan(chain, scope, program, window, partition, key, needs_instants, UNDECIDED)
 
 
 def with_gpms(plan: QueryPlan, gpms: tuple[GpmPlan, ...]) -> QueryPlan:
@@ -68,7 +68,9 @@ def with_gpms(plan: QueryPlan, gpms: tuple[GpmPlan, ...]) -> QueryPlan:
     return replace(
         plan,
         patterns=replace(patterns, evaluation=plan.patterns.evaluation),
-        sequence=replace(sequence, program=_program(sequence.chain, sequence.scope, gpms), key=key),
+        sequence=replace(
+            sequence, program=program_for(sequence.chain, sequence.scope, gpms), key=key
+        ),
     )
 
 
@@ -77,7 +79,7 @@ def drawn_program(plan: QueryPlan) -> Program:
     sequence = plan.sequence
     if len(sequence.program.edges) <= _MOST_DRAWN:
         return sequence.program
-    return _program(sequence.chain, sequence.scope, plan.patterns.gpms, _MOST_DRAWN)
+    return program_for(sequence.chain, sequence.scope, plan.patterns.gpms, _MOST_DRAWN)
 
 
 def _window(query: ast.Query) -> Window:
@@ -95,9 +97,10 @@ def _window(query: ast.Query) -> Window:
     return Tumbling(window.length.ms, origin)
 
 
-def _program(
+def program_for(
     chain: Chain, scope: Scope, gpms: tuple[GpmPlan, ...], most_states: int | None = None
 ) -> Program:
+    """The automaton of a sequence; `most_states` is that of `compile_program`."""
     certain = {g.name: g.certain for g in gpms}
     return compile_program(chain, scope, [g.name for g in gpms], certain, most_states)
 

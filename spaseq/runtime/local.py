@@ -86,7 +86,7 @@ def _sequence(job: Job, number: int, inputs: list[_Input]) -> Iterator[tuple[int
     plan = job.plans[number]
     stream = None if plan.identity.register is None else RegisteredStream(plan.identity.register)
     readers = [each for each in inputs if plan.identity.register in each.streams]
-    for answers in _answers(job, plan, inputs[number].sorter):
+    for answers in _answers(job, number, inputs[number].sorter):
         job.stats.matches += len(answers)
         if stream is not None and readers and answers:
             at = time.perf_counter()
@@ -99,14 +99,17 @@ def _sequence(job: Job, number: int, inputs: list[_Input]) -> Iterator[tuple[int
             yield number, answer
 
 
-def _answers(job: Job, plan: QueryPlan, sorter: RowSorter) -> Iterator[list[Answer]]:
-    stage = SequenceStage(plan, job.options, job.knowledge, job.take_bad)
+def _answers(job: Job, number: int, sorter: RowSorter) -> Iterator[list[Answer]]:
+    stage = SequenceStage(job.plans[number], job.options, job.knowledge, job.take_bad)
     for rows, watermark in sorter.batches():
         at = time.perf_counter()
         stage.push(rows)
         answers = stage.advance(watermark)
         job.stats.add("sequence", time.perf_counter() - at)
         job.stats.watermark = watermark
+        job.take_partials(number, stage.partials())
         yield answers
-    yield stage.close()
+    answers = stage.close()
+    job.take_partials(number, stage.partials())
+    yield answers
     job.stats.suppressed += stage.suppressed

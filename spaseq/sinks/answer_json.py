@@ -6,7 +6,7 @@ import json
 from functools import lru_cache
 from typing import Any
 
-from spaseq.algebra.answers import Answer
+from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.rdf.terms.cdt_list import list_items
 from spaseq.rdf.terms.term import Term, kind_of, split_literal, triple_json
 from spaseq.rdf.terms.times import format_time
@@ -40,6 +40,19 @@ def answer_json(query: str, answer: Answer) -> str:
     return (
         f'{{"query": {_name_json(query)}, "start": "{start}", "end": "{end}", '
         f'{_result_json(answer)}, "trace": [{trace}]}}'
+    )
+
+
+def partial_json(query: str, partial: PartialAnswer) -> str:
+    """One line of JSON as `answer_json` makes it, with "reached", "waiting" and "closed".
+
+    "closed" is null if the streams ended before the window closed.
+    """
+    closed = "null" if partial.closed is None else f'"{format_time(partial.closed[0])}"'
+    names = ", ".join(map(_name_json, partial.waiting))
+    return (
+        f"{answer_json(query, partial.answer)[:-1]}, "
+        f'"reached": {_name_json(partial.reached)}, "waiting": [{names}], "closed": {closed}}}'
     )
 
 

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from spaseq.algebra.answers import Answer
+from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.automaton.run.event_rows import EventRows, batch_of
 from spaseq.automaton.run.work_counts import WorkCounts
 from spaseq.automaton.sequencer import sequencer
@@ -31,6 +31,7 @@ from spaseq.rdf.inputs.bad_input import OnBad, over_limit, warn
 from spaseq.stages import state_pickles
 from spaseq.stages.answer_filters import AnswerFilters
 from spaseq.stages.machine_of_plan import machine_of
+from spaseq.stages.partial_stage import PartialStage
 from spaseq.storage.safe_pickles import BROKEN
 
 __all__ = ["PatternStage", "SequenceStage"]
@@ -77,6 +78,7 @@ class SequenceStage:
         self._filters = AnswerFilters(
             plan, None if in_evaluator else limit, self._sequencer.consecutive
         )
+        self._partial = PartialStage(plan, self._correlated.solve) if plan.levels else None
         self._buffer: list[SolutionBatch] = []
         self._events: list[EventRows] = []  # pushed one by one
 
@@ -124,10 +126,15 @@ class SequenceStage:
         elif events:
             self._events = [e for e in self._events if e.time > until]
         if not self._buffer and len(events) <= _FEW:
+            if self._partial is not None:
+                self._partial.run_events(events, watermark)
             return self._filters.answers(self._sequencer.run_events(events, watermark))
         if events:
             self._buffer.append(self._columns_of(events))
-        return self._filters.answers(self._sequencer.run(self._due(until), watermark))
+        rows = self._due(until)
+        if self._partial is not None:
+            self._partial.run(rows, watermark)
+        return self._filters.answers(self._sequencer.run(rows, watermark))
 
     def _columns_of(self, events: list[EventRows]) -> SolutionBatch:
         rows, patterns = [row for event in events for row in event.rows()], self._plan.patterns
@@ -156,7 +163,16 @@ class SequenceStage:
             times = [int(b.time.max()) for b in self._buffer] + [e.time for e in self._events]
             answers = self.advance(max(times))
         with spending(self._budget()):
+            if self._partial is not None:
+                self._partial.close()
             return answers + self._filters.answers(self._sequencer.close())
+
+    def partials(self) -> list[PartialAnswer]:
+        """The partial matches whose windows have closed since the last call, in order.
+
+        There are none unless the plan has levels.
+        """
+        return [] if self._partial is None else self._partial.take()
 
     @property
     def suppressed(self) -> int:
@@ -170,7 +186,8 @@ class SequenceStage:
 
     def live_runs(self) -> int:
         """The number of partial matches that wait."""
-        return self._sequencer.live_runs()
+        partial = 0 if self._partial is None else self._partial.live()
+        return self._sequencer.live_runs() + partial
 
     # --- state ------------------------------------------------------------------------------------
 
@@ -180,9 +197,11 @@ class SequenceStage:
             self._buffer.append(self._columns_of(self._events))
             self._events.clear()
         buffer, filters = [rows.compact() for rows in self._buffer], self._filters
-        state = self._sequencer.snapshot(), buffer, filters.skips, filters.suppressed
+        state = [self._sequencer.snapshot(), buffer, filters.skips, filters.suppressed]
+        if self._partial is not None:
+            state.append(self._partial.snapshot())
         head = STATE_VERSION, self._plan.identity.fingerprint
-        return state_pickles.dumps(head, state, self._machine)
+        return state_pickles.dumps(head, tuple(state), self._machine)
 
     def restore(self, snapshot: bytes) -> None:
         """Go on from a snapshot.
@@ -206,8 +225,10 @@ class SequenceStage:
             )
         if fingerprint != self._plan.identity.fingerprint:
             raise RunError(f"the state is of another query than {self._plan.identity.name}")
-        sequence, buffer, skips, suppressed = pickled.state()
+        sequence, buffer, skips, suppressed, *partial = pickled.state()
         self._sequencer.restore(sequence)
+        if self._partial is not None:
+            self._partial.restore(*partial)
         self._buffer = buffer
         self._filters.restore(skips, suppressed)
 

@@ -8,9 +8,10 @@ functions in the calling thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from spaseq.algebra.answers import PartialAnswer
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.refresh import KbWatch
 from spaseq.options import StageOptions
@@ -40,6 +41,7 @@ class Stats:
     suppressed: int = 0  # answers that the limit per event leaves out
     bad: int = 0
     late: int = 0
+    partial: int = 0  # partial matches, if they are asked for
     repeated: int = 0  # requests to endpoints that were sent again
     refreshed: int = 0  # times that a changed knowledge base was loaded
     seconds: float = 0.0
@@ -68,7 +70,7 @@ def _time_or_never(mark: int | None) -> float:
     return float("-inf") if mark is None else mark
 
 
-def _ignore(_: object) -> None:
+def _ignore(*_: object) -> None:
     return None
 
 
@@ -87,11 +89,18 @@ class Job:
     on_bad: Callable[[BadInput], None] = _ignore
     on_late: Callable[[LateEvent], None] = _ignore
     on_note: Callable[[str], None] = _ignore  # notes for the user
+    on_partial: Callable[[int, PartialAnswer], None] = _ignore  # of the query with this number
     on_progress: Callable[[Stats], None] = _ignore
     stats: Stats = field(default_factory=Stats)
 
     def __post_init__(self) -> None:
         self.streams = tuple(s.keeping(stream_predicates(self.plans, s.iri)) for s in self.streams)
+
+    def take_partials(self, query: int, partials: Iterable[PartialAnswer]) -> None:
+        """Report partial matches of a query."""
+        for partial in partials:
+            self.stats.partial += 1
+            self.on_partial(query, partial)
 
     def take_bad(self, bad: BadInput) -> None:
         """Count bad input and report it."""

@@ -1,0 +1,158 @@
+"""The levels of a sequence: its first k steps, each planned as a query (docs/language.md, Partial
+matches).
+
+All levels share the GPMs and the columns of the query, so stage 1 runs once. A level has its own
+automaton, variable scopes and evaluator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+
+from spaseq.algebra.nodes import is_reserved
+from spaseq.lang import ast
+from spaseq.lang import sequence as seq
+from spaseq.lang.resolve import Resolved
+from spaseq.lang.scope import scopes
+from spaseq.lang.sequence import Chain, ChainStep, Link
+from spaseq.plan.query_plan import (
+    AfterMatch,
+    AnswerPlan,
+    GpmPlan,
+    Level,
+    ProjectedVariable,
+    QueryPlan,
+    StageKey,
+)
+from spaseq.plan.rules.compiled_runs import compiled_runs
+from spaseq.plan.rules.pruned_columns import pruned_columns
+from spaseq.plan.rules.rare_steps_first import rare_steps_first
+from spaseq.plan.rules.shared_runs import shared_runs
+from spaseq.plan.sequencing import UNDECIDED, program_for
+
+_CHOICE = {
+    "shared-runs": shared_runs,
+    "rare-steps-first": rare_steps_first,
+    "compiled-runs": compiled_runs,
+}
+"""The rules that choose an evaluator, by name and in order."""
+
+
+def prefixes(chain: Chain) -> list[Chain]:
+    """The first step, the first two, and so on; a negated step goes with the step after it.
+
+    Negated steps in last place are in none.
+    """
+    links = chain.links
+    ends = [i + 1 for i, link in enumerate(links) if not isinstance(link.step, seq.Negation)]
+    return [Chain(links[:end]) for end in ends]
+
+
+def with_levels(plan: QueryPlan, resolved: Resolved, disabled: Collection[str]) -> QueryPlan:
+    """The plan with its levels, and with columns and a key that suit all of them.
+
+    A sequence of one step has no partial matches, and so no levels.
+    """
+    chains = prefixes(plan.sequence.chain)
+    if len(chains) < 2:
+        return plan
+    plan = _with_common_key(plan, resolved, chains)
+    levels = [_level(plan, resolved, chain, disabled) for chain in chains]
+    gpms = plan.patterns.gpms
+    if "pruned-columns" not in disabled:
+        gpms = _pruned([plan, *(level.plan for level in levels)])
+    patterns = replace(plan.patterns, gpms=gpms)
+    return replace(plan, patterns=patterns, levels=tuple(levels))
+
+
+def _with_common_key(plan: QueryPlan, resolved: Resolved, chains: Sequence[Chain]) -> QueryPlan:
+    """The plan without an inferred key that is a group variable of some level."""
+    key = plan.sequence.key
+    partition = plan.sequence.partition
+    if key.variables is None or key.variables == partition:
+        return plan
+    grouped = {v for chain in chains for v in scopes(chain, resolved.binds, partition).owner}
+    if grouped.isdisjoint(key.variables):
+        return plan
+    reason = f"?{key.variables[0]} is a group variable of the first steps"
+    return replace(plan, sequence=replace(plan.sequence, key=StageKey(None, reason)))
+
+
+def _level(plan: QueryPlan, resolved: Resolved, chain: Chain, disabled: Collection[str]) -> Level:
+    """The level of the first steps, of which `chain` consists."""
+    sequence, links = plan.sequence, plan.sequence.chain.links
+    scope = scopes(chain, resolved.binds, sequence.partition)
+    used = {use.gpm for use in scope.occurrences}
+    gpms = tuple(gpm if gpm.name in used else _unused(gpm, plan) for gpm in plan.patterns.gpms)
+    program = program_for(chain, scope, gpms)
+    own = replace(
+        plan,
+        patterns=replace(plan.patterns, gpms=gpms),
+        sequence=replace(sequence, chain=chain, scope=scope, program=program, evaluator=UNDECIDED),
+        answers=_answers(plan),
+        expressions=replace(plan.expressions, groups=frozenset(program.owner)),
+    )
+    for name, rule in _CHOICE.items():
+        if name not in disabled:
+            own = rule(own)
+    return Level(own, tuple(sorted({*_first_names(links[len(chain.links) :])})))
+
+
+def _unused(gpm: GpmPlan, plan: QueryPlan) -> GpmPlan:
+    """A GPM that a level does not take; so it must not decide how the level runs."""
+    certain = frozenset(plan.patterns.columns.variables)
+    return replace(gpm, conditions=(), correlation=None, certain=certain, awaited=None)
+
+
+def _answers(plan: QueryPlan) -> AnswerPlan:
+    """The query's projection, and nothing that drops a match.
+
+    A CONSTRUCT query has no projection. Its template's variables take the place of one, because a
+    part of a match makes no event.
+    """
+    answers = plan.answers
+    projection = answers.projection
+    if answers.template is not None:
+        terms = (term for triple in answers.template.triples for term in triple.terms)
+        names = dict.fromkeys(term.name for term in terms if isinstance(term, ast.Var))
+        projection = tuple(ProjectedVariable(n) for n in names if not is_reserved(n))
+    return AnswerPlan(projection, False, "ALL", AfterMatch("NO SKIP"), None, None)
+
+
+def _pruned(plans: Sequence[QueryPlan]) -> tuple[GpmPlan, ...]:
+    """The GPMs of the first plan, with the variables private that are so in every plan."""
+    pruned = [pruned_columns(plan).patterns.gpms for plan in plans]
+    return tuple(
+        replace(own[0], private=frozenset.intersection(*(gpm.private for gpm in own)))
+        for own in zip(*pruned, strict=True)
+    )
+
+
+# --- the names that steps begin with --------------------------------------------------------------
+
+
+def first_names(chain: Chain) -> frozenset[str]:
+    """The names of the GPMs that the first event of a match of a chain may be of."""
+    return frozenset(_first_names(chain.links))
+
+
+def _first_names(links: Sequence[Link]) -> Iterator[str]:
+    """The same of some links; a step that may be empty adds what follows it."""
+    for link in links:
+        if isinstance(link.step, seq.Negation):
+            continue
+        yield from _names_of(link.step)
+        if not seq.can_be_empty(Chain((link,))):
+            return
+
+
+def _names_of(step: ChainStep) -> Iterator[str]:
+    match step:
+        case seq.GpmStep(use):
+            yield use.gpm
+        case seq.BinaryStep(_, operands):
+            for operand in operands:
+                yield from _first_names(operand.links)
+        case seq.Repeat(body=body):
+            yield from _first_names(body.links)

@@ -1,0 +1,256 @@
+"""Partial matches of one query: solutions of graph patterns in, partial matches out.
+
+Each level of the query (`plan.levels`) has a sequencer, which gives the matches of the first steps.
+A match is judged when its window closes, because no event after that can belong to a match that
+has all of its events. It is forgotten when the window of its last event closes, because until then
+it can be above other matches.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from spaseq.algebra.answers import Instant, PartialAnswer, TraceItem
+from spaseq.automaton.program.window import Counted
+from spaseq.automaton.run.event_rows import EventRows
+from spaseq.automaton.run.machine import CorrelatedSolver, Machine
+from spaseq.automaton.run.matches import (
+    MatchedSolution,
+    PartitionKey,
+    SequenceMatch,
+    partition_of,
+)
+from spaseq.automaton.sequencer import AnySequencer, sequencer
+from spaseq.errors import RunError
+from spaseq.plan.levels import first_names
+from spaseq.plan.query_plan import Level, QueryPlan
+from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
+from spaseq.stages import state_pickles
+from spaseq.stages.answers import MOST_BYTES, Projection
+from spaseq.stages.live_matches import LiveMatch, LiveMatches
+from spaseq.stages.machine_of_plan import machine_of
+from spaseq.stages.window_closes import CountedSchedule, EventCounts, TimedSchedule
+
+_MATCH_BYTES, _EVENT_BYTES = 1024, 64
+
+Schedule: TypeAlias = TimedSchedule[LiveMatch] | CountedSchedule[LiveMatch]
+
+
+class _LevelRun:
+    """The sequencer of one level."""
+
+    def __init__(self, level: Level, number: int, solve: CorrelatedSolver) -> None:
+        self.number, self._waiting = number, level.waiting
+        sequence = level.plan.sequence
+        self.machine: Machine = machine_of(level.plan, solve, None)
+        self.sequencer: AnySequencer = sequencer(self.machine)
+        self._projection = Projection(level.plan)
+        self.needs_instants = sequence.program.strict or isinstance(sequence.window, Counted)
+
+    def answer(self, match: SequenceMatch, closed: Instant | None) -> PartialAnswer:
+        """A partial match of this level, whose window closed at an instant."""
+        ((_, answer),) = self._projection.answers([match._replace(close=None)])
+        return PartialAnswer(answer, answer.trace[-1].gpm, self._waiting, closed)
+
+
+class PartialStage:
+    """Gives the partial matches of a query whose plan has levels.
+
+    `SequenceStage` gives it the rows that its own sequencer gets. `take` returns the partial
+    matches whose windows have closed since the last call, in order.
+    """
+
+    def __init__(self, plan: QueryPlan, solve: CorrelatedSolver) -> None:
+        self._name, window = plan.identity.name, plan.sequence.window
+        self._partition = plan.sequence.partition
+        self._levels = [_LevelRun(level, n, solve) for n, level in enumerate(plan.levels, 1)]
+        self._live = LiveMatches(first_names(plan.sequence.chain))
+        self._counts = EventCounts(window) if isinstance(window, Counted) else None
+        self._judged, self._forgotten = self._schedule(plan), self._schedule(plan)
+        self._found: list[PartialAnswer] = []
+        self._events = 0  # in all live matches that have ever come, less those forgotten
+
+    def _schedule(self, plan: QueryPlan) -> Schedule:
+        window = plan.sequence.window
+        if isinstance(window, Counted):
+            assert self._counts is not None
+            return CountedSchedule(self._counts)
+        return TimedSchedule(window)
+
+    def run(self, rows: SolutionBatch, watermark: int) -> None:
+        """Process rows, like a sequencer."""
+        if self._counts is not None:
+            self._counts.see(_counted(rows, self._partition))
+        solved = rows
+        if (rows.gpm == BARE).any():
+            solved = rows.take(np.flatnonzero(rows.gpm != BARE))
+        for level in self._levels:
+            own = rows if level.needs_instants else solved
+            self._add(level, level.sequencer.run(own, watermark))
+        self._close(watermark)
+
+    def run_events(self, events: Sequence[EventRows], watermark: int) -> None:
+        """Process the rows of a few single events, like a sequencer."""
+        if self._counts is not None:
+            self._counts.see(self._counted_events(events))
+        solved = [event for event in events if any(gpm != BARE for gpm, _ in event.solutions)]
+        for level in self._levels:
+            own = events if level.needs_instants else solved
+            self._add(level, level.sequencer.run_events(own, watermark))
+        self._close(watermark)
+
+    def close(self) -> None:
+        """All streams have ended, so every window closes."""
+        for level in self._levels:
+            self._add(level, level.sequencer.close())
+        self._close(None)
+
+    def take(self) -> list[PartialAnswer]:
+        """The partial matches whose windows have closed since the last call, in order."""
+        found, self._found = self._found, []
+        return found
+
+    def live(self) -> int:
+        """How many matches wait, complete or not, and how many sets of them."""
+        return len(self._live) + sum(level.sequencer.live_runs() for level in self._levels)
+
+    # --- matches ----------------------------------------------------------------------------------
+
+    def _add(self, level: _LevelRun, matches: Iterable[SequenceMatch]) -> None:
+        for found in matches:
+            match = LiveMatch(level.number, found)
+            self._live.add(match)
+            if not match.is_alive:
+                continue
+            key = partition_of(found.solutions[0], self._partition)
+            if level.number < len(self._levels):
+                self._judged.add(match, key, match.trace[0][:2])
+            self._forgotten.add(match, key, match.trace[-1][:2])
+            self._events += len(match.trace)
+            if _MATCH_BYTES * len(self._live) + _EVENT_BYTES * self._events > MOST_BYTES:
+                raise self._too_many()
+
+    def _too_many(self) -> RunError:
+        return RunError(
+            f"query {self._name} has more matches of its first steps in one window than "
+            f"{MOST_BYTES:,} bytes hold: shorten WITHIN, add a condition that ties the steps "
+            "together, or do not ask for partial matches"
+        )
+
+    def _close(self, until: int | None) -> None:
+        """Judge the matches whose windows have closed by a time (ms); None for all."""
+        found = []
+        for closed, match in self._judged.closed(until):
+            if match.is_alive and self._live.is_partial(match):
+                found.append(self._levels[match.level - 1].answer(match.match, closed))
+        for _, match in self._forgotten.closed(until):
+            self._events -= len(match.trace)
+            if match.is_alive:
+                self._live.remove(match)
+        if self._counts is not None:
+            self._counts.trim()
+        self._found += sorted(found, key=PartialAnswer.order_key)
+
+    def _counted_events(
+        self, events: Sequence[EventRows]
+    ) -> Iterator[tuple[PartitionKey, Instant, int]]:
+        gpms, partition = self._levels[0].machine.gpms, self._partition
+        seen: set[tuple[int, int, PartitionKey, int]] = set()
+        for event in events:
+            for gpm, values in event.solutions:
+                key: PartitionKey = ()
+                if partition:
+                    variables = gpms[gpm].variables
+                    key = tuple([values[variables.index(v)] for v in partition])
+                seen.add((event.time, event.k, key, event.stream))
+        return _numbers_of_events(seen)
+
+    # --- state ------------------------------------------------------------------------------------
+
+    def snapshot(self) -> object:
+        """The state for a snapshot of the query's stage."""
+        matches = list(self._live)
+        numbers = {match: i for i, match in enumerate(matches)}
+
+        def number(match: LiveMatch) -> int:
+            return numbers.get(match, -1)
+
+        return (
+            [
+                state_pickles.dumps((0, ""), (level.sequencer.snapshot(),), level.machine)
+                for level in self._levels
+            ],
+            [(match.level, _plain(match.match)) for match in matches],
+            [schedule.snapshot(number) for schedule in (self._judged, self._forgotten)],
+            None if self._counts is None else self._counts.snapshot(),
+        )
+
+    def restore(self, state: object) -> None:
+        """Continue from what `snapshot` returned.
+
+        Raises:
+            any of `safe_pickles.BROKEN`: it is damaged.
+        """
+        assert isinstance(state, tuple)
+        sequences, plain, schedules, counts = state
+        for level, data in zip(self._levels, sequences, strict=True):
+            pickled = state_pickles.StatePickle(data, level.machine)
+            pickled.head()
+            level.sequencer.restore(*pickled.state())
+        shapes: dict[tuple[str, ...], int] = {}
+        matches = [LiveMatch(number, _match_of(fields, shapes)) for number, fields in plain]
+        gone = LiveMatch(0, SequenceMatch((), 0, {}))
+        gone.is_alive = False
+        for match in matches:
+            self._live.add(match)
+        self._events = sum(len(match.trace) for match in matches)
+
+        def match_of_number(number: int) -> LiveMatch:
+            return matches[number] if number >= 0 else gone
+
+        for schedule, own in zip((self._judged, self._forgotten), schedules, strict=True):
+            schedule.restore(own, match_of_number)
+        if self._counts is not None:
+            self._counts.restore(counts)
+
+
+def _plain(match: SequenceMatch) -> tuple[object, ...]:
+    """A match as plain values."""
+    solutions = [(s.gpm, tuple(s.item), s.singles, s.groups) for s in match.solutions]
+    return solutions, match.origin, dict(match.lists), match.close
+
+
+def _match_of(fields: tuple[Any, ...], shapes: dict[tuple[str, ...], int]) -> SequenceMatch:
+    """The inverse of `_plain`. The numbers of restored shapes are negative, unlike those of others.
+
+    `shapes` are the shapes so far, by their variables.
+    """
+    plain, origin, lists, close = fields
+    solutions = []
+    for gpm, item, singles, groups in plain:
+        shape = shapes.setdefault(tuple([v for v, _ in singles]), -1 - len(shapes))
+        solutions.append(MatchedSolution(gpm, TraceItem(*item), singles, groups, shape))
+    return SequenceMatch(solutions, origin, lists, close)
+
+
+def _counted(
+    rows: SolutionBatch, partition: Sequence[str]
+) -> Iterator[tuple[PartitionKey, Instant, int]]:
+    """The events of a batch: (partition, instant, how many), in the order of instants."""
+    keys = zip(*(rows.texts(v) for v in partition), strict=True) if partition else repeat(())
+    columns = rows.time.tolist(), rows.k.tolist(), keys, rows.stream.tolist()
+    return _numbers_of_events({*zip(*columns)})  # noqa: B905 - keys may repeat for ever
+
+
+def _numbers_of_events(
+    events: Iterable[tuple[int, int, PartitionKey, int]],
+) -> Iterator[tuple[PartitionKey, Instant, int]]:
+    """The same of distinct events (time, k, partition, stream)."""
+    numbers = Counter((time, k, key) for time, k, key, _ in events)
+    for time, k, key in sorted(numbers, key=lambda place: place[:2]):
+        yield key, (time, k), numbers[time, k, key]
