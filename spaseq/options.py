@@ -7,7 +7,7 @@ between names it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from os import PathLike
@@ -20,6 +20,8 @@ from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
 
 if TYPE_CHECKING:
     import rdflib
+
+    from spaseq.api.match import PartialMatch
 
 KbInput: TypeAlias = "str | PathLike[str] | rdflib.Graph"
 """RDF as users give it: a path, the URL of a SPARQL endpoint, or a graph in memory."""
@@ -241,8 +243,8 @@ class RunOptions:
         Traceback (most recent call last):
             ...
         spaseq.errors.UsageError: run() has no option 'thread', did you mean threads? Options: \
-base, disable, entailment, kb_cache, limit_per_event, limits, ontology, services, threads, \
-time_predicate, triples_per_event
+base, disable, entailment, kb_cache, limit_per_event, limits, on_partial, ontology, services, \
+threads, time_predicate, triples_per_event
         """
         names = sorted(allowed.__annotations__)
         for name in keywords:
@@ -279,6 +281,12 @@ class EngineKeywords(TypedDict, total=False):
     disable: Iterable[str]
 
 
+class PushKeywords(EngineKeywords, total=False):
+    """The options of `spaseq.Engine`; with `partial` its `partials` returns partial matches."""
+
+    partial: bool
+
+
 class StreamKeywords(EngineKeywords, total=False):
     """The options of calls that read streams."""
 
@@ -288,9 +296,14 @@ class StreamKeywords(EngineKeywords, total=False):
 
 
 class RunKeywords(StreamKeywords, total=False):
-    """The options of `spaseq.run`."""
+    """The options of `spaseq.run`.
+
+    `on_partial` is called for each `PartialMatch`: the first steps of a query, when their window
+    has closed without the rest. Without it the run does not look for them.
+    """
 
     threads: int | None
+    on_partial: Callable[[PartialMatch], None] | None
 
 
 class AnswersKeywords(StreamKeywords, total=False):

@@ -16,7 +16,7 @@ from spaseq.compile import CompileOptions, compile_query
 from spaseq.errors import BadEvents, InputError, RunError, SpaseqError, UsageError
 from spaseq.gpm.single_event.event_stage import SingleEventStage
 from spaseq.kb.ontology import entailing_schema
-from spaseq.options import EngineKeywords, KbInput, RunOptions
+from spaseq.options import KbInput, PushKeywords, RunOptions
 from spaseq.plan.predicates import stream_predicates
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.events.instants import InstantCounter
@@ -59,8 +59,7 @@ class Engine:
         name: str = "query",
         *,
         on_bad: OnBad = warn,
-        partial: bool = False,
-        **options: Unpack[EngineKeywords],
+        **options: Unpack[PushKeywords],
     ) -> None:
         """Compile a query and start it.
 
@@ -70,21 +69,22 @@ class Engine:
             name: the name of the query in its matches.
             on_bad: called for each event that lacks an endpoint's answer or exceeds a limit; by
                 default the logger `spaseq` warns.
-            partial: look for partial matches, too; `partials` returns them.
-            options: any of `spaseq.options.EngineKeywords`, as for `spaseq.run`.
+            options: any of `spaseq.options.PushKeywords`.
 
         Raises:
             QueryError: the query has errors; all are in it.
             InputError: a knowledge base is missing or does not load.
             UsageError: an option is unknown or contradicts another.
         """
-        chosen = RunOptions.of("Engine", EngineKeywords, options)
+        chosen = RunOptions.of("Engine", PushKeywords, options)
         planning = chosen.planning
         schema = entailing_schema(planning.ontology, planning.entailment, planning.limits)
         plan = compile_query(
             query,
             name,
-            CompileOptions(schema=schema, disable=planning.disable, pushed=True, partial=partial),
+            CompileOptions(
+                schema=schema, disable=planning.disable, pushed=True, partial=planning.partial
+            ),
         )
         self._plan = plan
         self._limits = chosen.limits

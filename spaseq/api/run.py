@@ -26,7 +26,6 @@ def run(
     runtime: Literal["spark", "local"] = "spark",
     *,
     on_bad: Callable[[BadInput], None] | None = None,
-    on_partial: Callable[[PartialMatch], None] | None = None,
     stats: Stats | None = None,
     **options: Unpack[RunKeywords],
 ) -> Iterator[Match]:
@@ -40,9 +39,6 @@ def run(
         kb: by graph IRI: a path, an rdflib.Graph, or the URL of a SPARQL endpoint.
         runtime: "spark", or "local" for this process alone.
         on_bad: called for each piece of input that cannot become an event.
-        on_partial: called for each partial match: the first steps of a query, when their window has
-            closed without the rest. Each query's come in order of closing. Without it they are not
-            looked for.
         stats: filled with counts while the run lasts.
         options: any of `spaseq.options.RunKeywords`: how streams are read (`time_predicate`,
             `triples_per_event`, `base`, `threads`), how the knowledge base is loaded (`kb_cache`,
@@ -61,6 +57,7 @@ def run(
     """
     chosen = RunOptions.of("run", RunKeywords, options)
     chosen = replace(chosen, runtime=RuntimeOptions(runtime))
+    on_partial = options.get("on_partial")
     planning = replace(chosen.planning, partial=on_partial is not None)
     plans = plan_queries(query, planning)
     bound = bind_streams(plans, streams)

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from spaseq.algebra.nodes import is_reserved
+from spaseq.automaton.program.window import Counted
 from spaseq.lang import ast
 from spaseq.lang import sequence as seq
 from spaseq.lang.resolve import Resolved
@@ -49,12 +50,25 @@ def prefixes(chain: Chain) -> list[Chain]:
     return [Chain(links[:end]) for end in ends]
 
 
+def _not_greedy(chain: Chain) -> Chain:
+    """A chain without a greedy loop in last place, which no window of events can close.
+
+    The longest of the loop's matches has the traces of all others, so partial matches stay.
+    """
+    *others, last = chain.links
+    if isinstance(last.step, seq.Repeat):
+        last = replace(last, step=replace(last.step, greedy=False))
+    return Chain((*others, last))
+
+
 def with_levels(plan: QueryPlan, resolved: Resolved, disabled: Collection[str]) -> QueryPlan:
     """The plan with its levels, and with columns and a key that suit all of them.
 
     A sequence of one step has no partial matches, and so no levels.
     """
     chains = prefixes(plan.sequence.chain)
+    if isinstance(plan.sequence.window, Counted):
+        chains = [_not_greedy(chain) for chain in chains]
     if len(chains) < 2:
         return plan
     plan = _with_common_key(plan, resolved, chains)
@@ -96,7 +110,7 @@ def _level(plan: QueryPlan, resolved: Resolved, chain: Chain, disabled: Collecti
     for name, rule in _CHOICE.items():
         if name not in disabled:
             own = rule(own)
-    return Level(own, tuple(sorted({*_first_names(links[len(chain.links) :])})))
+    return Level(own, tuple(sorted({*_next_names(links[len(chain.links) :])})))
 
 
 def _unused(gpm: GpmPlan, plan: QueryPlan) -> GpmPlan:
@@ -137,6 +151,12 @@ def first_names(chain: Chain) -> frozenset[str]:
     return frozenset(_first_names(chain.links))
 
 
+def _next_names(links: Sequence[Link]) -> Iterator[str]:
+    """The names that the next step begins with."""
+    following = (link.step for link in links if not isinstance(link.step, seq.Negation))
+    yield from _names_of(next(following, None))
+
+
 def _first_names(links: Sequence[Link]) -> Iterator[str]:
     """The same of some links; a step that may be empty adds what follows it."""
     for link in links:
@@ -147,7 +167,7 @@ def _first_names(links: Sequence[Link]) -> Iterator[str]:
             return
 
 
-def _names_of(step: ChainStep) -> Iterator[str]:
+def _names_of(step: ChainStep | None) -> Iterator[str]:
     match step:
         case seq.GpmStep(use):
             yield use.gpm
