@@ -21,8 +21,6 @@ from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
 if TYPE_CHECKING:
     import rdflib
 
-    from spaseq.api.match import PartialMatch
-
 KbInput: TypeAlias = "str | PathLike[str] | rdflib.Graph"
 """RDF as users give it: a path, the URL of a SPARQL endpoint, or a graph in memory."""
 
@@ -303,7 +301,7 @@ class RunKeywords(StreamKeywords, total=False):
     """
 
     threads: int | None
-    on_partial: Callable[[PartialMatch], None] | None
+    on_partial: Callable[[Any], None] | None
 
 
 class AnswersKeywords(StreamKeywords, total=False):
@@ -318,7 +316,7 @@ class AnswersKeywords(StreamKeywords, total=False):
     the knowledge base between micro-batches, if the streams are paths; the driver's logger `spaseq`
     says so, or why they do not load. `strict` fails at malformed input and late events, which
     otherwise are warnings in the worker's log (logger `spaseq`). `sides` gives them as rows
-    instead.
+    instead. `partial` gives partial matches as rows.
     """
 
     checkpoint: str | PathLike[str] | None
@@ -328,3 +326,4 @@ class AnswersKeywords(StreamKeywords, total=False):
     kb_refresh: bool
     strict: bool
     sides: bool
+    partial: bool

@@ -23,7 +23,7 @@ from typing import Any, TypeAlias, Unpack
 
 import pyarrow as pa
 
-from spaseq.algebra.answers import Answer
+from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.api.prepare import load_knowledge, plan_queries, watch_knowledge
 from spaseq.api.queries import QueryInput
 from spaseq.api.streams import stream_source
@@ -43,12 +43,15 @@ from spaseq.runtime.spark.frames import frame_packs, frame_solutions
 from spaseq.runtime.spark.rows.answer_rows import (
     ANSWER_DDL,
     ANSWER_SCHEMA,
+    PARTIAL_DDL,
+    PARTIAL_SCHEMA,
     SIDES_DDL,
     SIDES_SCHEMA,
+    partial_row_of,
     row_of,
     side_row_of,
 )
-from spaseq.runtime.spark.rows.stage_rows import payload_of
+from spaseq.runtime.spark.rows.stage_rows import PARTIAL, payload_of
 from spaseq.scratch import ScratchDirectory
 from spaseq.sources.base import Source
 
@@ -87,8 +90,10 @@ def answers(
         `bindings` (variable to N-Triples text) and `trace` (events). `event` (IRI) and `graph`
         (triples of N-Triples texts) hold what CONSTRUCT made and are null for SELECT. With `sides`
         there are also rows in which only `late` (`stream`, `event`, `time`, `late_ms`: how far
-        behind the watermark) or `bad` (`file`, `line`, `reason`, `text`) is not null. The rows of
-        a batch come together, so `foreachBatch` can write them to different places.
+        behind the watermark) or `bad` (`file`, `line`, `reason`, `text`) is not null. With
+        `partial` there are also rows of partial matches; only in these `reached`, `waiting` and
+        `closed` are not null (`closed` is, if the streams ended before n events). The rows of a
+        batch come together, so `foreachBatch` can write them to different places.
 
     Raises:
         QueryError, InputError, UsageError: as `spaseq.run`.
@@ -104,9 +109,8 @@ def answers(
     call.check()
     output = call.output(call.job(plans, kb or {}))
     names, sides = tuple(plan.identity.name for plan in plans), options.get("sides", False)
-    decode = _Decode(names, options.get("strict", False), sides)
-    ddl = f"{ANSWER_DDL}, {SIDES_DDL}" if sides else ANSWER_DDL
-    return output.mapInArrow(lambda batches: decode.run(batches), ddl)
+    decode = _Decode(names, options.get("strict", False), sides, chosen.planning.partial)
+    return output.mapInArrow(lambda batches: decode.run(batches), decode.ddl)
 
 
 @dataclass(frozen=True)
@@ -205,10 +209,23 @@ class _Decode:
     names: Sequence[str]  # of the queries
     strict: bool
     sides: bool  # give late events and malformed input as rows
+    partial: bool  # there are partial matches
+
+    @property
+    def ddl(self) -> str:
+        """The columns of the rows."""
+        further = PARTIAL_DDL if self.partial else None, SIDES_DDL if self.sides else None
+        return ", ".join([ANSWER_DDL, *filter(None, further)])
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The same as an Arrow schema."""
+        further = [PARTIAL_SCHEMA] * self.partial + [SIDES_SCHEMA] * self.sides
+        return pa.schema([field for part in (ANSWER_SCHEMA, *further) for field in part])
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """For `mapInArrow`."""
-        schema = SIDES_SCHEMA if self.sides else ANSWER_SCHEMA
+        schema = self.schema
         for batch in batches:
             queries, payloads = batch.column("query"), batch.column("payload")
             pairs = zip(queries.to_pylist(), payloads.to_pylist(), strict=True)
@@ -220,6 +237,8 @@ class _Decode:
         match payload_of(query, payload):
             case Answer() as answer:
                 return row_of(self.names[query], answer)
+            case PartialAnswer() as partial:
+                return partial_row_of(self.names[query - PARTIAL], partial)
             case SpaseqError() as error:
                 raise error
             case BadInput() | LateEvent() as side if self.strict:

@@ -79,13 +79,10 @@ class Engine:
         chosen = RunOptions.of("Engine", PushKeywords, options)
         planning = chosen.planning
         schema = entailing_schema(planning.ontology, planning.entailment, planning.limits)
-        plan = compile_query(
-            query,
-            name,
-            CompileOptions(
-                schema=schema, disable=planning.disable, pushed=True, partial=planning.partial
-            ),
+        how = CompileOptions(
+            schema=schema, disable=planning.disable, pushed=True, partial=planning.partial
         )
+        plan = compile_query(query, name, how)
         self._plan = plan
         self._limits = chosen.limits
         knowledge = load_knowledge([plan], kb or {}, chosen.knowledge)

@@ -40,7 +40,7 @@ def run_options(chosen: Chosen) -> RunOptions:
     if knowledge.kb_refresh and follow is None:
         raise UsageError("--kb-refresh goes with --follow")
     return RunOptions(
-        planning=chosen[PlanningOptions],
+        planning=replace(chosen[PlanningOptions], partial=chosen[SideOptions].partial is not None),
         knowledge=replace(knowledge, services=chosen[ServiceOptions]),
         reading=chosen[ReadingOptions],
         stages=replace(chosen[StageOptions], limits=chosen[Limits]),
@@ -54,16 +54,16 @@ def given_outputs(chosen: Chosen) -> list[NamedPath]:
     """The files that a run writes, each with its option.
 
     Raises:
-        UsageError: bad input or late events would go to standard output.
+        UsageError: something that is no answer would go to standard output.
     """
     output, sides = chosen[OutputOptions], chosen[SideOptions]
-    for option, path in (("--bad", sides.bad), ("--late", sides.late)):
+    side_files = (("--bad", sides.bad), ("--late", sides.late), ("--partial", sides.partial))
+    for option, path in side_files:
         if path == STDOUT:
             raise UsageError(f"{option} -: give a file; only answers go to standard output")
     given = (
         ("--out", output.out),
-        ("--bad", sides.bad),
-        ("--late", sides.late),
+        *side_files,
         ("--stats", output.stats),
     )
     return [NamedPath(f"{option} {path}", path) for option, path in given if path is not None]

@@ -68,6 +68,8 @@ def summary(stats: Stats) -> str:
         f"{_count(stats.matches, 'answer')} from {_count(stats.events, 'event')} "
         f"({_count(stats.triples, 'triple')}) in {stats.seconds:.1f} s"
     )
+    if stats.partial:
+        text += f"; {_count(stats.partial, 'partial match', 'partial matches')}"
     if stats.suppressed:
         text += f"; {_count(stats.suppressed, 'answer')} suppressed"
     if stats.bad:
@@ -81,5 +83,5 @@ def summary(stats: Stats) -> str:
     return text
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+def _count(number: int, what: str, several: str | None = None) -> str:
+    return f"{number:,} {what if number == 1 else several or f'{what}s'}"

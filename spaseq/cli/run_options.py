@@ -48,10 +48,11 @@ class OutputOptions:
 
 @dataclass(frozen=True, slots=True)
 class SideOptions:
-    """Where bad input and late events go."""
+    """Where bad input, late events and partial matches go."""
 
     bad: str | None = None
     late: str | None = None
+    partial: str | None = None
     strict: bool = False
 
 
@@ -247,6 +248,13 @@ OUTPUT = OptionGroup(
             metavar="FILE",
             help="With --follow: events behind their stream's watermark, as JSON lines. A bounded "
             "run sorts everything and has none.",
+        ),
+        PartOption(
+            SideOptions,
+            "--partial",
+            metavar="FILE",
+            help="Partial matches, as JSON lines: first steps of a query whose window has closed "
+            "without the rest, how far they came, and what they waited for.",
         ),
         PartOption(
             SideOptions,

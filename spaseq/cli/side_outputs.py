@@ -1,4 +1,4 @@
-"""Bad input and late events of a run: to files, to stderr, or to an early end."""
+"""Bad input, late events and partial matches of a run: to files, to stderr, or to an early end."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import os
 from collections.abc import Callable
 from typing import TextIO
 
+from spaseq.algebra.answers import PartialAnswer
 from spaseq.cli.messages import tell
 from spaseq.cli.run_options import SideOptions
 from spaseq.errors import InputError, RunError, SpaseqError
 from spaseq.message_text import one_line
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.job.job import LateEvent
+from spaseq.sinks.answer_json import partial_json
 from spaseq.sinks.line_file import open_lines
 from spaseq.sinks.side_lines import BadInputLines, LateEventLines
 
@@ -19,13 +21,16 @@ _SHOWN = 5  # number of items on stderr if no file receives them
 
 
 class SideOutputs:
-    """Takes bad input and late events; with `strict` the first one ends the run."""
+    """Takes bad input and late events, and partial matches.
+
+    With `strict` the first bad input or late event ends the run.
+    """
 
     def __init__(self, options: SideOptions, append: bool = False) -> None:
         self._mode = os.O_APPEND if append else os.O_TRUNC
-        self._paths = (options.bad, options.late)
+        self._paths = (options.bad, options.late, options.partial)
         self._strict = options.strict
-        self._files: list[TextIO | None] = [None, None]
+        self._files: list[TextIO | None] = [None, None, None]
         self._shown = 0
 
     def __enter__(self) -> SideOutputs:
@@ -73,6 +78,12 @@ class SideOutputs:
             )
         )
         self._take(file, write, f"late by {late.lateness_ms} ms: {late.event or late.stream}")
+
+    def on_partial(self, query: str, partial: PartialAnswer) -> None:
+        """Take a partial match of the query with this name."""
+        file = self._files[2]
+        if file is not None:
+            file.write(partial_json(query, partial) + "\n")
 
     def report(self) -> None:
         """Say how many were not shown."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from spaseq.automaton.lazy.tree_nodes import PartialMatch, Source, StepSet
+from spaseq.automaton.lazy.tree_nodes import PartOfMatch, Source, StepSet
 from spaseq.automaton.program.partial_order import Gap
 from spaseq.automaton.run.runs import Row
 from spaseq.expr.env import Env
@@ -22,7 +22,7 @@ class JoinCheck:
     def steps(self) -> StepSet:
         return frozenset({self.one[0], self.other[0]})
 
-    def passes(self, partial: PartialMatch) -> bool:
+    def passes(self, partial: PartOfMatch) -> bool:
         rows, (step, column), (other, place) = partial.rows, self.one, self.other
         value, known = rows[step][4][column], rows[other][4][place]
         return value is None or known is None or value == known
@@ -34,7 +34,7 @@ class DifferentEventsCheck:
 
     steps: StepSet
 
-    def passes(self, partial: PartialMatch) -> bool:
+    def passes(self, partial: PartOfMatch) -> bool:
         one, other = self.steps
         same_instant = partial.at[one] == partial.at[other]
         return not (same_instant and partial.rows[one][0] == partial.rows[other][0])
@@ -50,7 +50,7 @@ class GapCheck:
     def steps(self) -> StepSet:
         return frozenset(self.gap.lasts + self.gap.firsts)
 
-    def passes(self, partial: PartialMatch) -> bool:
+    def passes(self, partial: PartOfMatch) -> bool:
         at = partial.at
         start = max(at[i] for i in self.gap.lasts)
         end = min(at[i] for i in self.gap.firsts)
@@ -71,7 +71,7 @@ class ConditionCheck:
     times: Mapping[str, tuple[int, ...]]
     steps: StepSet
 
-    def passes(self, partial: PartialMatch) -> bool:
+    def passes(self, partial: PartOfMatch) -> bool:
         partial.work.conditions += 1
         return self.holds(_ConditionEnv(partial.rows, self))
 

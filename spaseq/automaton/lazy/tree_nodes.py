@@ -20,7 +20,7 @@ Source: TypeAlias = tuple[int, int]
 """A step, and a column of its solution."""
 
 
-class PartialMatch(Protocol):
+class PartOfMatch(Protocol):
     """The steps matched so far. Steps that a check does not look at may hold anything."""
 
     rows: list[Row]  # by step
@@ -38,7 +38,7 @@ class MatchCheck(Protocol):
     def steps(self) -> StepSet:
         """The steps that the check looks at."""
 
-    def passes(self, partial: PartialMatch) -> bool:
+    def passes(self, partial: PartOfMatch) -> bool:
         """Whether the check holds for these steps."""
 
 
@@ -104,5 +104,5 @@ class AbsenceCheck:
     ways: tuple[TreeState, ...]
     steps: StepSet
 
-    def passes(self, partial: PartialMatch) -> bool:
+    def passes(self, partial: PartOfMatch) -> bool:
         return not partial.exists(self.ways)

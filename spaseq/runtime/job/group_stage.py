@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from spaseq.algebra.answers import Answer
+from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.errors import RunError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import StageOptions
@@ -149,6 +149,10 @@ class GroupStage:
             if answers and number in self._readers:
                 self._feed(number, plan.identity.register or "", answers)
         return found
+
+    def partials(self) -> list[tuple[int, list[PartialAnswer]]]:
+        """Each query's partial matches whose windows have closed since the last call."""
+        return [(number, stage.partials()) for number, stage in self._stages.items()]
 
     def _feed(self, number: int, iri: str, answers: Sequence[Answer]) -> None:
         # Answers of one time come together, so a new counter numbers them rightly.

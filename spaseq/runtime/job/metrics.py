@@ -30,6 +30,7 @@ def prometheus_text(stats: Stats) -> str:
     add("answers_total", "counter", "Answers found.", {"": stats.matches})
     add("suppressed_total", "counter", "Answers that the limit left out.", {"": stats.suppressed})
     add("bad_total", "counter", "Malformed input.", {"": stats.bad})
+    add("partial_total", "counter", "Partial matches given.", {"": stats.partial})
     add("late_total", "counter", "Events behind their stream's watermark.", {"": stats.late})
     repeated = {"": stats.repeated}
     add("repeated_requests_total", "counter", "Requests to endpoints sent again.", repeated)

@@ -21,11 +21,18 @@ from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
-from spaseq.algebra.answers import Answer
+from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.runtime.arrivals.input_splits import bounded_splits
 from spaseq.runtime.job.chaining import queries_read
 from spaseq.runtime.job.job import Job, Stats
-from spaseq.runtime.spark.rows.stage_rows import OUTPUT_DDL, OVERLAP, PACKS_DDL, Message, payload_of
+from spaseq.runtime.spark.rows.stage_rows import (
+    OUTPUT_DDL,
+    OVERLAP,
+    PACKS_DDL,
+    PARTIAL,
+    Message,
+    payload_of,
+)
 from spaseq.runtime.spark.session.spark_session import session
 from spaseq.runtime.spark.shared import (
     ship_functions,
@@ -193,8 +200,8 @@ def _size(output: Any) -> _Size:
     return _Size(int(size or 0), first == OVERLAP)
 
 
-def _pieces(output: Any, size: int) -> Iterator[tuple[int, Message | Answer]]:
-    """(query, message or answer) of all rows in order, one piece after the other."""
+def _pieces(output: Any, size: int) -> Iterator[tuple[int, Message | Answer | PartialAnswer]]:
+    """(query, payload) of all rows in order, one piece after the other."""
     count = -(-size // PIECE_BYTES)
     one = output.coalesce(1) if count <= 1 else output.repartitionByRange(count, "query", "order")
     packed = one.sortWithinPartitions("query", "order").mapInArrow(_pack, "pack binary")
@@ -214,7 +221,7 @@ def _pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _deliver(
-    job: Job, items: Iterator[tuple[int, Message | Answer]]
+    job: Job, items: Iterator[tuple[int, Message | Answer | PartialAnswer]]
 ) -> Iterator[tuple[int, Answer]]:
     """Give answers to the caller and messages to the job."""
     marks: list[int] = []
@@ -222,6 +229,8 @@ def _deliver(
     for query, item in items:
         if isinstance(item, Answer):
             yield query, item
+        elif isinstance(item, PartialAnswer):
+            job.take_partials(query - PARTIAL, [item])
         else:
             if isinstance(item, Stats) and item.watermark is not None:
                 marks.append(item.watermark)

@@ -111,6 +111,7 @@ def _description(job: Job, watermark_ms: int) -> dict[str, Any]:
         "knowledge": job.knowledge.hash if job.watch is None else "may change",
         "streams": {stream.iri: stream.followed().identity() for stream in job.streams},
         "watermark_ms": watermark_ms,
+        "partial": any(p.levels for p in job.plans),
     }
 
 
@@ -122,10 +123,12 @@ def _check(
             f"checkpoint {directory} has format version {found.get('version')}; this version of "
             f"spaseq reads {wanted['version']}"
         )
-    changes = [
-        *_differences("query", found["queries"], wanted["queries"]),
-        *_differences("stream", found["streams"], wanted["streams"]),
-    ]
+    changes = [*_differences("stream", found["streams"], wanted["streams"])]
+    if found.get("partial", False) != wanted["partial"]:
+        before, now = ("with", "without") if found.get("partial") else ("without", "with")
+        changes.append(f"it was started {before} partial matches, and is resumed {now} them")
+    else:
+        changes += _differences("query", found["queries"], wanted["queries"])
     if list(found["queries"]) != list(wanted["queries"]) and not changes:
         changes.append("the queries come in another order")
     if found["knowledge"] != wanted["knowledge"]:

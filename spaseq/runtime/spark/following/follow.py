@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TextIO
 
-from spaseq.algebra.answers import Answer
+from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.errors import RunError, Terminated, UsageError
 from spaseq.options import FileSourceSettings, FollowOptions, StateLimits
 from spaseq.runtime.arrivals.file_source_log import FileSourceLog
@@ -29,7 +29,7 @@ from spaseq.runtime.spark.connectors.rdf_source import RdfDataSource, source_opt
 from spaseq.runtime.spark.following.checkpoint import Checkpoint, OutputPositions
 from spaseq.runtime.spark.following.kb_refresh import Refresh
 from spaseq.runtime.spark.following.offset_checks import OffsetChecks
-from spaseq.runtime.spark.rows.stage_rows import OUTPUT_DDL, Message, payload_of
+from spaseq.runtime.spark.rows.stage_rows import OUTPUT_DDL, PARTIAL, Message, payload_of
 from spaseq.runtime.spark.session.spark_session import session
 from spaseq.runtime.spark.shared import (
     SPARK_FAILED,
@@ -265,7 +265,7 @@ class _Batch:
     """A micro-batch that the caller receives."""
 
     number: int
-    items: list[tuple[int, Message | Answer]]  # in order of query, then of answers
+    items: list[tuple[int, Message | Answer | PartialAnswer]]  # by query, then in their order
     done: threading.Event = field(default_factory=threading.Event)
 
 
@@ -387,6 +387,9 @@ class _Delivery:
         for query, item in batch.items:
             if isinstance(item, Answer):
                 yield query, item
+                continue
+            if isinstance(item, PartialAnswer):
+                self.job.take_partials(query - PARTIAL, [item])
                 continue
             if isinstance(item, Stats):
                 self.job.stats.watermarks.update(item.watermarks)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from spaseq.algebra.answers import Answer, TraceItem
+from spaseq.algebra.answers import Answer, PartialAnswer, TraceItem
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.terms.term import Triple
 from spaseq.runtime.job.job import LateEvent
@@ -20,6 +20,7 @@ SIDES_DDL = (
     "late struct<stream: string, event: string, time: timestamp, late_ms: bigint>, "
     "bad struct<file: string, line: bigint, reason: string, text: string>"
 )
+PARTIAL_DDL = "reached string, waiting array<string>, closed timestamp"
 _TIME = pa.timestamp("us", "UTC")
 _ITEM = pa.struct(
     [
@@ -43,9 +44,12 @@ ANSWER_SCHEMA = pa.schema(
         ("graph", pa.list_(_TRIPLE)),
     ]
 )
+PARTIAL_SCHEMA = pa.schema(
+    [("reached", pa.string()), ("waiting", pa.list_(pa.string())), ("closed", _TIME)]
+)
+"""The further columns of partial matches; they are null in other rows."""
 SIDES_SCHEMA = pa.schema(
     [
-        *ANSWER_SCHEMA,
         (
             "late",
             pa.struct(
@@ -70,7 +74,7 @@ SIDES_SCHEMA = pa.schema(
         ),
     ]
 )
-"""Rows of answers, of late events and of malformed input."""
+"""The columns of late events and of malformed input; only one of them is not null."""
 
 
 def side_row_of(side: LateEvent | BadInput) -> dict[str, Any]:
@@ -81,6 +85,13 @@ def side_row_of(side: LateEvent | BadInput) -> dict[str, Any]:
             return {"late": late}
         case BadInput(file, line, reason, text):
             return {"bad": {"file": file, "line": line, "reason": reason, "text": text}}
+
+
+def partial_row_of(name: str, partial: PartialAnswer) -> dict[str, Any]:
+    """A row of `ANSWER_SCHEMA` and `PARTIAL_SCHEMA` for a partial match of this query."""
+    closed = None if partial.closed is None else partial.closed[0] * 1000
+    row = row_of(name, partial.answer)
+    return {**row, "reached": partial.reached, "waiting": partial.waiting, "closed": closed}
 
 
 def row_of(name: str, answer: Answer) -> dict[str, Any]:

@@ -1,9 +1,10 @@
 """The rows that travel between the stages of a Spark run, as Arrow record batches.
 
-Three kinds of row share a schema, so that one pass over the input yields everything:
+Four kinds of row share a schema, so that one pass over the input yields everything:
 
 * A *pack* has many solutions of one query as Arrow bytes, so that Spark moves and sorts few rows.
 * An *answer row* has one `Answer` as bytes, and the text that orders it.
+* A *partial row* has one `PartialAnswer`; its query is `PARTIAL` and the number of the query.
 * A *side row* has a pickled message: counts, bad input, a late event or an error. Its query is
   `SIDE`.
 
@@ -21,7 +22,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from spaseq.algebra.answers import Answer, TraceItem
+from spaseq.algebra.answers import Answer, PartialAnswer, TraceItem
 from spaseq.compiled.arrays import Int32s, UInt64s
 from spaseq.errors import SpaseqError
 from spaseq.rdf.columns.solution_batch import SolutionBatch
@@ -39,10 +40,13 @@ EXTENT = -2
 OVERLAP = -3
 """`query` of the row that says that splits overlap, so that their events are numbered wrongly."""
 
+PARTIAL = 2**30
+"""Added to the number of a query in the rows of its partial matches, which come after answers."""
+
 Message: TypeAlias = Stats | BadInput | LateEvent | SpaseqError
 
 OUTPUT = pa.schema([("query", pa.int32()), ("order", pa.string()), ("payload", pa.binary())])
-"""The rows that stage 2 yields: side rows and answer rows."""
+"""The rows that stage 2 yields: side rows, answer rows and partial rows."""
 
 OUTPUT_DDL = "query int, `order` string, payload binary"
 
@@ -138,6 +142,15 @@ def answer_rows(query: int, answers: Sequence[Answer]) -> pa.RecordBatch:
     return rows(OUTPUT, len(answers), query=query, order=order, payload=payload)
 
 
+def partial_rows(query: int, partials: Sequence[PartialAnswer]) -> pa.RecordBatch:
+    """Partial rows of `OUTPUT`."""
+    order = [p.order_key() for p in partials]
+    payload = [
+        marshal.dumps((answer_bytes(p.answer), p.reached, p.waiting, p.closed)) for p in partials
+    ]
+    return rows(OUTPUT, len(partials), query=PARTIAL + query, order=order, payload=payload)
+
+
 def answer_bytes(answer: Answer) -> bytes:
     """An answer as bytes; seven times as fast as pickling it."""
     trace = [(t.time, t.k, t.gpm, t.stream, t.event) for t in answer.trace]
@@ -154,8 +167,11 @@ def answer_of(data: bytes) -> Answer:
     return Answer(first, end, trace, bindings, singles, lists, graph, event)
 
 
-def payload_of(query: int, payload: bytes) -> Message | Answer:
-    """The message or answer in a row of `OUTPUT`."""
+def payload_of(query: int, payload: bytes) -> Message | Answer | PartialAnswer:
+    """The message, answer or partial match in a row of `OUTPUT`."""
+    if query >= PARTIAL:
+        answer, *reached = marshal.loads(payload)
+        return PartialAnswer(answer_of(answer), *reached)
     if query != SIDE:
         return answer_of(payload)
     message: Message = pickle.loads(payload)

@@ -29,7 +29,14 @@ from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.job.group_stage import GroupStage, QueryGroup, group_of
 from spaseq.runtime.job.job import Stats
 from spaseq.runtime.job.state_limits import check_state
-from spaseq.runtime.spark.rows.stage_rows import OUTPUT, SIDE, SideRows, answer_rows, unpack
+from spaseq.runtime.spark.rows.stage_rows import (
+    OUTPUT,
+    SIDE,
+    SideRows,
+    answer_rows,
+    partial_rows,
+    unpack,
+)
 from spaseq.runtime.spark.stages.followed_patterns import NEVER, PACKED
 from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
 from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
@@ -210,6 +217,7 @@ class BucketState:
             with self._reading():
                 entry.push(warm.stage, check=True)
             entry.advance(warm.stage)
+            warm.stage.partials()  # which their batch has given, like its answers
             warm.version = number
         warm.bad.clear()  # the batches of these entries have reported them
         return meta, warm
@@ -375,7 +383,7 @@ class Buckets:
         entry = Entry(state.times(meta), packs, knowledge)
         stats, renewed = Stats(), state.renew(knowledge, meta, warm)
         if packs or entry.times != before or renewed:
-            found = entry.apply(stage)
+            found, partials = entry.apply(stage), stage.partials()
             state.append(meta, entry, stage, renewed=renewed)
             for query, runs in stage.live_runs().items():
                 plan, came = stage.plans[query], partial(entry.solutions, query, stage)
@@ -385,6 +393,9 @@ class Buckets:
                 if answers:
                     yield answer_rows(query, answers).to_pandas()
                 stats.matches += len(answers)
+            for query, closed in partials:
+                if closed:
+                    yield partial_rows(query, closed).to_pandas()
         elif meta.marks != marks_before:
             state.meta.update(meta.row())
         bad, warm.bad[:] = list(warm.bad), []

@@ -30,6 +30,7 @@ from spaseq.runtime.spark.rows.stage_rows import (
     SIDE,
     SideRows,
     answer_rows,
+    partial_rows,
     rows,
     unpack,
 )
@@ -105,7 +106,7 @@ class SequenceTask:
         solutions = self._numbered(split, unpack(payload, self.plans[query].patterns.columns))
         group.stage.push(solutions)
         group.rows += len(solutions)
-        yield from self._out(query, answers, began)
+        yield from self._out(group, answers, began)
 
     def _numbered(self, split: int, solutions: SolutionBatch) -> SolutionBatch:
         """Solutions numbered as in the whole stream; all extents come before the first pack."""
@@ -118,17 +119,19 @@ class SequenceTask:
         if self._group is None:
             return
         start = time.perf_counter()
-        query, answers = self._group.query, self._group.stage.close()
-        self.stats.suppressed += self._group.stage.suppressed
-        self._group = None
-        yield from self._out(query, answers, start)
+        group, self._group = self._group, None
+        answers = group.stage.close()
+        self.stats.suppressed += group.stage.suppressed
+        yield from self._out(group, answers, start)
 
-    def _out(self, query: int, answers: list[Answer], start: float) -> Iterator[pa.RecordBatch]:
+    def _out(self, group: _Group, answers: list[Answer], start: float) -> Iterator[pa.RecordBatch]:
         self.stats.matches += len(answers)
-        batch = answer_rows(query, answers) if answers else None
+        batches = [answer_rows(group.query, answers)] if answers else []
+        partials = group.stage.partials()
+        if partials:
+            batches.append(partial_rows(group.query, partials))
         self.stats.add("sequence", time.perf_counter() - start)
-        if batch is not None:
-            yield batch
+        yield from batches
 
 
 def run_sequences(
