@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spaseq.budget import Budget, LimitExceeded, spending
-from spaseq.expr.functions import regex_engines, unicode_classes
+from spaseq.expr.functions import regex_steps, unicode_classes
 from spaseq.expr.functions.regex_engines import XPathPattern
 from spaseq.expr.functions.xpath_regex import PatternError
 from spaseq.limits import Limits
@@ -158,7 +158,20 @@ def test_few_steps_are_taken_by_python() -> None:
         assert XPathPattern(pattern).few >= 200
     for pattern in ("(a+)+$", "(a|a)*b", "(a|ab)+c"):
         assert XPathPattern(pattern).few < 0
-    assert regex_engines._paths(XPathPattern("a*a*a*b")._tree)[1] == 3
+    for pattern in ("(a|b)+c", "^[0-9]+(,[0-9]+)*$", r"^([a-z]+\.)+com$", "(ab?c|d){2,}e"):
+        assert XPathPattern(pattern).few >= 60
+    for pattern in ("(a|[a-c])+d", "(a+b?)+c", "(a*b?)+c", "(,[0-9,]+)*;", r"((a)|\2b)+c"):
+        assert XPathPattern(pattern).few < 0
+    assert regex_steps._steps(XPathPattern("a*a*a*b")._tree).degree == 3
+
+
+@given(PATTERNS, st.sampled_from(["a", "ab", "ba0", "aab ", "a9\n"]))
+def test_python_ends_on_all_texts_that_it_gets(pattern: str, unit: str) -> None:
+    """A part again and again, and then what does not fit, takes the most steps."""
+    if by_reference(f"({pattern})+~", "") is not None:
+        found = XPathPattern(f"({pattern})+~")
+        length = max(min(found.few, 400), 0)
+        found.python.search((unit * length)[:length])  # a pattern like (a+)+~ would never end
 
 
 HOSTILE = r"""

@@ -10,13 +10,12 @@ Three engines match, and all find the same matches:
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
-from math import inf
 from typing import Any, Protocol
 
 from spaseq.budget import current_budget
+from spaseq.expr.functions.regex_steps import has, has_nullable_loop, longest_text
 from spaseq.expr.functions.unicode_classes import Ranges
 from spaseq.expr.functions.xpath_regex import (
     Assertion,
@@ -30,9 +29,6 @@ from spaseq.expr.functions.xpath_regex import (
     RegexSequence,
     parse_regex,
 )
-
-FEW_STEPS = 1_000_000
-"""Steps that a backtracking engine may need."""
 
 LINEAR_STEPS = 2**30
 """Instructions times characters (times groups, if these are asked for) up to which RE2 is used: it
@@ -66,10 +62,10 @@ class XPathPattern:
             PatternError: it is invalid, or too large.
         """
         self._tree, self.groups = parse_regex(pattern, flags)
-        self.few = _longest_text(self._tree)
-        self._nullable_loop = _has_nullable_loop(self._tree)
-        self._line_starts = _has(self._tree, lambda n: n == Assertion("^", True))
-        self._back_references = _has(self._tree, lambda n: isinstance(n, BackReference))
+        self.few = longest_text(self._tree)
+        self._nullable_loop = has_nullable_loop(self._tree)
+        self._line_starts = has(self._tree, lambda n: n == Assertion("^", True))
+        self._back_references = has(self._tree, lambda n: isinstance(n, BackReference))
 
     @cached_property
     def matches_empty(self) -> bool:
@@ -151,84 +147,6 @@ def _re2(pattern: str, captures: bool) -> Any:
         return re2.compile(pattern, options)
     except re2.error:
         return None
-
-
-# --- properties of patterns ----------------------------------------------------------------------
-
-
-def _children(node: RegexNode) -> tuple[RegexNode, ...]:
-    match node:
-        case RegexGroup(inner) | Quantified(inner):
-            return (inner,)
-        case RegexSequence(parts) | RegexChoice(parts):
-            return parts
-    return ()
-
-
-def _has(node: RegexNode, test: Any) -> bool:
-    return test(node) or any(_has(child, test) for child in _children(node))
-
-
-def _nullable(node: RegexNode) -> bool:
-    """Whether a node may match the empty text."""
-    match node:
-        case CharacterSet():
-            return False
-        case RegexSequence(parts):
-            return all(map(_nullable, parts))
-        case RegexChoice(alternatives):
-            return any(map(_nullable, alternatives))
-        case Quantified(inner, least):
-            return not least or _nullable(inner)
-        case RegexGroup(inner):
-            return _nullable(inner)
-    return True
-
-
-def _has_nullable_loop(tree: RegexNode) -> bool:
-    """Whether a repeated part may be empty; engines differ in the groups that it leaves."""
-    return _has(tree, lambda node: isinstance(node, Quantified) and _nullable(node.inner))
-
-
-def _longest_text(tree: RegexNode) -> int:
-    """The length of a text on which a backtracking engine takes at most `FEW_STEPS`."""
-    factor, degree = _paths(tree)
-    degree += not _is_anchored(tree)  # a search starts at each character
-    if factor > FEW_STEPS:
-        return -1
-    return int((FEW_STEPS / factor) ** (1 / degree)) - 1 if degree else sys.maxsize
-
-
-def _is_anchored(tree: RegexNode) -> bool:
-    """Whether a match can only start where the text starts."""
-    match tree:
-        case RegexSequence((first, *_)):
-            return first == Assertion("^", False)
-    return False
-
-
-def _paths(node: RegexNode) -> tuple[float, int]:
-    """(f, d): backtracking takes at most f * (n + 1)^d ways through a node on n characters."""
-    match node:
-        case RegexGroup(inner):
-            return _paths(inner)
-        case RegexSequence(parts):
-            factor, degree = 1.0, 0
-            for part in parts:
-                f, d = _paths(part)
-                factor, degree = factor * f + 1, degree + d
-            return factor, degree
-        case RegexChoice(alternatives):
-            ways = [_paths(alternative) for alternative in alternatives]
-            return sum(f for f, _ in ways), max(d for _, d in ways)
-        case Quantified(CharacterSet(), most=most):
-            return (2.0, 1) if most is None else (float(most + 1), 0)
-        case Quantified(inner, 0, 1):
-            f, d = _paths(inner)
-            return f + 1, d
-        case Quantified() | BackReference():
-            return inf, 0
-    return 1.0, 0
 
 
 # --- texts of patterns ---------------------------------------------------------------------------
