@@ -128,7 +128,7 @@ LOOPS = [
     Row("a1 b1 b2 c", "A; (B | (B; B))++; C", "a1 b1 b2 c"),
     Row("a1 b1 b2 b3 c", "A: B++; C", "a1 b1 b2 b3 c · a1 b1 b3 c · a1 b2 b3 c · a1 b3 c"),
     Row("a1 b1 b2 x c1", "A; (B+ UNTIL U; C)++", "a1 b1 b2 c1 · a1 b1 c1"),
-    Row("a1 b1 c1 b2 x b3 c2", "A; (B{2} UNTIL U; C)*+", "a1"),
+    Row("a1 b1 x b2 c2", "A; (B{2} UNTIL U; C)*+", "a1"),
     # UNTIL. Without a step before it, it counts from the instant of the first repetition.
     Row("a1 x b1", "A; B+ UNTIL U", ""),
     Row("x b1 b2 x b3", "B{2,} UNTIL U", "b1 b2"),
