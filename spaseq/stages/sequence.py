@@ -36,8 +36,11 @@ from spaseq.storage.safe_pickles import BROKEN
 
 __all__ = ["PatternStage", "SequenceStage"]
 
-STATE_VERSION = 4
+STATE_VERSION = 5
 """Version of the state that `SequenceStage.snapshot` writes."""
+
+OLDEST_STATE = 4
+"""The oldest version that `SequenceStage.restore` reads."""
 
 _EVER = 2**63 - 1
 
@@ -219,9 +222,10 @@ class SequenceStage:
     def _restore(self, snapshot: bytes) -> None:
         pickled = state_pickles.StatePickle(snapshot, self._machine)
         version, fingerprint = pickled.head()
-        if version != STATE_VERSION:
+        if not isinstance(version, int) or not OLDEST_STATE <= version <= STATE_VERSION:
             raise RunError(
-                f"snapshot format {version} cannot be read; this version reads {STATE_VERSION}"
+                f"snapshot format {version} cannot be read; "
+                f"this version reads {OLDEST_STATE} and {STATE_VERSION}"
             )
         if fingerprint != self._plan.identity.fingerprint:
             raise RunError(f"the state is of another query than {self._plan.identity.name}")
