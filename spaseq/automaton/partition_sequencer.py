@@ -121,6 +121,12 @@ class PartitionSequencer:
             partition = self._partitions[key] = self._begin()
         return partition
 
+    def wait(self, key: PartitionKey, match: PartitionMatch) -> None:
+        """Let a match of a partition wait for the close of its window."""
+        assert match.close is not None
+        self._pended += 1
+        heapq.heappush(self._pending, (match.close, self._pended, key, match))
+
     def consecutive(self, key: PartitionKey, instants: Iterable[Instant]) -> bool:
         """Whether the instants of a match follow each other without a gap in its partition."""
         return self._partitions[key].consecutive(instants)
@@ -154,8 +160,7 @@ class PartitionSequencer:
                 if match.close is None:
                     yield self._match(match)
                 else:
-                    self._pended += 1
-                    heapq.heappush(self._pending, (match.close, self._pended, key, match))
+                    self.wait(key, match)
             self.suppressed += partition.suppressed
             partition.suppressed = 0
 

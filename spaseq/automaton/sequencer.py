@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from spaseq.automaton.partition_sequencer import PartitionSequencer
+from spaseq.automaton.program.outer_steps import without_outer_negations
 from spaseq.automaton.registers.compiled.run_sequencer import RunSequencer
 from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.sets.compiled.chain_state import ChainState
@@ -23,13 +24,9 @@ def sequencer(machine: Machine) -> AnySequencer:
     match machine.evaluator:
         case "compiled-registers":
             return RunSequencer(machine)
-        case "compiled-chain":
+        case "compiled-chain" | "compiled-compact" as name:
+            of = ChainState if name == "compiled-chain" else CompactState
             contiguous = machine.strategy == "STRICT"
-            state = ChainState(machine.program, len(machine.gpms), contiguous)
-            return SetSequencer(machine, state)
-        case "compiled-compact":
-            contiguous = machine.strategy == "STRICT"
-            return SetSequencer(
-                machine, CompactState(machine.program, len(machine.gpms), contiguous)
-            )
+            inner = without_outer_negations(machine.program)
+            return SetSequencer(machine, of(inner, len(machine.gpms), contiguous))
     return PartitionSequencer(machine)

@@ -9,6 +9,7 @@ from spaseq.automaton.batch.no_kernel import NoKernel
 from spaseq.automaton.program.contiguous import NotContiguous, contiguous
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import Program
+from spaseq.automaton.program.outer_steps import has_outer_negations
 from spaseq.automaton.program.partial_order import NotReorderable, patterns_of
 from spaseq.automaton.program.repetitions import MOST_STATES
 from spaseq.automaton.registers.compilable_runs import TestedProgram, tested_program
@@ -19,6 +20,7 @@ from spaseq.plan.sharing import (
     obstacle_of_correlation,
     obstacle_to_chain,
     obstacle_to_sharing,
+    obstacle_to_sharing_in_python,
     sharing_key,
 )
 
@@ -68,7 +70,7 @@ def obstacle_to(evaluator: EvaluatorName, plan: QueryPlan) -> str | None:
         case "lazy":
             return obstacle_of_correlation(plan) or obstacle_to_reordering(plan)
         case "compact":
-            return obstacle_to_sharing(plan)
+            return obstacle_to_sharing_in_python(plan)
         case "compiled-compact":
             return obstacle_to_sharing(plan) or obstacle_to_compiled_sets(plan)
         case "compiled-chain":
@@ -92,7 +94,8 @@ def obstacle_to_compiled_sets(plan: QueryPlan) -> str | None:
         return _COUNTED
     try:
         gpms = len(plan.patterns.gpms)
-        check_sets(gpms, sequence.partition, sequence.window, plan.answers.strategy)
+        strategy = "ALL" if has_outer_negations(sequence.program) else plan.answers.strategy
+        check_sets(gpms, sequence.partition, sequence.window, strategy)
     except NoKernel as reason:
         return str(reason)
     return None
@@ -146,13 +149,15 @@ def selects(plan: QueryPlan) -> bool:
     """Whether the plan's evaluator applies the selection strategy itself.
 
     It does where that is the same as selecting among all answers of one end: HAVING comes first,
-    unless the strategy is STRICT, which looks at each match alone; and MAX compares the matches of
-    one key only.
+    unless the strategy is STRICT, which looks at each match alone; MAX compares the matches of one
+    key only; and negated steps in first or last place are checked on the matches of the sets.
     """
     answers, evaluator = plan.answers, plan.sequence.evaluator
     if evaluator.name == "compiled-registers":
         return answers.strategy == "STRICT"
     if evaluator.name not in SET_EVALUATORS or answers.strategy == "ALL":
+        return False
+    if answers.strategy != "STRICT" and has_outer_negations(plan.sequence.program):
         return False
     if answers.strategy == "MAX" and evaluator.key:
         return False
@@ -166,6 +171,7 @@ def limits(plan: QueryPlan) -> bool:
         plan.sequence.evaluator.name in SET_EVALUATORS
         and (answers.strategy == "ALL" or selects(plan))
         and answers.having is None
+        and not has_outer_negations(plan.sequence.program)
         and not answers.distinct
         and answers.after_match.kind == "NO SKIP"
     )

@@ -10,6 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from spaseq.automaton.program.nfa import Automaton, BracketLabel, TakeLabel
+from spaseq.automaton.program.outer_steps import (
+    OUTER_PLACE,
+    NotChecked,
+    has_outer_negations,
+    outer_negations,
+)
 from spaseq.automaton.sets.compilable_sets import check_waits
 from spaseq.automaton.sets.python.expand import TooManyWaits
 from spaseq.lang import sequence as seq
@@ -19,6 +25,12 @@ from spaseq.plan.query_plan import GpmPlan, QueryPlan
 def obstacle_to_sharing(plan: QueryPlan) -> str | None:
     """Why the evaluators of sets cannot run the sequence of a plan; None if they can."""
     return obstacle_of_correlation(plan) or next(_Sharing(plan).obstacles(), None)
+
+
+def obstacle_to_sharing_in_python(plan: QueryPlan) -> str | None:
+    """Why the evaluator of sets in Python cannot run the sequence of a plan; None if it can."""
+    outer = OUTER_PLACE if has_outer_negations(plan.sequence.program) else None
+    return obstacle_to_sharing(plan) or outer
 
 
 def obstacle_of_correlation(plan: QueryPlan) -> str | None:
@@ -131,10 +143,10 @@ class _Sharing:
     # --- negated steps and operators --------------------------------------------------------------
 
     def _negations(self) -> Iterator[str]:
-        start, *states = self._sequence.program.automaton.states
-        ends = (end for state in states for end in state.acceptances)
-        if any(e.negations for e in start.edges) or any(e.negations for e in ends):
-            yield "a negated step in first or last place looks at the whole window"
+        try:
+            outer_negations(self._sequence.program)
+        except NotChecked as reason:
+            yield str(reason)
         for step in seq.steps(self._sequence.chain):
             if isinstance(step, seq.Negation):
                 yield from self._negation(step)

@@ -234,7 +234,11 @@ def cases(
 ) -> Case:
     """Draws a query and a stream for it."""
     kind = draw(st.sampled_from(sorted(_KINDS)))
-    sequence, _ = draw(sequences(0 if plain else 2, plain))
+    sequence, optional = draw(sequences(0 if plain else 2, plain))
+    if not optional:
+        first, last = (draw(st.sampled_from([False] * 4 + [True])) for _ in range(2))
+        sequence = f"{_HERE}!; {sequence}" if first else sequence
+        sequence = f"{sequence}; {_HERE}!" if last else sequence
     text = draw(named(sequence, kind in ("own", "mixed") and draw(st.booleans())))
     patterns = {
         name: _PATTERNS[draw(st.sampled_from(_KINDS[kind]))].format(own=name.lower())

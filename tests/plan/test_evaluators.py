@@ -27,7 +27,10 @@ def plan(sequence: str, gpms: dict[str, str] = OWN, head: str = "", rest: str = 
     return compile_query(text(sequence, gpms, head, rest))
 
 
-@pytest.mark.parametrize("sequence", ["A", "A; B; C", "A: B, C; D", "A; B!; C", "(A; (B, C)); D"])
+@pytest.mark.parametrize(
+    "sequence",
+    ["A", "A; B; C", "A: B, C; D", "A; B!; C", "(A; (B, C)); D", "B!; A", "A; B!", "D!; A: B; C!"],
+)
 def test_chain(sequence: str) -> None:
     assert plan(sequence).sequence.evaluator.name == "compiled-chain"
 
@@ -45,6 +48,7 @@ def test_chain(sequence: str) -> None:
         "(A; B | C); D",
         "(A; B!; C)+",
         "(A | B)+; C",
+        "D!; (A | B)+; C!",
     ],
 )
 def test_compact(sequence: str) -> None:
@@ -58,8 +62,7 @@ def test_compact(sequence: str) -> None:
         ("A; (B AND C)", "AND brings events together in any order"),
         ("A; (B; C | D)", "an alternative behind ; has several steps"),
         ("A;[5 SECONDS] B", "an operator bounds the gap between two steps"),
-        ("B!; A", "a negated step in first or last place looks at the whole window"),
-        ("A; B!", "a negated step in first or last place looks at the whole window"),
+        ("(B; C)!; A", "a negated step is more than a single GPM"),
         ("A; (B; C)!; D", "a negated step is more than a single GPM"),
         ("A; B; A", "steps join on ?a, and not every GPM binds it"),
     ],

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, repeat
+from typing import TypeAlias
 
 import numpy as np
 
@@ -25,6 +26,9 @@ from spaseq.compiled.arrays import Bytes, Int64s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import distinct
 
+Bindings: TypeAlias = tuple[Mapping[str, str], Mapping[str, tuple[str, ...]]]
+"""The single variables of a match, and the lists of its group variables."""
+
 PIECE = 2048
 """How many row numbers, about, are enumerated at a time."""
 
@@ -34,11 +38,13 @@ class EnumeratedMatches:
     """m matches as the numbers of their rows.
 
     `rows` holds the matches one after the other. `ends` [m, 2 or more] has, for each match, the
-    place in `rows` behind it and the measure of its first event.
+    place in `rows` behind it and the measure of its first event. `close` [m] is the close of its
+    window, if a negated step in last place had to wait for it.
     """
 
     rows: Int64s
     ends: Int64s
+    close: Int64s | None = None
 
 
 class MatchBuilder:
@@ -106,15 +112,16 @@ class MatchBuilder:
         return rank
 
     def matches(self, enumerated: EnumeratedMatches) -> Iterator[SequenceMatch]:
-        """Matches with their bindings, one by one. Call it before `end`."""
+        """Matches with their bindings, one by one. The batch has the rows, or the store."""
         numbers, begin = enumerated.rows.tolist(), 0
         known = self._solutions_of(numbers, enumerated.rows)
         solutions, lists, grouped = [known[n] for n in numbers], NO_LISTS, self._reader.grouped
-        for end, origin, *_ in enumerated.ends.tolist():
+        closes = repeat(None) if enumerated.close is None else enumerated.close.tolist()
+        for (end, origin, *_), close in zip(enumerated.ends.tolist(), closes, strict=False):
             own = solutions[begin:end]
             if grouped:
                 lists = self._reader.lists(own)
-            yield match_of((own, origin, lists, None))
+            yield match_of((own, origin, lists, close))
             begin = end
 
     def _solutions_of(self, numbers: list[int], array: Int64s) -> dict[int, MatchedSolution]:
@@ -132,6 +139,12 @@ class MatchBuilder:
             made = self._reader.of_columns(batch_rows)
             solutions.update(zip(some.tolist(), made, strict=True))
         return solutions
+
+    def bindings(self, rows: Sequence[GpmRow]) -> Bindings:
+        """The single variables and the lists of a match, given its rows."""
+        solutions = [self._reader.of(row) for row in rows]
+        singles = {v: x for solution in solutions for v, x in solution.singles}
+        return singles, self._reader.lists(solutions)
 
     def partition_of(self, row: GpmRow) -> PartitionKey:
         """The partition of a row."""

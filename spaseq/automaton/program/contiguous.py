@@ -20,8 +20,11 @@ def contiguous(program: Program) -> Program:
     """The program that finds the matches of another one whose instants are consecutive.
 
     Raises:
-        NotContiguous: a bracket with `&` or AND lets the events of two operands alternate.
+        NotContiguous: a bracket with `&` or AND lets the events of two operands alternate, or a
+            greedy loop looks for a repetition that need not be contiguous.
     """
+    if program.further:
+        raise NotContiguous("a greedy loop looks for one more repetition, contiguous or not")
     return _Contiguous(program).program()
 
 

@@ -44,7 +44,7 @@ class Sliding(_Measured):
         """The least measure of a first event that shares a window with a last event."""
         return last - self.length_ms
 
-    def close(self, first: int) -> int:
+    def close(self, first: Measures) -> Measures:
         """The time (ms) at which the window of a match that began at `first` closes."""
         return first + self.length_ms
 
@@ -69,7 +69,7 @@ class Tumbling(_Measured):
         """The least measure of a first event that shares a window with a last event."""
         return last - (last - self.origin_ms) % self.length_ms
 
-    def close(self, first: int) -> int:
+    def close(self, first: Measures) -> Measures:
         """The end (ms) of the interval of a match that began at `first`."""
         number = (first - self.origin_ms) // self.length_ms
         return self.origin_ms + (number + 1) * self.length_ms

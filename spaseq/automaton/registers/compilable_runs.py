@@ -2,7 +2,8 @@
 
 The register kernel can run automata whose edges each take one solution. A step may ask earlier
 steps for equal terms and for comparisons of numbers, but may not compare two numbers of the same
-event. A negated step must be a single GPM that does not use variables bound later.
+event. A negated step must be a single GPM. Between two steps it does not use variables bound later;
+in first or last place it is checked on whole matches (`batch.outer_checks`).
 
 A *threshold sequence* joins its steps by `;` without a bound on gaps and without negated steps, in
 a window of time. Each step has a different GPM, and its only conditions on earlier steps are
@@ -13,10 +14,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from spaseq.automaton.batch.no_kernel import NoKernel
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import Edge, Program, TakeLabel
+from spaseq.automaton.program.outer_steps import (
+    NotChecked,
+    OuterNegation,
+    outer_negations,
+    single_gpm,
+    without_outer_negations,
+)
 from spaseq.automaton.program.window import Counted, Window
 from spaseq.automaton.registers.compiled.edge_tests import (
     EdgeTest,
@@ -60,14 +69,27 @@ class TestedEdge:
 
 
 @dataclass(frozen=True, slots=True)
+class TestedNegation:
+    """A negated step in first or last place, and the tests of its solution against a match.
+
+    None: no solution can forbid a match.
+    """
+
+    negation: OuterNegation
+    tests: EdgeTests | None
+
+
+@dataclass(frozen=True, slots=True)
 class TestedProgram:
     """A program for the register kernels.
 
     `key` are the variables whose values all solutions of a match share, the partition's first.
+    `outer` are the negated steps in first and last place.
     """
 
     key: tuple[str, ...]
     edges: tuple[TestedEdge, ...]
+    outer: tuple[TestedNegation, ...]
     is_threshold_sequence: bool
 
 
@@ -91,10 +113,12 @@ class _Testing:
         window: Window,
     ) -> None:
         self._program, self._gpms, self._partition = program, gpms, partition
+        self._outer = _outer_negations(program)
         self._counted = isinstance(window, Counted)
         self._takes = [*self._taking()]
         if len(self._takes) > MOST_EDGES:
             raise NoKernel(f"the automaton has more than {MOST_EDGES} edges")
+        self._taken = {take.gpm for _, _, take in self._takes}
         self._bound = bound_by_state(program.automaton, gpms)
         self._key = self._key_of(self._takes)
         self._check_groups(self._takes)
@@ -102,7 +126,8 @@ class _Testing:
     def program(self) -> TestedProgram:
         """The edges that can take a solution, with their tests."""
         edges = tuple(e for e in map(self._edge, self._takes) if e is not None)
-        return TestedProgram(self._key, edges, self._is_threshold_sequence(edges))
+        outer = tuple(TestedNegation(n, self._forbids(n)) for n in self._outer)
+        return TestedProgram(self._key, edges, outer, self._is_threshold_sequence(edges))
 
     # --- the whole program -----------------------------------------------------------------------
 
@@ -112,21 +137,18 @@ class _Testing:
             raise NoKernel("a greedy loop looks for one more repetition")
         if self._program.untils:
             raise NoKernel("UNTIL looks at all events since the loop began")
-        for number, state in enumerate(self._program.automaton.states):
-            for end in state.acceptances:
-                if end.negations:
-                    raise NoKernel("a negated step in last place looks at the whole window")
+        inner = without_outer_negations(self._program).automaton
+        for number, state in enumerate(inner.states):
             for edge in state.edges:
                 if not isinstance(edge.label, TakeLabel):
                     raise NoKernel(f"a bracket with `{edge.label.kind}` is matched as a whole")
-                if edge.join is None and edge.negations:
-                    raise NoKernel("a negated step in first place looks at the whole window")
                 yield number, edge, edge.label
 
     def _key_of(self, takes: Sequence[tuple[int, Edge, TakeLabel]]) -> tuple[str, ...]:
         """The variables whose values all solutions share, including solutions of negated steps."""
         used = {take.gpm for _, _, take in takes}
         used.update(self._negated(n).gpm for _, edge, _ in takes for n in edge.negations)
+        used.update(negation.take.gpm for negation in self._outer)
         if self._program.strict or self._counted:
             return self._partition  # events of other keys count as well
         common = frozenset.intersection(*(self._gpms[g].certain for g in used))
@@ -146,12 +168,10 @@ class _Testing:
 
     def _negated(self, number: int) -> TakeLabel:
         """The one GPM of a negated step."""
-        automaton = self._program.negated[number].automaton
-        edges = automaton.states[0].edges
-        single = len(edges) == 1 and not automaton.states[edges[0].target].edges
-        if not single or not isinstance(edges[0].label, TakeLabel) or edges[0].negations:
+        take = single_gpm(self._program, number)
+        if take is None:
             raise NoKernel("a negated step is more than a single GPM")
-        return edges[0].label
+        return take
 
     # --- threshold sequences ----------------------------------------------------------------------
 
@@ -229,6 +249,53 @@ class _Testing:
             tests += remaining
         return tuple(tests)
 
+    # --- negated steps in first and last place ----------------------------------------------------
+
+    def _forbids(self, negation: OuterNegation) -> EdgeTests | None:
+        """The tests by which a solution of a negated step forbids a match; None if none can."""
+        gpm, name = self._gpms[negation.take.gpm], negation.take.name
+        tests = []
+        for variable in gpm.variables:
+            if variable in self._key or variable not in self._bound_in_matches("possibly"):
+                continue
+            if not self._is_given(variable) or variable not in gpm.certain:
+                raise NoKernel(f"the negated {name} shares ?{variable}, which may be unbound")
+            tests.append(_same_term(variable))
+        for condition in gpm.conditions:
+            remaining = tests_of(condition, lambda v: self._place_in_match(v, gpm, name))
+            if remaining is None:
+                return None
+            tests += remaining
+        return tuple(tests)
+
+    def _place_in_match(self, variable: ast.Var | ast.Prev, gpm: GpmColumns, negated: str) -> Place:
+        """The place of a variable in a FILTER of a negated step that sees the whole match."""
+        if isinstance(variable, ast.Prev):
+            raise NoKernel("a negated step uses PREV")
+        name = variable.name
+        if name in gpm.certain:
+            return SolutionValue(name)
+        if name in gpm.variables:
+            raise NoKernel(f"the negated {negated} uses ?{name}, which may be unbound")
+        if name not in self._bound_in_matches("possibly"):
+            return None
+        if not self._is_given(name):
+            raise NoKernel(f"the negated {negated} uses ?{name}, which may be unbound")
+        return RunValue(name)
+
+    def _is_given(self, variable: str) -> bool:
+        """Whether every match binds a variable; a group variable, in every repetition."""
+        binders = [self._gpms[g] for g in self._taken if variable in self._gpms[g].variables]
+        if variable in self._program.owner and not all(variable in g.certain for g in binders):
+            return False
+        return variable in self._bound_in_matches("certainly")
+
+    def _bound_in_matches(self, how: Literal["certainly", "possibly"]) -> frozenset[str]:
+        """The variables that matches bind."""
+        states = zip(self._program.automaton.states, getattr(self._bound, how), strict=True)
+        ends = [variables for state, variables in states if state.acceptances]
+        return frozenset.intersection(*ends) if how == "certainly" else frozenset.union(*ends)
+
     def _is_known(self, variable: str, source: int) -> bool:
         """Whether a variable is bound on every path to a state and keeps its value from there."""
         return variable in self._bound.certainly[source] and variable not in self._program.owner
@@ -280,6 +347,13 @@ class _Testing:
         if not self._is_known(name, source) or name in gpm.variables:
             raise NoKernel(f"the negated {negated.name} uses ?{name}, bound later if at all")
         return RunValue(name)
+
+
+def _outer_negations(program: Program) -> tuple[OuterNegation, ...]:
+    try:
+        return outer_negations(program)
+    except NotChecked as reason:
+        raise NoKernel(str(reason)) from reason
 
 
 def _same_term(variable: str) -> EdgeTest:

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spaseq.plan.evaluators import with_evaluator
-from spaseq.plan.query_plan import EvaluatorChoice, QueryPlan
-from spaseq.plan.sharing import obstacle_to_chain, obstacle_to_sharing, sharing_key
+from spaseq.automaton.program.outer_steps import OUTER_PLACE
+from spaseq.plan.evaluators import obstacle_to_compiled_sets, with_evaluator
+from spaseq.plan.query_plan import EvaluatorChoice, EvaluatorName, QueryPlan
+from spaseq.plan.sharing import (
+    obstacle_to_chain,
+    obstacle_to_sharing,
+    obstacle_to_sharing_in_python,
+    sharing_key,
+)
 
 
 def shared_runs(plan: QueryPlan) -> QueryPlan:
@@ -31,4 +37,12 @@ def shared_runs(plan: QueryPlan) -> QueryPlan:
         return with_evaluator(plan, replace(choice, reason=obstacle))
     independent, more = "no step looks at another's event", obstacle_to_chain(plan)
     reason = f"GPMs in a row; {independent}" if more is None else f"{independent}; {more}"
-    return with_evaluator(plan, EvaluatorChoice("compact", reason, sharing_key(plan)))
+    if obstacle_to_sharing_in_python(plan) is None:
+        return with_evaluator(plan, EvaluatorChoice("compact", reason, sharing_key(plan)))
+    against = obstacle_to_compiled_sets(plan)
+    if against is not None:
+        reason = f"{OUTER_PLACE}; {against}"
+        return with_evaluator(plan, replace(choice, reason=reason))
+    name: EvaluatorName = "compiled-chain" if more is None else "compiled-compact"
+    reason = f"{reason}; each match is checked for negated steps in first and last place"
+    return with_evaluator(plan, EvaluatorChoice(name, reason, sharing_key(plan)))

@@ -76,6 +76,11 @@ class EdgeTest:
     right: Number
     left_in_run: bool = False
 
+    @property
+    def numbers(self) -> tuple[Number, Number]:
+        """Both numbers."""
+        return self.left, self.right
+
 
 EdgeTests: TypeAlias = tuple[EdgeTest, ...]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.batch.frame import BatchFrame, OrderedRows
 from spaseq.automaton.batch.match_builder import MatchBuilder
+from spaseq.automaton.batch.outer_checks import OuterNegations
 from spaseq.automaton.batch.slots import Interner
 from spaseq.automaton.partition_sequencer import PartitionSequencer
 from spaseq.automaton.program.gpm_columns import GpmColumns
@@ -23,14 +25,15 @@ from spaseq.automaton.program.window import Counted
 from spaseq.automaton.registers.compiled.edge_tests import Number
 from spaseq.automaton.registers.compiled.exactness import SeenKinds
 from spaseq.automaton.registers.compiled.formulas import Formula
+from spaseq.automaton.registers.compiled.hand_over import hand_over
 from spaseq.automaton.registers.compiled.run_state import RunState
 from spaseq.automaton.registers.compiled.run_tables import run_tables
-from spaseq.automaton.registers.python.register_evaluator import RegisterEvaluator
 from spaseq.automaton.run.event_rows import EventRows, GpmRow, known_double
 from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.matches import PartitionKey, SequenceMatch
 from spaseq.compiled.arrays import Float64s, Int64s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.term_columns import distinct
 from spaseq.rdf.terms.number_kinds import OTHER
 
 _LEAST_ROWS = 4096
@@ -87,6 +90,7 @@ class RunSequencer:
             n: Formula(n, machine.expressions) for n in tables.numbers if n.formula is not None
         }
         self._row_numbers = [*map(self._row_numbers_of, machine.gpms), _RowNumbers()]  # BARE last
+        self._outer = OuterNegations(tables.outer, window, True) if tables.outer else None
         self._most_rows, self._most_keys = _LEAST_ROWS, _LEAST_KEYS
         self._python: PartitionSequencer | None = None
 
@@ -103,9 +107,10 @@ class RunSequencer:
         if self._python is not None:
             return self._python.run(rows, watermark)
         if not len(rows):
-            return ()
+            return self._closed(watermark)
         solutions, framed = self._frame.rows(rows)
-        return self._advanced(solutions, framed, self._numbers(solutions))
+        found = self._advanced(solutions, framed, self._numbers(solutions))
+        return found if self._outer is None else chain(found, self._closed(watermark))
 
     def run_events(self, events: Sequence[EventRows], watermark: int) -> Iterable[SequenceMatch]:
         """Process a few events that came one by one, like `run`."""
@@ -116,9 +121,10 @@ class RunSequencer:
         if self._python is not None:
             return self._python.run_events(events, watermark)
         if not events:
-            return ()
+            return self._closed(watermark)
         taken, framed = self._frame.rows_of(events)
-        return self._advanced(taken, framed, self._numbers_of(taken))
+        found = self._advanced(taken, framed, self._numbers_of(taken))
+        return found if self._outer is None else chain(found, self._closed(watermark))
 
     def _check_kinds(self, kinds: Mapping[str, set[int]]) -> None:
         """Hand over to the evaluator in Python if float64 no longer decides all comparisons.
@@ -126,12 +132,18 @@ class RunSequencer:
         `kinds` are the kinds of terms that have come, by the name of the number.
         """
         if not self._seen.add(kinds):
-            self._python = self._hand_over()
+            parts = self._tables, self._runs, self._builder, self._outer
+            self._python = hand_over(self._machine, *parts)
 
     def close(self) -> Iterator[SequenceMatch]:
         """The matches that the end of all streams completes."""
-        if self._python is not None:
-            yield from self._python.close()
+        return self._closed(None) if self._python is None else self._python.close()
+
+    def _closed(self, until: int | None) -> Iterator[SequenceMatch]:
+        """The matches whose windows have closed by a time (ms)."""
+        if self._outer is not None:
+            for piece in self._outer.closed(until):
+                yield from self._builder.matches(piece)
 
     def consecutive(self, key: PartitionKey, instants: Iterable[Instant]) -> bool:
         """True: under SELECT STRICT the program finds no other matches."""
@@ -162,7 +174,8 @@ class RunSequencer:
             part.restore(kept_part)
 
     def _parts(self) -> tuple[_StatePart, ...]:
-        return self._runs, self._frame, self._builder, self._seen, *self._terms.values()
+        outer = () if self._outer is None else (self._outer,)
+        return self._runs, self._frame, self._builder, self._seen, *self._terms.values(), *outer
 
     # --- a batch ----------------------------------------------------------------------------------
 
@@ -203,11 +216,16 @@ class RunSequencer:
     def _advanced(
         self, solutions: SolutionBatch | list[GpmRow], rows: OrderedRows, numbers: Float64s
     ) -> Iterator[SequenceMatch]:
-        self._runs.grow(self._frame.keys.bound)
+        outer, bound = self._outer, self._frame.keys.bound
+        self._runs.grow(bound)
         self._builder.begin(solutions, rows.number)
+        if outer is not None:
+            outer.begin(rows, bound, numbers)
         taken = np.zeros(len(rows), np.uint8)
         for matched in self._runs.advance(rows, numbers, taken):
-            yield from self._builder.matches(matched)
+            yield from self._builder.matches(matched if outer is None else outer.checked(matched))
+        if outer is not None:
+            outer.end(taken)
         self._builder.end(taken)
         kept, keys = len(self._builder.store), len(self._frame.keys)
         if kept > self._most_rows or keys > self._most_keys:
@@ -270,30 +288,36 @@ class RunSequencer:
 
         The next sweep waits until they may have doubled, so the cost is amortised.
         """
-        self._builder.store.keep(self._runs.collect(lowest))
+        outer, kept = self._outer, self._runs.collect(lowest)
         idle = np.flatnonzero(self._runs.idle())
-        self._runs.release(np.array(self._frame.release(idle.tolist()), np.intp))
-        for register, number in enumerate(self._tables.registers):
-            if number.by_term:
-                terms = self._terms[number.variable]
-                used = set(self._runs.registers(register).astype(np.int64).tolist())
-                terms.release([n for n in range(terms.bound) if n not in used])
+        if outer is not None:
+            kept = distinct(np.concatenate([kept, outer.row_numbers()]))
+            idle = np.intersect1d(idle, outer.idle(self._frame.keys.bound, lowest))
+            outer.keep(kept)
+        self._builder.store.keep(kept)
+        released = np.array(self._frame.release(idle.tolist()), np.intp)
+        self._runs.release(released)
+        if outer is not None:
+            outer.release(released)
+        for variable, used in self._terms_in_use().items():
+            terms = self._terms[variable]
+            terms.release([n for n in range(terms.bound) if n not in used])
         self._most_rows = 2 * len(self._builder.store) + _LEAST_ROWS
         self._most_keys = 2 * len(self._frame.keys) + _LEAST_KEYS
 
-    # --- hand-over --------------------------------------------------------------------------------
+    def _terms_in_use(self) -> dict[str, set[int]]:
+        """The numbers of terms that partial matches, or checks of matches, may still compare."""
+        used: dict[str, set[int]] = {variable: set() for variable in self._terms}
+        for register, number in enumerate(self._tables.registers):
+            if number.by_term:
+                used[number.variable].update(_ids(self._runs.registers(register)))
+        if self._outer is not None:
+            for i, number in enumerate(self._tables.numbers):
+                if number.by_term:
+                    used[number.variable].update(_ids(self._outer.in_use(i)))
+        return used
 
-    def _hand_over(self) -> PartitionSequencer:
-        """A sequencer in Python with the partial matches as they are now."""
-        sequencer = PartitionSequencer(self._machine)
-        waiting = [*self._runs.paths()]
-        ids = np.array(sorted({n for w in waiting for _, n in w.path}), np.int64)
-        taken, edges = self._builder.rows(ids), self._tables.edges
-        for run in waiting:
-            path = [(edges[e], taken[n][1]) for e, n in run.path]
-            partition = sequencer.partition(self._builder.partition_of(taken[run.path[0][1]]))
-            assert isinstance(partition, RegisterEvaluator)
-            partition.wait_at(edges[run.edge], path, run.origin)
-            if self._counted:
-                partition.begin_at(self._runs.events(run.slot))
-        return sequencer
+
+def _ids(numbers: Float64s) -> list[int]:
+    ids: list[int] = numbers[~np.isnan(numbers)].astype(np.int64).tolist()
+    return ids

@@ -273,6 +273,11 @@ class RunState:
         numbers = RunArrays(*self._runs).register[: self._cursor[kernel.USED], register]
         return np.unique(numbers[~np.isnan(numbers)])
 
+    @property
+    def is_counted(self) -> bool:
+        """Whether the window is WITHIN n EVENTS."""
+        return self._counted >= 0
+
     def events(self, slot: int) -> int:
         """The number of events in a slot so far, if they are counted."""
         return int(self._progress[slot, kernel.EVENTS])

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from spaseq.automaton.batch.outer_checks import OuterChecks
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import Edge, Program
 from spaseq.automaton.program.window import Window
 from spaseq.automaton.registers.compilable_runs import tested_program
 from spaseq.automaton.registers.compiled.edge_tests import EdgeTests, Number
 from spaseq.automaton.registers.compiled.layout import program_arrays
+from spaseq.automaton.registers.compiled.match_tests import outer_checks
 from spaseq.automaton.registers.kernels.run_arrays import ProgramArrays
 
 
@@ -35,6 +37,8 @@ class RunTables:
     """Whether a `,` needs the numbers of instants."""
     is_threshold_sequence: bool
     """Whether the threshold-sequence kernel runs it."""
+    outer: OuterChecks | None
+    """The checks of negated steps in first and last place; None if there are none."""
 
 
 def run_tables(
@@ -51,15 +55,18 @@ def run_tables(
     tests += [t for e in edges for _, kill in e.kills for t in kill]
     in_runs = [t.right for t in tests] + [t.left for t in tests if t.left_in_run]
     registers = tuple(dict.fromkeys(in_runs))
-    numbers = tuple(dict.fromkeys([*(t.left for t in tests), *registers]))
+    checks = [t for negation in tested.outer for t in negation.tests or ()]
+    compared = [*(t.left for t in tests), *registers, *(n for t in checks for n in t.numbers)]
+    numbers = tuple(dict.fromkeys(compared))
     return RunTables(
         tested.key,
         numbers,
         registers,
-        tuple(dict.fromkeys(t for t in tests if not t.left.by_term)),
+        tuple(dict.fromkeys(t for t in [*tests, *checks] if not t.left.by_term)),
         tuple(e.edge for e in edges),
         program_arrays(program.automaton, edges, numbers, registers, gpms),
         any(e.edge.join is not None and e.edge.join.gap_ms is not None for e in edges),
         program.strict,
         tested.is_threshold_sequence,
+        outer_checks(tested.outer, numbers, gpms) if tested.outer else None,
     )

@@ -20,7 +20,7 @@ from spaseq.automaton.registers.python.run_stepping import RunStepper, start_of
 from spaseq.automaton.run.arena import Arena
 from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.partition_evaluator import PartitionMatch, RowsByGpm
-from spaseq.automaton.run.runs import Groups, MeasuredInstant, Row, Run
+from spaseq.automaton.run.runs import Groups, MeasuredInstant, Obligation, Row, Run
 from spaseq.automaton.run.scoping import ListNodes, TraceNodes, follow
 from spaseq.automaton.run.waiting_runs import WaitingRuns
 
@@ -69,6 +69,16 @@ class RegisterEvaluator:
         """Start as if the partition had had a number of events."""
         self._position = events
 
+    def remember(self, gpm: int, row: Row) -> None:
+        """Add a solution of a negated step to the history; the window is one of time."""
+        instant, time = (row[1], row[2]), row[1]
+        if not self._history or self._history[-1][0] != instant:
+            self._history.append((instant, MeasuredInstant(instant, time, time), {}))
+        rows = self._history[-1][2]
+        assert isinstance(rows, dict)
+        rows.setdefault(gpm, []).append(row)
+        self.last_time = max(self.last_time, time)
+
     def wait_at(self, edge: Edge, path: Sequence[tuple[Edge, Row]], origin: int) -> None:
         """Let a run wait at an edge, given the edges and rows that it has taken.
 
@@ -80,7 +90,7 @@ class RegisterEvaluator:
             run = self._with_row(run, taken, row, origin)
         assert run.last is not None
         self.last_time = max(self.last_time, run.last[0])
-        passed = self._stepper.duties(run, edge)
+        passed = run.obligations + self._stepper.duties(run, edge)
         self._stepper.wait_at(edge, run, self._groups_after(run, edge), passed, self._waiting)
 
     def _with_row(self, run: Run, edge: Edge, row: Row, origin: int) -> Run:
@@ -99,6 +109,9 @@ class RegisterEvaluator:
             {**run.singles, **bound},
             self._stepper.taker.bind(groups, taking.groups, values),
             self._trace.add((label.gpm, row, run.trace)),
+            tuple(Obligation(n, None, instant) for n in edge.negations)
+            if run.first is None
+            else run.obligations,
         )
 
     def _groups_after(self, run: Run, edge: Edge) -> Groups | None:

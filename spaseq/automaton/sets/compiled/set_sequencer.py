@@ -6,6 +6,7 @@ It drives the chain kernel or the compact kernel over batches of columns.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Protocol
 
 import numpy as np
@@ -13,6 +14,8 @@ import numpy as np
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.batch.frame import BatchFrame, OrderedRows
 from spaseq.automaton.batch.match_builder import EnumeratedMatches, MatchBuilder
+from spaseq.automaton.batch.outer_checks import OuterNegations, plain_checks
+from spaseq.automaton.program.outer_steps import outer_negations
 from spaseq.automaton.run.event_rows import EventRows, GpmRow
 from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.matches import PartitionKey, SequenceMatch
@@ -20,6 +23,7 @@ from spaseq.automaton.sets.compiled.set_nodes import ROOT, SetNodes
 from spaseq.automaton.sets.python.counting import count
 from spaseq.compiled.arrays import Bools, Indices, Int64s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.term_columns import distinct
 
 _LEAST_KEYS = 256
 
@@ -53,27 +57,39 @@ class SetState(Protocol):
 
 
 class SetSequencer:
-    """The sequence of one query over all its partitions, by a kernel."""
+    """The sequence of one query over all its partitions, by a kernel.
+
+    `state` is of the sequence without negated steps in first and last place.
+    """
 
     def __init__(self, machine: Machine, state: SetState) -> None:
         self._machine, self._state = machine, state
         key = (*machine.partition, *machine.key)
         self._frame = BatchFrame(machine.gpms, machine.partition, key, machine.window, state.strict)
         self._builder = MatchBuilder(machine)
+        self._outer = _outer_negations(machine)
         self._most_keys = _LEAST_KEYS
         self.suppressed = 0
 
     def run(self, rows: SolutionBatch, watermark: int) -> Iterable[SequenceMatch]:
         """Process rows: later than all before, none later than the watermark (ms)."""
-        return self._advanced(*self._frame.rows(rows)) if len(rows) else ()
+        found = self._advanced(*self._frame.rows(rows)) if len(rows) else ()
+        return found if self._outer is None else chain(found, self._closed(watermark))
 
     def run_events(self, events: Sequence[EventRows], watermark: int) -> Iterable[SequenceMatch]:
         """Process the rows of a few single events, like `run`."""
-        return self._advanced(*self._frame.rows_of(events)) if events else ()
+        found = self._advanced(*self._frame.rows_of(events)) if events else ()
+        return found if self._outer is None else chain(found, self._closed(watermark))
 
     def close(self) -> Iterator[SequenceMatch]:
         """All streams have ended."""
-        return iter(())
+        return self._closed(None)
+
+    def _closed(self, until: int | None) -> Iterator[SequenceMatch]:
+        """The matches whose windows have closed by a time (ms)."""
+        if self._outer is not None:
+            for piece in self._outer.closed(until):
+                yield from self._builder.matches(piece)
 
     def consecutive(self, key: PartitionKey, instants: Iterable[Instant]) -> bool:
         """True: the automaton itself applies SELECT STRICT."""
@@ -85,41 +101,60 @@ class SetSequencer:
 
     def snapshot(self) -> object:
         """The state for a snapshot."""
-        parts = self._state, self._frame, self._builder
-        return [part.snapshot() for part in parts], self._most_keys, self.suppressed
+        parts = [part.snapshot() for part in (self._state, self._frame, self._builder)]
+        if self._outer is not None:
+            parts.append(self._outer.snapshot())
+        return parts, self._most_keys, self.suppressed
 
     def restore(self, state: object) -> None:
         """Continue from what `snapshot` returned."""
         assert isinstance(state, tuple)
-        (own, frame, store), self._most_keys, self.suppressed = state
+        (own, frame, store, *outer), self._most_keys, self.suppressed = state
         self._state.restore(own)
         self._frame.restore(frame)
         self._builder.restore(store)
+        if self._outer is not None:
+            self._outer.restore(*outer)
 
     # --- a batch ----------------------------------------------------------------------------------
 
     def _advanced(
         self, solutions: SolutionBatch | list[GpmRow], rows: OrderedRows
     ) -> Iterator[SequenceMatch]:
-        nodes, builder = self._state.nodes, self._builder
+        nodes, builder, outer = self._state.nodes, self._builder, self._outer
         self._state.grow(self._frame.keys.bound)
+        if outer is not None:
+            outer.begin(rows, self._frame.keys.bound)
         before = nodes.next
         roots = self._state.advance(rows)
         if nodes.next > before:
             builder.begin(solutions, rows.number)
             if len(roots):
                 yield from self._matches(roots, rows)
-            builder.end(nodes.taken_rows(before, rows.number, len(rows)))
+            taken = nodes.taken_rows(before, rows.number, len(rows))
+            if outer is not None:
+                taken = taken.copy()
+                outer.end(taken)
+            builder.end(taken)
             nodes.mark(before, rows.start, rows.number)
         self._forget(int(rows.lowest[-1]))
 
     def _forget(self, floor: int) -> None:
         """Drop nodes, rows and keys that the window has left, when enough have gathered."""
         if self._state.nodes.forget(floor):
-            self._builder.store.keep(self._state.nodes.row_numbers())
+            kept = self._state.nodes.row_numbers()
+            if self._outer is not None:
+                kept = distinct(np.concatenate([kept, self._outer.row_numbers()]))
+                self._outer.keep(kept)
+            self._builder.store.keep(kept)
         if len(self._frame.keys) > self._most_keys:
             idle = np.flatnonzero(self._state.idle(floor))
-            self._state.release(np.array(self._frame.release(idle.tolist()), np.intp))
+            if self._outer is not None:
+                idle = np.intersect1d(idle, self._outer.idle(self._frame.keys.bound, floor))
+            released = np.array(self._frame.release(idle.tolist()), np.intp)
+            self._state.release(released)
+            if self._outer is not None:
+                self._outer.release(released)
             self._most_keys = 2 * len(self._frame.keys) + _LEAST_KEYS
 
     # --- matches ----------------------------------------------------------------------------------
@@ -137,6 +172,8 @@ class SetSequencer:
             return
         chosen = groups[0] if len(groups) == 1 else np.concatenate(groups)
         for piece in nodes.matches(chosen, rows.lowest):
+            if self._outer is not None:
+                piece = self._outer.checked(piece)
             yield from self._builder.matches(piece)
 
     def _preferred(self, groups: list[Int64s], lowest: Int64s) -> tuple[SetNodes, list[Int64s]]:
@@ -182,3 +219,11 @@ class SetSequencer:
         else:
             size = int(sizes.sum())
         self.suppressed += max(size - limit, 0)
+
+
+def _outer_negations(machine: Machine) -> OuterNegations | None:
+    """The checks of negated steps in first and last place; None if there are none."""
+    steps = [(n.take.gpm, n.is_last) for n in outer_negations(machine.program)]
+    if not steps:
+        return None
+    return OuterNegations(plain_checks(steps, len(machine.gpms)), machine.window, False)

@@ -1,0 +1,156 @@
+"""The compiled and the Python evaluator of every form of sequence, side by side.
+
+Every millisecond has one event with one solution. The whole second stage is measured, from columns
+of solutions to answers, in thousands of events per second of CPU time. *Filter* forms compare a
+number of each later step with the first step's. The values have 100 keys, and a match has one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from spaseq.compile import CompileOptions, compile_query
+from spaseq.errors import UsageError
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn, text_array
+from spaseq.rdf.terms.number_kinds import DOUBLE
+from spaseq.stages.sequence import SequenceStage
+
+WINDOWS = 100, 100_000
+KEYS, BATCH = 100, 8192
+COMPILED_EVENTS, PYTHON_EVENTS = 200_000, 20_000
+
+
+@dataclass(frozen=True)
+class Form:
+    """A form of sequence; `stream` has the names of its GPMs, as often as they come."""
+
+    name: str
+    sequence: str
+    stream: str
+    is_filter: bool = False
+    select: str = ""
+    evaluator: str | None = None  # None: the planner's choice
+
+
+FORMS = (
+    Form("plain", "A; B", "ABC"),
+    Form("plain, filter", "A; B; C", "ABC", True),
+    Form("SELECT STRICT", "A; B", "ABC", True, "STRICT"),
+    Form("SELECT STRICT", "A; B+; C", "ABBC", True, "STRICT"),
+    Form("negated, first", "N!; A; B", "ABC" * 9 + "N"),
+    Form("negated, first", "N!; A; B", "ABC" * 9 + "N", True),
+    Form("negated, last", "A; B; N!", "ABC" * 9 + "N"),
+    Form("negated, last", "A; B; N!", "ABC" * 9 + "N", True),
+)
+
+
+@dataclass(frozen=True)
+class FormLine:
+    """One measurement, in thousands of events per second."""
+
+    name: str
+    sequence: str
+    window: int
+    compiled_by: str
+    compiled: float
+    python: float
+
+
+def plan_of(form: Form, window: int, evaluator: str | None) -> QueryPlan:
+    """The plan of a form."""
+    gpms = []
+    for name in sorted(set(form.stream)):
+        v = f"v{name.lower()}"
+        later = f" FILTER(?{v} > ?va)" if form.is_filter and name not in "A" else ""
+        value = f" ; :v ?{v}" if form.is_filter else ""
+        gpms.append(f"DEFINE GPM {name} ON S {{ [] a :{name} ; :k ?k{value}{later} }}")
+    text = (
+        f"PREFIX : <http://e.example/> SELECT {form.select} * WITHIN {window} MILLISECONDS "
+        "PARTITION BY (?k) FROM STREAM S <http://e.example/s> "
+        f"WHERE {{ SEQ({form.sequence}) {' '.join(gpms)} }}"
+    )
+    return compile_query(text, options=CompileOptions(evaluator=evaluator))
+
+
+def batches(plan: QueryPlan, form: Form, count: int) -> Iterator[SolutionBatch]:
+    """The first `count` solutions."""
+    dice, names = np.random.default_rng(1), [g.name for g in plan.patterns.gpms]
+    numbers = np.array([names.index(n) if n in names else -1 for n in form.stream], np.int32)
+    keys = text_array([f"<http://e.example/{i}>" for i in range(KEYS)])
+    for first in range(0, count, BATCH):
+        gpm = numbers[dice.integers(0, len(numbers), BATCH)]
+        gpm = np.where(gpm < 0, 0, gpm).astype(np.int32)
+        key = TermColumn(dice.integers(0, KEYS, BATCH).astype(np.int32), keys)
+        value = NumberColumn(dice.random(BATCH) * 1000, np.full(BATCH, DOUBLE, np.int8))
+        zeros = np.zeros(BATCH, np.int32)
+        yield SolutionBatch(
+            zeros,
+            np.arange(first, first + BATCH),
+            zeros,
+            gpm,
+            text_array([None] * BATCH),
+            dict.fromkeys(plan.patterns.columns.variables, key),
+            dict.fromkeys(plan.patterns.columns.numbers, value),
+        )
+
+
+def rate(form: Form, window: int, evaluator: str | None, count: int) -> float:
+    """Thousands of events per second."""
+    plan = plan_of(form, window, evaluator)
+    given = [*batches(plan, form, count)]
+    stage, spent, events = SequenceStage(plan), 0.0, 0
+    for i, batch in enumerate(given):
+        started = time.process_time()
+        stage.push(batch)
+        stage.advance(int(batch.time[-1]))
+        if i or len(given) == 1:
+            spent += time.process_time() - started
+            events += len(batch)
+    return events / spent / 1e3
+
+
+def in_python(form: Form, window: int) -> float:
+    """The rate of the fastest evaluator in Python."""
+    rates = []
+    for evaluator in ("registers", "compact"):
+        try:
+            rates.append(rate(form, window, evaluator, PYTHON_EVENTS))
+        except UsageError:
+            continue
+    return max(rates)
+
+
+def lines(only: str = "") -> Iterator[FormLine]:
+    """All measurements of the forms whose name begins with `only`."""
+    for form in FORMS:
+        if form.name.startswith(only):
+            for window in WINDOWS:
+                name = plan_of(form, window, form.evaluator).sequence.evaluator.name
+                rate(form, window, form.evaluator, BATCH)
+                compiled = rate(form, window, form.evaluator, COMPILED_EVENTS)
+                yield FormLine(
+                    form.name, form.sequence, window, name, compiled, in_python(form, window)
+                )
+
+
+HEADER = "form", "sequence", "window", "evaluator", "compiled", "Python", "ratio"
+ROW = "{:<16} {:<18} {:>7} {:<19} {:>8} {:>8} {:>6}"
+
+
+def shown(line: FormLine) -> str:
+    """A measurement as a line of the table."""
+    rates = f"{line.compiled:.0f}", f"{line.python:.0f}", f"{line.compiled / line.python:.0f}x"
+    return ROW.format(line.name, line.sequence, line.window, line.compiled_by, *rates)
+
+
+def main(only: str = "") -> None:
+    """Print the table."""
+    print(ROW.format(*HEADER))
+    for line in lines(only):
+        print(shown(line), flush=True)

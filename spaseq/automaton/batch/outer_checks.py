@@ -1,0 +1,301 @@
+"""Negated steps in first and last place, for the compiled sequencers.
+
+The kernels run the sequence without these steps. Each match that they find is checked against the
+solutions of the negated GPMs. One with a step in last place waits for the close of its window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from spaseq.automaton.batch.frame import OrderedRows
+from spaseq.automaton.batch.kernels import outer_negations as kernel
+from spaseq.automaton.batch.match_builder import EnumeratedMatches
+from spaseq.automaton.batch.row_notes import RowNotes
+from spaseq.automaton.batch.waiting_matches import ClosingMatches, WaitingMatches
+from spaseq.automaton.program.window import Counted, Tumbling, Window
+from spaseq.compiled.arrays import Array, Bools, Bytes, Float64s, Indices, Int32s, Int64s
+from spaseq.rdf.columns.term_columns import distinct
+
+NO_NUMBERS = np.empty((0, 0))
+NO_GPM = -2
+"""The GPM of a step that cannot match."""
+
+_LEAST = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class OuterCheck:
+    """The check of one negated step.
+
+    `test` [tests, 3] compares the numbers that a solution has with those of a match; see
+    `kernels.outer_negations`. `own` are the rows of the sequencer's numbers that it has.
+    """
+
+    gpm: int
+    is_last: bool
+    test: Int32s
+    own: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OuterChecks:
+    """The checks of a sequence.
+
+    `matched` are the rows of the sequencer's numbers that a match has. `binds` [GPMs, matched] says
+    whether a solution of the GPM gives that number; the last such solution of a match counts.
+    """
+
+    checks: tuple[OuterCheck, ...]
+    matched: tuple[int, ...]
+    binds: Bools
+
+
+class _Found:
+    """The solutions of one negated GPM, by slot, until the window leaves them."""
+
+    def __init__(self, check: OuterCheck) -> None:
+        self.check = check
+        self.places = np.full((0, 2), kernel.NONE, np.int64)
+        self.base, self.following, self._most = 0, 0, _LEAST
+        self.found = np.empty((_LEAST, kernel.FOUND_COLUMNS), np.int64)
+        self.own = np.empty((len(check.own), _LEAST))
+
+    def __len__(self) -> int:
+        return self.following - self.base
+
+    def grow(self, slots: int) -> None:
+        """Make room for the slots below `slots`."""
+        if slots > len(self.places):
+            self.places = _grown(self.places, 2 * slots, kernel.NONE)
+
+    def note(self, rows: OrderedRows, numbers: Float64s, floor: int) -> Int64s:
+        """Add the solutions of a batch; [n] where a check that begins at each row begins."""
+        if len(self) > self._most:
+            self._forget(floor)
+        mine = np.flatnonzero(rows.gpm == self.check.gpm)
+        before, room = len(self), len(self) + len(mine)
+        if room > len(self.found):
+            self.found = _grown(self.found, 2 * room)
+            self.own = np.ascontiguousarray(_grown(self.own.T, 2 * room).T)
+        if self.check.own and len(mine):
+            self.own[:, before:room] = numbers[list(self.check.own)][:, mine]
+        pointer = np.empty(len(rows), np.int64)
+        columns = rows.slot, rows.gpm, rows.time, rows.k, rows.number
+        check, state = self.check, (self.places, self.found, self.base, self.following)
+        self.following = kernel.note_rows(*columns, check.gpm, check.is_last, *state, pointer)
+        return pointer
+
+    def drop(
+        self, pointer: Int64s, slot: Int64s, bound: Int64s, matched: Float64s, kept: Bytes
+    ) -> None:
+        """Write 0 for the matches that the step forbids; see `kernels.outer_negations`."""
+        check, state = self.check, (self.places, self.found, self.base)
+        given = pointer, slot, bound, check.is_last, *state, check.test, self.own, matched
+        kernel.drop_violated(*given, kept)
+
+    def kept(self) -> Int64s:
+        """[N, FOUND_COLUMNS] the solutions."""
+        return self.found[: len(self)]
+
+    def _forget(self, floor: int) -> None:
+        """Drop the solutions before a time (ms)."""
+        gone = int(np.searchsorted(self.kept()[:, kernel.TIME], floor))
+        size = len(self) - gone
+        self.found[:size] = self.found[gone : gone + size].copy()
+        self.own[:, :size] = self.own[:, gone : gone + size].copy()
+        self.base += gone
+        self.places[:, kernel.OLDEST] = kernel.NONE
+        slots, ids = self.kept()[:, kernel.SLOT], np.arange(self.base, self.following)
+        self.places[slots[::-1], kernel.OLDEST] = ids[::-1]
+        self._most = 2 * size + _LEAST
+
+    def idle(self, floor: int) -> Bools:
+        """[slots] whether no solution since a time (ms) is in the slot."""
+        self._forget(floor)
+        idle: Bools = self.places[:, kernel.OLDEST] < self.base
+        return idle
+
+    def snapshot(self) -> object:
+        """The state for a snapshot."""
+        return self.places, self.kept(), self.own[:, : len(self)], self.base, self.following
+
+    def restore(self, state: object) -> None:
+        """Continue from what `snapshot` returned."""
+        assert isinstance(state, tuple)
+        self.places, found, own, self.base, self.following = state
+        self.found, self._most = _grown(found, len(found) + _LEAST), len(found) + _LEAST
+        self.own = np.ascontiguousarray(_grown(own.T, len(found) + _LEAST).T)
+
+
+class OuterNegations:
+    """The checks of one query over all its slots.
+
+    With `keeps_rows` the solutions of negated GPMs stay in the sequencer's store.
+    """
+
+    def __init__(self, checks: OuterChecks, window: Window, keeps_rows: bool) -> None:
+        assert not isinstance(window, Counted)
+        self._matched, self._binds, self._window = checks.matched, checks.binds, window
+        self._found = [_Found(check) for check in checks.checks]
+        self._keeps_rows, self._gpm, self._number = keeps_rows, np.empty(0, np.int32), 0
+        self._notes = RowNotes(len(checks.checks), len(checks.matched))
+        self._floor = -(2**63)  # the earliest time (ms) of a match that may still end
+        self._entered: list[Int64s] = []  # rows of the matches that wait since this batch
+        self.waiting = WaitingMatches()
+        self.is_last = any(check.is_last for check in checks.checks)
+
+    # --- a batch ----------------------------------------------------------------------------------
+
+    def begin(self, rows: OrderedRows, slots: int, numbers: Float64s = NO_NUMBERS) -> None:
+        """Begin a batch of n rows in the slots below `slots`; `numbers` [C, n] are compared."""
+        floor, pointers = int(rows.lowest[0]), []
+        self._floor = int(rows.lowest[-1])
+        for found in self._found:
+            found.grow(slots)
+            pointers.append(found.note(rows, numbers, floor))
+        self._gpm, self._number = rows.gpm, rows.number
+        matched = numbers[list(self._matched)] if self._matched else np.empty((0, len(rows)))
+        self._notes.begin(rows, pointers, matched)
+
+    def end(self, taken: Bytes) -> None:
+        """End the batch. Before the store keeps the rows for which `taken` [n] is 1, 1 is added
+        for the rows that only checks and waiting matches need."""
+        for rows in self._entered:
+            taken[rows[rows >= self._number] - self._number] = 1
+        self._entered.clear()
+        if self._keeps_rows:
+            for found in self._found:
+                taken[self._gpm == found.check.gpm] = 1
+        self._notes.end(taken)
+
+    def checked(self, found: EnumeratedMatches) -> EnumeratedMatches:
+        """The matches that are answers now.
+
+        Steps in first place have left them. If there is a step in last place, all wait.
+        """
+        if not len(found.ends):
+            return found
+        closing = ClosingMatches.of(found, self._window.close(found.ends[:, 1]))
+        closing = self._left(closing, is_last=False)
+        if self.is_last:
+            self.waiting.add(closing)
+            self._entered.append(closing.rows)
+            return closing.take(np.empty(0, np.int64)).enumerated()
+        kept = closing.enumerated()
+        return EnumeratedMatches(kept.rows, kept.ends)
+
+    def closed(self, until: int | None) -> Iterator[EnumeratedMatches]:
+        """The matches whose windows have closed by a time (ms), and whose steps in last place hold.
+
+        None closes all windows.
+        """
+        for matches in self.waiting.due(until):
+            yield self._left(matches, is_last=True).enumerated()
+
+    def _left(self, matches: ClosingMatches, is_last: bool) -> ClosingMatches:
+        """The matches that the steps in first place, or in last place, leave."""
+        if not len(matches.close) or all(f.check.is_last != is_last for f in self._found):
+            return matches
+        kept, notes = np.ones(len(matches.close), np.uint8), self._notes
+        begins, bound = self._bounds(matches, is_last)
+        slot, values = notes.slots(begins), self._values(matches)
+        for number, found in enumerate(self._found):
+            if found.check.is_last == is_last:
+                found.drop(notes.pointers(begins, number), slot, bound, values, kept)
+        return matches if kept.all() else matches.take(np.flatnonzero(kept))
+
+    def _bounds(self, matches: ClosingMatches, is_last: bool) -> tuple[Int64s, Int64s]:
+        """The rows at which checks begin, and the times (ms) up to which they look."""
+        if is_last:
+            return matches.last, matches.close - isinstance(self._window, Tumbling)
+        return matches.first, self._window.earliest(self._notes.times(matches.last))
+
+    def _values(self, matches: ClosingMatches) -> Float64s:
+        """[matched, m] the numbers of matches."""
+        values = np.full((len(self._matched), len(matches.close)), np.nan)
+        if not len(values):
+            return values
+        gpm, given = self._notes.gpms(matches.rows), self._notes.values(matches.rows)
+        begins = np.concatenate([[0], matches.ends[:-1]]).astype(np.int64)
+        places = np.arange(len(matches.rows))
+        for i in range(len(values)):
+            binding = np.where(self._binds[gpm, i], places, -1)
+            last = np.maximum.reduceat(binding, begins)
+            values[i] = np.where(last >= begins, given[last, i], np.nan)
+        return values
+
+    # --- memory -----------------------------------------------------------------------------------
+
+    def row_numbers(self) -> Int64s:
+        """The rows that waiting matches need, and those of negated GPMs that were asked for."""
+        needed = [m.rows for m in self.waiting]
+        if self._keeps_rows:
+            needed.append(self.negated_rows())
+        return distinct(np.concatenate(needed)) if needed else np.empty(0, np.int64)
+
+    def negated_rows(self) -> Int64s:
+        """The rows of the solutions of negated GPMs in the window."""
+        found = [f.kept() for f in self._found]
+        rows = [f[f[:, kernel.TIME] >= self._floor, kernel.ROW] for f in found]
+        return distinct(np.concatenate(rows))
+
+    def keep(self, rows: Int64s) -> None:
+        """Forget the rows that the store has forgotten; `rows` ascend."""
+        self._notes.keep(rows)
+
+    def idle(self, slots: int, floor: int) -> Indices:
+        """The slots below `slots` that have no solution since a time (ms), and no waiting match."""
+        idle = np.ones(slots, np.bool_)
+        for found in self._found:
+            own = found.idle(floor)[:slots]
+            idle[: len(own)] &= own
+        for matches in self.waiting:
+            idle[self._notes.slots(matches.last)] = False
+        return np.flatnonzero(idle)
+
+    def release(self, slots: Indices) -> None:
+        """Let idle slots stand for other keys."""
+        for found in self._found:
+            found.places[slots] = kernel.NONE
+
+    def in_use(self, number: int) -> Float64s:
+        """The values of one row of the sequencer's numbers that checks may still compare."""
+        values = [
+            f.own[i, : len(f)]
+            for f in self._found
+            for i, n in enumerate(f.check.own)
+            if n == number
+        ]
+        values += [self._notes.kept(i) for i, n in enumerate(self._matched) if n == number]
+        return np.concatenate([*values, np.empty(0)])
+
+    def snapshot(self) -> object:
+        """The state for a snapshot."""
+        found = [f.snapshot() for f in self._found]
+        return found, self._notes.snapshot(), self.waiting.snapshot(), self._floor
+
+    def restore(self, state: object) -> None:
+        """Continue from what `snapshot` returned."""
+        assert isinstance(state, tuple)
+        found, notes, waiting, self._floor = state
+        for own, kept in zip(self._found, found, strict=True):
+            own.restore(kept)
+        self._notes.restore(notes)
+        self.waiting.restore(waiting)
+
+
+def _grown(array: Array, size: int, fill: int = 0) -> Array:
+    larger = np.full((size, *array.shape[1:]), fill, array.dtype)
+    larger[: len(array)] = array
+    return larger
+
+
+def plain_checks(gpms: Sequence[tuple[int, bool]], count: int) -> OuterChecks:
+    """Checks without conditions: (GPM, whether in last place) each; `count` GPMs in all."""
+    no_test = np.empty((0, 3), np.int32)
+    checks = tuple(OuterCheck(gpm, is_last, no_test) for gpm, is_last in gpms)
+    return OuterChecks(checks, (), np.empty((count, 0), np.bool_))

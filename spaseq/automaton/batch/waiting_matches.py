@@ -1,0 +1,99 @@
+"""Complete matches that wait for the close of their windows, as the numbers of their rows."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from spaseq.automaton.batch.match_builder import EnumeratedMatches
+from spaseq.compiled.arrays import Int64s
+
+
+@dataclass(slots=True)
+class ClosingMatches:
+    """m matches by the close of their windows.
+
+    `rows` holds their rows, one match after the other; `ends` [m] is the place behind each, and
+    `origin` [m] the measure of its first event. `close` [m] ascends.
+    """
+
+    rows: Int64s
+    ends: Int64s
+    origin: Int64s
+    close: Int64s
+
+    @classmethod
+    def of(cls, found: EnumeratedMatches, close: Int64s) -> ClosingMatches:
+        """Matches as they are enumerated; `close` [m] is in the same order."""
+        ends, origin = found.ends[:, 0].copy(), found.ends[:, 1].copy()
+        size = int(ends[-1]) if len(ends) else 0
+        whole = cls(found.rows[:size].copy(), ends, origin, close)
+        if (close[1:] >= close[:-1]).all():
+            return whole
+        return whole.take(np.argsort(close, kind="stable"))
+
+    def take(self, chosen: Int64s) -> ClosingMatches:
+        """Some of the matches, given by their places."""
+        begins = np.concatenate([[0], self.ends[:-1]])[chosen]
+        lengths = self.ends[chosen] - begins
+        ends = np.cumsum(lengths)
+        places = np.arange(int(lengths.sum())) + np.repeat(begins - ends + lengths, lengths)
+        return ClosingMatches(self.rows[places], ends, self.origin[chosen], self.close[chosen])
+
+    @property
+    def first(self) -> Int64s:
+        """[m] the first row of each match."""
+        return self.rows[np.concatenate([[0], self.ends[:-1]]).astype(np.int64)]
+
+    @property
+    def last(self) -> Int64s:
+        """[m] the last row of each match."""
+        last: Int64s = self.rows[self.ends - 1]
+        return last
+
+    def enumerated(self) -> EnumeratedMatches:
+        """The same matches as an enumeration."""
+        return EnumeratedMatches(self.rows, np.stack([self.ends, self.origin], axis=1), self.close)
+
+
+class WaitingMatches:
+    """Matches by the close of their windows, in pieces."""
+
+    def __init__(self) -> None:
+        self._pieces: list[tuple[int, int, ClosingMatches]] = []  # a heap by the next close
+        self._added = 0
+
+    def add(self, matches: ClosingMatches) -> None:
+        """Let matches wait."""
+        if len(matches.close):
+            self._added += 1
+            heapq.heappush(self._pieces, (int(matches.close[0]), self._added, matches))
+
+    def due(self, until: int | None) -> Iterator[ClosingMatches]:
+        """The matches whose windows close at or before a time (ms), all for None; they leave."""
+        while self._pieces and (until is None or self._pieces[0][0] <= until):
+            _, _, matches = heapq.heappop(self._pieces)
+            count = len(matches.close)
+            closed = count if until is None else int(np.searchsorted(matches.close, until, "right"))
+            places = np.arange(count)
+            self.add(matches.take(places[closed:]))
+            yield matches.take(places[:closed])
+
+    def __iter__(self) -> Iterator[ClosingMatches]:
+        """The matches that wait."""
+        for _, _, matches in self._pieces:
+            yield matches
+
+    def snapshot(self) -> object:
+        """The state for a snapshot."""
+        return [(m.rows, m.ends, m.origin, m.close) for m in self]
+
+    def restore(self, state: object) -> None:
+        """Continue from what `snapshot` returned."""
+        assert isinstance(state, list)
+        self._pieces, self._added = [], 0
+        for columns in state:
+            self.add(ClosingMatches(*columns))

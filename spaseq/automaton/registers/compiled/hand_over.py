@@ -1,0 +1,89 @@
+"""The hand-over of a sequence to the evaluator in Python, in the middle of a run."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spaseq.automaton.batch.match_builder import MatchBuilder
+from spaseq.automaton.batch.outer_checks import OuterNegations
+from spaseq.automaton.partition_sequencer import PartitionSequencer
+from spaseq.automaton.program.outer_steps import outer_negations
+from spaseq.automaton.registers.compiled.run_state import RunState
+from spaseq.automaton.registers.compiled.run_tables import RunTables
+from spaseq.automaton.registers.python.register_evaluator import RegisterEvaluator
+from spaseq.automaton.run.event_rows import GpmRow
+from spaseq.automaton.run.machine import Machine
+from spaseq.automaton.run.partition_evaluator import PartitionMatch
+from spaseq.automaton.run.runs import Obligation
+
+
+def hand_over(
+    machine: Machine,
+    tables: RunTables,
+    runs: RunState,
+    builder: MatchBuilder,
+    outer: OuterNegations | None,
+) -> PartitionSequencer:
+    """A sequencer in Python with the partial matches as they are now."""
+    return _HandOver(machine, builder).sequencer(tables, runs, outer)
+
+
+class _HandOver:
+    def __init__(self, machine: Machine, builder: MatchBuilder) -> None:
+        self._machine, self._builder = machine, builder
+        self._sequencer = PartitionSequencer(machine)
+
+    def sequencer(
+        self, tables: RunTables, runs: RunState, outer: OuterNegations | None
+    ) -> PartitionSequencer:
+        self._waiting_runs(tables, runs)
+        if outer is not None:
+            self._negated(outer)
+            self._waiting_matches(outer)
+        return self._sequencer
+
+    def _partition(self, row: GpmRow) -> RegisterEvaluator:
+        partition = self._sequencer.partition(self._builder.partition_of(row))
+        assert isinstance(partition, RegisterEvaluator)
+        return partition
+
+    def _waiting_runs(self, tables: RunTables, runs: RunState) -> None:
+        waiting, edges = [*runs.paths()], self._machine.program.edges
+        own = [edges[edge.id] for edge in tables.edges]  # with negated steps in first place
+        ids = np.array(sorted({n for w in waiting for _, n in w.path}), np.int64)
+        taken = self._builder.rows(ids)
+        for run in waiting:
+            path = [(own[e], taken[n][1]) for e, n in run.path]
+            partition = self._partition(taken[run.path[0][1]])
+            partition.wait_at(own[run.edge], path, run.origin)
+            if runs.is_counted:
+                partition.begin_at(runs.events(run.slot))
+
+    def _negated(self, outer: OuterNegations) -> None:
+        """The solutions of negated steps in first and last place."""
+        for _, found in sorted(self._builder.rows(outer.negated_rows()).items()):
+            gpm, row = found
+            self._partition(found).remember(gpm, row)
+
+    def _waiting_matches(self, outer: OuterNegations) -> None:
+        """The matches that wait for the close of their windows."""
+        last = [n.number for n in outer_negations(self._machine.program) if n.is_last]
+        for matches in outer.waiting:
+            rows, begin = self._builder.rows(matches.rows), 0
+            columns = matches.ends, matches.origin, matches.close
+            for end, origin, close in zip(*(c.tolist() for c in columns), strict=True):
+                trace = tuple([rows[n] for n in matches.rows[begin:end].tolist()])
+                self._partition(trace[0])
+                self._sequencer.wait(
+                    self._builder.partition_of(trace[0]), self._match(trace, origin, close, last)
+                )
+                begin = end
+
+    def _match(
+        self, trace: tuple[GpmRow, ...], origin: int, close: int, last: list[int]
+    ) -> PartitionMatch:
+        singles, lists = self._builder.bindings(trace)
+        (_, (_, time, k, _, _)), (_, (_, last_time, last_k, _, _)) = trace[0], trace[-1]
+        first, end = (time, k), (last_time, last_k)
+        pending = tuple([Obligation(n, end, None) for n in last])
+        return PartitionMatch(first, end, origin, trace, singles, lists, pending, close)

@@ -1,0 +1,153 @@
+"""Negated steps in first and last place: compiled evaluators and registers in Python agree."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from spaseq.automaton.registers.compiled.run_sequencer import RunSequencer
+from spaseq.automaton.sets.compiled.set_sequencer import SetSequencer
+from spaseq.compile import CompileOptions, compile_query
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.stages.sequence import SequenceStage
+from tests.automaton.cases import Event, batch, query, run
+from tests.automaton.registers.test_run_sequencer import (
+    ODD,
+    in_pieces,
+    integer,
+    solutions,
+    stream,
+    used,
+)
+
+PLAIN = {n: f"?{n.lower()} :k ?k" for n in "ABCNM"}
+"""GPMs that do not look at one another."""
+
+
+def check(text: str, events: list[Event], sequencer: type, evaluator: str | None = None) -> None:
+    """Check that the planner's evaluator is compiled, and agrees with registers in Python."""
+    compiled = compile_query(text, options=CompileOptions(evaluator=evaluator))
+    assert isinstance(SequenceStage(compiled)._sequencer, sequencer)
+    expected = run(python(text), events)[0]
+    assert expected
+    assert run(compiled, events)[0] == expected
+    assert in_pieces(compiled, events, 37) == expected
+    assert one_by_one(compiled, events) == expected
+    assert run(compiled, events, restart_after=200)[0] == expected
+
+
+def python(text: str) -> QueryPlan:
+    return compile_query(text, options=CompileOptions(evaluator="registers"))
+
+
+def one_by_one(plan: QueryPlan, events: list[Event]) -> list[object]:
+    return [*in_pieces(plan, events, 1)]
+
+
+@pytest.mark.parametrize("keys", [1, 3])
+@pytest.mark.parametrize("partition", ["", "PARTITION BY (?k)"])
+@pytest.mark.parametrize(
+    ("sequence", "within"),
+    [
+        ("N!; A; B", "9 SECONDS"),
+        ("A; B; N!", "9 SECONDS"),
+        ("N!; A: B: C; M!", "8 SECONDS"),
+        ("N!; M!; A", "2 SECONDS"),
+        ("A: B; N!; M!", "9 SECONDS TUMBLING"),
+        ("N!; A; B+; C", "12 SECONDS TUMBLING"),
+        ("N!; A; (B | C)", "9 SECONDS"),
+        ("N!; A, B; N!", "4 SECONDS"),
+        ("A; N!; B; N!", "9 SECONDS"),
+    ],
+)
+def test_sets(sequence: str, within: str, partition: str, keys: int) -> None:
+    patterns = {name: p for name, p in PLAIN.items() if name in sequence}
+    if keys == 3 and not partition:
+        patterns = {n: p.replace("?k", f"?k{n.lower()}") for n, p in patterns.items()}
+    events = stream(sorted(patterns), 400, keys, 5, ties=True)
+    for event in events:
+        for name, found in event.solutions.items():
+            found[0][f"k{name.lower()}"] = found[0]["k"]
+    check(query(sequence, patterns, within, partition=partition), events, SetSequencer)
+
+
+@pytest.mark.parametrize("keys", [1, 3])
+@pytest.mark.parametrize(
+    ("sequence", "within"),
+    [
+        ("N!; A; B", "12 SECONDS"),
+        ("A; B; N!", "12 SECONDS"),
+        ("K!; A: B; C", "9 SECONDS"),
+        ("J!; A; B", "12 SECONDS"),
+        ("A; B; J!", "9 SECONDS TUMBLING"),
+        ("A; R+; F!", "12 SECONDS"),
+        ("T!; A; B; D!", "8 SECONDS"),
+        ("A; N!; B; N!", "12 SECONDS"),
+        ("A; B; B!", "12 SECONDS"),
+        ("A!; A; B", "2 SECONDS"),
+        ("G!; A; B", "12 SECONDS"),
+    ],
+)
+def test_registers(sequence: str, within: str, keys: int) -> None:
+    patterns = used(sequence)
+    if "F" in sequence:
+        patterns["F"] = "?f :k ?k ; :v ?vf FILTER(?vf < ?vr + 20 && ?va > 2 * ?vr)"
+    if "G" in sequence:
+        patterns["G"] = "?b :k ?k ; :v ?vg FILTER(?vg != ?vb)"
+    events = stream(sorted(patterns), 500, keys, 5, ties=True)
+    for event in events:
+        for found in event.solutions.get("G", ()):
+            found["b"] = found["g"]
+    check(query(sequence, patterns, within), events, RunSequencer)
+
+
+@pytest.mark.parametrize("strategy", ["NEXT", "LAST", "MAX", "STRICT"])
+@pytest.mark.parametrize("sequence", ["N!; A: B", "A: B; N!"])
+@pytest.mark.parametrize("patterns", [PLAIN, used("ABN")])
+def test_selection(sequence: str, strategy: str, patterns: dict[str, str]) -> None:
+    """A match that a negated step forbids is not selected, and forestalls none that is."""
+    patterns = {n: patterns[n] for n in "ABN"}
+    text = query(sequence, patterns, "5 SECONDS", f"{strategy} *", "PARTITION BY (?k)")
+    events = stream("ABN", 400, 1, 3, ties=True)
+    if "FILTER" in patterns["B"]:
+        check(text, events, RunSequencer, "compiled-registers")
+    else:
+        check(text, events, SetSequencer)
+
+
+@pytest.mark.parametrize("odd", sorted(ODD))
+@pytest.mark.parametrize("sequence", ["N!; A; B", "A; B; N!", "C!; A; R+; C!"])
+def test_the_evaluator_in_python_goes_on(odd: str, sequence: str) -> None:
+    """It takes over solutions of negated steps, and matches that wait for their windows."""
+    text, names = query(sequence, used(sequence), "20 SECONDS"), sorted(used(sequence))
+    compiled = compile_query(text)
+    events, random = stream(names, 150, 1, 2), Random(11)
+    for _ in range(150):
+        name = random.choice(names)
+        value = ODD[odd] if random.random() < 0.2 else integer(random.randrange(100))
+        given = solutions(random, name, value, 1)
+        events.append(Event(events[-1].time + 1000, 0, 0, {name: given}))
+    expected = run(python(text), events)[0]
+    assert expected
+    assert run(compiled, events)[0] == expected
+    assert in_pieces(compiled, events, 30) == expected
+    for cut in (140, 200):
+        assert run(compiled, events, restart_after=cut)[0] == expected
+
+
+@pytest.mark.parametrize("patterns", [PLAIN, used("ABN")])
+def test_memory_does_not_grow(patterns: dict[str, str]) -> None:
+    text = query("N!; A; B; N!", {n: patterns[n] for n in "ABN"}, "50 SECONDS")
+    plan, sizes = compile_query(text), []
+    stage = SequenceStage(plan)
+    for i in range(30):
+        events = stream("ABN", 500, 40, i)
+        moved = [Event(e.time + 600_000 * i, 0, 0, e.solutions) for e in events]
+        for event in moved:
+            for found in event.solutions.values():
+                found[0]["k"] = f"<k{i}/{found[0]['k']}>"
+        stage.push(batch(plan, moved))
+        stage.advance(moved[-1].time)
+        sizes.append(len(stage.snapshot()))
+    assert max(sizes[15:]) <= 1.5 * max(sizes[:15])
