@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 from rdflib import Graph
 
-from spaseq.algebra.answers import Answer
+from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.automaton.program import repetitions
 from spaseq.automaton.run.event_rows import EventRows
 from spaseq.compile import check_query
@@ -127,6 +127,7 @@ class Arrival:
     suppressed: int = 0
     hasty: list[Answer] = field(default_factory=list)
     tardy: list[Answer] = field(default_factory=list)
+    partials: list[PartialAnswer] = field(default_factory=list)
 
     def answers(self, plan: QueryPlan, pieces: list[Piece], times: list[int]) -> list[Answer]:
         """The engine's answers; `times` are the event times in ms, ascending."""
@@ -142,11 +143,13 @@ class Arrival:
             self.hasty += [a for a in answers if a.end[0] > mark]
             self.tardy += [a for a in answers if last is not None and a.end[0] <= last]
             found += answers
+            self.partials += stage.partials()
             self.steps, last = self.steps + 1, mark
             stage = self._restarted(stage, plan)
         for piece in waiting:
             stage.push(piece.solutions)
         answers = stage.close()
+        self.partials += stage.partials()
         self.tardy += [a for a in answers if last is not None and a.end[0] <= last]
         self.suppressed = stage.suppressed
         return found + answers
