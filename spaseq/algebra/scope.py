@@ -64,6 +64,8 @@ def possible(pattern: Pattern) -> Names:
 
 def certain(pattern: Pattern) -> Names:
     """Variables that every solution binds, reserved ones included."""
+    while isinstance(pattern, LeftJoin | Minus):  # a query may have a thousand OPTIONALs
+        pattern = pattern.left
     match pattern:
         case BGP() | Path():
             return possible(pattern)
@@ -71,8 +73,6 @@ def certain(pattern: Pattern) -> Names:
             return certain(left) | certain(right)
         case Union(left, right):
             return certain(left) & certain(right)
-        case LeftJoin(left, _) | Minus(left, _):
-            return certain(left)
         case Service(silent=True):  # if it fails, it binds nothing
             return frozenset()
         case Graph(name, inner) | Service(name, inner):
