@@ -85,10 +85,6 @@ class _Sharing:
         for step in seq.steps(self._sequence.chain):
             if isinstance(step, seq.BinaryStep) and step.kind != "|":
                 yield f"{step.kind} brings events together in any order"
-            if isinstance(step, seq.Repeat) and step.greedy:
-                yield "a greedy loop looks for one more repetition"
-            if isinstance(step, seq.Repeat) and step.until is not None:
-                yield "UNTIL looks at all events since the loop began"
         for gpm in self._plans.values():
             if gpm.conditions:
                 yield f"a FILTER of {gpm.name} looks at earlier steps"
@@ -143,6 +139,9 @@ class _Sharing:
     # --- negated steps and operators --------------------------------------------------------------
 
     def _negations(self) -> Iterator[str]:
+        states = self._sequence.program.automaton.states
+        if any(end.exits for state in states for end in state.acceptances):
+            yield "a greedy loop in last place looks at the rest of the window"
         try:
             outer_negations(self._sequence.program)
         except NotChecked as reason:

@@ -175,6 +175,8 @@ def sequences(draw: st.DrawFn, depth: int = 2, plain: bool = False) -> tuple[str
 
 
 _REPEATS = ("+", "*", "?", "{2}", "{1,2}", "{3,}", "{2,1000}", "{0,1000}")
+UNTIL = "Z"
+"""A GPM that no step names."""
 
 
 @st.composite
@@ -193,7 +195,46 @@ def _steps(draw: st.DrawFn, depth: int, plain: bool) -> tuple[str, bool]:
         else:
             text = f"({' | '.join(text for text, _ in operands)})"
     repeat = "" if plain else draw(st.sampled_from(["", "", "", "", *_REPEATS]))
-    return text + repeat, repeat in ("*", "?", "{0,1000}")
+    loop = draw(_loops(repeat)) if repeat else ""
+    return text + repeat + loop, repeat in ("*", "?", "{0,1000}")
+
+
+@st.composite
+def _loops(draw: st.DrawFn, repeat: str) -> str:
+    """What may follow a quantifier."""
+    greedy = draw(st.sampled_from(["", "", "+"]))
+    own = "" if repeat == "?" else draw(st.sampled_from(["", "", "[,]", "[;]", "[:]"]))
+    return greedy + own + draw(st.sampled_from(["", "", f" UNTIL {UNTIL}"]))
+
+
+@st.composite
+def looping(draw: st.DrawFn) -> tuple[str, bool]:
+    """A sequence around a greedy loop or a loop with UNTIL, like those of `sequences`."""
+    op = st.sampled_from(",;;::")
+    body = draw(
+        st.sampled_from(
+            [
+                *["@"] * 4,
+                "(@ | @)",
+                "(@; @)",
+                "(@, @)",
+                "(@?: @)",
+                "(@: @?)",
+                "(@ | @: @)",
+                "(@+, @)",
+            ]
+        )
+    )
+    repeat = draw(st.sampled_from(["+", "+", *_REPEATS[1:]]))
+    loop = draw(_loops(repeat).filter(lambda loop: "+" in loop or UNTIL in loop))
+    before = draw(st.sampled_from(["@", "@", "@{1,2}", "@?", "(@ | @; @)", ""]))
+    after = draw(st.sampled_from(["@", "@", "(@ | @)", "@+ UNTIL Z", "@++; @", "@: @?"]))
+    text = f"{body}{repeat}{loop}"
+    text = f"{before}{draw(op)} {text}" if before else text
+    text = f"{text}{draw(op)} {after}" if "+" in loop or draw(st.booleans()) else text
+    if before and after in text and draw(st.sampled_from([False, False, True])):
+        text = f"@: ({text} | @: @): @"
+    return text, False
 
 
 _PATTERNS = {
@@ -231,10 +272,11 @@ def cases(
     strategies: Sequence[str] = ("",),
     select: Sequence[str] = ("*",),
     rest: Sequence[str] = ("",),
+    loops: bool = False,
 ) -> Case:
-    """Draws a query and a stream for it."""
+    """Draws a query and a stream for it; `loops`: with a greedy loop, or one with UNTIL."""
     kind = draw(st.sampled_from(sorted(_KINDS)))
-    sequence, optional = draw(sequences(0 if plain else 2, plain))
+    sequence, optional = draw(looping() if loops else sequences(0 if plain else 2, plain))
     if not optional:
         first, last = (draw(st.sampled_from([False] * 4 + [True])) for _ in range(2))
         sequence = f"{_HERE}!; {sequence}" if first else sequence
@@ -242,7 +284,7 @@ def cases(
     text = draw(named(sequence, kind in ("own", "mixed") and draw(st.booleans())))
     patterns = {
         name: _PATTERNS[draw(st.sampled_from(_KINDS[kind]))].format(own=name.lower())
-        for name in sorted(set(text) & set(NAMES))
+        for name in sorted(set(text) & {*NAMES, UNTIL})
     }
     within = draw(
         st.sampled_from(

@@ -82,6 +82,11 @@ def test_plain_sequences(examples: int) -> None:
 
 
 @_SIZES
+def test_greedy_loops_and_until(examples: int) -> None:
+    on_examples(examples, same, cases(strategies=("", "", *_STRATEGIES), loops=True))
+
+
+@_SIZES
 @pytest.mark.parametrize("few", [1, 32])
 def test_selection(few: int, examples: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Selection on the set (more than `few` matches) agrees with selection among listed matches."""
@@ -109,6 +114,7 @@ def test_counted_repetitions(examples: int) -> None:
 
     skip = ("", "AFTER MATCH SKIP PAST LAST EVENT")
     on_examples(examples, check, cases(strategies=_STRATEGIES, rest=skip))
+    on_examples(examples, check, cases(strategies=_STRATEGIES, loops=True))
 
 
 @_SIZES
@@ -121,6 +127,7 @@ def test_a_restart_in_the_middle_changes_nothing(examples: int) -> None:
 
     skip = ("", "AFTER MATCH SKIP PAST LAST EVENT")
     on_examples(examples, check, cases(strategies=("", "", "MAX"), rest=skip))
+    on_examples(examples, check, cases(loops=True))
 
 
 @_SIZES

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spaseq.compile import CompileOptions, compile_query
+from spaseq.errors import UsageError
 from spaseq.options import StageOptions
 from spaseq.stages.sequence import SequenceStage
 from tests.automaton.cases import Event, batch, letters, plans, query, run, words
@@ -36,6 +37,60 @@ MORE = [
     ("a b1 c b2", "A: C!: B", "a b1"),
     ("b1 b2 b3", "B{2,3}", "b1 b2 · b1 b2 b3 · b2 b3"),
 ]
+
+LOOPS = [
+    ("a b1 b2 x b3 c", "A; B+[:]; C", "a b1 c · a b1 b2 c · a b1 b3 c · a b1 b2 b3 c"),
+    ("a b1 b2 x b3 c", "A: B+[,]; C", "a b1 c · a b2 c · a b3 c · a b1 b2 c"),
+    ("a b1 b2 x b3 c", "A; B++; C", "a b1 b2 b3 c"),
+    ("a b1 b2 x b3 c", "A: B++[,]; C", "a b1 b2 c · a b2 c · a b3 c"),
+    ("a b1 b2 x b3 c", "A; B?+; C", "a b1 c"),
+    ("a c", "A; B?+; C", "a c"),
+    ("a b1 b2 b3 c", "A; B{1,2}+; C", "a b1 b2 c"),
+    ("a b1 b2 b3 b4 c", "A; (B; B)++; C", "a b1 b2 b3 b4 c"),
+    ("a b1 b2 b3 c", "A; (B; B)++; C", "a b1 b2 c"),
+    ("a b1 x b2 x b3 c", "A; (B, B)*+; C", "a c"),
+    ("a b1 b2 c b3 x", "A; (B; C)*+; X", "a b1 c x"),
+    ("a b1 b2 x b3 c", "A; B+ UNTIL X; C", "a b1 c · a b1 b2 c"),
+    ("a b1 b2 x b3 c", "A; B++ UNTIL X; C", "a b1 b2 c"),
+    ("a b1 x b2 b3 c", "A; (B; B)+ UNTIL X; C", "a b1 b2 c"),
+    ("a b1 x b2 b3 b4 c", "A; (B; B)++ UNTIL X; C", "a b1 b2 c"),
+    ("a x b1 b2 c", "A; B+ UNTIL X; C", ""),
+    ("a x b1 b2 c", "A; B*+ UNTIL X; C", "a c"),
+    ("x b1 b2 x b3", "B+ UNTIL X", "b1 · b1 b2 · b2 · b3"),
+    ("a b1 x c b2", "A; (B | C)+ UNTIL X", "a b1"),
+    ("a b1 b2 c b3 x b4 c", "A; (B+ UNTIL X; C){2}", "a b1 b2 c b3 c · a b1 c b3 c"),
+]
+"""Own operators, greedy loops and UNTIL."""
+
+
+@pytest.mark.parametrize(("stream", "sequence", "expected"), LOOPS)
+def test_loops(stream: str, sequence: str, expected: str) -> None:
+    names = {name: "[] :is []" for name in "ABCX" if name in sequence.replace("UNTIL", "")}
+    _, events = letters(stream, "ABCX")
+    found = plans(query(sequence, names))
+    assert {"compact", "compiled-compact"} <= found.keys()
+    for plan in found.values():
+        answers, _ = run(plan, events)
+        assert sorted(words(answers, stream)) == sorted(expected.split(" · ") if expected else [])
+
+
+def test_the_event_after_a_greedy_loop_may_be_one_more_repetition() -> None:
+    """A solution of X at the instant of the next step counts, for greedy loops and for UNTIL."""
+    names = dict.fromkeys("ABCX", "[] :is []")
+    both = [Event(0, 0, 0, {"A": [{}]}), Event(1000, 0, 0, {"B": [{}]})]
+    both += [Event(2000, 0, 0, {"B": [{}], "C": [{}], "X": [{}]})]
+    lengths = {"A; B++; C": [], "A; B++ UNTIL X; C": [3], "A; B+ UNTIL X; C": [3]}
+    for sequence, expected in lengths.items():
+        for plan in plans(query(sequence, _used(names, sequence.replace("UNTIL", "")))).values():
+            assert [len(a.trace) for a in run(plan, both)[0]] == expected
+
+
+def test_a_greedy_loop_in_last_place_needs_registers() -> None:
+    with pytest.raises(UsageError, match="a greedy loop in last place looks at the rest"):
+        compile_query(
+            query("A; B++", dict.fromkeys("AB", "[] :is []")),
+            options=CompileOptions(evaluator="compact"),
+        )
 
 
 @pytest.mark.parametrize("evaluator", ["compact", "compiled-chain", "compiled-compact"])

@@ -50,10 +50,9 @@ class DeterministicState:
         self.waits = waits
         self._automaton = automaton
         self._moves: dict[int, Move[DeterministicState]] = {}
-        all_waits = automaton.waits.waits
         self._relevant = 0  # GPMs that change this state, as bits
-        for number in waits:
-            self._relevant |= all_waits[number].ends | 1 << all_waits[number].gpm
+        for name in waits:
+            self._relevant |= automaton.waits.relevant(name)
 
     def move(self, gpms: int) -> Move[DeterministicState]:
         """The move of this state at an instant with solutions of some GPMs (as bits)."""
@@ -94,22 +93,25 @@ class DeterministicAutomaton:
         marks = []
         for bit, gpm in sorted(self.letters.items()):
             if gpms & bit:
-                target, accepts = self.take(state, gpm)
+                target, accepts = self.take(state, gpm, gpms)
                 if target is not None or accepts:
                     marks.append(MarkedTransition(gpm, gpm, target, accepts))
         return Move(self.stay(state, gpms), tuple(marks))
 
     def take(
-        self, state: DeterministicState | None, gpm: int
+        self, state: DeterministicState | None, gpm: int, gpms: int
     ) -> tuple[DeterministicState | None, bool]:
-        """The state after a solution of a GPM is taken, and whether a match is complete."""
+        """The state after a solution of a GPM is taken, and whether a match is complete.
+
+        `gpms` are all GPMs with solutions at that instant, as bits.
+        """
         then = set[WaitName]()
         accepts = False
-        for number in state.waits if state else ():
-            wait = self.waits.waits[number]
-            if wait.gpm == gpm:
-                then.update(wait.then)
-                accepts |= wait.accepts
+        for name in state.waits if state else ():
+            if self.waits.waits[name].gpm == gpm:
+                after, complete = self.waits.take(name, gpms)
+                then.update(after)
+                accepts |= complete
         return self.state(then), accepts
 
     def stay(self, state: DeterministicState | None, gpms: int) -> DeterministicState | None:
@@ -118,10 +120,7 @@ class DeterministicAutomaton:
             return state
         if self._contiguous:
             return None
-        waits = self.waits.waits
-        return self.state(
-            n for n in state.waits if not waits[n].strict and not waits[n].ends & gpms
-        )
+        return self.state(n for name in state.waits for n in self.waits.stay(name, gpms))
 
     def either(
         self, one: DeterministicState | None, other: DeterministicState | None

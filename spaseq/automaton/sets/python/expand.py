@@ -9,26 +9,41 @@ Opening `(X | Y)` puts the operator before the bracket in front of each alternat
 After `;` that is right only for alternatives of one event. They share their candidates, so the
 first instant with a solution of any of them ends the wait for all.
 
-Where repetitions are counted, an edge with the counts of the repetitions around it is a wait. Such
-waits are made when a partial match first gets there.
+Where repetitions are counted, an edge with the counts of the repetitions around it is a wait. The
+waits of a program with greedy loops or UNTIL also remember what forbids them. After `B+ UNTIL U`,
+they remember whether U has been seen since the repetition began. A wait that leaves a greedy loop
+remembers how far one more repetition has got: the waits of its automaton. Such waits are made when
+a partial match first gets there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
-from spaseq.automaton.program.counters import Counts, RepeatBounds, counts_after
-from spaseq.automaton.program.nfa import Automaton, BracketLabel, Edge, Program, State, TakeLabel
+from spaseq.automaton.program.counters import Counts, RepeatBounds
+from spaseq.automaton.program.nfa import (
+    Action,
+    Automaton,
+    BracketLabel,
+    Edge,
+    GreedyExit,
+    Program,
+    State,
+    TakeLabel,
+)
+from spaseq.automaton.sets.python.loop_memory import LoopMemory, Stops
 from spaseq.lang.ast.sequence_nodes import OpKind
-from spaseq.lang.sequence import SequenceOperator
 
 MOST_WAITS = 20_000
 """A program has at most this many waits, counts aside."""
 
-WaitName: TypeAlias = int | tuple[int, Counts]
-"""The number of a wait; in a program that counts repetitions, with their counts."""
+WaitName: TypeAlias = int | tuple[int, Counts] | tuple[int, Counts, Stops, tuple[Any, ...]]
+"""The number of a wait; in a program that counts repetitions, with their counts.
+
+In a program with greedy loops or UNTIL: with counts, stops, and the names of the waits `ahead`.
+"""
 
 
 class TooManyWaits(Exception):
@@ -47,6 +62,10 @@ class Wait:
     strict: bool  # the next instant ends the wait, whatever its events
     then: tuple[WaitName, ...]  # waits after a solution
     accepts: bool  # the match is complete after a solution
+    forbids: int = 0  # GPMs, as bits: an instant with one of them gives it no solution
+    stoppers: tuple[tuple[int, int], ...] = ()  # open loops, each with a GPM that it remembers
+    ahead: tuple[WaitName, ...] = ()
+    """Waits of one more repetition of a greedy loop; if it matches, the wait ends before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +76,52 @@ class Waits:
     initial: tuple[WaitName, ...]
     strict: bool  # some wait is strict
     gpms: tuple[int, ...]  # that some wait takes, sorted
+
+    def relevant(self, name: WaitName) -> int:
+        """The GPMs, as bits, that change a wait."""
+        wait = self.waits[name]
+        gpms = 1 << wait.gpm | wait.ends | wait.forbids
+        for _, stopper in wait.stoppers:
+            gpms |= 1 << stopper
+        for other in wait.ahead:
+            gpms |= self.relevant(other)
+        return gpms
+
+    def seen(self, name: WaitName, gpms: int) -> WaitName | None:
+        """A wait once it has seen an instant with solutions of some GPMs (as bits).
+
+        It may still take one of them; None if a greedy loop goes on instead.
+        """
+        wait = self.waits[name]
+        if not wait.stoppers and not wait.ahead:
+            return name
+        assert isinstance(name, tuple) and len(name) == 4
+        number, counts, stops, _ = name
+        ahead = set[WaitName]()
+        for other in wait.ahead:
+            then, complete = self.take(other, gpms)
+            if complete:
+                return None
+            ahead.update(then)
+            ahead.update(self.stay(other, gpms))
+        stopped = {loop for loop, stopper in wait.stoppers if gpms >> stopper & 1}
+        stops = tuple([(loop, was or loop in stopped) for loop, was in stops])
+        return number, counts, stops, sort(ahead)
+
+    def take(self, name: WaitName, gpms: int) -> tuple[tuple[WaitName, ...], bool]:
+        """The waits after a solution at an instant, and whether the match is complete."""
+        after = self.seen(name, gpms)
+        if after is None:
+            return (), False
+        wait = self.waits[after]
+        if gpms & wait.forbids or not gpms >> wait.gpm & 1:
+            return (), False
+        return wait.then, wait.accepts
+
+    def stay(self, name: WaitName, gpms: int) -> tuple[WaitName, ...]:
+        """The wait after an instant of which it takes no solution; none if it ends."""
+        wait, after = self.waits[name], self.seen(name, gpms)
+        return () if after is None or wait.strict or wait.ends & gpms else (after,)
 
 
 def expand(program: Program) -> Waits:
@@ -74,6 +139,8 @@ class _Operator:
 
     kind: OpKind | None  # None: the match has no events yet
     ends: int  # GPMs whose solutions end the wait, as bits
+    forbids: int = 0  # GPMs, as bits, that must have no solution at the instant itself
+    begun: frozenset[int] = frozenset()  # loops with UNTIL whose repetition begins here
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +153,17 @@ class _Spot:
     before: _Operator
 
 
-class _CountedWaits(dict[WaitName, Wait]):
-    """Waits with counts, each made when it is first asked for."""
+@dataclass(frozen=True, slots=True)
+class _Past:
+    """What leads to a wait: the operator, the memory, and the waits of one more repetition."""
+
+    operator: _Operator
+    memory: LoopMemory
+    ahead: tuple[WaitName, ...] = ()
+
+
+class _RememberedWaits(dict[WaitName, Wait]):
+    """Waits with memory, each made when it is first asked for."""
 
     def __init__(self, expansion: _Expansion) -> None:
         super().__init__()
@@ -95,55 +171,70 @@ class _CountedWaits(dict[WaitName, Wait]):
 
     def __missing__(self, name: WaitName) -> Wait:
         assert isinstance(name, tuple)
-        wait = self[name] = self._expansion.wait(*name)
+        number, memory, ahead = name[0], LoopMemory(name[1]), ()
+        if len(name) == 4:
+            memory, ahead = replace(memory, stops=name[2]), name[3]
+        wait = self[name] = self._expansion.wait(number, memory, ahead)
         return wait
 
 
 class _Expansion:
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._bounds: Mapping[int, RepeatBounds] = {}
+        self._stoppers = {r: self._negated(n) for r, n in program.untils.items()}
+        self._further: dict[GreedyExit, Automaton] = {}
         self._numbers: dict[_Spot, int] = {}
         self._spots: list[_Spot] = []
+        # Without memory every edge can be followed.
+        self._bounds: Mapping[int, RepeatBounds] = {}
+        self._untils: Collection[int] = ()
+        self._with_stops = False
 
     def waits(self) -> Waits:
-        # Without bounds every edge can be followed, so this numbers all spots.
         initial = self._initial()
         waits: dict[WaitName, Wait] = {}
         for number, _ in enumerate(self._spots):  # grows during the loop
-            waits[number] = self.wait(number)
+            waits[number] = self.wait(number, LoopMemory(), ())
         strict, gpms = any(w.strict for w in waits.values()), {w.gpm for w in waits.values()}
-        if self._program.bounds:
-            self._bounds = self._program.bounds
-            initial, waits = self._initial(), _CountedWaits(self)
+        self._bounds, self._untils = self._program.bounds, self._stoppers
+        self._with_stops = bool(self._untils or self._program.further)
+        if self._bounds or self._with_stops:
+            initial, waits = self._initial(), _RememberedWaits(self)
         return Waits(waits, initial, strict, tuple(sorted(gpms)))
 
     def _initial(self) -> tuple[WaitName, ...]:
-        return self._state(self._program.automaton, (), 0, ())
+        return self._state(self._program.automaton, (), 0, LoopMemory())
 
-    def wait(self, number: int, counts: Counts = ()) -> Wait:
-        """The wait at a spot; `counts` include the actions of its edge."""
+    def wait(self, number: int, memory: LoopMemory, ahead: tuple[WaitName, ...]) -> Wait:
+        """The wait at a spot; `memory` includes the actions of its edge."""
         spot = self._spots[number]
         label, before = spot.edge.label, spot.before
         assert isinstance(label, TakeLabel)
-        then, accepts = self._after(spot.automaton, spot.around, spot.edge, counts)
-        return Wait(label.gpm, before.ends, before.kind == ",", then, accepts)
+        then, accepts = self._after(spot.automaton, spot.around, spot.edge, memory)
+        stoppers = tuple(
+            (loop, self._stoppers[loop])
+            for loop, seen in memory.stops
+            if not seen and loop not in before.begun
+        )
+        strict = before.kind == ","
+        return Wait(label.gpm, before.ends, strict, then, accepts, before.forbids, stoppers, ahead)
 
     def _state(
         self,
         automaton: Automaton,
         around: tuple[tuple[Automaton, Edge], ...],
         state: int,
-        counts: Counts,
+        memory: LoopMemory,
     ) -> tuple[WaitName, ...]:
         """The names of the waits at a state."""
-        names = set[WaitName]()
-        nothing = _Operator(None, 0)
-        opened = self._opened(automaton, around, automaton.states[state], nothing, counts)
-        for spot, after in opened:
-            number = self._number(spot)
-            names.add((number, after) if self._bounds else number)
-        return _sorted(names)
+        before = _Past(_Operator(None, 0), memory)
+        opened = self._opened(automaton, around, automaton.states[state], before)
+        return sort(self._name(self._number(spot), past) for spot, past in opened)
+
+    def _name(self, number: int, past: _Past) -> WaitName:
+        if self._with_stops:
+            return number, past.memory.counts, past.memory.stops, past.ahead
+        return (number, past.memory.counts) if self._bounds else number
 
     def _number(self, spot: _Spot) -> int:
         if spot not in self._numbers:
@@ -158,45 +249,56 @@ class _Expansion:
         automaton: Automaton,
         around: tuple[tuple[Automaton, Edge], ...],
         state: State,
-        before: _Operator,
-        counts: Counts,
-    ) -> Iterator[tuple[_Spot, Counts]]:
-        """The edges of a state that take single solutions, also inside brackets.
-
-        Each comes with the counts after its actions.
-        """
+        past: _Past,
+    ) -> Iterator[tuple[_Spot, _Past]]:
+        """The edges of a state that take single solutions, also inside brackets."""
         for edge in state.edges:
-            after = counts_after(self._bounds, counts, edge.actions)
+            after = past.memory.after(edge.actions, self._bounds, self._untils)
             if after is None:
                 continue
-            here = before if edge.join is None else self._operator(edge, edge.join)
+            ahead = {*past.ahead, *self._ahead(edge, past.memory)}
+            here = _Past(self._operator(edge, past.operator), after, sort(ahead))
             if isinstance(edge.label, TakeLabel):
-                yield _Spot(automaton, around, edge, here), after
+                yield _Spot(automaton, around, edge, here.operator), here
                 continue
             for operand in edge.label.operands:
                 inside = (*around, (automaton, edge))
-                yield from self._opened(operand, inside, operand.states[0], here, after)
+                yield from self._opened(operand, inside, operand.states[0], here)
 
-    def _operator(self, edge: Edge, join: SequenceOperator) -> _Operator:
+    def _operator(self, edge: Edge, before: _Operator) -> _Operator:
+        begun = {a.repeat for a in edge.actions if a.kind != "exit" and a.repeat in self._stoppers}
+        forbids = {self._stoppers[loop] for loop in begun}
+        if edge.join is None:
+            forbidden = before.forbids | _bits(forbids)
+            return replace(before, forbids=forbidden, begun=before.begun | begun)
         ends = {self._negated(number) for number in edge.negations}
-        if join.kind == ";":
+        if edge.join.kind == ";":
             ends.update(_first_gpms(edge))
-        return _Operator(join.kind, sum(1 << gpm for gpm in ends))
+        return _Operator(edge.join.kind, _bits(ends | forbids), _bits(forbids), frozenset(begun))
+
+    def _ahead(self, edge: Edge, memory: LoopMemory) -> Iterator[WaitName]:
+        """The first waits of one more repetition of the greedy loops that an edge leaves."""
+        for left in edge.exits:
+            if left not in self._further:
+                self._further[left] = _begun(
+                    self._program.further[left], self._program.once_more(left)
+                )
+            yield from self._state(self._further[left], (), 0, memory.only(left.repeat))
 
     def _after(
         self,
         automaton: Automaton,
         around: tuple[tuple[Automaton, Edge], ...],
         edge: Edge,
-        counts: Counts,
+        memory: LoopMemory,
     ) -> tuple[tuple[WaitName, ...], bool]:
         """The waits after an edge, and whether the whole sequence may end there."""
-        names = {*self._state(automaton, around, edge.target, counts)}
+        names = {*self._state(automaton, around, edge.target, memory)}
         accepts = False
         ends = {
             after
             for end in automaton.states[edge.target].acceptances
-            if (after := counts_after(self._bounds, counts, end.actions)) is not None
+            if (after := memory.after(end.actions, self._bounds, self._untils)) is not None
         }
         for end in ends:
             if not around:
@@ -205,7 +307,7 @@ class _Expansion:
             outer, complete = self._after(around[-1][0], around[:-1], around[-1][1], end)
             names.update(outer)
             accepts |= complete
-        return _sorted(names), accepts
+        return sort(names), accepts
 
     def _negated(self, number: int) -> int:
         """The GPM of a negated step of one event."""
@@ -224,5 +326,17 @@ def _first_gpms(edge: Edge) -> Iterator[int]:
                     yield from _first_gpms(inner)
 
 
-def _sorted(names: set[WaitName]) -> tuple[WaitName, ...]:
-    return tuple(sorted(names, key=lambda name: name if isinstance(name, tuple) else (name, ())))
+def _begun(automaton: Automaton, actions: tuple[Action, ...]) -> Automaton:
+    """The automaton of a repetition, with the actions that begin it."""
+    start, *states = automaton.states
+    edges = tuple(replace(edge, actions=(*actions, *edge.actions)) for edge in start.edges)
+    return replace(automaton, states=(replace(start, edges=edges), *states))
+
+
+def _bits(gpms: Iterable[int]) -> int:
+    return sum(1 << gpm for gpm in set(gpms))
+
+
+def sort(names: Iterable[WaitName]) -> tuple[WaitName, ...]:
+    """Distinct names of waits in order."""
+    return tuple(sorted(set(names), key=lambda n: n if isinstance(n, tuple) else (n, ())))

@@ -82,35 +82,39 @@ class MaximalAutomaton:
         self, state: MaximalState, letter: Letter, letters: frozenset[Letter]
     ) -> MarkedTransition[MaximalState] | None:
         gpm, stream = letter
-        own, accepts = self._below.take(state.own, gpm)
+        seen = _bits(letters)
+        own, accepts = self._below.take(state.own, gpm, seen)
         if own is None and not accepts:
             return None
         here = sorted(g for g, s in letters if s == stream)
-        same, _ = self._take_any(state.same, here)
-        more, exceeded = self._take_any(state.more, here)
+        same, _ = self._take_any(state.same, here, seen)
+        more, exceeded = self._take_any(state.more, here, seen)
         target = self._state(own, same, more) if own else None
         return MarkedTransition(letter, gpm, target, accepts and not exceeded)
 
     def _stay(self, state: MaximalState, letters: frozenset[Letter]) -> MaximalState | None:
         gpms = sorted({gpm for gpm, _ in letters})
-        mask = sum(1 << gpm for gpm in gpms)
+        mask = _bits(letters)
         below = self._below
         own = below.stay(state.own, mask)
         if own is None:
             return None
         more = below.stay(state.more, mask)
         for took_now in (state.more, state.same):
-            more = below.either(more, self._take_any(took_now, gpms)[0])
+            more = below.either(more, self._take_any(took_now, gpms, mask)[0])
         return self._state(own, below.stay(state.same, mask), more)
 
     def _take_any(
-        self, state: DeterministicState | None, gpms: Iterable[int]
+        self, state: DeterministicState | None, gpms: Iterable[int], seen: int
     ) -> tuple[DeterministicState | None, bool]:
-        """The state after a solution of any of some GPMs is taken."""
+        """The state after a solution of any of some GPMs is taken.
+
+        `seen` are all GPMs of that instant, as bits.
+        """
         target: DeterministicState | None = None
         accepts = False
         for gpm in gpms:
-            then, complete = self._below.take(state, gpm)
+            then, complete = self._below.take(state, gpm, seen)
             target = self._below.either(target, then)
             accepts |= complete
         return target, accepts
@@ -125,3 +129,8 @@ class MaximalAutomaton:
         if key not in self._states:
             self._states[key] = MaximalState(self, own, same, more)
         return self._states[key]
+
+
+def _bits(letters: Iterable[Letter]) -> int:
+    """The GPMs of some letters, as bits."""
+    return sum(1 << gpm for gpm in {gpm for gpm, _ in letters})
