@@ -28,12 +28,15 @@ from spaseq.automaton.program.outer_steps import (
 )
 from spaseq.automaton.program.window import Counted, Window
 from spaseq.automaton.registers.compiled.edge_tests import (
+    EVENT_TIME,
     EdgeTest,
     EdgeTests,
     Number,
     Place,
+    Read,
     RunValue,
     SolutionValue,
+    last_time,
     tests_of,
 )
 from spaseq.automaton.registers.compiled.flow import bound_by_state
@@ -185,6 +188,8 @@ class _Testing:
     def _is_threshold_edge(self, edge: TestedEdge, edges: Sequence[TestedEdge]) -> bool:
         """Whether an edge tests its thresholds only, and leads to the end or to one more edge."""
         join, target = edge.edge.join, edge.edge.target
+        if any(test.right.offset_ms is not None for test in edge.tests):
+            return False
         if edge.kills or len(edge.thresholds) < len(edge.tests):
             return False
         if join is not None and (join.kind != ";" or join.gap_ms is not None):
@@ -302,11 +307,11 @@ class _Testing:
 
     # --- variables --------------------------------------------------------------------------------
 
-    def _place(
-        self, variable: ast.Var | ast.Prev, source: int, edge: Edge, take: TakeLabel
-    ) -> Place:
-        """The place of a variable in a FILTER of the step that an edge takes."""
+    def _place(self, variable: Read, source: int, edge: Edge, take: TakeLabel) -> Place:
+        """The place of a value in a FILTER of the step that an edge takes."""
         gpm, owner = self._gpms[take.gpm], self._program.owner
+        if isinstance(variable, ast.Timestamp | ast.Call):
+            return self._time(variable, source)
         if isinstance(variable, ast.Prev):
             return self._previous(variable.var.name, edge, take)
         name = variable.name
@@ -317,6 +322,17 @@ class _Testing:
         if name in owner and take.views[name].kind != "whole":
             raise NoKernel(f"a FILTER uses ?{name} inside its repetition")
         return self._run_value(name, source)
+
+    def _time(self, time: ast.Timestamp | ast.Call, source: int) -> Place:
+        """The place of the time of the solution's event, or of the last event of a GPM."""
+        if isinstance(time, ast.Call):
+            return SolutionValue(EVENT_TIME)
+        gpm = time.gpm.name
+        if last_time(gpm) not in self._bound.possibly[source]:
+            return None
+        if last_time(gpm) not in self._bound.certainly[source]:
+            raise NoKernel(f"a FILTER uses TIMESTAMP({gpm}), but {gpm} may have no event")
+        return RunValue(last_time(gpm))
 
     def _run_value(self, name: str, source: int) -> Place:
         """The place of a variable that an earlier step may have bound."""
@@ -334,13 +350,13 @@ class _Testing:
             raise NoKernel(f"PREV(?{name}) is not of the step itself")
         return RunValue(name) if kinds == ["again"] else None
 
-    def _negated_place(
-        self, variable: ast.Var | ast.Prev, source: int, negated: TakeLabel
-    ) -> Place:
+    def _negated_place(self, variable: Read, source: int, negated: TakeLabel) -> Place:
         """The place of a variable in a FILTER of a negated step."""
         gpm = self._gpms[negated.gpm]
         if isinstance(variable, ast.Prev):
             raise NoKernel("a negated step uses PREV")
+        if isinstance(variable, ast.Timestamp | ast.Call):
+            raise NoKernel("a negated step uses TIMESTAMP or NOW")
         name = variable.name
         if name in gpm.certain:
             return SolutionValue(name)

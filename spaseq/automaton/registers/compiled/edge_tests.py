@@ -2,7 +2,8 @@
 
 A FILTER is partially evaluated for each edge of its GPM, because an edge knows whether a repetition
 has begun. What remains must be a conjunction of comparisons. An error counts as false. A compared
-number may be computed from the value of one variable, once for each solution.
+number may be computed from the value of one variable, once for each solution. Times of events
+(NOW and TIMESTAMP) and their differences are compared in milliseconds.
 """
 
 from __future__ import annotations
@@ -12,18 +13,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from spaseq.automaton.batch.no_kernel import NoKernel
+from spaseq.automaton.registers.compiled.time_gaps import FLIPPED, Gap, Operator, gap_of
 from spaseq.lang import ast
-
-Operator: TypeAlias = Literal["<", "<=", ">", ">=", "=", "!="]
-
-_FLIPPED: dict[str, Operator] = {
-    "<": ">",
-    "<=": ">=",
-    ">": "<",
-    ">=": "<=",
-    "=": "=",
-    "!=": "!=",
-}
 
 _NUMERIC = ("ABS", "CEIL", "FLOOR", "ROUND")
 
@@ -51,12 +42,13 @@ class Number:
     """A number of a solution or a run.
 
     It is a variable's value, the result of a formula over it, or an id of its term. A constant is a
-    formula without a variable.
+    formula without a variable. With `offset_ms` it is the time (ms) of the event, plus the offset.
     """
 
     variable: str
     by_term: bool = False
     formula: ast.Expr | None = None
+    offset_ms: int | None = None
 
     @property
     def name(self) -> str:
@@ -84,8 +76,19 @@ class EdgeTest:
 
 EdgeTests: TypeAlias = tuple[EdgeTest, ...]
 
-Lookup: TypeAlias = Callable[["ast.Var | ast.Prev"], Place]
-"""Finds the place of a variable at one edge."""
+Read: TypeAlias = ast.Var | ast.Prev | ast.Timestamp | ast.Call
+"""A variable, PREV of one, TIMESTAMP, or NOW."""
+
+Lookup: TypeAlias = Callable[[Read], Place]
+"""Finds the place of a value at one edge."""
+
+EVENT_TIME = "_:time"
+"""The name of the time of a solution's event, as of a variable."""
+
+
+def last_time(gpm: str) -> str:
+    """The name of the time of the last event of a GPM in a run, as of a variable."""
+    return f"{EVENT_TIME} {gpm}"
 
 
 def tests_of(condition: ast.Expr, lookup: Lookup) -> EdgeTests | None:
@@ -103,9 +106,27 @@ def tests_of(condition: ast.Expr, lookup: Lookup) -> EdgeTests | None:
             return None if lookup(variable) is None else ()
         case ast.Not(ast.Call("BOUND", (ast.Var() | ast.Prev() as variable,))):
             return () if lookup(variable) is None else None
+        case ast.Compare(op, left, right) if gap := gap_of(op, left, right):
+            return _timed(gap, lookup(gap.left), lookup(gap.right))
         case ast.Compare(op, left, right):
             return _compared(op, _operand(left, lookup), _operand(right, lookup))
     raise NoKernel("a FILTER is more than comparisons")
+
+
+def _timed(gap: Gap, left: Place, right: Place) -> EdgeTests | None:
+    if left is None or right is None:
+        return None
+    first = Number(left.variable, offset_ms=0)
+    match left, right:
+        case SolutionValue(), RunValue(other):
+            return (EdgeTest(first, gap.operator, Number(other, offset_ms=gap.ms)),)
+        case RunValue(other), SolutionValue(own):
+            last = Number(other, offset_ms=-gap.ms)
+            return (EdgeTest(Number(own, offset_ms=0), FLIPPED[gap.operator], last),)
+        case RunValue(), RunValue(other):
+            last = Number(other, offset_ms=gap.ms)
+            return (EdgeTest(first, gap.operator, last, left_in_run=True),)
+    raise NoKernel("a FILTER compares the time of its own event with itself")
 
 
 def _conjunction(operands: list[EdgeTests | None]) -> EdgeTests | None:
@@ -189,7 +210,7 @@ def _compared(op: Operator, left: _Operand | None, right: _Operand | None) -> Ed
         case (SolutionValue() | None, RunValue()):
             return (EdgeTest(left.number, op, right.number),)
         case (RunValue(), SolutionValue() | None):
-            return (EdgeTest(right.number, _FLIPPED[op], left.number),)
+            return (EdgeTest(right.number, FLIPPED[op], left.number),)
         case (RunValue(), RunValue()):
             return (EdgeTest(left.number, op, right.number, left_in_run=True),)
     raise NoKernel("a FILTER compares two values of its own step")

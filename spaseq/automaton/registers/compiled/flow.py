@@ -7,11 +7,15 @@ from dataclasses import dataclass
 
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import Automaton, TakeLabel
+from spaseq.automaton.registers.compiled.edge_tests import last_time
 
 
 @dataclass(frozen=True, slots=True)
 class BoundVariables:
-    """Variables by state: bound on every path to it, and bound on some path."""
+    """Variables by state: bound on every path to it, and bound on some path.
+
+    The time of the last event of a GPM counts as a variable, too.
+    """
 
     certainly: tuple[frozenset[str], ...]
     possibly: tuple[frozenset[str], ...]
@@ -22,7 +26,9 @@ def bound_by_state(automaton: Automaton, gpms: Sequence[GpmColumns]) -> BoundVar
 
     A fixed point: certain variables shrink from all of them, possible ones grow from none.
     """
+    labels = [e.label for s in automaton.states for e in s.edges if isinstance(e.label, TakeLabel)]
     everything = frozenset(v for g in gpms for v in g.variables)
+    everything |= {last_time(label.name) for label in labels}
     certainly = [frozenset[str](), *(everything for _ in automaton.states[1:])]
     possibly = [frozenset[str]() for _ in automaton.states]
     changed = {0}
@@ -30,9 +36,9 @@ def bound_by_state(automaton: Automaton, gpms: Sequence[GpmColumns]) -> BoundVar
         number = changed.pop()
         for edge in automaton.states[number].edges:
             assert isinstance(edge.label, TakeLabel)
-            gpm, target = gpms[edge.label.gpm], edge.target
-            certain = certainly[target] & (certainly[number] | gpm.certain)
-            possible = possibly[target] | possibly[number] | frozenset(gpm.variables)
+            gpm, target, time = gpms[edge.label.gpm], edge.target, last_time(edge.label.name)
+            certain = certainly[target] & (certainly[number] | gpm.certain | {time})
+            possible = possibly[target] | possibly[number] | {*gpm.variables, time}
             if (certain, possible) != (certainly[target], possibly[target]):
                 certainly[target], possibly[target] = certain, possible
                 changed.add(target)

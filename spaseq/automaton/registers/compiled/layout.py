@@ -11,7 +11,7 @@ import numpy as np
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import Automaton, Edge
 from spaseq.automaton.registers.compilable_runs import MOST_EDGES, TestedEdge
-from spaseq.automaton.registers.compiled.edge_tests import EdgeTest, Number
+from spaseq.automaton.registers.compiled.edge_tests import EdgeTest, Number, last_time
 from spaseq.automaton.registers.kernels import run_arrays as kernel
 from spaseq.automaton.registers.kernels.run_arrays import ProgramArrays
 from spaseq.compiled.arrays import Int32s
@@ -48,7 +48,7 @@ def program_arrays(
     """
     rows = _EdgeRows(numbers, registers)
     for edge in edges:
-        rows.add(edge, gpms[edge.take.gpm].variables)
+        rows.add(edge, (*gpms[edge.take.gpm].variables, last_time(edge.take.name)))
     table = rows.table()  # before the tests of negated GPMs, which belong to no edge's range
     killing: list[list[tuple[int, int, int]]] = [[] for _ in gpms]
     for number, edge in enumerate(edges):

@@ -89,6 +89,9 @@ class RunSequencer:
         self._formulas = {
             n: Formula(n, machine.expressions) for n in tables.numbers if n.formula is not None
         }
+        self._times = [
+            (i, n.offset_ms) for i, n in enumerate(tables.numbers) if n.offset_ms is not None
+        ]
         self._row_numbers = [*map(self._row_numbers_of, machine.gpms), _RowNumbers()]  # BARE last
         self._outer = OuterNegations(tables.outer, window, True) if tables.outer else None
         self._most_rows, self._most_keys = _LEAST_ROWS, _LEAST_KEYS
@@ -239,6 +242,8 @@ class RunSequencer:
         return numbers
 
     def _column(self, number: Number, rows: SolutionBatch) -> Float64s | Int64s:
+        if number.offset_ms is not None:
+            return rows.time + number.offset_ms
         if number.by_term:
             column = rows.values[number.variable]
             return self._terms[number.variable].numbers([column], len(rows))
@@ -252,6 +257,8 @@ class RunSequencer:
             values = row[4]
             for i, column, value in self._row_numbers[gpm].numbers:
                 numbers[i, j] = value(None if column is None else values[column])
+        for i, offset_ms in self._times:
+            numbers[i] = [row[1] + offset_ms for _, row in rows]
         return numbers
 
     def _row_numbers_of(self, gpm: GpmColumns) -> _RowNumbers:

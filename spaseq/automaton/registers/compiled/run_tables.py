@@ -27,7 +27,7 @@ class RunTables:
     registers: tuple[Number, ...]
     """The numbers that a run keeps."""
     compared: EdgeTests
-    """The tests by value, not by term."""
+    """The tests of terms by value: not by term, and not of times of events."""
     edges: tuple[Edge, ...]
     """The automaton's edge for each edge of the kernel."""
     program: ProgramArrays
@@ -62,7 +62,11 @@ def run_tables(
         tested.key,
         numbers,
         registers,
-        tuple(dict.fromkeys(t for t in [*tests, *checks] if not t.left.by_term)),
+        tuple(
+            dict.fromkeys(
+                t for t in [*tests, *checks] if t.left.offset_ms is None and not t.left.by_term
+            )
+        ),
         tuple(e.edge for e in edges),
         program_arrays(program.automaton, edges, numbers, registers, gpms),
         any(e.edge.join is not None and e.edge.join.gap_ms is not None for e in edges),
