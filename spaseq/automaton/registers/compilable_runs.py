@@ -273,8 +273,10 @@ class _Testing:
             tests += remaining
         return tuple(tests)
 
-    def _place_in_match(self, variable: ast.Var | ast.Prev, gpm: GpmColumns, negated: str) -> Place:
+    def _place_in_match(self, variable: Read, gpm: GpmColumns, negated: str) -> Place:
         """The place of a variable in a FILTER of a negated step that sees the whole match."""
+        if isinstance(variable, ast.Timestamp | ast.Call):
+            raise NoKernel("a negated step uses TIMESTAMP or NOW")
         if isinstance(variable, ast.Prev):
             raise NoKernel("a negated step uses PREV")
         name = variable.name
