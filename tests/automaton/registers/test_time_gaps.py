@@ -8,7 +8,7 @@ import pytest
 
 import spaseq
 from spaseq import Event
-from spaseq.automaton.registers.compiled.time_gaps import Gap, gap_of
+from spaseq.automaton.registers.compiled.time_gaps import TimeGap, gap_of
 from spaseq.compile import compile_query
 from spaseq.lang import ast
 from spaseq.lang.parser import parse
@@ -27,16 +27,16 @@ def length(text: str) -> str:
 @pytest.mark.parametrize(
     ("condition", "gap"),
     [
-        (f"NOW() - TIMESTAMP(A) < {length('PT5M')}", Gap(NOW, "<", A, 300_000)),
-        (f"{length('PT5M')} < NOW() - TIMESTAMP(A)", Gap(NOW, ">", A, 300_000)),
-        (f"TIMESTAMP(B) - TIMESTAMP(A) = {length('-PT0.5S')}", Gap(B, "=", A, -500)),
-        (f"NOW() <= TIMESTAMP(A) + {length('PT1S')}", Gap(NOW, "<=", A, 1000)),
-        (f"{length('PT1S')} + NOW() <= TIMESTAMP(A)", Gap(NOW, "<=", A, -1000)),
-        (f"NOW() - {length('PT1S')} != TIMESTAMP(A)", Gap(NOW, "!=", A, 1000)),
-        ("TIMESTAMP(B) > TIMESTAMP(A)", Gap(B, ">", A, 0)),
+        (f"NOW() - TIMESTAMP(A) < {length('PT5M')}", TimeGap(NOW, "<", A, 300_000)),
+        (f"{length('PT5M')} < NOW() - TIMESTAMP(A)", TimeGap(NOW, ">", A, 300_000)),
+        (f"TIMESTAMP(B) - TIMESTAMP(A) = {length('-PT0.5S')}", TimeGap(B, "=", A, -500)),
+        (f"NOW() <= TIMESTAMP(A) + {length('PT1S')}", TimeGap(NOW, "<=", A, 1000)),
+        (f"{length('PT1S')} + NOW() <= TIMESTAMP(A)", TimeGap(NOW, "<=", A, -1000)),
+        (f"NOW() - {length('PT1S')} != TIMESTAMP(A)", TimeGap(NOW, "!=", A, 1000)),
+        ("TIMESTAMP(B) > TIMESTAMP(A)", TimeGap(B, ">", A, 0)),
         (
             f"(NOW() + {length('PT1S')}) - TIMESTAMP(A) >= {length('PT3S')}",
-            Gap(NOW, ">=", A, 2000),
+            TimeGap(NOW, ">=", A, 2000),
         ),
         # None: they need the values as they are.
         (f"NOW() - TIMESTAMP(A) < {length('PT0.0001S')}", None),
@@ -48,7 +48,7 @@ def length(text: str) -> str:
         (f"{length('PT1S')} < {length('PT2S')}", None),
     ],
 )
-def test_gap_of(condition: str, gap: Gap | None) -> None:
+def test_gap_of(condition: str, gap: TimeGap | None) -> None:
     query = parse(XSD + expand(["SEQ(A; B)", f"B: FILTER({condition})"]))
     (compared,) = (node for node in walk(query) if isinstance(node, ast.Compare))
     assert gap_of(compared.op, compared.left, compared.right) == gap

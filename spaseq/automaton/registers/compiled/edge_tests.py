@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from spaseq.automaton.batch.no_kernel import NoKernel
-from spaseq.automaton.registers.compiled.time_gaps import FLIPPED, Gap, Operator, gap_of
+from spaseq.automaton.registers.compiled.time_gaps import FLIPPED, Operator, TimeGap, gap_of
 from spaseq.lang import ast
 
 _NUMERIC = ("ABS", "CEIL", "FLOOR", "ROUND")
@@ -113,7 +113,7 @@ def tests_of(condition: ast.Expr, lookup: Lookup) -> EdgeTests | None:
     raise NoKernel("a FILTER is more than comparisons")
 
 
-def _timed(gap: Gap, left: Place, right: Place) -> EdgeTests | None:
+def _timed(gap: TimeGap, left: Place, right: Place) -> EdgeTests | None:
     if left is None or right is None:
         return None
     first = Number(left.variable, offset_ms=0)

@@ -30,7 +30,7 @@ _LONGEST_MS = 2**52
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class TimeGap:
     """The comparison `left operator right + ms` of two times."""
 
     left: Time
@@ -39,7 +39,7 @@ class Gap:
     ms: int
 
 
-def gap_of(operator: Operator, left: ast.Expr, right: ast.Expr) -> Gap | None:
+def gap_of(operator: Operator, left: ast.Expr, right: ast.Expr) -> TimeGap | None:
     """A comparison of two times, or of their difference with a constant duration; else None."""
     match _time(left), _time(right):
         case (a, before), (b, after):
@@ -55,8 +55,8 @@ def gap_of(operator: Operator, left: ast.Expr, right: ast.Expr) -> Gap | None:
     return None
 
 
-def _gap(left: Time, operator: Operator, right: Time, ms: int) -> Gap | None:
-    return Gap(left, operator, right, ms) if abs(ms) < _LONGEST_MS else None
+def _gap(left: Time, operator: Operator, right: Time, ms: int) -> TimeGap | None:
+    return TimeGap(left, operator, right, ms) if abs(ms) < _LONGEST_MS else None
 
 
 def _time(expr: ast.Expr) -> tuple[Time, int] | None:
