@@ -30,7 +30,8 @@ def test_layout_of_a_whole_query() -> None:
     text = """prefix ex: <http://e/> register stream ex:out as
     select distinct next ?x (count(?y) as ?n) within 1 minute partition by ?x
     after match consume from stream S ex:s from named <http://kb>
-    seq(A;B+,[2 SECOND](A|B);B{2,3}+[ , 1 SECOND ]until C;A++[:]) { define gpm A on S { ?x a ex:C ; ex:p 1, 2 . filter(?x > 1). }
+    seq(A;B+,[2 SECOND](A|B);B{2,3}+[ , 1 SECOND ]until C;A++[:])
+    { define gpm A on S { ?x a ex:C ; ex:p 1, 2 . filter(?x > 1). }
     define gpm B on S, S { ?x ex:p [ ex:q ?y ] optional { ?x ex:r (1 2) } } } having(?n > 1)"""
     assert (
         format_query(parse(text))
