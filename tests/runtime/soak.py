@@ -256,8 +256,8 @@ class Storm:
     kills: int
     patience: int = OWN_PATIENCE  # failures of one task after which Spark gives up
     kinds: tuple[str, ...] = ("worker", "daemon", "executor", "driver")
-    weights: tuple[float, ...] = (0.9, 0.05, 0.04, 0.01)
-    again: float = 0.1  # the probability that a driver is killed in a few seconds of its start
+    weights: tuple[float, ...] = (0.93, 0.03, 0.03, 0.01)
+    again: float = 0.02  # the probability that a driver is killed in a few seconds of its start
     pause: float = 0.5  # seconds at most between two kills
     burst: int = 32  # after so many kills a batch must be committed before the next one
     seconds: float = math.inf  # the storm ends then, even with fewer kills
@@ -285,17 +285,18 @@ def storm(directory: Path, cluster: Cluster, seed: int, plan: Storm) -> Counter[
             if number == 1:
                 driver.wait_for_the_first_batch()
             _arrive(directory, number, texts)
-            target = _strike(random, cluster, driver, plan)
-            if target is None:
+            kind, count = _strike(random, cluster, driver, plan)
+            if not count:
                 continue
-            killed[target] += 1
-            if killed.total() % 100 == 0:
+            before = killed.total()
+            killed[kind] += count
+            if killed.total() // 100 > before // 100:
                 seconds = time.monotonic() - begun
                 print(f"{killed.total()} kills in {seconds:.0f} s: {dict(killed)}", flush=True)
             time.sleep(random.uniform(0, plan.pause))
-            if killed.total() % plan.burst == 0:
+            if killed.total() // plan.burst > before // plan.burst:
                 driver.wait_for_a_batch()
-            if killed.total() == plan.kills or time.monotonic() > begun + plan.seconds:
+            if killed.total() >= plan.kills or time.monotonic() > begun + plan.seconds:
                 break
         else:
             raise AssertionError(f"too few processes for {plan.kills} kills: {dict(killed)}")
@@ -318,41 +319,44 @@ def _arrive(directory: Path, number: int, texts: Sequence[str]) -> None:
         put(directory / name / f"{number:05}.nq", text)
 
 
-def _strike(random: Random, cluster: Cluster, driver: Driver, plan: Storm) -> str | None:
-    """Kill a process of a kind drawn from a storm's plan; the kind, None if there was none.
+def _strike(random: Random, cluster: Cluster, driver: Driver, plan: Storm) -> tuple[str, int]:
+    """Kill processes of a kind drawn from a storm's plan: the kind, and how many were killed.
 
-    There is none while a driver starts, and no Python worker while there are no new files.
+    There are none while a driver starts, and no Python workers while there are no new files.
     """
     target = random.choices(plan.kinds, plan.weights)[0]
     end = time.monotonic() + 20
     while time.monotonic() < end:
         driver.revive()
-        if _kill(random, cluster, driver, target):
-            return target
+        count = _kill(random, cluster, driver, target)
+        if count:
+            return target, count
         time.sleep(0.1)
     if random.random() < plan.again:
         driver.kill()
-        return "driver"
-    return None
+        return "driver", 1
+    return target, 0
 
 
-def _kill(random: Random, cluster: Cluster, driver: Driver, target: str) -> bool:
-    """Kill a process of a kind; False if there is none."""
+def _kill(random: Random, cluster: Cluster, driver: Driver, target: str) -> int:
+    """Kill a process of a kind, or one or more workers at once; returns how many."""
     if target == "driver":
         driver.kill()
-        return True
+        return 1
     found = {
         "python": cluster.pythons,
         "worker": cluster.python_workers,
         "daemon": cluster.daemons,
         "executor": cluster.executors,
     }[target]()
-    with suppress(ProcessLookupError):  # it has just ended
-        if found:
-            os.kill(random.choice(found), signal.SIGKILL)
+    most = len(found) if target == "worker" else 1
+    count = 0
+    for pid in random.sample(found, random.randint(1, most)) if found else ():
+        with suppress(ProcessLookupError):  # it has just ended
+            os.kill(pid, signal.SIGKILL)
             driver.has_lost_a_process = True
-            return True
-    return False
+            count += 1
+    return count
 
 
 def _wait(driver: Driver, count: int, look: Callable[[], None], patience: float = 600) -> None:
