@@ -23,7 +23,7 @@ from spaseq.stages.sequence import SequenceStage
 
 WINDOWS = 100, 100_000
 KEYS, BATCH = 100, 8192
-COMPILED_EVENTS, PYTHON_EVENTS = 200_000, 20_000
+COMPILED_EVENTS, PYTHON_EVENTS = 100_000, 10_000
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,13 @@ FORMS = (
     Form("plain, filter", "A; B; C", "ABC", True),
     Form("SELECT STRICT", "A; B", "ABC", True, "STRICT"),
     Form("SELECT STRICT", "A; B+; C", "ABBC", True, "STRICT"),
+    Form("SELECT MAX", "A; B; C", "ABC", select="MAX"),
     Form("negated, first", "N!; A; B", "ABC" * 9 + "N"),
     Form("negated, first", "N!; A; B", "ABC" * 9 + "N", True),
     Form("negated, last", "A; B; N!", "ABC" * 9 + "N"),
     Form("negated, last", "A; B; N!", "ABC" * 9 + "N", True),
+    Form("alternatives", "A; (B | C)", "ABC", True),
+    Form("alternatives", "A, (B | C), N", "ABC" * 3 + "N", True),
 )
 
 

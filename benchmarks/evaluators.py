@@ -2,16 +2,18 @@
 """The chain and the compact evaluator as the number of partial matches grows.
 
     python benchmarks/evaluators.py [--events 10000] [--json FILE]
+    python benchmarks/evaluators.py --forms [NAME]
 
-Only the evaluators are measured. Each event has one solution, and no event ends a match. The window
-is filled before the measurement. *Partial* is the exact number of partial matches in the window.
-*Time* is the CPU time per event in the best of a few rounds. *Memory* is the memory of the
-evaluator divided by the number of events in the window; it does not include the solutions, which
-the evaluator shares. Time and memory should stay flat, within a factor of two, from the first line
-of a scenario to its last. *First* is the time of an event that ends all matches: the evaluator
-returns the first 10 matches and counts the others exactly. It grows with the number of events in
-the window, not with the number of matches. Registers are measured only for windows that finish in
-reasonable time.
+With --forms, the compiled and the Python evaluator of every form of sequence, side by side: see
+`evaluator_forms.py`. Without, only the evaluators are measured. Each event has one solution, and no
+event ends a match. The window is filled before the measurement. *Partial* is the exact number of
+partial matches in the window. *Time* is the CPU time per event in the best of a few rounds.
+*Memory* is the memory of the evaluator divided by the number of events in the window; it does not
+include the solutions, which the evaluator shares. Time and memory should stay flat, within a factor
+of two, from the first line of a scenario to its last. *First* is the time of an event that ends all
+matches: the evaluator returns the first 10 matches and counts the others exactly. It grows with the
+number of events in the window, not with the number of matches. Registers are measured only for
+windows that finish in reasonable time.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ import time
 import tracemalloc
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+
+import evaluator_forms
 
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.evaluators import PartitionEvaluator, RowsByGpm, partitions
@@ -220,7 +224,13 @@ def main() -> None:
     )
     parser.add_argument("--events", type=int, default=10_000, help=f"events timed, {ROUNDS} times")
     parser.add_argument("--json", metavar="FILE", help="also write the measurements to a file")
+    parser.add_argument(
+        "--forms", metavar="NAME", nargs="?", const="", help="forms whose name begins with NAME"
+    )
     options = parser.parse_args()
+    if options.forms is not None:
+        evaluator_forms.main(options.forms)
+        return
     print(FORM.format(*HEADER))
     found = []
     for line in lines(options.events):

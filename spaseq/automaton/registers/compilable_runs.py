@@ -1,6 +1,7 @@
 """Which sequences the register kernels can run, decided from the program alone.
 
-The register kernel can run automata whose edges each take one solution. A step may ask earlier
+The register kernel can run automata whose edges each take one solution; alternatives of single GPMs
+are such edges. A step may ask earlier
 steps for equal terms and for comparisons of numbers, but may not compare two numbers of the same
 event. A negated step must be a single GPM. Between two steps it does not use variables bound later;
 in first or last place it is checked on whole matches (`batch.outer_checks`).
@@ -13,12 +14,17 @@ thresholds. The threshold-sequence kernel runs it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from spaseq.automaton.batch.no_kernel import NoKernel
+from spaseq.automaton.program.alternatives import (
+    AlternativeEdge,
+    NotSingle,
+    alternative_edges,
+)
 from spaseq.automaton.program.gpm_columns import GpmColumns
-from spaseq.automaton.program.nfa import Edge, Program, TakeLabel
+from spaseq.automaton.program.nfa import Automaton, Edge, Program, TakeLabel
 from spaseq.automaton.program.outer_steps import (
     NotChecked,
     OuterNegation,
@@ -50,10 +56,13 @@ MOST_EDGES = 64
 class TestedEdge:
     """An edge, and the conditions on a solution that is taken along it.
 
-    `kills` are the negated GPMs, each with the tests by which its solution ends a waiting run.
+    `kills` are the negated GPMs, each with the tests by which its solution ends a waiting run. So
+    does, after `;`, a solution of another alternative. `step` is the automaton's edge: `edge`
+    itself, or the edge of its bracket.
     """
 
     edge: Edge
+    step: Edge
     source: int  # state
     take: TakeLabel
     tests: EdgeTests
@@ -121,21 +130,21 @@ class _Testing:
         self._takes = [*self._taking()]
         if len(self._takes) > MOST_EDGES:
             raise NoKernel(f"the automaton has more than {MOST_EDGES} edges")
-        self._taken = {take.gpm for _, _, take in self._takes}
-        self._bound = bound_by_state(program.automaton, gpms)
+        self._taken = {taking.take.gpm for _, taking in self._takes}
+        self._bound = bound_by_state(self._automaton(), gpms)
         self._key = self._key_of(self._takes)
         self._check_groups(self._takes)
 
     def program(self) -> TestedProgram:
         """The edges that can take a solution, with their tests."""
-        edges = tuple(e for e in map(self._edge, self._takes) if e is not None)
+        edges = tuple(self._sharing_waits([e for e in map(self._edge, self._takes) if e]))
         outer = tuple(TestedNegation(n, self._forbids(n)) for n in self._outer)
         return TestedProgram(self._key, edges, outer, self._is_threshold_sequence(edges))
 
     # --- the whole program -----------------------------------------------------------------------
 
-    def _taking(self) -> Iterator[tuple[int, Edge, TakeLabel]]:
-        """The edges, each with its source and its label."""
+    def _taking(self) -> Iterator[tuple[int, AlternativeEdge]]:
+        """The edges that take one solution, each with its source."""
         if self._program.further:
             raise NoKernel("a greedy loop looks for one more repetition")
         if self._program.untils:
@@ -143,14 +152,23 @@ class _Testing:
         inner = without_outer_negations(self._program).automaton
         for number, state in enumerate(inner.states):
             for edge in state.edges:
-                if not isinstance(edge.label, TakeLabel):
-                    raise NoKernel(f"a bracket with `{edge.label.kind}` is matched as a whole")
-                yield number, edge, edge.label
+                try:
+                    yield from ((number, taking) for taking in alternative_edges(edge))
+                except NotSingle as reason:
+                    raise NoKernel(str(reason)) from reason
 
-    def _key_of(self, takes: Sequence[tuple[int, Edge, TakeLabel]]) -> tuple[str, ...]:
+    def _automaton(self) -> Automaton:
+        """The automaton with the edges that take one solution."""
+        states = [
+            replace(state, edges=tuple(t.edge for source, t in self._takes if source == number))
+            for number, state in enumerate(self._program.automaton.states)
+        ]
+        return replace(self._program.automaton, states=tuple(states))
+
+    def _key_of(self, takes: Sequence[tuple[int, AlternativeEdge]]) -> tuple[str, ...]:
         """The variables whose values all solutions share, including solutions of negated steps."""
-        used = {take.gpm for _, _, take in takes}
-        used.update(self._negated(n).gpm for _, edge, _ in takes for n in edge.negations)
+        used = {taking.take.gpm for _, taking in takes}
+        used.update(self._negated(n).gpm for _, t in takes for n in t.edge.negations)
         used.update(negation.take.gpm for negation in self._outer)
         if self._program.strict or self._counted:
             return self._partition  # events of other keys count as well
@@ -158,13 +176,13 @@ class _Testing:
         more = common - set(self._program.owner) - set(self._partition)
         return (*self._partition, *sorted(more))
 
-    def _check_groups(self, takes: Sequence[tuple[int, Edge, TakeLabel]]) -> None:
+    def _check_groups(self, takes: Sequence[tuple[int, AlternativeEdge]]) -> None:
         """Refuse a group variable that two steps of its repetition bind."""
         binders: dict[str, set[int]] = {}
-        for _, _, take in takes:
-            for variable in self._gpms[take.gpm].variables:
+        for _, taking in takes:
+            for variable in self._gpms[taking.take.gpm].variables:
                 if variable in self._program.owner:
-                    binders.setdefault(variable, set()).add(take.occurrence)
+                    binders.setdefault(variable, set()).add(taking.take.occurrence)
         for variable, occurrences in sorted(binders.items()):
             if len(occurrences) > 1:
                 raise NoKernel(f"the steps of a repetition join on ?{variable}")
@@ -188,6 +206,8 @@ class _Testing:
     def _is_threshold_edge(self, edge: TestedEdge, edges: Sequence[TestedEdge]) -> bool:
         """Whether an edge tests its thresholds only, and leads to the end or to one more edge."""
         join, target = edge.edge.join, edge.edge.target
+        if edge.edge is not edge.step:
+            return False
         if any(test.right.offset_ms is not None for test in edge.tests):
             return False
         if edge.kills or len(edge.thresholds) < len(edge.tests):
@@ -208,9 +228,10 @@ class _Testing:
 
     # --- edges ------------------------------------------------------------------------------------
 
-    def _edge(self, place: tuple[int, Edge, TakeLabel]) -> TestedEdge | None:
+    def _edge(self, place: tuple[int, AlternativeEdge]) -> TestedEdge | None:
         """An edge with its tests; None if no solution can be taken along it."""
-        source, edge, take = place
+        source, taking = place
+        edge, take = taking.edge, taking.take
         tests = [*self._joins(source, take)]
         for condition in self._gpms[take.gpm].conditions:
             remaining = tests_of(condition, lambda v: self._place(v, source, edge, take))
@@ -223,7 +244,17 @@ class _Testing:
             kill = self._kill(source, negated)
             if kill is not None:
                 kills.append((negated.gpm, kill))
-        return TestedEdge(edge, source, take, tuple(tests), tuple(kills))
+        return TestedEdge(edge, taking.step, source, take, tuple(tests), tuple(kills))
+
+    def _sharing_waits(self, edges: Sequence[TestedEdge]) -> Iterator[TestedEdge]:
+        """The edges; after `;`, a solution of one alternative ends the wait for the others."""
+        for edge in edges:
+            if edge.edge.join is None or edge.edge.join.kind != ";":
+                yield edge
+                continue
+            others = [e for e in edges if e.step is edge.step and e is not edge]
+            ends = tuple((other.take.gpm, other.tests) for other in others)
+            yield replace(edge, kills=edge.kills + ends)
 
     def _joins(self, source: int, take: TakeLabel) -> Iterator[EdgeTest]:
         """The tests of terms that a solution must share with the run."""
@@ -350,6 +381,13 @@ class _Testing:
         kinds = [action.kind for action in edge.actions if action.repeat == owner]
         if owner is None or name not in gpm.certain or kinds not in (["start"], ["again"]):
             raise NoKernel(f"PREV(?{name}) is not of the step itself")
+        begins = [
+            t.take.occurrence
+            for _, t in self._takes
+            if any(a.repeat == owner and a.kind in ("start", "again") for a in t.edge.actions)
+        ]
+        if {*begins} != {take.occurrence}:
+            raise NoKernel(f"PREV(?{name}) may be of a repetition that begins with another step")
         return RunValue(name) if kinds == ["again"] else None
 
     def _negated_place(self, variable: Read, source: int, negated: TakeLabel) -> Place:

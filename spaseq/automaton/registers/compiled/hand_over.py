@@ -49,13 +49,18 @@ class _HandOver:
 
     def _waiting_runs(self, tables: RunTables, runs: RunState) -> None:
         waiting, edges = [*runs.paths()], self._machine.program.edges
-        own = [edges[edge.id] for edge in tables.edges]  # with negated steps in first place
+        # The machine's own edges have the negated steps in first place, too.
+        steps = [edges[step.id] for step in tables.steps]
+        takes = [edges[edge.id] for edge in tables.edges]
+        opened = set[tuple[int, tuple[tuple[int, int], ...]]]()
         ids = np.array(sorted({n for w in waiting for _, n in w.path}), np.int64)
         taken = self._builder.rows(ids)
         for run in waiting:
-            path = [(own[e], taken[n][1]) for e, n in run.path]
-            partition = self._partition(taken[run.path[0][1]])
-            partition.wait_at(own[run.edge], path, run.origin)
+            partition, step = self._partition(taken[run.path[0][1]]), steps[run.edge]
+            if (step.id, tuple(run.path)) not in opened:  # alternatives wait together
+                opened.add((step.id, tuple(run.path)))
+                path = [(steps[e], takes[e], taken[n][1]) for e, n in run.path]
+                partition.wait_at(step, path, run.origin)
             if runs.is_counted:
                 partition.begin_at(runs.events(run.slot))
 

@@ -29,7 +29,9 @@ class RunTables:
     compared: EdgeTests
     """The tests of terms by value: not by term, and not of times of events."""
     edges: tuple[Edge, ...]
-    """The automaton's edge for each edge of the kernel."""
+    """The edge that takes a solution, for each edge of the kernel."""
+    steps: tuple[Edge, ...]
+    """The automaton's edge for each edge of the kernel: the same, or the edge of its bracket."""
     program: ProgramArrays
     timed: bool
     """Whether an operator bounds a gap."""
@@ -68,6 +70,7 @@ def run_tables(
             )
         ),
         tuple(e.edge for e in edges),
+        tuple(e.step for e in edges),
         program_arrays(program.automaton, edges, numbers, registers, gpms),
         any(e.edge.join is not None and e.edge.join.gap_ms is not None for e in edges),
         program.strict,

@@ -79,22 +79,22 @@ class RegisterEvaluator:
         rows.setdefault(gpm, []).append(row)
         self.last_time = max(self.last_time, time)
 
-    def wait_at(self, edge: Edge, path: Sequence[tuple[Edge, Row]], origin: int) -> None:
+    def wait_at(self, edge: Edge, path: Sequence[tuple[Edge, Edge, Row]], origin: int) -> None:
         """Let a run wait at an edge, given the edges and rows that it has taken.
 
-        `origin` is the measure of the first row. Nothing is tested: the compiled evaluator has
-        tested conditions and negated steps up to now.
+        For an alternative, the edge of its bracket comes first, then the edge inside. `origin` is
+        the measure of the first row. Nothing is tested: the compiled evaluator has tested
+        conditions and negated steps up to now.
         """
         run = start_of(self._machine.program.automaton)
-        for taken, row in path:
-            run = self._with_row(run, taken, row, origin)
+        for step, inner, row in path:
+            run = self._with_row(run, step, inner, row, origin)
         assert run.last is not None
         self.last_time = max(self.last_time, run.last[0])
-        passed = run.obligations + self._stepper.duties(run, edge)
-        self._stepper.wait_at(edge, run, self._groups_after(run, edge), passed, self._waiting)
+        self._stepper.wait_along(edge, run, self._waiting)
 
-    def _with_row(self, run: Run, edge: Edge, row: Row, origin: int) -> Run:
-        taking, label, values = self._machine.takes[edge.id], edge.label, row[4]
+    def _with_row(self, run: Run, edge: Edge, inner: Edge, row: Row, origin: int) -> Run:
+        taking, label, values = self._machine.takes[inner.id], inner.label, row[4]
         assert isinstance(label, TakeLabel)
         groups = self._groups_after(run, edge)
         bound = {v: x for c, v in taking.singles if (x := values[c]) is not None}

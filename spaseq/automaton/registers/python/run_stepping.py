@@ -164,17 +164,22 @@ class RunStepper:
         for edge in run.state.edges:
             if program.bounds and not may_follow(program, edge.actions, run.groups):
                 continue
-            groups, obligations = follow(
-                program, self._lists, edge.actions, run.groups, run.obligations, run
-            )
-            obligations += self.duties(run, edge)
-            if isinstance(edge.label, BracketLabel):
-                passed = tuple(o for o in obligations if o.before is None)
-                point = choice_point(run, edge, groups, passed)
-                settled = tuple(o for o in obligations if o.before is not None)
-                self._open(point, settled, waiting)
-            else:
-                self.wait_at(edge, run, groups, obligations, waiting)
+            self.wait_along(edge, run, waiting)
+
+    def wait_along(self, edge: Edge, run: Run, waiting: WaitingRuns) -> None:
+        """Let a run wait at an edge, for a solution or for a match of a bracket."""
+        program = self._machine.program
+        groups, obligations = follow(
+            program, self._lists, edge.actions, run.groups, run.obligations, run
+        )
+        obligations += self.duties(run, edge)
+        if isinstance(edge.label, BracketLabel):
+            passed = tuple(o for o in obligations if o.before is None)
+            point = choice_point(run, edge, groups, passed)
+            settled = tuple(o for o in obligations if o.before is not None)
+            self._open(point, settled, waiting)
+        else:
+            self.wait_at(edge, run, groups, obligations, waiting)
 
     def duties(self, run: Run, way: Edge | Acceptance) -> tuple[Duty, ...]:
         """The negated steps that a run passes, and the greedy loops that it leaves early."""

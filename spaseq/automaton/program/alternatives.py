@@ -1,0 +1,72 @@
+"""Alternatives of single GPMs as edges: `A; (B | C)` has an edge for B and one for C.
+
+After `;` the first solution of any of them ends the wait for all. That is for the evaluator to see
+to, which knows the edges of one bracket by `AlternativeEdge.step`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from spaseq.automaton.program.nfa import Acceptance, Automaton, BracketLabel, Edge, TakeLabel
+
+
+class NotSingle(Exception):
+    """A bracket is more than alternatives of single GPMs. The message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlternativeEdge:
+    """An edge that takes one solution, and the edge of the automaton that it belongs to.
+
+    The two differ if `step` is the edge of a bracket. The edge then has the number of the
+    operand's edge, and all else of the bracket's.
+    """
+
+    edge: Edge
+    take: TakeLabel
+    step: Edge
+
+
+def alternative_edges(edge: Edge) -> Iterator[AlternativeEdge]:
+    """The edges that an edge of an automaton stands for.
+
+    Raises:
+        NotSingle: it takes a bracket that is more than alternatives of single GPMs.
+    """
+    if isinstance(edge.label, TakeLabel):
+        yield AlternativeEdge(edge, edge.label, edge)
+        return
+    for inner, take in _taken(edge):
+        yield AlternativeEdge(replace(edge, id=inner, label=take), take, edge)
+
+
+def _taken(edge: Edge) -> Iterator[tuple[int, TakeLabel]]:
+    """The numbers and the labels of the edges that take the first solution of an edge."""
+    label = edge.label
+    if isinstance(label, TakeLabel):
+        yield edge.id, label
+        return
+    _check(label)
+    for operand in label.operands:
+        for inner in operand.states[0].edges:
+            yield from _taken(inner)
+
+
+def _check(label: BracketLabel) -> None:
+    if label.kind != "|":
+        raise NotSingle(f"a bracket with `{label.kind}` is matched as a whole")
+    if not all(map(_is_single, label.operands)):
+        raise NotSingle("an alternative is more than a single GPM, and is matched as a whole")
+
+
+def _is_single(operand: Automaton) -> bool:
+    """Whether an operand takes one solution, and nothing else is to be done."""
+    start, *others = operand.states
+    edges = start.edges
+    ends = [end for state in others for end in state.acceptances]
+    ways: tuple[Edge | Acceptance, ...] = (*edges, *ends)
+    if any(state.edges for state in others):
+        return False
+    return not any(way.actions or way.negations or way.exits for way in ways)

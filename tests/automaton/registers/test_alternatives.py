@@ -1,0 +1,94 @@
+"""Alternatives of single GPMs on compiled registers, against registers in Python."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from spaseq.automaton.registers.compiled.run_sequencer import RunSequencer
+from spaseq.compile import CompileOptions, compile_query
+from spaseq.errors import UsageError
+from spaseq.stages.sequence import SequenceStage
+from tests.automaton.cases import Event, query, run
+from tests.automaton.registers.test_run_sequencer import (
+    ODD,
+    in_pieces,
+    integer,
+    plans,
+    solutions,
+    stream,
+    used,
+)
+
+SEQUENCES = [
+    ("A; (B | C)", "30 SECONDS"),
+    ("A: (B | C); E?", "15 SECONDS"),
+    ("A, (B | C), N", "40 SECONDS"),
+    ("A; (B | C | E); N", "40 SECONDS"),
+    ("A; ((B | N) | C); E", "40 SECONDS"),
+    ("A; (B | C)+; N", "12 SECONDS"),
+    ("A; N!; (B | E)", "40 SECONDS"),
+    ("A;[3 SECONDS] (B | C)", "40 SECONDS"),
+    ("(A | N); B", "20 SECONDS"),
+    ("C!; A; (B | E); C!", "20 SECONDS"),
+    ("A; (B | A); C", "20 SECONDS TUMBLING"),
+    ("A, (B | C)", "9 EVENTS"),
+]
+
+
+@pytest.mark.parametrize("keys", [1, 3])
+@pytest.mark.parametrize(("sequence", "within"), SEQUENCES)
+def test_long_streams(sequence: str, within: str, keys: int) -> None:
+    partition = "PARTITION BY (?k)" if "," in sequence else ""
+    patterns = used(sequence)
+    if sequence == "(A | N); B":
+        patterns["N"] = "?n :k ?k ; :v ?va"
+    if "+" in sequence:
+        patterns["C"] = "?c :k ?k ; :v ?vc FILTER(?vc < ?va)"
+    text = query(sequence, patterns, within, partition=partition)
+    compiled, python = plans(text)
+    assert isinstance(SequenceStage(compiled)._sequencer, RunSequencer)
+    events = stream(sorted(patterns), 400, keys, 5, ties=True)
+    for event in events:
+        for found in event.solutions.get("N", ()):
+            found["va"] = found["vn"]
+    expected = run(python, events)[0]
+    assert expected
+    assert run(compiled, events)[0] == expected
+    assert in_pieces(compiled, events, 37) == expected
+    assert run(compiled, events, restart_after=200)[0] == expected
+
+
+@pytest.mark.parametrize("odd", ["a text", "beyond 2^53", "a float"])
+@pytest.mark.parametrize("sequence", ["A; (B | C); N", "A, (B | C)", "A; (B | C)+; N"])
+def test_the_evaluator_in_python_goes_on(odd: str, sequence: str) -> None:
+    """A run that waits for several alternatives goes on as one run."""
+    partition = "PARTITION BY (?k)" if "," in sequence else ""
+    compiled, python = plans(query(sequence, used(sequence), "20 SECONDS", partition=partition))
+    names, random = sorted(used(sequence)), Random(11)
+    events = stream(names, 100, 1, 2)
+    for _ in range(100):
+        name = random.choice(names)
+        value = ODD[odd] if random.random() < 0.1 else integer(random.randrange(100))
+        given = solutions(random, name, value, 1)
+        events.append(Event(events[-1].time + 1000, 0, 0, {name: given}))
+    expected = run(python, events)[0]
+    assert expected
+    assert run(compiled, events)[0] == expected
+    assert in_pieces(compiled, events, 30) == expected
+
+
+@pytest.mark.parametrize(
+    ("sequence", "reason"),
+    [
+        ("A; (B; C | E)", "an alternative is more than a single GPM"),
+        ("A; (B & C)", "a bracket with `&` is matched as a whole"),
+        ("(R | A)+", "PREV\\(\\?vr\\) may be of a repetition that begins with another step"),
+    ],
+)
+def test_what_is_not_compiled(sequence: str, reason: str) -> None:
+    patterns = {name: p.replace(":k ?k ; ", "") for name, p in used(sequence).items()}
+    text = query(sequence, patterns)
+    with pytest.raises(UsageError, match=reason):
+        compile_query(text, options=CompileOptions(evaluator="compiled-registers"))
