@@ -17,6 +17,7 @@ from spaseq.automaton.sets.compilable_sets import check_sets
 from spaseq.errors import UsageError
 from spaseq.plan.query_plan import EvaluatorChoice, EvaluatorName, QueryPlan
 from spaseq.plan.sharing import (
+    keeps_all,
     obstacle_of_correlation,
     obstacle_to_chain,
     obstacle_to_sharing,
@@ -94,7 +95,8 @@ def obstacle_to_compiled_sets(plan: QueryPlan) -> str | None:
         return _COUNTED
     try:
         gpms = len(plan.patterns.gpms)
-        strategy = "ALL" if has_outer_negations(sequence.program) else plan.answers.strategy
+        own = not has_outer_negations(sequence.program) and not keeps_all(plan)
+        strategy = plan.answers.strategy if own else "ALL"
         check_sets(gpms, sequence.partition, sequence.window, strategy)
     except NoKernel as reason:
         return str(reason)
@@ -155,7 +157,7 @@ def selects(plan: QueryPlan) -> bool:
     answers, evaluator = plan.answers, plan.sequence.evaluator
     if evaluator.name == "compiled-registers":
         return answers.strategy == "STRICT"
-    if evaluator.name not in SET_EVALUATORS or answers.strategy == "ALL":
+    if evaluator.name not in SET_EVALUATORS or keeps_all(plan):
         return False
     if answers.strategy != "STRICT" and has_outer_negations(plan.sequence.program):
         return False
@@ -169,7 +171,7 @@ def limits(plan: QueryPlan) -> bool:
     answers = plan.answers
     return (
         plan.sequence.evaluator.name in SET_EVALUATORS
-        and (answers.strategy == "ALL" or selects(plan))
+        and (keeps_all(plan) or selects(plan))
         and answers.having is None
         and not has_outer_negations(plan.sequence.program)
         and not answers.distinct

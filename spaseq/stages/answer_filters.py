@@ -15,6 +15,7 @@ from spaseq.automaton.run.after_match import AfterMatchFilter
 from spaseq.automaton.run.matches import PartitionKey, SequenceMatch, partition_of
 from spaseq.plan.evaluators import selects
 from spaseq.plan.query_plan import QueryPlan
+from spaseq.plan.sharing import keeps_all
 from spaseq.stages.answers import Projection, order_of
 
 MatchedAnswer: TypeAlias = tuple[SequenceMatch, Answer]
@@ -39,7 +40,7 @@ class AnswerFilters:
         self.suppressed = 0
         answers = plan.answers
         self._keeps_all = (
-            (answers.strategy == "ALL" or selects(plan))
+            (keeps_all(plan) or selects(plan))
             and answers.after_match.kind == "NO SKIP"
             and not answers.distinct
             and answers.template is None
@@ -56,7 +57,7 @@ class AnswerFilters:
         if not items:
             return []
         items = [items[i] for i in order_of([answer for _, answer in items])]
-        if plan.strategy != "ALL" and not selects(self._plan):
+        if not keeps_all(self._plan) and not selects(self._plan):
             items = self._selected(items)
         if plan.after_match.kind != "NO SKIP":
             items = [i for i in items if self._skip(self._partition_of(i[0])).keeps(*i)]

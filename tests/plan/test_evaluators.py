@@ -131,7 +131,11 @@ def test_a_key_of_every_gpm_splits_the_partition() -> None:
 
 
 def test_max_is_for_the_compact_evaluator() -> None:
-    assert plan("A: B", head="MAX").sequence.evaluator.name == "compact"
+    """Unless all matches have as many events, so that none contains another."""
+    assert plan("A: B+", head="MAX").sequence.evaluator.name == "compact"
+    assert plan("A: B?", head="MAX").sequence.evaluator.name == "compact"
+    assert plan("A: B; (C | D)", head="MAX").sequence.evaluator.name == "compiled-compact"
+    assert plan("A: B", head="MAX").sequence.evaluator.name == "compiled-chain"
     assert plan("A: B", head="NEXT").sequence.evaluator.name == "compiled-chain"
 
 
