@@ -19,6 +19,7 @@ from tests.oracle.conditions import at_the_close
 from tests.oracle.model import (
     Bindings,
     Event,
+    Instant,
     Map,
     Match,
     Refused,
@@ -78,7 +79,9 @@ class QueryRun:
         self.binds = {g.name: binds(g.pattern) for g in query.gpms}
         self.keys = tuple(v.name for v in query.partition)
         self.steps = unfold(query.sequence, upto=upto)
-        if isinstance(query.window, ast.CountWindow) and waits_for_the_close(self.steps):
+        self.level = upto
+        counted = isinstance(query.window, ast.CountWindow) and upto is None
+        if counted and waits_for_the_close(self.steps):
             raise Refused("negation at an end, or a greedy loop at the end, under WITHIN n EVENTS")
         if until_names(self.steps) & step_names(self.steps):
             raise Refused("UNTIL has a GPM that is a step")
@@ -153,7 +156,12 @@ class QueryRun:
         groups = self.groups & frozenset().union(
             *(self.binds[n] for n in positive_names(self.steps))
         )
-        return page.merged([page.answer(m, _end(m, window), groups) for m in standing])
+        return page.merged([page.answer(m, self._end(m, window), groups) for m in standing])
+
+    def _end(self, m: Match, window: Window) -> Instant:
+        """The end of a match; its last instant if only the first steps are asked for."""
+        assert m.first is not None and m.last is not None
+        return window.close(m.first) if at_the_close(m) and self.level is None else m.last
 
     def has(self, a: Answer) -> bool:
         if self.query.having is None:
@@ -202,13 +210,6 @@ def _canonical(term: Identifier | None) -> Identifier | None:
     if "." in text:
         text = text.rstrip("0").removesuffix(".")
     return Literal(text, datatype=XSD.decimal, normalize=False)
-
-
-def _end(m: Match, window: Window) -> tuple[int, int]:
-    assert m.first is not None and m.last is not None
-    if at_the_close(m):
-        return window.close(m.first)
-    return m.last
 
 
 def _dataset(query: ast.Query, kb: Mapping[str, Graph]) -> Dataset:

@@ -1,13 +1,14 @@
 """The partial matches of a query over a streamset, by definition.
 
 A level is the first k steps of the sequence as a query of its own. Every level is evaluated by
-brute force, and then its matches are compared with all others.
+brute force, and then its matches are compared with all others. A match ends at its last instant,
+so a level may also have a negated step or a greedy loop in last place under WITHIN n EVENTS.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from rdflib import Graph
 
@@ -54,7 +55,7 @@ def partials(
         found = []
         for key, events in runs[-1].partitions():
             window = Window(query.window, events)
-            levels = [[ended(a) for a in run.matched(key, events)] for run in runs]
+            levels = [run.matched(key, events) for run in runs]
             for k, a in undominated(levels):
                 shown = runs[k].project(a)
                 closing = window.closing(a.first)
@@ -81,11 +82,6 @@ def undominated(levels: list[list[Answer]]) -> list[tuple[int, Answer]]:
         if not any(items(b) > items(a) and agrees(a, b) for _, b in kept):
             kept.append((k, a))
     return kept
-
-
-def ended(a: Answer) -> Answer:
-    """The match with its last instant as its end."""
-    return replace(a, end=a.last)
 
 
 def items(a: Answer) -> frozenset[Item]:

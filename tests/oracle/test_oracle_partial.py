@@ -69,6 +69,9 @@ def test_it_fits_its_window() -> None:
     check("a@1 b@5", "A; B; C", ["a A>B@4"], within="4 SECONDS TUMBLING")
     check("a1 a2 x x", "A; B", ["a1 A>B@2", "a2 A>B@3"], within="3 EVENTS")
     check("a1 x a2", "A; B", ["a1 A>B@2", "a2 A>B"], within="3 EVENTS")
+    check("a b1 b2 x x", "A; B++; C", ["ab1b2 B>C@3"], within="4 EVENTS")
+    check("a x x x n", "A; N!; B?; C", ["a A>C@3"], within="4 EVENTS")
+    check("a x x n", "A; N!; B?; C", ["a A>B@3"], within="4 EVENTS")
 
 
 def test_a_level_has_its_own_group_variables() -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from spaseq.algebra.answers import Answer as EngineAnswer
 from spaseq.algebra.answers import PartialAnswer
 from spaseq.compile import check_query
 from spaseq.errors import QueryError
@@ -111,15 +112,14 @@ def wrong(example: Case, counts: Counts, random: Random) -> str | None:
 
 
 def page(example: Case, expected: list[Partial], found: list[PartialAnswer]) -> str:
-    own = [(p.answer, p.reached, p.waiting, p.closing) for p in expected]
-    other = [(p.answer, p.reached, p.waiting, p.closed) for p in found]
-    lines = ["", example.query, events_table(example), "the oracle's:", *map(_line, own)]
-    return "\n".join([*lines, "the engine's:", *map(_line, other)])
+    own = [_line(p.answer, (p.reached, p.waiting, p.closing)) for p in expected]
+    other = [_line(p.answer, (p.reached, p.waiting, p.closed)) for p in found]
+    head = ["", example.query, events_table(example)]
+    return "\n".join([*head, "the oracle's:", *own, "the engine's:", *other])
 
 
-def _line(parts: tuple[Answer, str, tuple[str, ...], object]) -> str:
-    answer, reached, waiting, closed = parts
-    return f"{answers_text([answer])}  reached {reached} waiting {waiting} closed {closed}"
+def _line(answer: Answer | EngineAnswer, rest: object) -> str:
+    return f"{answers_text([answer])}  reached, waiting and closed: {rest}"
 
 
 def run(compared: int, seed: str) -> Counts:
