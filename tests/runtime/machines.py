@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from spaseq.compile import compile_query
+from spaseq.compile import CompileOptions, compile_query
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.plan.query_plan import QueryPlan
@@ -80,12 +80,14 @@ def job_of(
     paths: Sequence[Path],
     limits: Limits = DEFAULT_LIMITS,
     query: str | None = None,
+    partial: bool = False,
     **functions: Any,
 ) -> Job:
-    """A job with a query, or with both queries, over two streams."""
+    """A job with a query, or with both queries, over two streams; perhaps with partial matches."""
+    options = CompileOptions(partial=partial)
     plans: tuple[QueryPlan, ...] = (
-        compile_query(KEYED, "keyed"),
-        compile_query(UNKEYED, "unkeyed"),
+        compile_query(KEYED, "keyed", options),
+        compile_query(UNKEYED, "unkeyed", options),
     )
     if query is not None:
         plans = (compile_query(query),)

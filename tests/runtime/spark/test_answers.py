@@ -259,3 +259,16 @@ def test_a_streaming_frame_is_written_in_batches(
         query.awaitTermination()
         lines = [line for path in (tmp_path / "out").glob("[!_]*") for line in path.open()]
         assert len(lines) == 5
+
+
+def test_partial_matches_are_rows_with_three_more_columns(
+    spark: Any, streams: dict[str, Path]
+) -> None:
+    frame = answers(spark, KEYED, streams, partial=True)
+    assert frame.columns[-3:] == ["reached", "waiting", "closed"]
+    assert codes(frame.where("reached IS NULL")) == ['"1"', '"3"', '"3"', '"4"', '"5"']
+    rows = frame.where("reached IS NOT NULL").orderBy("end").collect()
+    assert [r.bindings["machine"][-3:-1] for r in rows] == ["m9", "m9"]  # one on each stream
+    for row in rows:
+        assert (row.reached, row.waiting) == ("A", ["B"])
+        assert (row.closed - row.end).total_seconds() == 60.0

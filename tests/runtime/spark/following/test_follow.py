@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from spaseq.options import FileSourceSettings, FollowOptions
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.job.job import Job, LateEvent, Stats
 from spaseq.runtime.spark.following.follow import follow, run
+from spaseq.sinks.answer_json import partial_json
+from spaseq.sinks.line_file import open_lines
 from tests.runtime.machines import NORTH, SOUTH, Row, answers_in_process, job_of, nquads, put
 
 pytestmark = pytest.mark.spark
@@ -118,3 +121,56 @@ def test_a_batch_that_was_not_finished_is_written_once(
 def test_the_end_of_a_json_document_never_comes(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="json"):
         run(job_of([tmp_path] * 2), FollowOptions(Path("c")), out="-", form="json")
+
+
+@pytest.mark.thorough
+def test_partial_matches_of_an_unfinished_batch_are_written_once(
+    spark: Any, tmp_path: Path, incoming: tuple[Path, Path]
+) -> None:
+    north, south = incoming
+    side, out, checkpoint = tmp_path / "partial", tmp_path / "out", tmp_path / "checkpoint"
+    put(north / "1.nq", nquads([*NORTH, *LONG_AFTER], "n"))
+    put(south / "1.nq", nquads([*SOUTH, *LONG_AFTER], "s"))
+
+    class Interrupted(Exception):
+        pass
+
+    def interrupt(stats: Stats) -> None:
+        if stats.partial:
+            raise Interrupted
+
+    def write(**more: Any) -> None:
+        job = job_of(incoming, partial=True, **more)
+        with open_lines(str(side), os.O_APPEND) as file:
+            job.on_partial = lambda query, partial: file.write(
+                partial_json(job.plans[query].identity.name, partial) + "\n"
+            )
+            options = FollowOptions(checkpoint, until_done=True)
+            run(job, options, out=str(out), form="jsonl", sides={str(side): file})
+
+    with pytest.raises(Interrupted):  # after the output of the batch, before it is committed
+        write(on_progress=interrupt)
+    first = side.read_text()
+    assert first
+    write()
+    write()
+    lines = [json.loads(line) for line in side.read_text().splitlines()]
+    assert len({json.dumps(line) for line in lines}) == len(lines)
+    assert side.read_text() == first
+    found: list[tuple[int, Any]] = []
+    job = job_of(incoming, partial=True)
+    job.on_partial = lambda query, partial: found.append((query, partial))
+    answers_in_process(job)
+    closed = [p for p in found if p[1].closed[0] < 900_000]  # later windows are still open
+    told = [json.loads(partial_json(job.plans[n].identity.name, p)) for n, p in closed]
+    assert sorted(map(str, lines)) == sorted(map(str, told))
+
+
+def test_a_checkpoint_without_partial_matches_is_not_resumed_with_them(
+    spark: Any, tmp_path: Path, incoming: tuple[Path, Path]
+) -> None:
+    put(incoming[0] / "1.nq", nquads(NORTH, "n"))
+    job = job_of(incoming)
+    followed(spark, job, tmp_path / "checkpoint")
+    with pytest.raises(UsageError, match="without partial matches, and is resumed with them"):
+        followed(spark, job_of(incoming, partial=True), tmp_path / "checkpoint")
