@@ -33,6 +33,7 @@ class LiveMatch:
             trace = tuple(sorted({*trace}))
         self.trace: Trace = trace
         self.is_alive = True
+        self.rows: tuple[int, ...] = ()  # numbers, if `NumberedLevels` found it
 
     @cached_property
     def singles(self) -> frozenset[Binding]:

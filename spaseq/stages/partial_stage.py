@@ -34,6 +34,7 @@ from spaseq.stages import state_pickles
 from spaseq.stages.answers import MOST_BYTES, Projection
 from spaseq.stages.live_matches import LiveMatch, LiveMatches
 from spaseq.stages.machine_of_plan import machine_of
+from spaseq.stages.numbered_levels import NumberedLevels
 from spaseq.stages.window_closes import CountedSchedule, EventCounts, TimedSchedule
 
 _MATCH_BYTES, _EVENT_BYTES = 1024, 64
@@ -70,6 +71,8 @@ class PartialStage:
         self._partition = plan.sequence.partition
         self._levels = [_LevelRun(level, n, solve) for n, level in enumerate(plan.levels, 1)]
         self._live = LiveMatches(first_names(plan.sequence.chain))
+        sequencers = [level.sequencer for level in self._levels]
+        self._numbered = NumberedLevels.of(plan, sequencers, self._live)
         self._counts = EventCounts(window) if isinstance(window, Counted) else None
         self._judged, self._forgotten = self._schedule(plan), self._schedule(plan)
         self._found: list[PartialAnswer] = []
@@ -89,9 +92,16 @@ class PartialStage:
         solved = rows
         if (rows.gpm == BARE).any():
             solved = rows.take(np.flatnonzero(rows.gpm != BARE))
-        for level in self._levels:
-            own = rows if level.needs_instants else solved
-            self._add(level, level.sequencer.run(own, watermark))
+        if self._numbered is not None:
+            own = rows if self._levels[0].needs_instants else solved
+            for number, found, numbers in self._numbered.run(own):
+                match = self._add_one(self._levels[number - 1], found)
+                if match is not None:
+                    self._numbered.keep(match, numbers)
+        else:
+            for level in self._levels:
+                own = rows if level.needs_instants else solved
+                self._add(level, level.sequencer.run(own, watermark))
         self._close(watermark)
 
     def run_events(self, events: Sequence[EventRows], watermark: int) -> None:
@@ -99,6 +109,8 @@ class PartialStage:
         if self._counts is not None:
             self._counts.see(self._counted_events(events))
         solved = [event for event in events if any(gpm != BARE for gpm, _ in event.solutions)]
+        if self._numbered is not None and events:
+            self._numbered.renumber()
         for level in self._levels:
             own = events if level.needs_instants else solved
             self._add(level, level.sequencer.run_events(own, watermark))
@@ -123,17 +135,22 @@ class PartialStage:
 
     def _add(self, level: _LevelRun, matches: Iterable[SequenceMatch]) -> None:
         for found in matches:
-            match = LiveMatch(level.number, found)
-            self._live.add(match)
-            if not match.is_alive:
-                continue
-            key = partition_of(found.solutions[0], self._partition)
-            if level.number < len(self._levels):
-                self._judged.add(match, key, match.trace[0][:2])
-            self._forgotten.add(match, key, match.trace[-1][:2])
-            self._events += len(match.trace)
-            if _MATCH_BYTES * len(self._live) + _EVENT_BYTES * self._events > MOST_BYTES:
-                raise self._too_many()
+            self._add_one(level, found)
+
+    def _add_one(self, level: _LevelRun, found: SequenceMatch) -> LiveMatch | None:
+        """Take a match of a level; None if it is known."""
+        match = LiveMatch(level.number, found)
+        self._live.add(match)
+        if not match.is_alive:
+            return None
+        key = partition_of(found.solutions[0], self._partition)
+        if level.number < len(self._levels):
+            self._judged.add(match, key, match.trace[0][:2])
+        self._forgotten.add(match, key, match.trace[-1][:2])
+        self._events += len(match.trace)
+        if _MATCH_BYTES * len(self._live) + _EVENT_BYTES * self._events > MOST_BYTES:
+            raise self._too_many()
+        return match
 
     def _too_many(self) -> RunError:
         return RunError(
@@ -146,6 +163,8 @@ class PartialStage:
         """Judge the matches whose windows have closed by a time (ms); None for all."""
         found = []
         for closed, match in self._judged.closed(until):
+            if self._numbered is not None:
+                self._numbered.forget(match)
             if match.is_alive and self._live.is_partial(match):
                 found.append(self._levels[match.level - 1].answer(match.match, closed))
         for _, match in self._forgotten.closed(until):

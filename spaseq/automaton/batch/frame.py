@@ -64,6 +64,7 @@ class BatchFrame:
         "_row",
         "_window",
         "keys",
+        "order",
         "partitions",
         "passed",
     )
@@ -85,6 +86,7 @@ class BatchFrame:
         self.partitions = self.keys if key == partition else Interner()
         self.passed = np.zeros((16, 2), np.int64)  # by partition: instants, events
         self._number = 0
+        self.order: list[Indices] = []  # how the last batch was ordered, if its order changed
         small, large = np.zeros((3, 1), np.int32), np.zeros((2, 1), np.int64)
         columns = small[0], small[1], large[0], small[2], large[0], large[1]
         self._row = OrderedRows(*columns, _NONE)  # reused for a single row
@@ -92,15 +94,18 @@ class BatchFrame:
     def rows(self, solutions: SolutionBatch) -> tuple[SolutionBatch, OrderedRows]:
         """The rows in order, and their columns for a kernel."""
         solutions = _writable(solutions)
+        self.order = []
         slot, part = self._slots(solutions)
         time, k = solutions.time, solutions.k
         if len(time) > 1 and not (time[1:] > time[:-1]).all():
             order = np.lexsort((solutions.gpm, solutions.stream, slot, part, k, time))
             if (order[1:] < order[:-1]).any():
                 solutions, slot, part = solutions.take(order), slot[order], part[order]
+                self.order.append(order)
             kept = _distinct(solutions)
             if kept is not None:
                 solutions, slot, part = solutions.take(kept), slot[kept], part[kept]
+                self.order.append(kept)
         return solutions, self._measured(
             solutions.stream, solutions.time, solutions.k, solutions.gpm, slot, part
         )

@@ -5,9 +5,10 @@ It drives the chain kernel or the compact kernel over batches of columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -26,6 +27,32 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import distinct
 
 _LEAST_KEYS = 256
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedMatches:
+    """The matches of one batch as row numbers, in pieces.
+
+    Rows are numbered from `first` on, in the `order` of `BatchFrame`: sequencers that get the same
+    batches number the rows alike if their orders are equal.
+    """
+
+    first: int
+    order: Sequence[Indices]
+    pieces: Sequence[EnumeratedMatches]
+    builder: MatchBuilder
+
+    def is_like(self, other: NumberedMatches) -> bool:
+        """Whether the rows of two sequencers' batch have the same numbers."""
+        return len(self.order) == len(other.order) and all(
+            map(np.array_equal, self.order, other.order)
+        )
+
+    def built(self, piece: EnumeratedMatches) -> Iterator[SequenceMatch]:
+        """Some matches with their bindings."""
+        return self.builder.matches(piece)
 
 
 class SetState(Protocol):
@@ -81,6 +108,29 @@ class SetSequencer:
         found = self._advanced(*self._frame.rows_of(events)) if events else ()
         return found if self._outer is None else chain(found, self._closed(watermark))
 
+    def enumerated(self, rows: SolutionBatch) -> Iterator[NumberedMatches]:
+        """Process rows like `run`, and yield the numbers of the rows of all matches, once.
+
+        Until the iterator goes on, `NumberedMatches.built` makes the matches themselves.
+        """
+        assert self._outer is None
+        solutions, ordered = self._frame.rows(rows)
+        nodes, is_given = self._state.nodes, False
+        empty = NumberedMatches(ordered.number, self._frame.order, (), self._builder)
+
+        def numbered(roots: Int64s) -> Iterator[NumberedMatches]:
+            pieces = [
+                EnumeratedMatches(piece.rows.copy(), piece.ends.copy())
+                for piece in nodes.matches(roots, ordered.lowest)
+            ]
+            yield replace(empty, pieces=pieces)
+
+        for found in self._processed(solutions, ordered, numbered):
+            is_given = True
+            yield found
+        if not is_given:
+            yield empty
+
     def close(self) -> Iterator[SequenceMatch]:
         """All streams have ended."""
         return self._closed(None)
@@ -121,6 +171,15 @@ class SetSequencer:
     def _advanced(
         self, solutions: SolutionBatch | list[GpmRow], rows: OrderedRows
     ) -> Iterator[SequenceMatch]:
+        return self._processed(solutions, rows, lambda roots: self._matches(roots, rows))
+
+    def _processed(
+        self,
+        solutions: SolutionBatch | list[GpmRow],
+        rows: OrderedRows,
+        matches: Callable[[Int64s], Iterator[T]],
+    ) -> Iterator[T]:
+        """Process a batch; yields what `matches` makes of the roots of its matches."""
         nodes, builder, outer = self._state.nodes, self._builder, self._outer
         self._state.grow(self._frame.keys.bound)
         if outer is not None:
@@ -130,7 +189,7 @@ class SetSequencer:
         if nodes.next > before:
             builder.begin(solutions, rows.number)
             if len(roots):
-                yield from self._matches(roots, rows)
+                yield from matches(roots)
             taken = nodes.taken_rows(before, rows.number, len(rows))
             if outer is not None:
                 taken = taken.copy()

@@ -129,7 +129,7 @@ def test_partial_matches_of_an_unfinished_batch_are_written_once(
 ) -> None:
     north, south = incoming
     side, out, checkpoint = tmp_path / "partial", tmp_path / "out", tmp_path / "checkpoint"
-    put(north / "1.nq", nquads([*NORTH, *LONG_AFTER], "n"))
+    put(north / "1.nq", nquads([*NORTH, (20_000, "m7", "starts", 1), *LONG_AFTER], "n"))
     put(south / "1.nq", nquads([*SOUTH, *LONG_AFTER], "s"))
 
     class Interrupted(Exception):
