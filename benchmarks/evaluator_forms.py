@@ -2,7 +2,9 @@
 
 Every millisecond has one event with one solution. The whole second stage is measured, from columns
 of solutions to answers, in thousands of events per second of CPU time. *Filter* forms compare a
-number of each later step with the first step's. The values have 100 keys, and a match has one.
+number of each later step with the first step's. The values have 100 keys, and a match has one. The
+matches of a loop grow with the window, so streams of loops end them seldom, and one of each end is
+selected.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ from spaseq.stages.sequence import SequenceStage
 
 WINDOWS = 100, 100_000
 KEYS, BATCH = 100, 8192
+LOOPED = "ABBB" * 1000 + "C"
+STOPPED = LOOPED + "U" * 250
 COMPILED_EVENTS, PYTHON_EVENTS = 100_000, 10_000
 
 
@@ -36,6 +40,7 @@ class Form:
     is_filter: bool = False
     select: str = ""
     evaluator: str | None = None  # None: the planner's choice
+    python: tuple[str, ...] = ("registers", "compact")  # measured if they can run it
 
 
 FORMS = (
@@ -50,6 +55,13 @@ FORMS = (
     Form("negated, last", "A; B; N!", "ABC" * 9 + "N", True),
     Form("alternatives", "A; (B | C)", "ABC", True),
     Form("alternatives", "A, (B | C), N", "ABC" * 3 + "N", True),
+    Form("loop", "A; B+; C", LOOPED, select="NEXT", python=("compact",)),
+    Form("loop, own", "A; B+[,]; C", LOOPED, select="NEXT", python=("compact",)),
+    Form("loop, own", "A; B+[:]; C", LOOPED, select="NEXT", python=("compact",)),
+    Form("loop, greedy", "A; B++; C", LOOPED, select="NEXT", python=("compact",)),
+    Form("loop, greedy", "A: B++[,]; C", LOOPED, select="NEXT", python=("compact",)),
+    Form("loop, until", "A; B+ UNTIL U; C", STOPPED, select="NEXT", python=("compact",)),
+    Form("loop, until", "A; B++ UNTIL U; C", STOPPED, select="NEXT", python=("compact",)),
 )
 
 
@@ -121,7 +133,7 @@ def rate(form: Form, window: int, evaluator: str | None, count: int) -> float:
 def in_python(form: Form, window: int) -> float:
     """The rate of the fastest evaluator in Python."""
     rates = []
-    for evaluator in ("registers", "compact"):
+    for evaluator in form.python:
         try:
             rates.append(rate(form, window, evaluator, PYTHON_EVENTS))
         except UsageError:
@@ -143,7 +155,7 @@ def lines(only: str = "") -> Iterator[FormLine]:
 
 
 HEADER = "form", "sequence", "window", "evaluator", "compiled", "Python", "ratio"
-ROW = "{:<16} {:<18} {:>7} {:<19} {:>8} {:>8} {:>6}"
+ROW = "{:<16} {:<19} {:>7} {:<19} {:>8} {:>8} {:>6}"
 
 
 def shown(line: FormLine) -> str:
