@@ -276,3 +276,28 @@ def test_threads(place: Place) -> None:
     refused = place.spaseq("run", "query.rq", "--stream", "S1=stream.nq", "--threads", 2)
     assert refused.status == 2
     assert "--threads goes with --runtime local" in refused.err
+
+
+def test_partial_matches_go_to_a_file(place: Place) -> None:
+    done = place.run("--partial", "partial.jsonl")
+    assert done.status == 0
+    assert prices(done) == ["http://example/e0", "http://example/e1"]
+    lines = (place.directory / "partial.jsonl").read_text().splitlines()
+    assert lines
+    assert f"; {len(lines)} partial match" in done.err
+    found = [json.loads(text) for text in lines]
+    for each in found:
+        assert list(each)[-4:] == ["trace", "reached", "waiting", "closed"]
+        assert (each["reached"], each["waiting"]) == ("A", ["B"])
+        assert each["end"] == each["trace"][-1]["time"] < each["closed"]
+    assert found == sorted(found, key=lambda each: each["closed"])
+    assert place.run("--partial", "-").status == 2
+
+
+def test_a_partial_match_of_construct_has_the_template_s_variables(place: Place) -> None:
+    query = f"CONSTRUCT {{ ?s <http://example/fell> ?p2 }} {QUERY[QUERY.index('WITHIN') :]}"
+    place.write("query.rq", QUERY[: QUERY.index("SELECT")] + query)
+    assert place.run("--partial", "partial.jsonl", "--format", "nquads").status == 0
+    lines = (place.directory / "partial.jsonl").read_text().splitlines()
+    assert [list(json.loads(text)["bindings"]) for text in lines] == [["s"]] * len(lines)
+    assert lines
