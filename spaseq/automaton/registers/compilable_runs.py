@@ -1,10 +1,11 @@
 """Which sequences the register kernels can run, decided from the program alone.
 
 The register kernel can run automata whose edges each take one solution; alternatives of single GPMs
-are such edges. A step may ask earlier
-steps for equal terms and for comparisons of numbers, but may not compare two numbers of the same
-event. A negated step must be a single GPM. Between two steps it does not use variables bound later;
-in first or last place it is checked on whole matches (`batch.outer_checks`).
+are such edges. A step may ask earlier steps for equal terms and for comparisons of numbers, and the
+repetitions so far for aggregates of numbers. A negated step must be a single GPM. Between two steps
+it does not use variables bound later; in first or last place it is checked on whole matches
+(`batch.outer_checks`). The GPM of UNTIL does not use variables bound later either, and a loop that
+is greedy or has an UNTIL must repeat one solution at a time.
 
 A *threshold sequence* joins its steps by `;` without a bound on gaps and without negated steps, in
 a window of time. Each step has a different GPM, and its only conditions on earlier steps are
@@ -24,7 +25,7 @@ from spaseq.automaton.program.alternatives import (
     alternative_edges,
 )
 from spaseq.automaton.program.gpm_columns import GpmColumns
-from spaseq.automaton.program.nfa import Automaton, Edge, Program, TakeLabel
+from spaseq.automaton.program.nfa import Automaton, Edge, GreedyExit, Program, TakeLabel
 from spaseq.automaton.program.outer_steps import (
     NotChecked,
     OuterNegation,
@@ -40,12 +41,21 @@ from spaseq.automaton.registers.compiled.edge_tests import (
     Number,
     Place,
     Read,
+    RunningValue,
     RunValue,
     SolutionValue,
     last_time,
     tests_of,
 )
 from spaseq.automaton.registers.compiled.flow import bound_by_state
+from spaseq.automaton.registers.loop_tests import (
+    Stop,
+    check_loops,
+    is_unmarked,
+    one_more,
+    running_aggregate,
+    within_reach,
+)
 from spaseq.lang import ast
 
 MOST_EDGES = 64
@@ -57,8 +67,9 @@ class TestedEdge:
     """An edge, and the conditions on a solution that is taken along it.
 
     `kills` are the negated GPMs, each with the tests by which its solution ends a waiting run. So
-    does, after `;`, a solution of another alternative. `step` is the automaton's edge: `edge`
-    itself, or the edge of its bracket.
+    does, after `;`, a solution of another alternative. A solution of `stops` does so before any
+    solution of its instant is taken. `repeated` are the group variables whose repetition goes on
+    with the edge. `step` is the automaton's edge: `edge` itself, or the edge of its bracket.
     """
 
     edge: Edge
@@ -67,6 +78,8 @@ class TestedEdge:
     take: TakeLabel
     tests: EdgeTests
     kills: tuple[tuple[int, EdgeTests], ...]
+    stops: tuple[Stop, ...]
+    repeated: frozenset[str]
 
     @property
     def thresholds(self) -> EdgeTests:
@@ -74,7 +87,7 @@ class TestedEdge:
         the solution by one operator."""
         groups: dict[tuple[Number, str], EdgeTests] = {}
         for test in self.tests:
-            if test.operator not in ("=", "!=") and not test.left_in_run:
+            if test.is_threshold:
                 group = test.left, test.operator
                 groups[group] = (*groups.get(group, ()), test)
         return max(groups.values(), key=len, default=())
@@ -145,10 +158,7 @@ class _Testing:
 
     def _taking(self) -> Iterator[tuple[int, AlternativeEdge]]:
         """The edges that take one solution, each with its source."""
-        if self._program.further:
-            raise NoKernel("a greedy loop looks for one more repetition")
-        if self._program.untils:
-            raise NoKernel("UNTIL looks at all events since the loop began")
+        check_loops(self._program)
         inner = without_outer_negations(self._program).automaton
         for number, state in enumerate(inner.states):
             for edge in state.edges:
@@ -170,6 +180,7 @@ class _Testing:
         used = {taking.take.gpm for _, taking in takes}
         used.update(self._negated(n).gpm for _, t in takes for n in t.edge.negations)
         used.update(negation.take.gpm for negation in self._outer)
+        used.update(self._negated(n).gpm for n in self._program.untils.values())
         if self._program.strict or self._counted:
             return self._partition  # events of other keys count as well
         common = frozenset.intersection(*(self._gpms[g].certain for g in used))
@@ -210,7 +221,7 @@ class _Testing:
             return False
         if any(test.right.offset_ms is not None for test in edge.tests):
             return False
-        if edge.kills or len(edge.thresholds) < len(edge.tests):
+        if edge.kills or edge.stops or len(edge.thresholds) < len(edge.tests):
             return False
         if join is not None and (join.kind != ";" or join.gap_ms is not None):
             return False
@@ -232,19 +243,19 @@ class _Testing:
         """An edge with its tests; None if no solution can be taken along it."""
         source, taking = place
         edge, take = taking.edge, taking.take
-        tests = [*self._joins(source, take)]
-        for condition in self._gpms[take.gpm].conditions:
-            remaining = tests_of(condition, lambda v: self._place(v, source, edge, take))
-            if remaining is None:
-                return None
-            tests += remaining
+        tests = self._tests(source, edge, take)
+        if tests is None:
+            return None
         kills = []
         for number in edge.negations:
             negated = self._negated(number)
             kill = self._kill(source, negated)
             if kill is not None:
                 kills.append((negated.gpm, kill))
-        return TestedEdge(edge, taking.step, source, take, tuple(tests), tuple(kills))
+        again = {action.repeat for action in edge.actions if action.kind == "again"}
+        repeated = frozenset(v for v, owner in self._program.owner.items() if owner in again)
+        stops = tuple(self._stops(source, edge))
+        return TestedEdge(edge, taking.step, source, take, tests, tuple(kills), stops, repeated)
 
     def _sharing_waits(self, edges: Sequence[TestedEdge]) -> Iterator[TestedEdge]:
         """The edges; after `;`, a solution of one alternative ends the wait for the others."""
@@ -255,6 +266,44 @@ class _Testing:
             others = [e for e in edges if e.step is edge.step and e is not edge]
             ends = tuple((other.take.gpm, other.tests) for other in others)
             yield replace(edge, kills=edge.kills + ends)
+
+    def _tests(self, source: int, edge: Edge, take: TakeLabel) -> EdgeTests | None:
+        """The tests of a solution that an edge takes; None if none can pass them."""
+        tests = [*self._joins(source, take)]
+        for condition in self._gpms[take.gpm].conditions:
+            remaining = tests_of(condition, lambda v: self._place(v, source, edge, take))
+            if remaining is None:
+                return None
+            tests += remaining
+        return tuple(tests)
+
+    # --- loops ------------------------------------------------------------------------------------
+
+    def _stops(self, source: int, edge: Edge) -> Iterator[Stop]:
+        """What ends the wait at an edge: UNTIL, and one more repetition of a greedy loop."""
+        for action in edge.actions:
+            until = self._program.untils.get(action.repeat)
+            if until is not None and action.kind != "exit":
+                negated = self._negated(until)
+                tests = self._kill(source, negated)
+                if tests is not None:
+                    yield Stop(negated.gpm, tests)
+        for left in edge.exits:
+            yield from self._goes_on(source, left)
+
+    def _goes_on(self, source: int, left: GreedyExit) -> Iterator[Stop]:
+        """One more repetition of a greedy loop, unless UNTIL forbids it."""
+        until, allowed = self._program.untils.get(left.repeat), list[EdgeTest]()
+        forbidding = None if until is None else self._kill(source, self._negated(until))
+        if until is not None and forbidding is not None:
+            mark = Number(str(left.repeat), measure="mark")
+            yield Stop(self._negated(until).gpm, forbidding, mark)
+            allowed.append(is_unmarked(mark))
+        for further in one_more(self._program, left):
+            tests = self._tests(source, further.edge, further.take)
+            if tests is not None:
+                reached = within_reach(further.edge.join)
+                yield Stop(further.take.gpm, (*reached, *tests, *allowed))
 
     def _joins(self, source: int, take: TakeLabel) -> Iterator[EdgeTest]:
         """The tests of terms that a solution must share with the run."""
@@ -306,10 +355,10 @@ class _Testing:
 
     def _place_in_match(self, variable: Read, gpm: GpmColumns, negated: str) -> Place:
         """The place of a variable in a FILTER of a negated step that sees the whole match."""
+        if isinstance(variable, ast.Prev | ast.Aggregate):
+            raise NoKernel("a negated step uses PREV or an aggregate")
         if isinstance(variable, ast.Timestamp | ast.Call):
             raise NoKernel("a negated step uses TIMESTAMP or NOW")
-        if isinstance(variable, ast.Prev):
-            raise NoKernel("a negated step uses PREV")
         name = variable.name
         if name in gpm.certain:
             return SolutionValue(name)
@@ -346,7 +395,10 @@ class _Testing:
         if isinstance(variable, ast.Timestamp | ast.Call):
             return self._time(variable, source)
         if isinstance(variable, ast.Prev):
-            return self._previous(variable.var.name, edge, take)
+            name = variable.var.name
+            return RunValue(name) if self._repeats(f"PREV(?{name})", name, edge, take) else None
+        if isinstance(variable, ast.Aggregate):
+            return self._running(variable, edge, take)
         name = variable.name
         if name in gpm.variables:
             if name not in gpm.certain:
@@ -375,26 +427,37 @@ class _Testing:
             raise NoKernel(f"a FILTER uses ?{name}, which may be unbound")
         return RunValue(name)
 
-    def _previous(self, name: str, edge: Edge, take: TakeLabel) -> Place:
-        """The place of PREV of a variable."""
+    def _repeats(self, what: str, name: str, edge: Edge, take: TakeLabel) -> bool:
+        """Whether an edge repeats the step that binds a group variable, and not starts it.
+
+        `what` uses the variable in a FILTER of that step.
+        """
         gpm, owner = self._gpms[take.gpm], self._program.owner.get(name)
         kinds = [action.kind for action in edge.actions if action.repeat == owner]
         if owner is None or name not in gpm.certain or kinds not in (["start"], ["again"]):
-            raise NoKernel(f"PREV(?{name}) is not of the step itself")
+            raise NoKernel(f"{what} is not in the step that begins the repetition")
         begins = [
             t.take.occurrence
             for _, t in self._takes
             if any(a.repeat == owner and a.kind in ("start", "again") for a in t.edge.actions)
         ]
         if {*begins} != {take.occurrence}:
-            raise NoKernel(f"PREV(?{name}) may be of a repetition that begins with another step")
-        return RunValue(name) if kinds == ["again"] else None
+            raise NoKernel(f"{what} may be of a repetition that begins with another step")
+        return kinds == ["again"]
+
+    def _running(self, aggregate: ast.Aggregate, edge: Edge, take: TakeLabel) -> Place:
+        """The place of an aggregate in a FILTER of the step that an edge takes."""
+        name, function = running_aggregate(aggregate)
+        if function is None and name in self._gpms[take.gpm].certain:
+            return SolutionValue(name)
+        again = self._repeats(f"{aggregate.function}(?{name})", name, edge, take)
+        return SolutionValue(name) if function is None else RunningValue(name, function, not again)
 
     def _negated_place(self, variable: Read, source: int, negated: TakeLabel) -> Place:
         """The place of a variable in a FILTER of a negated step."""
         gpm = self._gpms[negated.gpm]
-        if isinstance(variable, ast.Prev):
-            raise NoKernel("a negated step uses PREV")
+        if isinstance(variable, ast.Prev | ast.Aggregate):
+            raise NoKernel("a negated step uses PREV or an aggregate")
         if isinstance(variable, ast.Timestamp | ast.Call):
             raise NoKernel("a negated step uses TIMESTAMP or NOW")
         name = variable.name

@@ -317,7 +317,7 @@ def test_memory_does_not_grow_with_the_keys_ever_seen() -> None:
         ("A; B", {"B": "?b :v ?vb FILTER(CONTAINS(?vb, ?va))"}, "more than comparisons"),
         ("A; B", {"B": "?b :v ?vb FILTER(STRLEN(?vb) > ?va)"}, "more than numbers"),
         ("A; B", {"B": "?b :v ?vb FILTER(?vb - ?va > 10)"}, "several variables"),
-        ("A; B", {"B": "?b :v ?vb FILTER(?va > 1 || ?vb < 2 && ?vb > ?va)"}, "of its own step"),
+        ("A; B", {"B": "?b :v ?vb FILTER(?va > 1 || ?vb < 2 && ?vb > ?va)"}, "has alternatives"),
         ("A; B", {"B": "?b :v ?vb FILTER(COALESCE(1 / ?va, 2) < ?vb)"}, "may be an error"),
         ("A; B", {"B": "?b :v ?vb FILTER(?vb > ?va || ?vb < ?va)"}, "has alternatives"),
         ("A; (B; A | C)", {"C": "?c :v ?va"}, "matched as a whole"),

@@ -2,8 +2,9 @@
 
 A FILTER is partially evaluated for each edge of its GPM, because an edge knows whether a repetition
 has begun. What remains must be a conjunction of comparisons. An error counts as false. A compared
-number may be computed from the value of one variable, once for each solution. Times of events
-(NOW and TIMESTAMP) and their differences are compared in milliseconds.
+number may be computed from the value of one variable, once for each solution. Or it is an aggregate
+over the repetitions of a loop so far, which a register accumulates. Times of events (NOW and
+TIMESTAMP) and their differences are compared in milliseconds.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Literal, TypeAlias
 from spaseq.automaton.batch.no_kernel import NoKernel
 from spaseq.automaton.registers.compiled.time_gaps import FLIPPED, Operator, TimeGap, gap_of
 from spaseq.lang import ast
+from spaseq.rdf.terms.vocabulary import XSD
 
 _NUMERIC = ("ABS", "CEIL", "FLOOR", "ROUND")
 
@@ -33,7 +35,36 @@ class RunValue:
     variable: str
 
 
-Place: TypeAlias = SolutionValue | RunValue | None
+Running: TypeAlias = Literal["FIRST", "COUNT", "SUM", "MIN", "MAX"]
+"""An aggregate over the repetitions of a loop so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunningValue:
+    """An aggregate of a variable over the repetitions so far, the solution's included.
+
+    `begins`: the solution is the first repetition.
+    """
+
+    variable: str
+    function: Running
+    begins: bool
+
+    @property
+    def number(self) -> Number:
+        """The number to compare with."""
+        number = Number(self.variable, running=self.function)
+        return number.base if self.begins else number
+
+    @property
+    def place(self) -> Literal["run", "solution", "both"]:
+        """Where the number is to be found."""
+        if self.begins:
+            return "solution"
+        return "run" if self.function == "FIRST" else "both"
+
+
+Place: TypeAlias = SolutionValue | RunValue | RunningValue | None
 """Where the value of a variable comes from; None if it is unbound."""
 
 
@@ -43,30 +74,67 @@ class Number:
 
     It is a variable's value, the result of a formula over it, or an id of its term. A constant is a
     formula without a variable. With `offset_ms` it is the time (ms) of the event, plus the offset.
+    A `running` number is an aggregate that a register accumulates. A `measure` needs no variable:
+    the time (ms) of the event, the number of its instant, or a mark that is NaN until a register is
+    marked; `plus` is added to it.
     """
 
     variable: str
     by_term: bool = False
     formula: ast.Expr | None = None
     offset_ms: int | None = None
+    running: Running | Literal[""] = ""
+    measure: Literal["", "time", "instant", "mark"] = ""
+    plus: int = 0
 
     @property
     def name(self) -> str:
         """A name that is unique among the numbers of a solution: by default the variable's."""
         return self.variable if self.formula is None else repr(self.formula)
 
+    @property
+    def base(self) -> Number:
+        """The number of a solution that a running number is made of; else this number."""
+        if not self.running:
+            return self
+        return ONE if self.running == "COUNT" else Number(self.variable)
+
+
+ONE = Number("", formula=ast.Literal("1", XSD + "integer"))
+"""The number 1."""
+
 
 @dataclass(frozen=True, slots=True)
 class EdgeTest:
     """The comparison `left operator right`, by value, or for a join by term.
 
-    `right` is a number of the run. So is `left` if `left_in_run`; else it is the solution's.
+    `right` is a number of the run, or of the solution. If it is running, it may be of "both": the
+    run's after it has taken the solution. `left` is the run's if `left_in_run`; else it is the
+    solution's.
     """
 
     left: Number
     operator: Operator
     right: Number
     left_in_run: bool = False
+    right_in: Literal["run", "solution", "both"] = "run"
+
+    @property
+    def is_threshold(self) -> bool:
+        """Whether it orders a number of the solution and one that the run has already."""
+        ordered = self.operator not in ("=", "!=")
+        return ordered and not self.left_in_run and self.right_in == "run"
+
+    @property
+    def of_bases(self) -> EdgeTest:
+        """The same comparison of the numbers that running numbers are made of."""
+        return EdgeTest(self.left.base, self.operator, self.right.base)
+
+    @property
+    def by_value(self) -> bool:
+        """Whether it compares terms by value, so that their kinds decide whether float64 can."""
+        left = self.left
+        return not (left.by_term or left.measure) and left.offset_ms is None
 
     @property
     def numbers(self) -> tuple[Number, Number]:
@@ -76,8 +144,8 @@ class EdgeTest:
 
 EdgeTests: TypeAlias = tuple[EdgeTest, ...]
 
-Read: TypeAlias = ast.Var | ast.Prev | ast.Timestamp | ast.Call
-"""A variable, PREV of one, TIMESTAMP, or NOW."""
+Read: TypeAlias = ast.Var | ast.Prev | ast.Aggregate | ast.Timestamp | ast.Call
+"""A variable, PREV of one, an aggregate of one, TIMESTAMP, or NOW."""
 
 Lookup: TypeAlias = Callable[[Read], Place]
 """Finds the place of a value at one edge."""
@@ -152,12 +220,14 @@ class _Operand:
     """A side of a comparison: an expression over one variable, or a constant (no place)."""
 
     expr: ast.Expr
-    place: SolutionValue | RunValue | None
+    place: Place
 
     @property
     def number(self) -> Number:
         if self.place is None:
             return Number("", formula=self.expr)
+        if isinstance(self.place, RunningValue):
+            return self.place.number
         formula = None if isinstance(self.expr, ast.Var) else self.expr
         return Number(self.place.variable, formula=formula)
 
@@ -165,7 +235,7 @@ class _Operand:
 def _operand(expr: ast.Expr, lookup: Lookup) -> _Operand | None:
     """A side of a comparison, given which variables are bound; None if it is an error."""
     match expr:
-        case ast.Var() | ast.Prev():
+        case ast.Var() | ast.Prev() | ast.Aggregate():
             place = lookup(expr)
             return None if place is None else _Operand(ast.Var(place.variable), place)
         case ast.Literal():
@@ -173,16 +243,24 @@ def _operand(expr: ast.Expr, lookup: Lookup) -> _Operand | None:
         case ast.Call("COALESCE", args):
             return _coalesced([_operand(arg, lookup) for arg in args])
         case ast.Sign(op, operand):
-            inner = _operand(operand, lookup)
+            inner = _plain(_operand(operand, lookup))
             return None if inner is None else _Operand(ast.Sign(op, inner.expr), inner.place)
         case ast.Call(function, (argument,)) if function in _NUMERIC:
-            inner = _operand(argument, lookup)
+            inner = _plain(_operand(argument, lookup))
             if inner is None:
                 return None
             return _Operand(ast.Call(function, (inner.expr,)), inner.place)
         case ast.Arithmetic(op, left, right):
-            return _computed(op, _operand(left, lookup), _operand(right, lookup))
+            one, other = _operand(left, lookup), _operand(right, lookup)
+            return _computed(op, _plain(one), _plain(other))
     raise NoKernel("a FILTER compares more than numbers and what is computed of them")
+
+
+def _plain(operand: _Operand | None) -> _Operand | None:
+    """The same operand of a formula."""
+    if operand is not None and isinstance(operand.place, RunningValue):
+        raise NoKernel("a FILTER computes with an aggregate of the repetitions so far")
+    return operand
 
 
 def _coalesced(args: list[_Operand | None]) -> _Operand | None:
@@ -213,4 +291,12 @@ def _compared(op: Operator, left: _Operand | None, right: _Operand | None) -> Ed
             return (EdgeTest(right.number, FLIPPED[op], left.number),)
         case (RunValue(), RunValue()):
             return (EdgeTest(left.number, op, right.number, left_in_run=True),)
-    raise NoKernel("a FILTER compares two values of its own step")
+        case (RunningValue(), RunningValue()):
+            raise NoKernel("a FILTER compares two aggregates of the repetitions so far")
+        case (place, RunningValue() as running):
+            in_run = isinstance(place, RunValue)
+            return (EdgeTest(left.number, op, right.number, in_run, running.place),)
+        case (RunningValue() as running, place):
+            in_run = isinstance(place, RunValue)
+            return (EdgeTest(right.number, FLIPPED[op], left.number, in_run, running.place),)
+    return (EdgeTest(left.number, op, right.number, right_in="solution"),)

@@ -7,8 +7,10 @@ import numpy as np
 from spaseq.automaton.batch.match_builder import MatchBuilder
 from spaseq.automaton.batch.outer_checks import OuterNegations
 from spaseq.automaton.partition_sequencer import PartitionSequencer
+from spaseq.automaton.program.nfa import Edge, Program
 from spaseq.automaton.program.outer_steps import outer_negations
-from spaseq.automaton.registers.compiled.run_state import RunState
+from spaseq.automaton.registers.compiled.edge_tests import Number
+from spaseq.automaton.registers.compiled.run_state import RunState, WaitingPath
 from spaseq.automaton.registers.compiled.run_tables import RunTables
 from spaseq.automaton.registers.python.register_evaluator import RegisterEvaluator
 from spaseq.automaton.run.event_rows import GpmRow
@@ -60,7 +62,8 @@ class _HandOver:
             if (step.id, tuple(run.path)) not in opened:  # alternatives wait together
                 opened.add((step.id, tuple(run.path)))
                 path = [(steps[e], takes[e], taken[n][1]) for e, n in run.path]
-                partition.wait_at(step, path, run.origin)
+                may_leave = _may_leave(self._machine.program, tables, runs, run, step)
+                partition.wait_at(step, path, run.origin, may_leave)
             if runs.is_counted:
                 partition.begin_at(runs.events(run.slot))
 
@@ -92,3 +95,22 @@ class _HandOver:
         first, end = (time, k), (last_time, last_k)
         pending = tuple([Obligation(n, end, None) for n in last])
         return PartitionMatch(first, end, origin, trace, singles, lists, pending, close)
+
+
+def _may_leave(
+    program: Program, tables: RunTables, runs: RunState, run: WaitingPath, edge: Edge
+) -> bool:
+    """Whether nothing can be one more repetition of the greedy loop that a run waits to leave.
+
+    Either UNTIL forbids it, or the loop repeats under `,` and the next instant has passed.
+    """
+    registers = {number: i for i, number in enumerate(tables.registers)}
+    following = registers.get(Number("", measure="instant", plus=1))
+    for left in edge.exits:
+        mark = registers.get(Number(str(left.repeat), measure="mark"))
+        if mark is not None and runs.register_of(run.node, mark) == 0:
+            return True
+        join = program.further[left].states[0].edges[0].join
+        if join is not None and join.kind == "," and following is not None:
+            return runs.register_of(run.node, following) <= runs.latest(run.slot)
+    return False

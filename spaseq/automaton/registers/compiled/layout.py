@@ -18,8 +18,6 @@ from spaseq.compiled.arrays import Int32s
 
 assert MOST_EDGES <= 1 << kernel.EDGE_BITS
 
-assert MOST_EDGES <= 1 << kernel.EDGE_BITS
-
 _OPERATORS = {
     "<": kernel.LESS,
     "<=": kernel.AT_MOST,
@@ -27,6 +25,14 @@ _OPERATORS = {
     ">=": kernel.AT_LEAST,
     "=": kernel.EQUAL,
     "!=": kernel.UNEQUAL,
+}
+_HOW = {
+    "": kernel.REPLACED,
+    "FIRST": kernel.REPLACED,
+    "COUNT": kernel.SUM,
+    "SUM": kernel.SUM,
+    "MIN": kernel.LESSER,
+    "MAX": kernel.GREATER_ONE,
 }
 _KINDS = {None: kernel.FIRST, ";": kernel.NEXT, ":": kernel.ANY, ",": kernel.STRICT}
 
@@ -51,7 +57,11 @@ def program_arrays(
         rows.add(edge, (*gpms[edge.take.gpm].variables, last_time(edge.take.name)))
     table = rows.table()  # before the tests of negated GPMs, which belong to no edge's range
     killing: list[list[tuple[int, int, int]]] = [[] for _ in gpms]
+    stopping: list[list[tuple[int, int, int, int]]] = [[] for _ in gpms]
     for number, edge in enumerate(edges):
+        for stop in edge.stops:
+            marked = kernel.NONE if stop.marks is None else registers.index(stop.marks)
+            stopping[stop.gpm].append((number, *rows.add_tests(stop.tests), marked))
         for gpm, tests in edge.kills:
             killing[gpm].append((number, *rows.add_tests(tests)))
     taking = [[i for i, e in enumerate(edges) if e.take.gpm == g] for g in range(len(gpms))]
@@ -62,14 +72,16 @@ def program_arrays(
         _flat(taking),
         table,
         np.array([_gap_ms(e.edge) for e in edges], np.int64),
-        _table(rows.tests, 3),
+        _table(rows.tests, kernel.TEST_COLUMNS),
         np.array(rows.thresholds, np.int32),
-        _table(rows.assignments, 2),
+        _table(rows.assignments, 3),
         _begins(leaving),
         _flat(leaving),
         np.array([bool(s.acceptances) for s in automaton.states], np.uint8),
         _begins(killing),
         _table([kill for kills in killing for kill in kills], 3),
+        _begins(stopping),
+        _table([stop for stops in stopping for stop in stops], 4),
     )
 
 
@@ -80,9 +92,9 @@ class _EdgeRows:
         self._number = {n: i for i, n in enumerate(numbers)}
         self._register = {n: i for i, n in enumerate(registers)}
         self._rows: list[list[int]] = []
-        self.tests: list[tuple[int, int, int]] = []
+        self.tests: list[tuple[int, int, int, int, int]] = []
         self.thresholds: list[int] = []
-        self.assignments: list[tuple[int, int]] = []
+        self.assignments: list[tuple[int, int, int]] = []
 
     def add(self, edge: TestedEdge, bound: Sequence[str]) -> None:
         """Add an edge whose solutions bind the variables `bound`."""
@@ -99,17 +111,37 @@ class _EdgeRows:
         self._rows.append(row)
         self.thresholds += [self._register[t.right] for t in indexed]
         self.add_tests([t for t in edge.tests if t not in indexed])
-        self.assignments += [
-            (r, self._number[n]) for n, r in self._register.items() if n.variable in bound
-        ]
+        for number, register in self._register.items():
+            how = self._assigned(number, edge, bound)
+            if how is not None:
+                self.assignments.append((register, self._number[number.base], how))
+
+    def _assigned(self, register: Number, edge: TestedEdge, bound: Sequence[str]) -> int | None:
+        """How an edge sets a register; None if it does not."""
+        if register.measure:
+            return None if register.measure == "mark" else kernel.REPLACED
+        if register.variable not in bound:
+            return None
+        if register.variable in edge.repeated:
+            return None if register.running == "FIRST" else _HOW[register.running]
+        return kernel.REPLACED
 
     def add_tests(self, tests: Sequence[EdgeTest]) -> tuple[int, int]:
         """Add tests; their range."""
         first = len(self.tests)
         for test in tests:
             left = ~self._register[test.left] if test.left_in_run else self._number[test.left]
-            self.tests.append((_OPERATORS[test.operator], left, self._register[test.right]))
+            self.tests.append((_OPERATORS[test.operator], left, *self._right(test)))
         return first, len(self.tests)
+
+    def _right(self, test: EdgeTest) -> tuple[int, int, int]:
+        """The columns RIGHT, HOW and ADDED of a test."""
+        number = test.right
+        if test.right_in == "run":
+            return self._register[number], kernel.AS_IS, 0
+        if test.right_in == "solution":
+            return 0, kernel.REPLACED, self._number[number]
+        return self._register[number], _HOW[number.running], self._number[number.base]
 
     def table(self) -> Int32s:
         """The rows added so far, and one that ends the ranges of the last."""

@@ -22,6 +22,7 @@ from spaseq.automaton.batch.slots import Interner
 from spaseq.automaton.partition_sequencer import PartitionSequencer
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.window import Counted
+from spaseq.automaton.registers.compiled.accumulation import Accumulation
 from spaseq.automaton.registers.compiled.edge_tests import Number
 from spaseq.automaton.registers.compiled.exactness import SeenKinds
 from spaseq.automaton.registers.compiled.formulas import Formula
@@ -47,6 +48,16 @@ class _StatePart(Protocol):
     def snapshot(self) -> object: ...
 
     def restore(self, state: object) -> None: ...
+
+
+def _measured(number: Number, rows: OrderedRows) -> Float64s | Int64s | float:
+    """A number that the place of a solution in its stream gives."""
+    match number.measure:
+        case "time":
+            return rows.time + number.plus
+        case "instant":
+            return rows.ordinal + number.plus
+    return np.nan
 
 
 _Double: TypeAlias = Callable[[str | None], tuple[float, int]]
@@ -86,6 +97,12 @@ class RunSequencer:
         self._builder = MatchBuilder(machine)
         self._terms = {n.variable: Interner() for n in tables.numbers if n.by_term}
         self._seen = SeenKinds(tables.compared)
+        self._accumulation = Accumulation(tables.accumulated)
+        self._accumulates = [
+            [(v, i) for i, v in enumerate(gpm.variables) if v in self._accumulation.variables]
+            for gpm in (*machine.gpms, GpmColumns(()))  # BARE last
+        ]
+        self._measures = [(i, n) for i, n in enumerate(tables.numbers) if n.measure]
         self._formulas = {
             n: Formula(n, machine.expressions) for n in tables.numbers if n.formula is not None
         }
@@ -107,6 +124,8 @@ class RunSequencer:
         if self._python is None and len(rows):
             rows = self._with_formulas(rows)
             self._check_kinds(self._kinds(rows))
+            if self._accumulation.numbers and not self._accumulation.holds(rows, self._totals):
+                self._hand_over()
         if self._python is not None:
             return self._python.run(rows, watermark)
         if not len(rows):
@@ -121,6 +140,10 @@ class RunSequencer:
             kinds = self._new_kinds(events)
             if kinds:
                 self._check_kinds(kinds)
+            if self._accumulation.numbers and not self._accumulation.holds_of(
+                self._accumulated(events), self._totals
+            ):
+                self._hand_over()
         if self._python is not None:
             return self._python.run_events(events, watermark)
         if not events:
@@ -135,8 +158,26 @@ class RunSequencer:
         `kinds` are the kinds of terms that have come, by the name of the number.
         """
         if not self._seen.add(kinds):
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Let the evaluator in Python go on, if it does not yet."""
+        if self._python is None:
             parts = self._tables, self._runs, self._builder, self._outer
             self._python = hand_over(self._machine, *parts)
+
+    def _totals(self, number: Number) -> Float64s:
+        """The distinct numbers that runs have accumulated in a register."""
+        return self._runs.registers(self._tables.registers.index(number))
+
+    def _accumulated(self, events: Sequence[EventRows]) -> Iterator[tuple[str, float, int]]:
+        """(variable, float64, kind) of the terms in a few events that are accumulated."""
+        for event in events:
+            for gpm, values in event.solutions:
+                for variable, column in self._accumulates[gpm]:
+                    text = values[column]
+                    if text is not None:
+                        yield variable, *known_double(text)
 
     def close(self) -> Iterator[SequenceMatch]:
         """The matches that the end of all streams completes."""
@@ -178,7 +219,9 @@ class RunSequencer:
 
     def _parts(self) -> tuple[_StatePart, ...]:
         outer = () if self._outer is None else (self._outer,)
-        return self._runs, self._frame, self._builder, self._seen, *self._terms.values(), *outer
+        accumulation = (self._accumulation,) if self._accumulation.numbers else ()
+        more = *self._terms.values(), *outer, *accumulation
+        return self._runs, self._frame, self._builder, self._seen, *more
 
     # --- a batch ----------------------------------------------------------------------------------
 
@@ -221,6 +264,8 @@ class RunSequencer:
     ) -> Iterator[SequenceMatch]:
         outer, bound = self._outer, self._frame.keys.bound
         self._runs.grow(bound)
+        for i, number in self._measures:
+            numbers[i] = _measured(number, rows)
         self._builder.begin(solutions, rows.number)
         if outer is not None:
             outer.begin(rows, bound, numbers)
@@ -238,7 +283,8 @@ class RunSequencer:
         """[numbers, n] the numbers of `RunTables.numbers` for n rows."""
         numbers = np.empty((len(self._tables.numbers), len(rows)))
         for i, number in enumerate(self._tables.numbers):
-            numbers[i] = self._column(number, rows)
+            if not number.measure:
+                numbers[i] = self._column(number, rows)
         return numbers
 
     def _column(self, number: Number, rows: SolutionBatch) -> Float64s | Int64s:
@@ -267,7 +313,7 @@ class RunSequencer:
         numbers = [
             (i, columns[n.variable], self._value(n))
             for i, n in enumerate(self._tables.numbers)
-            if n.variable in columns
+            if n.variable in columns and not n.measure
         ]
         compared = [
             (n.name, columns[n.variable], self._double(n))

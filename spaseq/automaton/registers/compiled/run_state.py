@@ -40,6 +40,8 @@ class WaitingPath:
     origin: int
     """The measure of its first event."""
     path: list[tuple[int, int]]
+    node: int
+    """The run."""
 
 
 class RunState:
@@ -278,6 +280,14 @@ class RunState:
         """Whether the window is WITHIN n EVENTS."""
         return self._counted >= 0
 
+    def register_of(self, run: int, register: int) -> float:
+        """The number that a run has in a register."""
+        return float(RunArrays(*self._runs).register[run, register])
+
+    def latest(self, slot: int) -> int:
+        """The ordinal of the latest instant of a slot, if instants are numbered."""
+        return int(self._progress[slot, kernel.ORDINAL])
+
     def events(self, slot: int) -> int:
         """The number of events in a slot so far, if they are counted."""
         return int(self._progress[slot, kernel.EVENTS])
@@ -293,12 +303,12 @@ class RunState:
             if over[b]:
                 continue
             for node in run[place : place + count].tolist():
-                path, origin = [], nodes[node][kernel.ORIGIN]
+                path, origin, waiting = [], nodes[node][kernel.ORIGIN], node
                 while node >= 0:
                     edge = nodes[node][kernel.PATH] & edge_mask
                     path.append((edge, nodes[node][kernel.SOLUTION]))
                     node = nodes[node][kernel.PREVIOUS]
-                yield WaitingPath(b // edges, b % edges, origin, path[::-1])
+                yield WaitingPath(b // edges, b % edges, origin, path[::-1], waiting)
 
     # --- snapshots --------------------------------------------------------------------------------
 

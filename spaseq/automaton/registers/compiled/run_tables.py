@@ -28,6 +28,8 @@ class RunTables:
     """The numbers that a run keeps."""
     compared: EdgeTests
     """The tests of terms by value: not by term, and not of times of events."""
+    accumulated: tuple[Number, ...]
+    """The registers that accumulate numbers."""
     edges: tuple[Edge, ...]
     """The edge that takes a solution, for each edge of the kernel."""
     steps: tuple[Edge, ...]
@@ -55,20 +57,20 @@ def run_tables(
     edges = tested.edges
     tests = [t for e in edges for t in e.tests]
     tests += [t for e in edges for _, kill in e.kills for t in kill]
-    in_runs = [t.right for t in tests] + [t.left for t in tests if t.left_in_run]
+    tests += [t for e in edges for stop in e.stops for t in stop.tests]
+    in_runs = [t.right for t in tests if t.right_in != "solution"]
+    in_runs += [t.left for t in tests if t.left_in_run]
+    in_runs += [s.marks for e in edges for s in e.stops if s.marks is not None]
     registers = tuple(dict.fromkeys(in_runs))
     checks = [t for negation in tested.outer for t in negation.tests or ()]
-    compared = [*(t.left for t in tests), *registers, *(n for t in checks for n in t.numbers)]
-    numbers = tuple(dict.fromkeys(compared))
+    of_solutions = [n.base for t in [*tests, *checks] for n in (t.left, t.right)]
+    numbers = tuple(dict.fromkeys(of_solutions))
     return RunTables(
         tested.key,
         numbers,
         registers,
-        tuple(
-            dict.fromkeys(
-                t for t in [*tests, *checks] if t.left.offset_ms is None and not t.left.by_term
-            )
-        ),
+        tuple(dict.fromkeys(t.of_bases for t in [*tests, *checks] if t.by_value)),
+        tuple(dict.fromkeys(n for n in registers if n.running in ("SUM", "MIN", "MAX"))),
         tuple(e.edge for e in edges),
         tuple(e.step for e in edges),
         program_arrays(program.automaton, edges, numbers, registers, gpms),

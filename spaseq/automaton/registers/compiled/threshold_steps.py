@@ -33,7 +33,7 @@ def threshold_steps(program: ProgramArrays, registers: int) -> ThresholdSteps:
     for gpm in range(len(takes) - 1):
         for e in program.taking[takes[gpm] : takes[gpm + 1]].tolist():
             assigned = slice(edge[e, kernel.ASSIGNMENTS], edge[e + 1, kernel.ASSIGNMENTS])
-            for register, number in program.assignment[assigned].tolist():
+            for register, number, _ in program.assignment[assigned].tolist():
                 source[gpm + 1, register] = number
             _describe(program, e, step[gpm + 1], source[gpm + 1])
     return ThresholdSteps(len(edge) - 1, step, source, program.threshold_register)

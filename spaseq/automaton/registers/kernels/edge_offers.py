@@ -10,7 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from spaseq.automaton.registers.kernels.run_arrays import (
+    ADDED,
     ANY,
+    AS_IS,
     AT_LEAST,
     AT_MOST,
     COUNT,
@@ -18,16 +20,20 @@ from spaseq.automaton.registers.kernels.run_arrays import (
     EXPIRED,
     GREATER,
     HEAPED,
+    HOW,
     INCLUSIVE,
     INDEXED,
     KIND,
     LEFT,
     LESS,
+    LESSER,
     OPERATOR,
     ORIGIN,
     PLACE,
+    REPLACED,
     RIGHT,
     SIGN,
+    SUM,
     TESTS,
     THRESHOLDS,
     TIME,
@@ -60,13 +66,34 @@ def _holds(operator: int, left: float, right: float) -> bool:
 
 
 @inlined_device_function
-def _passes(batch: BatchArrays, first: int, end: int, row: int, run: int) -> bool:
-    """Whether a solution passes the tests `first:end` against a run."""
+def taken_in(how: int, value: float, number: float) -> float:
+    """The value of a register after it has taken a number."""
+    if how == REPLACED:
+        return number
+    if how == SUM:
+        return value + number
+    if how == LESSER:
+        return min(value, number)
+    return max(value, number)
+
+
+@inlined_device_function
+def passes(batch: BatchArrays, first: int, end: int, row: int, run: int) -> bool:
+    """Whether a solution passes the tests `first:end` against a run.
+
+    Without a run (NONE) the tests look at the solution only.
+    """
     test, register = batch.program.test, batch.runs.register
     for i in range(first, end):
-        left = test[i, LEFT]
+        left, right, how = test[i, LEFT], test[i, RIGHT], test[i, HOW]
         value = batch.number[left, row] if left >= 0 else register[run, ~left]
-        if not _holds(test[i, OPERATOR], value, register[run, test[i, RIGHT]]):
+        if how == AS_IS:
+            against = register[run, right]
+        elif how == REPLACED:
+            against = batch.number[test[i, ADDED], row]
+        else:
+            against = taken_in(how, register[run, right], batch.number[test[i, ADDED], row])
+        if not _holds(test[i, OPERATOR], value, against):
             return False
     return True
 
@@ -142,7 +169,7 @@ def offer_in_turn(batch: BatchArrays, block: int, e: int, offered: Offered, coun
         alive = _is_alive(node, run, offered, gap_ms)
         takes = alive & _exceeds(offered.level, threshold, inclusive)
         if first_test < end_test:
-            takes = takes and _passes(batch, first_test, end_test, offered.row, run)
+            takes = takes and passes(batch, first_test, end_test, offered.row, run)
         _arrive(arrivals, count, run, offered.row, e)
         count += int(takes)
         thresholds[place + kept], runs[place + kept] = threshold, run
@@ -185,7 +212,7 @@ def _visit_heap(batch: BatchArrays, block: int, e: int, offered: Offered, count:
                 left += 1
             if not _is_alive(batch.runs.node, run, offered, gap_ms):
                 expired += 1
-            elif _passes(batch, edge[e, TESTS], edge[e + 1, TESTS], offered.row, run):
+            elif passes(batch, edge[e, TESTS], edge[e + 1, TESTS], offered.row, run):
                 _arrive(arrivals, count, run, offered.row, e)
                 count += 1
     blocks[block, EXPIRED] += expired
@@ -214,7 +241,7 @@ def _take_from_heap(batch: BatchArrays, block: int, e: int, offered: Offered, co
         remove_least(thresholds, runs, place, as_nonnegative(size))
         if not _is_alive(batch.runs.node, run, offered, gap_ms):
             continue
-        if _passes(batch, edge[e, TESTS], edge[e + 1, TESTS], offered.row, run):
+        if passes(batch, edge[e, TESTS], edge[e + 1, TESTS], offered.row, run):
             _arrive(arrivals, count, run, offered.row, e)
             count += 1
         else:
@@ -254,7 +281,7 @@ def offer_several(
         for row in range(first, end):
             if gpm[row] == gpm[first]:
                 level = level_of(edge, e, batch.number, row)
-                if _exceeds(level, thresholds[i], inclusive) and _passes(
+                if _exceeds(level, thresholds[i], inclusive) and passes(
                     batch, edge[e, TESTS], edge[e + 1, TESTS], row, run
                 ):
                     _arrive(arrivals, count, run, row, e)
@@ -270,8 +297,20 @@ def offer_several(
 
 
 @device_function
+def mark_waiting(
+    batch: BatchArrays, block: int, first_test: int, end_test: int, row: int, register: int
+) -> None:
+    """Set a register to 0 in the waiting runs that a solution passes the tests against."""
+    place = batch.waiting.block[block, PLACE]
+    for i in range(place, place + batch.waiting.block[block, COUNT]):
+        run = batch.waiting.run[i]
+        if passes(batch, first_test, end_test, row, run):
+            batch.runs.register[run, register] = 0.0
+
+
+@device_function
 def end_waiting(batch: BatchArrays, block: int, first_test: int, end_test: int, row: int) -> None:
-    """Drop the runs behind a negated step that a solution of it passes the tests against."""
+    """Drop the waiting runs that a solution passes the tests against."""
     blocks, _, thresholds, runs = batch.waiting
     if first_test == end_test:
         blocks[block, COUNT] = 0
@@ -279,7 +318,7 @@ def end_waiting(batch: BatchArrays, block: int, first_test: int, end_test: int, 
         return
     place, kept = blocks[block, PLACE], 0
     for i in range(place, place + blocks[block, COUNT]):
-        if not _passes(batch, first_test, end_test, row, runs[i]):
+        if not passes(batch, first_test, end_test, row, runs[i]):
             thresholds[place + kept], runs[place + kept] = thresholds[i], runs[i]
             kept += 1
     if kept < blocks[block, COUNT]:

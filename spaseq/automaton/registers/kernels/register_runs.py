@@ -17,9 +17,12 @@ import numpy as np
 from spaseq.automaton.registers.kernels.edge_offers import (
     end_waiting,
     level_of,
+    mark_waiting,
     offer_in_turn,
     offer_several,
     offer_to_heap,
+    passes,
+    taken_in,
     threshold_at,
 )
 from spaseq.automaton.registers.kernels.run_arrays import (
@@ -51,6 +54,8 @@ from spaseq.automaton.registers.kernels.run_arrays import (
     RUNS_FULL,
     STRICT,
     TARGET,
+    TEST_COLUMNS,
+    TESTS,
     TIME,
     TOP,
     USED,
@@ -100,6 +105,25 @@ def _drop_strict(batch: BatchArrays, block: int, ordinal: int) -> None:
 
 
 @inlined_device_function
+def _begins(batch: BatchArrays, gpm: Int32s, first: int, end: int, row: int, e: int) -> bool:
+    """Whether a match may begin with a solution at an edge out of the initial state.
+
+    `first:end` are the rows of its instant.
+    """
+    program = batch.program
+    if not passes(batch, program.edge[e, TESTS], program.edge[e + 1, TESTS], row, NONE):
+        return False
+    if len(program.stopping):
+        for other in range(first, end):
+            g = gpm[other]
+            if g >= 0:
+                for i in range(program.stops[g], program.stops[g + 1]):
+                    if program.stopping[i, 0] == e:
+                        return False
+    return True
+
+
+@inlined_device_function
 def _offer(
     batch: BatchArrays, gpm: Int32s, first: int, end: int, block: int, offered: Offered
 ) -> int:
@@ -124,6 +148,8 @@ def _offer(
             e = as_nonnegative(program.taking[t])
             at = block + e
             if program.edge[e, KIND] == FIRST:
+                if not _begins(batch, gpm, first, end, row, e):
+                    continue
                 arrivals.previous[count] = NONE
                 arrivals.row[count] = row
                 arrivals.edge[count] = e
@@ -159,6 +185,27 @@ def _end_negated(batch: BatchArrays, gpm: Int32s, first: int, end: int, block: i
                     end_waiting(batch, at, program.killing[i, 1], program.killing[i, 2], row)
 
 
+@device_function
+def _stop(batch: BatchArrays, gpm: Int32s, first: int, end: int, block: int, marks: bool) -> None:
+    """End the waits of runs that solutions of one instant stop, before they are taken.
+
+    With `marks`, only set the registers that protect runs from that.
+    """
+    program = batch.program
+    for row in range(first, end):
+        g = gpm[row]
+        if g >= 0:
+            for i in range(program.stops[g], program.stops[g + 1]):
+                at, register = block + program.stopping[i, 0], program.stopping[i, 3]
+                if batch.waiting.block[at, COUNT] == 0 or marks != (register >= 0):
+                    continue
+                first_test, end_test = program.stopping[i, 1], program.stopping[i, 2]
+                if marks:
+                    mark_waiting(batch, at, first_test, end_test, row, register)
+                else:
+                    end_waiting(batch, at, first_test, end_test, row)
+
+
 @inlined_device_function
 def _set_registers(batch: BatchArrays, e: int, row: int, run: int, previous: int) -> None:
     """Set the registers of a run: those of the run before, then what edge `e` assigns."""
@@ -166,8 +213,9 @@ def _set_registers(batch: BatchArrays, e: int, row: int, run: int, previous: int
     for r in range(register.shape[1]):
         register[run, r] = np.nan if previous < 0 else register[previous, r]
     for i in range(as_nonnegative(edge[e, ASSIGNMENTS]), edge[e + 1, ASSIGNMENTS]):
-        number = as_nonnegative(assignment[i, 1])
-        register[run, as_nonnegative(assignment[i, 0])] = batch.number[number, row]
+        r, number = as_nonnegative(assignment[i, 0]), as_nonnegative(assignment[i, 1])
+        value = batch.number[number, row]
+        register[run, r] = taken_in(assignment[i, 2], register[run, r], value)
 
 
 @lean_kernel
@@ -214,9 +262,10 @@ def advance(
     taken, matched, ends = outputs
     edge, blocks, node = program.edge, waiting.block, runs.node
     assume(edge.shape[1] == EDGE_COLUMNS)
-    assume(program.test.shape[1] == 3)
-    assume(program.assignment.shape[1] == 2)
+    assume(program.test.shape[1] == TEST_COLUMNS)
+    assume(program.assignment.shape[1] == 3)
     assume(program.killing.shape[1] == 3)
+    assume(program.stopping.shape[1] == 4)
     assume(blocks.shape[1] == BLOCK_COLUMNS)
     assume(progress.shape[1] == 2)
     assume(ends.shape[1] == 2)
@@ -246,6 +295,9 @@ def advance(
                 progress[here, ORDINAL] = ordinal[first]
             if counted >= 0:
                 progress[here, EVENTS] = floor + counted
+            if len(program.stopping):
+                _stop(batch, gpm, first, end, here * edges, True)
+                _stop(batch, gpm, first, end, here * edges, False)
             instant = Offered(first, np.nan, now, floor)
             count = as_nonnegative(_offer(batch, gpm, first, end, here * edges, instant))
             if negates:

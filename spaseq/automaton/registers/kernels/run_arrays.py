@@ -48,11 +48,11 @@ class ProgramArrays(NamedTuple):
     gap_ms: Int64s
     """[E] the longest gap that the edge's operator allows, or NONE."""
     test: Int32s
-    """[tests, 3] comparisons that a solution must pass against a run."""
+    """[tests, TEST_COLUMNS] comparisons that a solution must pass against a run."""
     threshold_register: Int32s
     """[thresholds] the registers whose maximum is an edge's threshold."""
     assignment: Int32s
-    """[assignments, 2] a register, and the compared number that it is set to."""
+    """[assignments, 3] a register, a compared number, and how the register takes it."""
     leaves: Int32s
     """[S + 1] by state: its range of `leaving`."""
     leaving: Int32s
@@ -63,6 +63,11 @@ class ProgramArrays(NamedTuple):
     """[G + 1] by negated GPM: its range of `killing`."""
     killing: Int32s
     """[kills, 3] an edge at which the GPM ends waiting runs, and the range of its tests."""
+    stops: Int32s
+    """[G + 1] by GPM: its range of `stopping`."""
+    stopping: Int32s
+    """[stops, 4] an edge at which the GPM ends waiting runs before anything is taken at its
+    instant, the range of its tests, and a register: if not NONE, it is only set to 0."""
 
 
 # Columns of `edge`. INDEXED is the compared number by which waiting runs are found, or NONE: a
@@ -74,9 +79,15 @@ EDGE_COLUMNS = 8
 # Kinds of edges: out of the initial state; `;`; `:`; `,`.
 FIRST, NEXT, ANY, STRICT = range(4)
 
-# Columns of `test`: LEFT is a compared number of the solution, or ~r for register r of the run;
-# RIGHT is a register of the run.
-OPERATOR, LEFT, RIGHT = range(3)
+# Columns of `test`: LEFT is a compared number of the solution, or ~r for register r of the run.
+# RIGHT is a register of the run; unless HOW is AS_IS, it takes the compared number ADDED first.
+OPERATOR, LEFT, RIGHT, HOW, ADDED = range(5)
+TEST_COLUMNS = 5
+
+# How a register takes a compared number in a test: not at all, or like an assignment: it is
+# replaced by it, or becomes the sum, the lesser or the greater of both.
+AS_IS, REPLACED, SUM, LESSER, GREATER_ONE = range(5)
+
 LESS, AT_MOST, GREATER, AT_LEAST, EQUAL, UNEQUAL = range(6)
 
 

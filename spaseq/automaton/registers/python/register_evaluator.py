@@ -20,7 +20,7 @@ from spaseq.automaton.registers.python.run_stepping import RunStepper, start_of
 from spaseq.automaton.run.arena import Arena
 from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.partition_evaluator import PartitionMatch, RowsByGpm
-from spaseq.automaton.run.runs import Groups, MeasuredInstant, Obligation, Row, Run
+from spaseq.automaton.run.runs import Duty, Groups, MeasuredInstant, Obligation, Row, Run
 from spaseq.automaton.run.scoping import ListNodes, TraceNodes, follow
 from spaseq.automaton.run.waiting_runs import WaitingRuns
 
@@ -79,24 +79,33 @@ class RegisterEvaluator:
         rows.setdefault(gpm, []).append(row)
         self.last_time = max(self.last_time, time)
 
-    def wait_at(self, edge: Edge, path: Sequence[tuple[Edge, Edge, Row]], origin: int) -> None:
+    def wait_at(
+        self,
+        edge: Edge,
+        path: Sequence[tuple[Edge, Edge, Row]],
+        origin: int,
+        may_leave: bool = False,
+    ) -> None:
         """Let a run wait at an edge, given the edges and rows that it has taken.
 
         For an alternative, the edge of its bracket comes first, then the edge inside. `origin` is
         the measure of the first row. Nothing is tested: the compiled evaluator has tested
-        conditions and negated steps up to now.
+        conditions, negated steps and loops up to now. `may_leave`: the run may leave its greedy
+        loop whatever comes.
         """
         run = start_of(self._machine.program.automaton)
         for step, inner, row in path:
             run = self._with_row(run, step, inner, row, origin)
         assert run.last is not None
         self.last_time = max(self.last_time, run.last[0])
-        self._stepper.wait_along(edge, run, self._waiting)
+        self._stepper.wait_along(edge, run, self._waiting, may_leave)
 
     def _with_row(self, run: Run, edge: Edge, inner: Edge, row: Row, origin: int) -> Run:
         taking, label, values = self._machine.takes[inner.id], inner.label, row[4]
         assert isinstance(label, TakeLabel)
-        groups = self._groups_after(run, edge)
+        groups, obligations = self._after(run, edge)
+        if run.first is None:
+            obligations += tuple(Obligation(n, None, None) for n in edge.negations)
         bound = {v: x for c, v in taking.singles if (x := values[c]) is not None}
         instant = row[1], row[2]
         return Run(
@@ -109,14 +118,13 @@ class RegisterEvaluator:
             {**run.singles, **bound},
             self._stepper.taker.bind(groups, taking.groups, values),
             self._trace.add((label.gpm, row, run.trace)),
-            tuple(Obligation(n, None, instant) for n in edge.negations)
-            if run.first is None
-            else run.obligations,
+            tuple(o.passed(instant) if o.before is None else o for o in obligations),
         )
 
-    def _groups_after(self, run: Run, edge: Edge) -> Groups | None:
-        program = self._machine.program
-        return follow(program, self._lists, edge.actions, run.groups, (), run)[0]
+    def _after(self, run: Run, edge: Edge) -> tuple[Groups | None, tuple[Duty, ...]]:
+        """The group variables, and the obligations of UNTIL, of a run that follows an edge."""
+        program, obligations = self._machine.program, run.obligations
+        return follow(program, self._lists, edge.actions, run.groups, obligations, run)
 
     # --- one instant ------------------------------------------------------------------------------
 

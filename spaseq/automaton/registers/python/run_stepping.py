@@ -166,13 +166,21 @@ class RunStepper:
                 continue
             self.wait_along(edge, run, waiting)
 
-    def wait_along(self, edge: Edge, run: Run, waiting: WaitingRuns) -> None:
-        """Let a run wait at an edge, for a solution or for a match of a bracket."""
+    def wait_along(
+        self, edge: Edge, run: Run, waiting: WaitingRuns, may_leave: bool = False
+    ) -> None:
+        """Let a run wait at an edge, for a solution or for a match of a bracket.
+
+        `may_leave`: the run may leave its greedy loop whatever comes.
+        """
         program = self._machine.program
         groups, obligations = follow(
             program, self._lists, edge.actions, run.groups, run.obligations, run
         )
-        obligations += self.duties(run, edge)
+        duties = self.duties(run, edge)
+        obligations += (
+            tuple(d for d in duties if isinstance(d, Obligation)) if may_leave else duties
+        )
         if isinstance(edge.label, BracketLabel):
             passed = tuple(o for o in obligations if o.before is None)
             point = choice_point(run, edge, groups, passed)

@@ -1,0 +1,121 @@
+"""Loops in the register kernel: what ends the wait of a run, and aggregates of its repetitions.
+
+A run that waits to leave a greedy loop is stopped by a solution that repeats the loop once more. A
+run that waits to repeat a loop with UNTIL is stopped by a solution of the GPM of UNTIL. Both count
+at the instant at which the run would take its next solution, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from spaseq.automaton.batch.no_kernel import NoKernel
+from spaseq.automaton.program.alternatives import (
+    AlternativeEdge,
+    NotSingle,
+    alternative_edges,
+)
+from spaseq.automaton.program.nfa import GreedyExit, Program, State
+from spaseq.automaton.registers.compiled.edge_tests import EdgeTest, EdgeTests, Number, Running
+from spaseq.lang import ast
+from spaseq.lang.sequence import SequenceOperator
+
+_RUNNING: dict[str, Running | None] = {
+    "COUNT": "COUNT",
+    "SUM": "SUM",
+    "MIN": "MIN",
+    "MAX": "MAX",
+    "FIRST": "FIRST",
+    "SAMPLE": "FIRST",
+    "LAST": None,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A GPM whose solution ends the wait of a run at an edge, if it passes the tests.
+
+    With `marks` it only marks that register of the run.
+    """
+
+    gpm: int
+    tests: EdgeTests
+    marks: Number | None = None
+
+
+def check_loops(program: Program) -> None:
+    """Check that solutions, one at a time, tell whether a loop goes on, or must not.
+
+    Raises:
+        NoKernel: they do not.
+    """
+    states = program.automaton.states
+    if any(end.exits for state in states for end in state.acceptances):
+        raise NoKernel("a greedy loop in last place looks at the whole window")
+    for left in program.further:
+        one_more(program, left)
+    for repeat in program.untils:
+        if not all(_is_at_end(state, repeat) for state in _begun(states, repeat)):
+            raise NoKernel("UNTIL stops a loop over more than a single GPM")
+
+
+def _begun(states: tuple[State, ...], repeat: int) -> Iterator[State]:
+    """The states in which the first solution of a repetition has been taken."""
+    for state in states:
+        for edge in state.edges:
+            if any(a.repeat == repeat and a.kind != "exit" for a in edge.actions):
+                yield states[edge.target]
+
+
+def _is_at_end(state: State, repeat: int) -> bool:
+    """Whether all ways out of a state begin the next repetition or leave the loop."""
+    ways = [edge.actions for edge in state.edges]
+    ways += [end.actions for end in state.acceptances]
+    return all(any(action.repeat == repeat for action in actions) for actions in ways)
+
+
+def one_more(program: Program, left: GreedyExit) -> tuple[AlternativeEdge, ...]:
+    """The edges by which a run repeats a greedy loop once more instead of leaving it.
+
+    Raises:
+        NoKernel: a repetition takes more than a single solution.
+    """
+    automaton = program.further[left]
+    edge, *others = automaton.states[0].edges
+    if others or automaton.states[edge.target].edges or edge.actions or edge.negations:
+        raise NoKernel("a greedy loop repeats more than a single GPM")
+    try:
+        return tuple(alternative_edges(replace(edge, actions=program.once_more(left))))
+    except NotSingle as reason:
+        raise NoKernel(str(reason)) from reason
+
+
+def within_reach(join: SequenceOperator | None) -> Iterator[EdgeTest]:
+    """The tests of whether an operator lets a run take a solution as late as it is."""
+    if join is not None and join.kind == ",":
+        instant = Number("", measure="instant")
+        yield EdgeTest(instant, "=", replace(instant, plus=1))
+    if join is not None and join.gap_ms is not None:
+        time = Number("", measure="time")
+        yield EdgeTest(time, "<=", replace(time, plus=join.gap_ms))
+
+
+def is_unmarked(mark: Number) -> EdgeTest:
+    """The test of whether a run has no mark: only NaN differs from itself."""
+    return EdgeTest(mark, "!=", mark, left_in_run=True)
+
+
+def running_aggregate(aggregate: ast.Aggregate) -> tuple[str, Running | None]:
+    """The variable and the function of an aggregate; None for LAST, the value of the step itself.
+
+    Raises:
+        NoKernel: no number stands for it.
+    """
+    operand, function = aggregate.operand, aggregate.function
+    if not isinstance(operand, ast.Var):
+        raise NoKernel(f"{function} of more than a variable")
+    if function not in _RUNNING or (aggregate.distinct and function in ("COUNT", "SUM")):
+        distinct = "DISTINCT " if aggregate.distinct else ""
+        raise NoKernel(f"{function}({distinct}?{operand.name}) of the repetitions so far")
+    return operand.name, _RUNNING[function]
