@@ -49,6 +49,11 @@ FORMS = (
     Form("SELECT STRICT", "A; B", "ABC", True, "STRICT"),
     Form("SELECT STRICT", "A; B+; C", "ABBC", True, "STRICT"),
     Form("SELECT MAX", "A; B; C", "ABC", select="MAX"),
+    Form("loop, filter", "A; B+; C", "ABBC", True),
+    Form("own operator", "A; B+[,]; C", "ABBC", True),
+    Form("greedy, filter", "A; B++; C", "ABBC", True),
+    Form("until, filter", "A; B+ UNTIL N; C", "ABBC" * 7 + "N", True),
+    Form("running", "A; D+; C", "ADDC", True),
     Form("negated, first", "N!; A; B", "ABC" * 9 + "N"),
     Form("negated, first", "N!; A; B", "ABC" * 9 + "N", True),
     Form("negated, last", "A; B; N!", "ABC" * 9 + "N"),
@@ -77,12 +82,17 @@ class FormLine:
     python: float
 
 
+def limit_of(name: str, variable: str) -> str:
+    """The condition of a later step; D is a step that limits a sum over its repetitions."""
+    return f"SUM(?{variable}) < 2 * ?va" if name == "D" else f"?{variable} > ?va"
+
+
 def plan_of(form: Form, window: int, evaluator: str | None) -> QueryPlan:
     """The plan of a form."""
     gpms = []
     for name in sorted(set(form.stream)):
         v = f"v{name.lower()}"
-        later = f" FILTER(?{v} > ?va)" if form.is_filter and name not in "A" else ""
+        later = f" FILTER({limit_of(name, v)})" if form.is_filter and name not in "A" else ""
         value = f" ; :v ?{v}" if form.is_filter else ""
         gpms.append(f"DEFINE GPM {name} ON S {{ [] a :{name} ; :k ?k{value}{later} }}")
     text = (
