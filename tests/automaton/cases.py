@@ -273,12 +273,15 @@ def cases(
     select: Sequence[str] = ("*",),
     rest: Sequence[str] = ("",),
     loops: bool = False,
+    ends: bool = False,
 ) -> Case:
     """Draws a query and a stream for it; `loops`: with a greedy loop, or one with UNTIL."""
     kind = draw(st.sampled_from(sorted(_KINDS)))
     sequence, optional = draw(looping() if loops else sequences(0 if plain else 2, plain))
     if not optional:
-        first, last = (draw(st.sampled_from([False] * 4 + [True])) for _ in range(2))
+        seldom = [True] if ends else [False] * 4 + [True]
+        first = draw(st.sampled_from(seldom))
+        last = draw(st.sampled_from([False, *seldom]))
         sequence = f"{_HERE}!; {sequence}" if first else sequence
         sequence = f"{sequence}; {_HERE}!" if last else sequence
     text = draw(named(sequence, kind in ("own", "mixed") and draw(st.booleans())))

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis.strategies import SearchStrategy
 
 from spaseq.algebra.answers import Answer
+from spaseq.automaton.program.outer_steps import has_outer_negations
 from spaseq.automaton.sets.python import match_enumerator
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.errors import QueryError
@@ -74,6 +75,22 @@ def test_events_of_one_instant_count_once_however_their_solutions_join() -> None
 @_SIZES
 def test_any_sequence(examples: int) -> None:
     on_examples(examples, same, cases())
+
+
+@_SIZES
+def test_negated_steps_at_the_ends(examples: int) -> None:
+    """Compiled evaluators check them on each match; the cases really run there."""
+    compiled = Counter[str]()
+
+    def check(case: Case) -> None:
+        expected, others = able(case)
+        for name, plan in others.items():
+            assert run(plan, case.events)[0] == expected
+            compiled[name] += bool(expected) and has_outer_negations(plan.sequence.program)
+
+    on_examples(examples, check, cases(ends=True))
+    for name in ("compiled-registers", "compiled-compact"):
+        assert compiled[name] or examples < _EXAMPLES
 
 
 @_SIZES

@@ -38,6 +38,18 @@ ROWS = (
 )
 """Features that a long run must exercise on examples with answers."""
 
+COMPILED = (
+    ("!-first", "compiled-chain"),
+    ("!-first", "compiled-compact"),
+    ("!-first", "compiled-registers"),
+    ("!-last", "compiled-compact"),
+    ("!-last", "compiled-registers"),
+    ("STRICT", "compiled-registers"),
+    ("MAX", "compiled-chain"),
+    ("|", "compiled-registers"),
+)
+"""Features that a long run must exercise on a compiled evaluator, with answers."""
+
 
 def run(compared: int, seed: str, weigh: bool = False) -> Tally:
     """Compare this number of examples; disagreements are shrunk and fail the test."""
@@ -90,6 +102,7 @@ def test_many() -> None:
     assert tally.exercised[ANY_LOOP] >= tally.compared / 3
     if EXAMPLES >= 10_000:
         assert not [row for row in ROWS if not tally.answered[row]]
+        assert not [form for form in COMPILED if not tally.by[form]]
         assert not [feature for feature in LOOPS if not tally.mattered[feature]]
 
 
