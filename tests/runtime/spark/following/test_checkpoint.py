@@ -39,6 +39,7 @@ class Plan:
     """The part of a plan that a job and a checkpoint use."""
 
     identity: Identity
+    levels: tuple[()] = ()
     inputs: Inputs = Inputs()
 
 
