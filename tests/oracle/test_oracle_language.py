@@ -456,6 +456,7 @@ def test_a_count_window_counts_every_event_of_the_query() -> None:
     check("a1 x x b1", "A; B", "a1b1", within="4 EVENTS")
     check("a1 x x b1", "A; B", "", within="3 EVENTS")
     check("a1@0 x@1/T x@1 b1@2", "A; B", "", within="3 EVENTS")
+    check("a1@0 a2@0/T x@1", "A", "", within="1 EVENTS")  # both at one instant
 
 
 def test_absence_in_a_tumbling_window_ends_with_the_interval() -> None:
