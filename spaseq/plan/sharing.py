@@ -12,10 +12,9 @@ from collections.abc import Iterator
 from spaseq.automaton.program.match_sizes import events_of_each_match
 from spaseq.automaton.program.nfa import Automaton, BracketLabel, TakeLabel
 from spaseq.automaton.program.outer_steps import (
-    OUTER_PLACE,
     NotChecked,
-    has_outer_negations,
     outer_negations,
+    outer_place,
 )
 from spaseq.automaton.sets.compilable_sets import check_waits
 from spaseq.automaton.sets.python.expand import TooManyWaits
@@ -30,8 +29,7 @@ def obstacle_to_sharing(plan: QueryPlan) -> str | None:
 
 def obstacle_to_sharing_in_python(plan: QueryPlan) -> str | None:
     """Why the evaluator of sets in Python cannot run the sequence of a plan; None if it can."""
-    outer = OUTER_PLACE if has_outer_negations(plan.sequence.program) else None
-    return obstacle_to_sharing(plan) or outer
+    return obstacle_to_sharing(plan) or outer_place(plan.sequence.program)
 
 
 def obstacle_of_correlation(plan: QueryPlan) -> str | None:
@@ -148,9 +146,6 @@ class _Sharing:
     # --- negated steps and operators --------------------------------------------------------------
 
     def _negations(self) -> Iterator[str]:
-        states = self._sequence.program.automaton.states
-        if any(end.exits for state in states for end in state.acceptances):
-            yield "a greedy loop in last place looks at the rest of the window"
         try:
             outer_negations(self._sequence.program)
         except NotChecked as reason:

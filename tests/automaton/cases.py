@@ -231,7 +231,7 @@ def looping(draw: st.DrawFn) -> tuple[str, bool]:
     after = draw(st.sampled_from(["@", "@", "(@ | @)", "@+ UNTIL Z", "@++; @", "@: @?"]))
     text = f"{body}{repeat}{loop}"
     text = f"{before}{draw(op)} {text}" if before else text
-    text = f"{text}{draw(op)} {after}" if "+" in loop or draw(st.booleans()) else text
+    text = f"{text}{draw(op)} {after}" if draw(st.sampled_from([True, True, False])) else text
     if before and after in text and draw(st.sampled_from([False, False, True])):
         text = f"@: ({text} | @: @): @"
     return text, False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spaseq.automaton.program.outer_steps import OUTER_PLACE
+from spaseq.automaton.program.outer_steps import GREEDY_PLACE, outer_place
 from spaseq.plan.evaluators import obstacle_to_compiled_sets, with_evaluator
 from spaseq.plan.query_plan import EvaluatorChoice, EvaluatorName, QueryPlan
 from spaseq.plan.sharing import (
@@ -41,8 +41,11 @@ def shared_runs(plan: QueryPlan) -> QueryPlan:
         return with_evaluator(plan, EvaluatorChoice("compact", reason, sharing_key(plan)))
     against = obstacle_to_compiled_sets(plan)
     if against is not None:
-        reason = f"{OUTER_PLACE}; {against}"
+        reason = f"{outer_place(plan.sequence.program)}; {against}"
         return with_evaluator(plan, replace(choice, reason=reason))
     name: EvaluatorName = "compiled-chain" if more is None else "compiled-compact"
-    reason = f"{reason}; each match is checked for negated steps in first and last place"
+    checked = "negated steps in first and last place"
+    if outer_place(plan.sequence.program) == GREEDY_PLACE:
+        checked = "one more repetition in last place"
+    reason = f"{reason}; each match is checked for {checked}"
     return with_evaluator(plan, EvaluatorChoice(name, reason, sharing_key(plan)))

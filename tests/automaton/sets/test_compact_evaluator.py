@@ -85,11 +85,31 @@ def test_the_event_after_a_greedy_loop_may_be_one_more_repetition() -> None:
             assert [len(a.trace) for a in run(plan, both)[0]] == expected
 
 
-def test_a_greedy_loop_in_last_place_needs_registers() -> None:
+@pytest.mark.parametrize(
+    ("sequence", "expected"),
+    [
+        ("A; B++", "a1 b1 b2 · a2 b2"),
+        ("A; B*+[:]", "a1 b1 b2 · a2 b2"),
+        ("B++", "b1 b2 · b2"),
+    ],
+)
+def test_a_greedy_loop_in_last_place_is_compiled(sequence: str, expected: str) -> None:
+    stream = "a1 b1 a2 b2"
+    _, events = letters(stream, "AB")
+    names = {name: "[] :is []" for name in "AB" if name in sequence}
+    found = plans(query(sequence, names))
+    assert found.keys() == {"registers", "compiled-compact"}
+    for plan in found.values():
+        answers, _ = run(plan, events)
+        assert sorted(words(answers, stream)) == sorted(expected.split(" · "))
+
+
+@pytest.mark.parametrize("sequence", ["A; B{1,2}+", "A; B++[,]", "A; (B; B)++", "A; B++ UNTIL C"])
+def test_other_greedy_loops_in_last_place_need_registers(sequence: str) -> None:
     with pytest.raises(UsageError, match="a greedy loop in last place looks at the rest"):
         compile_query(
-            query("A; B++", dict.fromkeys("AB", "[] :is []")),
-            options=CompileOptions(evaluator="compact"),
+            query(sequence, dict.fromkeys("ABC", "[] :is []")),
+            options=CompileOptions(evaluator="compiled-compact"),
         )
 
 

@@ -75,7 +75,11 @@ class _HandOver:
 
     def _waiting_matches(self, outer: OuterNegations) -> None:
         """The matches that wait for the close of their windows."""
-        last = [n.number for n in outer_negations(self._machine.program) if n.is_last]
+        last = [
+            n.number
+            for n in outer_negations(self._machine.program)
+            if n.is_last and n.number is not None
+        ]
         for matches in outer.waiting:
             rows, begin = self._builder.rows(matches.rows), 0
             columns = matches.ends, matches.origin, matches.close
