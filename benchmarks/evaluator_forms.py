@@ -49,10 +49,10 @@ FORMS = (
     Form("SELECT STRICT", "A; B", "ABC", True, "STRICT"),
     Form("SELECT STRICT", "A; B+; C", "ABBC", True, "STRICT"),
     Form("SELECT MAX", "A; B; C", "ABC", select="MAX"),
-    Form("loop, filter", "A; B+; C", "ABBC", True),
-    Form("own operator", "A; B+[,]; C", "ABBC", True),
-    Form("greedy, filter", "A; B++; C", "ABBC", True),
-    Form("until, filter", "A; B+ UNTIL N; C", "ABBC" * 7 + "N", True),
+    Form("loop, filter", "A; R+; C", "ARRC", True),
+    Form("own operator", "A; R+[,]; C", "ARRC", True),
+    Form("greedy, filter", "A; R++; C", "ARRC", True),
+    Form("until, filter", "A; R+ UNTIL N; C", "ARRC" * 7 + "N", True),
     Form("running", "A; D+; C", "ADDC", True),
     Form("negated, first", "N!; A; B", "ABC" * 9 + "N"),
     Form("negated, first", "N!; A; B", "ABC" * 9 + "N", True),
@@ -83,8 +83,13 @@ class FormLine:
 
 
 def limit_of(name: str, variable: str) -> str:
-    """The condition of a later step; D is a step that limits a sum over its repetitions."""
-    return f"SUM(?{variable}) < 2 * ?va" if name == "D" else f"?{variable} > ?va"
+    """The condition of a later step: R rises, D limits the sum over its repetitions."""
+    match name:
+        case "D":
+            return f"SUM(?{variable}) < 2 * ?va"
+        case "R":
+            return f"!BOUND(PREV(?{variable})) || ?{variable} > PREV(?{variable})"
+    return f"?{variable} > ?va"
 
 
 def plan_of(form: Form, window: int, evaluator: str | None) -> QueryPlan:
