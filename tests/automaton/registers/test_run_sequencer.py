@@ -140,6 +140,21 @@ def test_many_wait_for_one_key(sequence: str) -> None:
     assert run(compiled, events)[0] == expected
 
 
+def test_an_instant_with_more_events_than_the_window() -> None:
+    """One event of each of two streams has the same time: the instant is larger than one event."""
+    text = query("A", used("A"), "1 EVENTS")
+    compiled, python = plans(text)
+    value = solutions(Random(1), "A", integer(1), 1)
+    events = [
+        Event(1000, 0, 1, {"A": value}),
+        Event(1000, 0, 0, {"A": value}),
+        Event(2000, 0, 0, {"A": value}),
+    ]
+    expected = run(python, events)[0]
+    assert len(expected) == 1
+    assert run(compiled, events)[0] == expected
+
+
 @pytest.mark.parametrize("sequence", ["A; B; C", "A: B; C"])
 def test_more_matches_than_are_read_at_a_time(
     monkeypatch: pytest.MonkeyPatch, sequence: str

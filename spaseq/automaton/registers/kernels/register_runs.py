@@ -316,7 +316,7 @@ def advance(
                 if previous >= 0:
                     length += length_of(node, previous)
                     origin = node[previous, ORIGIN]
-                if program.accepts[target]:
+                if program.accepts[target] and origin >= floor:
                     if matched_size + length > len(matched):
                         full, need = MATCHED_FULL, length
                         break
