@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from spaseq.algebra.nodes import is_reserved
 from spaseq.automaton.program.window import Counted
+from spaseq.errors import UsageError
 from spaseq.lang import ast
 from spaseq.lang import sequence as seq
 from spaseq.lang.resolve import Resolved
@@ -65,6 +66,9 @@ def with_levels(plan: QueryPlan, resolved: Resolved, disabled: Collection[str]) 
     """The plan with its levels, and with columns and a key that suit all of them.
 
     A sequence of one step has no partial matches, and so no levels.
+
+    Raises:
+        UsageError: the first steps may end in a negated step under WITHIN n EVENTS.
     """
     chains = prefixes(plan.sequence.chain)
     if isinstance(plan.sequence.window, Counted):
@@ -73,6 +77,12 @@ def with_levels(plan: QueryPlan, resolved: Resolved, disabled: Collection[str]) 
         return plan
     plan = _with_common_key(plan, resolved, chains)
     levels = [_level(plan, resolved, chain, disabled) for chain in chains]
+    if isinstance(plan.sequence.window, Counted) and any(map(_ends_in_negation, levels)):
+        raise UsageError(
+            f"query {plan.identity.title} has no partial matches: its first steps may end in a "
+            "negated step, because the step after it may be empty, and WITHIN n EVENTS has no end "
+            "for it to wait for"
+        )
     gpms = plan.patterns.gpms
     if "pruned-columns" not in disabled:
         gpms = _pruned([plan, *(level.plan for level in levels)])
@@ -111,6 +121,11 @@ def _level(plan: QueryPlan, resolved: Resolved, chain: Chain, disabled: Collecti
         if name not in disabled:
             own = rule(own)
     return Level(own, tuple(sorted({*_next_names(links[len(chain.links) :])})))
+
+
+def _ends_in_negation(level: Level) -> bool:
+    states = level.plan.sequence.program.automaton.states
+    return any(accepts.negations for state in states for accepts in state.acceptances)
 
 
 def _unused(gpm: GpmPlan, plan: QueryPlan) -> GpmPlan:

@@ -15,6 +15,7 @@ import pytest
 import spaseq
 from spaseq.algebra.answers import PartialAnswer
 from spaseq.compile import compile_query
+from spaseq.errors import UsageError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import FollowOptions
 from spaseq.plan.planning_options import CompileOptions
@@ -113,6 +114,13 @@ def test_restored_after_every_event(row: Row) -> None:
         stage = other
     stage.close()
     assert told(row, [*found, *stage.partials()]) == row.expected
+
+
+def test_first_steps_that_end_in_a_negated_step_are_refused_under_a_window_of_events() -> None:
+    row = Row("", "A; U!; B?; C", "", within="3 EVENTS")
+    with pytest.raises(UsageError, match="may end in a negated step"):
+        spaseq.Engine(tables.row_query(row), partial=True)
+    spaseq.Engine(tables.row_query(row))
 
 
 def _solutions(matcher: PatternStage, row: Row) -> Iterator[SolutionBatch]:
