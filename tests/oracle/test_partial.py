@@ -20,7 +20,7 @@ import pytest
 from spaseq.algebra.answers import Answer as EngineAnswer
 from spaseq.algebra.answers import PartialAnswer
 from spaseq.compile import check_query
-from spaseq.errors import QueryError
+from spaseq.errors import QueryError, UsageError
 from spaseq.kb.load import load_kb
 from spaseq.plan.planning_options import CompileOptions
 from spaseq.plan.query_plan import QueryPlan
@@ -97,7 +97,7 @@ def wrong(example: Case, counts: Counts, random: Random) -> str | None:
         query = check_query(example.query).query
         assert query is not None
         expected = partials(query, example.streams, example.kb)
-    except (TooBig, Refused, QueryError):
+    except (TooBig, Refused, QueryError, UsageError):
         counts.skipped += 1
         return None
     if not plan.levels:  # a single step
