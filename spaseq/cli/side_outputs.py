@@ -21,7 +21,7 @@ _SHOWN = 5  # number of items on stderr if no file receives them
 
 
 class SideOutputs:
-    """Takes bad input and late events, and partial matches.
+    """Takes bad input, late events and partial matches.
 
     With `strict` the first bad input or late event ends the run.
     """

@@ -318,14 +318,14 @@ def add_durations(a: Duration, b: Duration, sign: int = 1) -> Duration:
 
 def times_number(duration: Duration, factor: Any) -> Duration:
     """A duration of an ordered subtype, `factor` times as long; months are rounded."""
-    if math.isinf(_finite_or_infinite(duration, factor)):
+    if _is_infinite(duration, factor):
         raise ExpressionError("the duration is infinite")
     return _scaled(duration, factor, numbers.multiply)
 
 
 def divided_by_number(duration: Duration, divisor: Any) -> Duration:
     """A duration of an ordered subtype, divided by a number; months are rounded."""
-    if math.isinf(_finite_or_infinite(duration, divisor)):
+    if _is_infinite(duration, divisor):
         return Duration(duration.kind, 0, Decimal(0))
     return _scaled(duration, divisor, numbers.divide)
 
@@ -339,11 +339,11 @@ def ratio(a: Duration, b: Duration) -> Decimal:
     return numbers.divide(a.seconds, b.seconds)  # type: ignore[return-value]
 
 
-def _finite_or_infinite(duration: Duration, number: Any) -> float:
-    """The number as a float; ExpressionError unless duration and number go together."""
+def _is_infinite(duration: Duration, number: Any) -> bool:
+    """Whether a number is infinite; ExpressionError unless duration and number go together."""
     if duration.kind == "duration" or not numbers.is_number(number) or number != number:
         raise ExpressionError("no arithmetic on this duration and number")
-    return numbers.to_double(number) if isinstance(number, float) else 0.0
+    return isinstance(number, float) and math.isinf(numbers.to_double(number))
 
 
 def _scaled(duration: Duration, number: Any, operation: Callable[[Any, Any], Any]) -> Duration:

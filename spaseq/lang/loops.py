@@ -105,7 +105,7 @@ def _no_greed(
     if after and can_be_empty(Chain(after[:1])):
         yield "before a step that may be empty: it would be unclear where the loop must end"
     if loop.minimum == 0 and can_be_empty(Chain(before)):
-        yield "at the begin if it may be empty: give it a lower bound of 1"
+        yield "in first place if it may be empty: give it a lower bound of 1"
     if not after and around.counted:
         yield "in last place under WITHIN n EVENTS: such a window does not close at a known time"
 

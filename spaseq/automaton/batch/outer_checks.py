@@ -17,7 +17,8 @@ from spaseq.automaton.batch.match_builder import EnumeratedMatches
 from spaseq.automaton.batch.row_notes import RowNotes
 from spaseq.automaton.batch.waiting_matches import ClosingMatches, WaitingMatches
 from spaseq.automaton.program.window import Counted, Tumbling, Window
-from spaseq.compiled.arrays import Array, Bools, Bytes, Float64s, Indices, Int32s, Int64s
+from spaseq.compiled.arrays import Bools, Bytes, Float64s, Indices, Int32s, Int64s
+from spaseq.compiled.growth import grown
 from spaseq.rdf.columns.term_columns import distinct
 
 NO_NUMBERS = np.empty((0, 0))
@@ -70,7 +71,7 @@ class _Found:
     def grow(self, slots: int) -> None:
         """Make room for the slots below `slots`."""
         if slots > len(self.places):
-            self.places = _grown(self.places, 2 * slots, kernel.NONE)
+            self.places = grown(self.places, 2 * slots, kernel.NONE)
 
     def note(self, rows: OrderedRows, numbers: Float64s, floor: int) -> Int64s:
         """Add the solutions of a batch; [n] where a check that begins at each row begins."""
@@ -79,8 +80,8 @@ class _Found:
         mine = np.flatnonzero(rows.gpm == self.check.gpm)
         before, room = len(self), len(self) + len(mine)
         if room > len(self.found):
-            self.found = _grown(self.found, 2 * room)
-            self.own = np.ascontiguousarray(_grown(self.own.T, 2 * room).T)
+            self.found = grown(self.found, 2 * room)
+            self.own = np.ascontiguousarray(grown(self.own.T, 2 * room).T)
         if self.check.own and len(mine):
             self.own[:, before:room] = numbers[list(self.check.own)][:, mine]
         pointer = np.empty(len(rows), np.int64)
@@ -127,8 +128,8 @@ class _Found:
         """Continue from what `snapshot` returned."""
         assert isinstance(state, tuple)
         self.places, found, own, self.base, self.following = state
-        self.found, self._most = _grown(found, len(found) + _LEAST), len(found) + _LEAST
-        self.own = np.ascontiguousarray(_grown(own.T, len(found) + _LEAST).T)
+        self.found, self._most = grown(found, len(found) + _LEAST), len(found) + _LEAST
+        self.own = np.ascontiguousarray(grown(own.T, len(found) + _LEAST).T)
 
 
 class OuterNegations:
@@ -286,12 +287,6 @@ class OuterNegations:
             own.restore(kept)
         self._notes.restore(notes)
         self.waiting.restore(waiting)
-
-
-def _grown(array: Array, size: int, fill: int = 0) -> Array:
-    larger = np.full((size, *array.shape[1:]), fill, array.dtype)
-    larger[: len(array)] = array
-    return larger
 
 
 def plain_checks(gpms: Sequence[tuple[int, bool]], count: int) -> OuterChecks:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from spaseq.automaton.batch.frame import OrderedRows
-from spaseq.compiled.arrays import Array, Bools, Bytes, Float64s, Indices, Int64s
+from spaseq.compiled.arrays import Bools, Bytes, Float64s, Indices, Int64s
+from spaseq.compiled.growth import grown
 
 _ROW, _GPM, _SLOT, _TIME, _POINTERS = range(5)
 """Columns: the row's number, GPM, slot and time (ms), then a pointer for each check."""
@@ -33,8 +34,8 @@ class RowNotes:
         kept = np.flatnonzero(taken)
         size = self._size + len(kept)
         if size > len(self._columns):
-            self._columns = _grown(self._columns, 2 * size)
-            self._numbers = _grown(self._numbers, 2 * size)
+            self._columns = grown(self._columns, 2 * size)
+            self._numbers = grown(self._numbers, 2 * size)
         self._columns[self._size : size] = self._batch[kept]
         self._numbers[self._size : size] = self._batch_numbers[kept]
         self._size = size
@@ -98,9 +99,3 @@ class RowNotes:
         self._columns, self._numbers, self._first = state
         self._size = len(self._columns)
         self._batch, self._batch_numbers = self._columns[:0], self._numbers[:0]
-
-
-def _grown(array: Array, size: int) -> Array:
-    larger = np.empty((size, array.shape[1]), array.dtype)
-    larger[: len(array)] = array
-    return larger

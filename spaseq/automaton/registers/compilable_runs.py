@@ -355,11 +355,7 @@ class _Testing:
 
     def _place_in_match(self, variable: Read, gpm: GpmColumns, negated: str) -> Place:
         """The place of a variable in a FILTER of a negated step that sees the whole match."""
-        if isinstance(variable, ast.Prev | ast.Aggregate):
-            raise NoKernel("a negated step uses PREV or an aggregate")
-        if isinstance(variable, ast.Timestamp | ast.Call):
-            raise NoKernel("a negated step uses TIMESTAMP or NOW")
-        name = variable.name
+        name = _name_in_negation(variable)
         if name in gpm.certain:
             return SolutionValue(name)
         if name in gpm.variables:
@@ -456,11 +452,7 @@ class _Testing:
     def _negated_place(self, variable: Read, source: int, negated: TakeLabel) -> Place:
         """The place of a variable in a FILTER of a negated step."""
         gpm = self._gpms[negated.gpm]
-        if isinstance(variable, ast.Prev | ast.Aggregate):
-            raise NoKernel("a negated step uses PREV or an aggregate")
-        if isinstance(variable, ast.Timestamp | ast.Call):
-            raise NoKernel("a negated step uses TIMESTAMP or NOW")
-        name = variable.name
+        name = _name_in_negation(variable)
         if name in gpm.certain:
             return SolutionValue(name)
         if not self._is_known(name, source) or name in gpm.variables:
@@ -473,6 +465,16 @@ def _outer_negations(program: Program) -> tuple[OuterNegation, ...]:
         return outer_negations(program)
     except NotChecked as reason:
         raise NoKernel(str(reason)) from reason
+
+
+def _name_in_negation(variable: Read) -> str:
+    """The name of a variable in a FILTER of a negated step."""
+    match variable:
+        case ast.Var(name):
+            return name
+        case ast.Prev() | ast.Aggregate():
+            raise NoKernel("a negated step uses PREV or an aggregate")
+    raise NoKernel("a negated step uses TIMESTAMP or NOW")
 
 
 def _same_term(variable: str) -> EdgeTest:

@@ -41,6 +41,7 @@ def _children(node: RegexNode) -> tuple[RegexNode, ...]:
 
 
 def has(node: RegexNode, test: Any) -> bool:
+    """Whether a node, or one inside it, passes a test."""
     return test(node) or any(has(child, test) for child in _children(node))
 
 

@@ -197,7 +197,7 @@ def test_the_table_of_loops(sequence: str, answers: str) -> None:
 @pytest.mark.parametrize(
     ("sequence", "reason"),
     [
-        ("A; R++", "a greedy loop in last place looks at the whole window"),
+        ("A; R++", "a greedy loop in last place looks at the rest of the window"),
         ("A; (R; E)++; C", "a greedy loop repeats more than a single GPM"),
         ("A; (R; E)+ UNTIL OVER; C", "UNTIL stops a loop over more than a single GPM"),
         ("A; R+ UNTIL J; B", "the negated J shares ?b with the match"),

@@ -13,6 +13,7 @@ from spaseq.automaton.sets.kernels import preference
 from spaseq.automaton.sets.kernels import set_arrays as kernel
 from spaseq.automaton.sets.python.compact_set import EVER, NIL, CompactSet
 from spaseq.compiled.arrays import Bytes, Int64s
+from spaseq.compiled.growth import grown
 from spaseq.rdf.columns.term_columns import distinct
 
 _NODES, _ROOTS, _FEW = 256, 1024, 64
@@ -88,7 +89,7 @@ class SetNodes:
         if full == kernel.NODES_FULL:
             self._resize(self.used + need)
         else:
-            self.roots = grown(self.roots, int(self.cursor[kernel.ROOTS]) + need)
+            self.roots = grown(self.roots, 2 * (int(self.cursor[kernel.ROOTS]) + need))
 
     def _resize(self, size: int) -> None:
         """Move the nodes to a ring with room for more than `size`."""
@@ -194,11 +195,11 @@ class SetNodes:
             )
             _, size, matches, _, _ = cursor.tolist()
             if full == enumeration.STACK_FULL:
-                self._stack = grown(self._stack, len(self._stack))
-                self._path = grown(self._path, len(self._path))
+                self._stack = grown(self._stack, 2 * len(self._stack))
+                self._path = grown(self._path, 2 * len(self._path))
             elif full == enumeration.MATCHES_FULL and (len(self._rows) < PIECE or not matches):
-                self._rows = grown(self._rows, max(len(self._rows), len(self._path)))
-                self._ends = grown(self._ends, len(self._ends))
+                self._rows = grown(self._rows, 2 * max(len(self._rows), len(self._path)))
+                self._ends = grown(self._ends, 2 * len(self._ends))
             elif matches:
                 yield EnumeratedMatches(self._rows[:size], self._ends[:matches])
                 cursor[1:3] = 0
@@ -261,10 +262,3 @@ class SetNodes:
         assert isinstance(state, tuple)
         kept, self.cursor, self._marks, self._swept = state
         self.array = self._ring(len(kept) + _NODES, kept)
-
-
-def grown(array: Int64s, size: int) -> Int64s:
-    """The array, enlarged to twice `size` rows."""
-    larger = np.empty((2 * size, *array.shape[1:]), array.dtype)
-    larger[: len(array)] = array
-    return larger
