@@ -8,7 +8,11 @@ from typing import Any
 
 from spaseq.errors import Span
 from spaseq.lang import ast
-from spaseq.lang.other_languages import foreign_query, foreign_window, instead_of_sequence
+from spaseq.lang.other_languages.foreign_queries import (
+    foreign_query,
+    foreign_window,
+    instead_of_sequence,
+)
 from spaseq.lang.pairs import MOST_PAIRS, too_deep
 from spaseq.lang.section_parser import SectionParser
 from spaseq.lang.sections import FORMS, OPENINGS, PROLOGUE, GpmSection, Layout, Section, Stray, cut
