@@ -18,11 +18,6 @@ def group_uses(expr: ast.Expr) -> frozenset[str]:
     return frozenset().union(*(variables_of(a.operand) for a in aggregates if a.operand))
 
 
-def previous_uses(expr: ast.Expr) -> frozenset[str]:
-    """Names of the variables inside PREV."""
-    return frozenset(node.var.name for node in walk(expr) if isinstance(node, ast.Prev))
-
-
 def timestamp_uses(expr: ast.Expr) -> frozenset[str]:
     """Names of the GPMs whose TIMESTAMP is read."""
     return frozenset(node.gpm.name for node in walk(expr) if isinstance(node, ast.Timestamp))

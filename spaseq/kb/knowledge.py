@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -201,12 +200,6 @@ class KnowledgeBase:
             rows = slice(start[i], start[i + 1])
             graphs[names[g]][p] = KbRelation(*(numbers[c][rows] for c in ("s", "o", "by_object")))
         return cls(terms, graphs, batch.column("hash")[0].as_py(), file=str(path))
-
-    @cached_property
-    def graph_codes(self) -> dict[str, int]:
-        """The codes of the graph IRIs, ABSENT for IRIs that are not terms of the dataset."""
-        codes = self.terms.find([f"<{name}>" for name in self.graphs])
-        return dict(zip(self.graphs, codes.tolist(), strict=True))
 
 
 def _mapped(path: Path) -> pa.RecordBatch:

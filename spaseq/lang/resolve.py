@@ -45,11 +45,6 @@ class Resolved:
     binds: dict[str, frozenset[str]]
     diagnostics: tuple[Diagnostic, ...]
 
-    @property
-    def has_errors(self) -> bool:
-        """Whether any of the diagnostics is an error."""
-        return any(d.severity == "error" for d in self.diagnostics)
-
 
 def resolve(
     query: ast.Query,

@@ -20,7 +20,6 @@ from spaseq.expr.compile import (
 from spaseq.expr.env import DictEnv
 from spaseq.expr.errors import NotCompilable
 from spaseq.expr.functions import BUILTINS
-from spaseq.expr.uses import previous_uses
 from spaseq.lang import ast
 from spaseq.lang.functions import BUILT_INS
 from spaseq.rdf.terms.term import split_literal
@@ -171,7 +170,6 @@ def test_mentions() -> None:
     )
     assert variables_of(expr) == {"a", "b", "g"}
     assert group_uses(expr) == {"g"}
-    assert previous_uses(expr) == {"b"}
     assert timestamp_uses(expr) == {"A"}
     assert not is_volatile(expr)
     assert is_volatile(expression("?a + RAND() > 1"))

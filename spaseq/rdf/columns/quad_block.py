@@ -67,13 +67,6 @@ class BlockBuilder:
         self.g.append(DEFAULT_GRAPH if g is None else self.code(g))
         self.line.append(line)
 
-    def add_malformed(self, line: int) -> None:
-        """Append a row for a malformed line."""
-        for column in (self.s, self.p, self.o):
-            column.append(MALFORMED)
-        self.g.append(DEFAULT_GRAPH)
-        self.line.append(line)
-
     def block(self, cut: bool = False, size: int = 0) -> QuadBlock:
         """The quads so far, in columns. Rows without a line have an unknown one."""
         line = np.full(len(self), UNKNOWN_LINE, np.int64)
