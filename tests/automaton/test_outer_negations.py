@@ -11,10 +11,10 @@ from spaseq.automaton.sets.compiled.set_sequencer import SetSequencer
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.stages.sequence import SequenceStage
-from tests.automaton.cases import Event, batch, query, run
-from tests.automaton.registers.test_run_sequencer import (
+from tests.automaton.cases import Event, batch, query
+from tests.automaton.keyed_streams import (
     ODD,
-    in_pieces,
+    agreed,
     integer,
     solutions,
     stream,
@@ -29,20 +29,11 @@ def check(text: str, events: list[Event], sequencer: type, evaluator: str | None
     """Check that the planner's evaluator is compiled, and agrees with registers in Python."""
     compiled = compile_query(text, options=CompileOptions(evaluator=evaluator))
     assert isinstance(SequenceStage(compiled)._sequencer, sequencer)
-    expected = run(python(text), events)[0]
-    assert expected
-    assert run(compiled, events)[0] == expected
-    assert in_pieces(compiled, events, 37) == expected
-    assert one_by_one(compiled, events) == expected
-    assert run(compiled, events, restart_after=200)[0] == expected
+    assert agreed(compiled, python(text), events, pieces=[37, 1])
 
 
 def python(text: str) -> QueryPlan:
     return compile_query(text, options=CompileOptions(evaluator="registers"))
-
-
-def one_by_one(plan: QueryPlan, events: list[Event]) -> list[object]:
-    return [*in_pieces(plan, events, 1)]
 
 
 @pytest.mark.parametrize("keys", [1, 3])
@@ -128,12 +119,7 @@ def test_the_evaluator_in_python_goes_on(odd: str, sequence: str) -> None:
         value = ODD[odd] if random.random() < 0.2 else integer(random.randrange(100))
         given = solutions(random, name, value, 1)
         events.append(Event(events[-1].time + 1000, 0, 0, {name: given}))
-    expected = run(python(text), events)[0]
-    assert expected
-    assert run(compiled, events)[0] == expected
-    assert in_pieces(compiled, events, 30) == expected
-    for cut in (140, 200):
-        assert run(compiled, events, restart_after=cut)[0] == expected
+    assert agreed(compiled, python(text), events, pieces=[30], restarts=[140, 200])
 
 
 @pytest.mark.parametrize("patterns", [PLAIN, used("ABN")])

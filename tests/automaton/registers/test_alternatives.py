@@ -10,10 +10,10 @@ from spaseq.automaton.registers.compiled.run_sequencer import RunSequencer
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.errors import UsageError
 from spaseq.stages.sequence import SequenceStage
-from tests.automaton.cases import Event, query, run
-from tests.automaton.registers.test_run_sequencer import (
+from tests.automaton.cases import Event, query
+from tests.automaton.keyed_streams import (
     ODD,
-    in_pieces,
+    agreed,
     integer,
     plans,
     solutions,
@@ -53,11 +53,7 @@ def test_long_streams(sequence: str, within: str, keys: int) -> None:
     for event in events:
         for found in event.solutions.get("N", ()):
             found["va"] = found["vn"]
-    expected = run(python, events)[0]
-    assert expected
-    assert run(compiled, events)[0] == expected
-    assert in_pieces(compiled, events, 37) == expected
-    assert run(compiled, events, restart_after=200)[0] == expected
+    assert agreed(compiled, python, events)
 
 
 @pytest.mark.parametrize("odd", ["a text", "beyond 2^53", "a float"])
@@ -73,10 +69,7 @@ def test_the_evaluator_in_python_goes_on(odd: str, sequence: str) -> None:
         value = ODD[odd] if random.random() < 0.1 else integer(random.randrange(100))
         given = solutions(random, name, value, 1)
         events.append(Event(events[-1].time + 1000, 0, 0, {name: given}))
-    expected = run(python, events)[0]
-    assert expected
-    assert run(compiled, events)[0] == expected
-    assert in_pieces(compiled, events, 30) == expected
+    assert agreed(compiled, python, events, pieces=[30], restarts=[])
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,11 @@ from spaseq.automaton.registers.compiled.run_sequencer import RunSequencer
 from spaseq.compile import compile_query
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.stages.sequence import SequenceStage
-from tests.automaton.cases import Event, letters, query, run
-from tests.automaton.registers.test_run_sequencer import (
+from tests.automaton.cases import Event, letters, query
+from tests.automaton.keyed_streams import (
     KEYED,
     ODD,
-    in_pieces,
+    agreed,
     integer,
     plans,
     solutions,
@@ -96,14 +96,9 @@ def loop_query(sequence: str, within: str) -> str:
     return query(sequence, used(sequence), within, partition=partition)
 
 
-def agree(compiled: QueryPlan, python: QueryPlan, events: list[Event]) -> list[Answer]:
+def answers_of_both(compiled: QueryPlan, python: QueryPlan, events: list[Event]) -> list[Answer]:
     """The answers, which are the same by both evaluators, in pieces and after a restart."""
-    expected = run(python, events)[0]
-    assert run(compiled, events)[0] == expected
-    assert in_pieces(compiled, events, 37) == expected
-    assert in_pieces(compiled, events, 1) == expected
-    assert run(compiled, events, restart_after=len(events) // 2)[0] == expected
-    return expected
+    return agreed(compiled, python, events, pieces=[37, 1], restarts=[len(events) // 2])
 
 
 @pytest.mark.parametrize("keys", [1, 3])
@@ -111,7 +106,7 @@ def agree(compiled: QueryPlan, python: QueryPlan, events: list[Event]) -> list[A
 def test_long_streams(sequence: str, within: str, keys: int) -> None:
     compiled, python = plans(loop_query(sequence, within))
     events = stream(sorted(used(sequence)), 400, keys, 5, ties=True)
-    assert agree(compiled, python, events)
+    assert answers_of_both(compiled, python, events)
 
 
 @pytest.mark.parametrize("sequence", ["A; R++; C", "A; R+ UNTIL OVER; C", "A; SUMMED+; C"])
@@ -145,7 +140,7 @@ def test_the_evaluator_in_python_goes_on(sequence: str, odd: str) -> None:
         value = ODD[odd] if i % 5 == 0 else integer(7 * i % 100)
         given = solutions(Random(i), name, value, 1)
         events.append(Event(events[-1].time + 1000, 0, 0, {name: given}))
-    assert agree(compiled, python, events)
+    assert answers_of_both(compiled, python, events)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +165,7 @@ def test_sums_that_float64_rounds(values: list[str], limit: str, count: int) -> 
     for i, value in enumerate(values, 1):
         term = re.sub(r"xsd:(\w+)", rf"<{xsd}\1>", value)
         events.append(Event(1000 * i, 0, 0, {"B": [{"b": f"<b{i}>", "vb": term}]}))
-    assert len(agree(compiled, python, events)) == count
+    assert len(answers_of_both(compiled, python, events)) == count
 
 
 TABLE = {
@@ -190,7 +185,7 @@ def test_the_table_of_loops(sequence: str, answers: str) -> None:
     """Every sequence of the table in docs/language.md#loops that has no bracket with `|`."""
     gpms, events = letters("a b1 b2 x b3 c", "ABCX")
     compiled, python = plans(query(sequence, {n: g for n, g in gpms.items() if n in sequence}))
-    found = agree(compiled, python, events)
+    found = answers_of_both(compiled, python, events)
     assert len(found) == len(answers.split())
 
 

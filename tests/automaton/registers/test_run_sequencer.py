@@ -6,7 +6,6 @@ kernel hands over to Python.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
@@ -19,27 +18,21 @@ from spaseq.automaton.registers.compiled.run_sequencer import RunSequencer
 from spaseq.automaton.registers.kernels import run_arrays
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.expr.doubles import double_of
-from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.terms.vocabulary import XSD
 from spaseq.stages.sequence import SequenceStage
 from tests.automaton.cases import Event, Values, batch, query, run
+from tests.automaton.keyed_streams import (
+    KEYED,
+    ODD,
+    agreed,
+    in_pieces,
+    integer,
+    plans,
+    solutions,
+    stream,
+    used,
+)
 
-KEYED = {
-    "A": "?a :k ?k ; :v ?va",
-    "B": "?b :k ?k ; :v ?vb FILTER(?vb > ?va)",
-    "C": "?c :k ?k ; :v ?vc FILTER(?vc < ?va)",
-    "N": "?n :k ?k ; :v ?vn FILTER(?vn >= ?va)",
-    "R": "?r :k ?k ; :v ?vr FILTER(!BOUND(PREV(?vr)) || ?vr > PREV(?vr))",
-    "E": "?e :k ?k ; :v ?ve FILTER(?ve = ?va)",
-    "L": "?l :k ?k ; :v ?vl FILTER(?vl >= ?va && ?vl >= ?vb)",
-    "J": "?j :k ?k ; :j ?b ; :v ?vj FILTER(?vj <= ?vb)",
-    "S": "?s :k ?k ; :v ?vs FILTER(?vs >= 1.5 * ?va)",
-    "G": "?g :k ?k ; :v ?vg FILTER(?vg >= 1.1 * COALESCE(PREV(?vg), ?va))",
-    "D": "?d :k ?k ; :v ?vd FILTER(-ABS(?vd / 3) < 40 - ?va)",
-    "F": "?f :k ?k ; :v ?vf FILTER(?vf < ?va + 20 && ?vb > 2 * ?va)",
-    "T": "?t :k ?k ; :v ?vt FILTER(?va < 30 && 60 > ?va + 40.5)",
-    "K": "?x :k ?k ; :v ?vk FILTER(?vk * 2e0 > ?va + 150)",
-}
 SEQUENCES = [
     ("A; B; C", "40 SECONDS"),
     ("A: B; C", "12 SECONDS"),
@@ -65,64 +58,13 @@ SEQUENCES = [
 ]
 
 
-def plans(text: str) -> tuple[QueryPlan, QueryPlan]:
-    """The query's plans for the compiled evaluator and for the Python evaluator."""
-    return (
-        compile_query(text, options=CompileOptions(evaluator="compiled-registers")),
-        compile_query(text, options=CompileOptions(evaluator="registers")),
-    )
-
-
-def integer(value: int) -> str:
-    return f'"{value}"^^<{XSD}integer>'
-
-
-def solutions(random: Random, name: str, value: str, keys: int) -> list[Values]:
-    low = name.lower()
-    values = {low: f"<e{random.randrange(4)}>", "k": f"<k{random.randrange(keys)}>"}
-    if name == "J":
-        values["b"] = f"<e{random.randrange(4)}>"
-    return [{**values, f"v{low}": value}]
-
-
-def stream(
-    names: Sequence[str], size: int, keys: int, seed: int, ties: bool = False
-) -> list[Event]:
-    """Events a second apart, with one solution each; with `ties`, some share an instant."""
-    random, events, time = Random(seed), list[Event](), 0
-    for _ in range(size):
-        name, value = random.choice(names), integer(random.randrange(100))
-        tied = ties and bool(events) and events[-1].stream == 0 and random.random() < 0.2
-        time += 0 if tied else 1000
-        events.append(Event(time, 0, int(tied), {name: solutions(random, name, value, keys)}))
-    return events
-
-
-def used(sequence: str) -> dict[str, str]:
-    return {name: p for name, p in KEYED.items() if name in sequence}
-
-
-def in_pieces(plan: QueryPlan, events: Sequence[Event], size: int) -> list[Answer]:
-    """The answers to events that arrive in pieces of `size` events."""
-    stage, answers = SequenceStage(plan), list[Answer]()
-    for i in range(0, len(events), size):
-        some = events[i : i + size]
-        stage.push(batch(plan, some))
-        answers += stage.advance(some[-1].time - 1)
-    return answers + stage.close()
-
-
 @pytest.mark.parametrize("keys", [1, 3])
 @pytest.mark.parametrize(("sequence", "within"), SEQUENCES)
 def test_long_streams(sequence: str, within: str, keys: int) -> None:
     partition = "PARTITION BY (?k)" if "," in sequence or "EVENTS" in within else ""
     compiled, python = plans(query(sequence, used(sequence), within, partition=partition))
     events = stream(sorted(used(sequence)), 500, keys, 5, ties=True)
-    expected = run(python, events)[0]
-    assert expected
-    assert run(compiled, events)[0] == expected
-    assert in_pieces(compiled, events, 37) == expected
-    assert run(compiled, events, restart_after=200)[0] == expected
+    assert agreed(compiled, python, events)
 
 
 @pytest.mark.parametrize("sequence", ["A; B", "A: B", "A; N!; B"])
@@ -190,11 +132,7 @@ def test_plain_sequences(sequence: str, keys: int, monkeypatch: pytest.MonkeyPat
     events = stream(sorted(patterns), 900, keys, 8)
     for i in range(9, 900, 9):
         events[i] = replace(events[i], time=events[i - 1].time, stream=1)
-    expected = run(python, events)[0]
-    assert len(expected) > 5
-    assert run(compiled, events)[0] == expected
-    assert in_pieces(compiled, events, 37) == expected
-    assert run(compiled, events, restart_after=450)[0] == expected
+    assert len(agreed(compiled, python, events, restarts=[450])) > 5
 
 
 def test_waits_that_were_kept_in_no_order() -> None:
@@ -232,18 +170,6 @@ def test_several_solutions_of_one_event() -> None:
     assert run(compiled, events)[0] == expected
 
 
-ODD = {
-    "a text": '"n/a"',
-    "a dateTime": f'"2020-01-01T00:00:00Z"^^<{XSD}dateTime>',
-    "beyond 2^53": integer(2**53 + 1),
-    "a decimal": f'"50.1"^^<{XSD}decimal>',
-    "a long decimal": f'"50.10000000000000000001"^^<{XSD}decimal>',
-    "a float": f'"50.1"^^<{XSD}float>',
-    "not a number": f'"NaN"^^<{XSD}double>',
-    "infinity": f'"-INF"^^<{XSD}double>',
-}
-
-
 @pytest.mark.parametrize("odd", sorted(ODD))
 @pytest.mark.parametrize(
     ("sequence", "within"),
@@ -267,12 +193,8 @@ def test_odd_values(odd: str, sequence: str, within: str) -> None:
         value = ODD[odd] if random.random() < 0.3 else integer(random.randrange(100))
         time = events[-1].time + 1000
         events.append(Event(time, 0, 0, {name: solutions(random, name, value, 1)}))
-    expected = run(python, events)[0]
-    assert any(a.first[0] < 150_000 < a.end[0] for a in expected) or "," in sequence
-    assert run(compiled, events)[0] == expected
-    assert in_pieces(compiled, events, 30) == expected
-    for cut in (140, 250):
-        assert run(compiled, events, restart_after=cut)[0] == expected
+    answers = agreed(compiled, python, events, pieces=[30], restarts=[140, 250])
+    assert any(a.first[0] < 150_000 < a.end[0] for a in answers) or "," in sequence
 
 
 def test_a_large_integer_is_compared_as_such() -> None:
@@ -357,6 +279,4 @@ def test_texts_that_are_compared_with_texts(sequence: str) -> None:
     for i in range(60, 200):
         name, value = random.choice(names), random.choice(['"a"', '"b"', integer(50)])
         events.append(Event(1000 * (i + 1), 0, 0, {name: solutions(random, name, value, 1)}))
-    expected = run(python, events)[0]
-    assert run(compiled, events)[0] == expected
-    assert in_pieces(compiled, events, 1) == expected
+    agreed(compiled, python, events, pieces=[1], restarts=[])

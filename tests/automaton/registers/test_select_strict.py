@@ -9,11 +9,10 @@ import pytest
 from spaseq.automaton.registers.compiled.run_sequencer import RunSequencer
 from spaseq.compile import compile_query
 from spaseq.stages.sequence import SequenceStage
-from tests.automaton.cases import query, run
-from tests.automaton.registers.test_run_sequencer import (
+from tests.automaton.cases import Event, query, run
+from tests.automaton.keyed_streams import (
     ODD,
-    Event,
-    in_pieces,
+    agreed,
     integer,
     plans,
     solutions,
@@ -42,11 +41,7 @@ def strict(sequence: str, within: str = "40 SECONDS", rest: str = "") -> str:
 def test_long_streams(sequence: str, within: str, keys: int) -> None:
     compiled, python = plans(strict(sequence, within))
     events = stream(sorted(used(sequence)), 900, keys, 5, ties=True)
-    expected = run(python, events)[0]
-    assert expected
-    assert run(compiled, events)[0] == expected
-    assert in_pieces(compiled, events, 37) == expected
-    assert run(compiled, events, restart_after=200)[0] == expected
+    assert agreed(compiled, python, events)
 
 
 def test_having_and_after_match() -> None:
@@ -68,10 +63,7 @@ def test_the_evaluator_in_python_goes_on(odd: str) -> None:
         value = ODD[odd] if i % 5 == 0 else integer(7 * i % 100)
         given = solutions(Random(i), name, value, 1)
         events.append(Event(events[-1].time + 1000, 0, 0, {name: given}))
-    expected = run(python, events)[0]
-    assert expected
-    assert run(compiled, events)[0] == expected
-    assert in_pieces(compiled, events, 30) == expected
+    assert agreed(compiled, python, events, pieces=[30], restarts=[])
 
 
 @pytest.mark.parametrize("sequence", ["A; B", "A: B"])
