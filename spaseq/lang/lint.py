@@ -135,6 +135,7 @@ def _takes_all_of(loop: ast.Gpm, then: ast.Gpm) -> bool:
         return not any(map(looks_back, filters_of(loop.pattern)))
     match loop.pattern.elements:
         case (ast.Triples() as block,):
+            # A triple of three variables that the other GPM does not use matches any triple.
             terms = [t for t in walk(block) if isinstance(t, ast.Var)]
             others = pattern_mentions(then.pattern)
             return len(terms) == 3 == len({t.name for t in terms} - others)
