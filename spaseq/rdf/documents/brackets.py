@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spaseq.compiled.arrays import Bytes
+from spaseq.possessive import possessive
 from spaseq.rdf.inputs.formats import Format
 
 OPEN, CLOSE = b"(", b")"
@@ -237,19 +238,19 @@ _SINGLE_QUOTES = re.compile(rb"=\s*+'")
 
 
 def _tokens(flat: bytes, opening: bytes, closing: bytes) -> re.Pattern[bytes]:
-    return re.compile(
+    return possessive(
         rb"(?:" + flat + rb")*+(?:(" + opening + rb")|(" + closing + rb")|" + _REST + rb")"
     )
 
 
 _TURTLE = _TurtleSyntax(
     _tokens(_TURTLE_FLAT, rb"<<\(|<<(?=[^(])|[(\[]|\{\|", rb">>|\]|\)(?=[^>])|\)>>|\|\}"),
-    re.compile(_TURTLE_UNFINISHED),
+    possessive(_TURTLE_UNFINISHED),
 )
 _JSON = _JsonSyntax(
-    re.compile(rb"(?:" + _JSON_FLAT + rb")*+([\[\]{}]|(?s:.)++|\Z)"), re.compile(rb'"')
+    possessive(rb"(?:" + _JSON_FLAT + rb")*+([\[\]{}]|(?s:.)++|\Z)"), re.compile(rb'"')
 )
-_XML = _XmlSyntax(_tokens(_XML_FLAT, _XML_TAG + rb">", rb"</[^<>]*+>"), re.compile(_XML_UNFINISHED))
+_XML = _XmlSyntax(_tokens(_XML_FLAT, _XML_TAG + rb">", rb"</[^<>]*+>"), possessive(_XML_UNFINISHED))
 
 _SYNTAXES = {
     Format.TURTLE: _TURTLE,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TypeAlias
 
+from spaseq.possessive import possessive
 from spaseq.rdf.terms.vocabulary import LANG_STRING, RDF, XSD_STRING
 
 PlainTriple: TypeAlias = tuple[str, str, str]
@@ -25,7 +26,7 @@ _NOT_WRITTEN = "|".join(map(re.escape, (f"{XSD_STRING}>", f"{LANG_STRING}>", f"{
 _TYPED = rf"\^\^(?!<(?:{_NOT_WRITTEN})){_IRI}"
 _LITERAL = rf'"{_CHARACTERS}"(?:{_TYPED}|@[a-z]{{2,3}}+(?:-[a-z]{{2}})?+)?+'
 _OBJECT = rf"{_IRI}|{_LITERAL}|{_BLANK}"
-_LINE = re.compile(
+_LINE = possessive(
     rf"^({_IRI}|{_BLANK})[ \t]++({_IRI})[ \t]++({_OBJECT})[ \t]*+\.[ \t]*+$", re.MULTILINE
 )
 

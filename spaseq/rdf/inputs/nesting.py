@@ -6,11 +6,11 @@ stack and end the process.
 
 from __future__ import annotations
 
-import re
+from spaseq.possessive import possessive
 
 # Literals, IRIs and comments may contain the signs. All quantifiers are possessive: the scan is
 # linear in the length of the text.
-_TOKEN = re.compile(rb'"(?:[^"\\\r\n]++|\\.)*+"|<(?!<)[^<>"\x00-\x20]*+>|#[^\r\n]*+|(<<)|(>>)')
+_TOKEN = possessive(rb'"(?:[^"\\\r\n]++|\\.)*+"|<(?!<)[^<>"\x00-\x20]*+>|#[^\r\n]*+|(<<)|(>>)')
 
 
 def nested_too_deep(text: bytes | str, most: int) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from spaseq.limits import Limits
+from spaseq.possessive import possessive
 
 PARSED_BYTES = 1 << 24
 """pyoxigraph reads no longer line; the kernel reads longer ones, if they are not unusual."""
@@ -13,7 +14,7 @@ UNREADABLY_LONG = "a line over 16 MiB that is malformed, or unusual and so not r
 
 UNREADABLE_TOKEN = "a literal, name or comment over 16 MiB, which is not read (--max-literal)"
 
-_LITERAL = re.compile(rb'"((?:[^"\\]++|\\.)*+)"')
+_LITERAL = possessive(rb'"((?:[^"\\]++|\\.)*+)"')
 _ESCAPE = re.compile(rb"\\(?:u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)")
 
 

@@ -5,7 +5,6 @@ If no event ends within the limit, the text is no event, or the event is too lon
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -13,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from spaseq.compiled.arrays import Bytes
+from spaseq.possessive import possessive
 from spaseq.rdf.kernels import PAD
 from spaseq.rdf.kernels.lines import last_event_end, last_line_end
 from spaseq.rdf.lines.arenas import ArenaPool
@@ -21,7 +21,7 @@ from spaseq.rdf.lines.statements import LineChunk, StatementReader, Statements
 _LF = 10
 _WINDOWS = (1 << 13, 1 << 17)
 _PIECE = 1 << 23
-_LINE = re.compile(rb"[^\r\n]*+(?:\r\n|\r|\n)?+")
+_LINE = possessive(rb"[^\r\n]*+(?:\r\n|\r|\n)?+")
 
 
 class EventSkip(ABC):

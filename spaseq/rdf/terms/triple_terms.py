@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-_TOKEN = re.compile(
+from spaseq.possessive import possessive
+
+_TOKEN = possessive(
     r"""  <<\( | \)>>                                            # the brackets
       |   <[^<>]*+>                                              # an IRI
       |   "(?:[^"\\]|\\.)*+"(?:\^\^<[^<>]*+>|@[A-Za-z0-9-]++)?+  # a literal
