@@ -70,7 +70,7 @@ def test_a_second_sigterm_does_not_disturb_the_cleaning_up() -> None:
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """SIGINT interrupts, also where the tests run in the background of a shell, which ignores it."""
+    """SIGINT interrupts, also in a shell that ignores it for its background processes."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
