@@ -237,7 +237,7 @@ LITERAL = "a literal, name or comment over 16 MiB, which is not read (--max-lite
         ("s.trig", trig(":s :p 1", ":s :p 2") + "@prefix ", "a", "a name or number of more than"),
         ("s.trig", trig(":s :p 1", ":s :p 2"), "\n", "no event ends within 10000000 bytes"),
         ("s.trig", trig(":s :p 1", ":s :p 2"), "@prefix : <http://e/> .\n", "no event ends within"),
-        ("s.trig", trig(":s :p 1", ":s :p 2"), "\0", "is not allowed"),
+        ("s.trig", trig(":s :p 1", ":s :p 2"), "\0", "a name or number of more than"),
         ("s.jsonld", jsonld("1", "2")[:-1] + ',{"http://e/p":"', "a", LITERAL),
         ("s.jsonld", jsonld("1", "2")[:-1] + ',{"http://e/p":', "1", "a name or number of more"),
         ("s.jsonld", jsonld("1", "2")[:-1] + ",", " ", "no event ends within"),
