@@ -1,0 +1,1 @@
+"""`spaseq.why`: why a query has no answers."""

@@ -1,0 +1,1 @@
+"""Why a query has no answers: where the way from events to answers ends."""

@@ -1,0 +1,154 @@
+"""What one reading of the streams shows: counts, and the solutions of every GPM by itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from spaseq.compiled.arrays import Bools, Int64s
+from spaseq.diagnosis.question import Question
+from spaseq.gpm.pattern_stage import PatternStage
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.limits import DEFAULT_LIMITS, Limits
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
+from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.sources.base import Source
+
+MOST_PREDICATES = 10_000
+"""The most predicates of a stream that are counted."""
+
+MOST_REASONS = 100
+"""The most reasons for bad input of a stream that are told apart."""
+
+
+@dataclass(slots=True)
+class StreamSeen:
+    """What was read of one stream: counts, the first and last time (ms), predicates, bad input.
+
+    `predicates` counts the triples of each predicate, by its N-Triples text. `bad` counts the bad
+    inputs of each reason; `example` is the first one of each.
+    """
+
+    name: str
+    iri: str
+    events: int = 0
+    triples: int = 0
+    first: int | None = None
+    last: int | None = None
+    predicates: Counter[str] = field(default_factory=Counter)
+    bad: Counter[str] = field(default_factory=Counter)
+    example: dict[str, BadInput] = field(default_factory=dict)
+
+    def take(self, batch: EventBatch) -> None:
+        """Count a batch."""
+        self.triples += batch.triples
+        if not len(batch):
+            return
+        self.events += len(batch)
+        first, last = int(batch.time.min()), int(batch.time.max())
+        self.first = first if self.first is None else min(first, self.first)
+        self.last = last if self.last is None else max(last, self.last)
+        counts = np.bincount(batch.p) if len(batch.p) else np.empty(0, np.int64)
+        for code in np.flatnonzero(counts).tolist():
+            text = batch.terms[code]
+            if text in self.predicates or len(self.predicates) < MOST_PREDICATES:
+                self.predicates[text] += int(counts[code])
+
+    def take_bad(self, bad: BadInput) -> None:
+        """Count bad input."""
+        if bad.reason in self.bad or len(self.bad) < MOST_REASONS:
+            self.bad[bad.reason] += 1
+            self.example.setdefault(bad.reason, bad)
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What one reading of all streams of a question shows.
+
+    `streams` are in the order of the query. `rows` are the rows that stage 1 hands on with the plan
+    `question.watched`, in order of instant and stream: the solutions of all GPMs, and bare rows
+    (`gpm` is BARE). Without PARTITION BY every event without a solution has one bare row. With
+    PARTITION BY every event has a bare row for each of its partitions.
+    """
+
+    question: Question
+    streams: tuple[StreamSeen, ...]
+    rows: SolutionBatch
+    knowledge: KnowledgeBase
+    limits: Limits = DEFAULT_LIMITS
+
+    def of_gpm(self, name: str) -> SolutionBatch:
+        """The solutions of a GPM, in order of instant and stream."""
+        return self.rows.take(np.flatnonzero(self.rows.gpm == self.question.gpm_number(name)))
+
+    def counts(self, name: str) -> tuple[int, int]:
+        """(solutions, events with a solution) of a GPM."""
+        mask = self.rows.gpm == self.question.gpm_number(name)
+        return int(mask.sum()), _events(self.rows, mask)
+
+    @property
+    def solutions(self) -> SolutionBatch:
+        """The rows without the bare ones."""
+        return self.rows.take(np.flatnonzero(self.rows.gpm != BARE))
+
+
+def _events(rows: SolutionBatch, mask: Bools) -> int:
+    """How many events some rows, which are in order of instant and stream, are of."""
+    places: list[Int64s] = [c[mask].astype(np.int64) for c in (rows.time, rows.k, rows.stream)]
+    if not len(places[0]):
+        return 0
+    new = np.logical_or.reduce([column[1:] != column[:-1] for column in places])
+    return 1 + int(new.sum())
+
+
+class Observer:
+    """Collects what the streams of a question show, batch by batch."""
+
+    def __init__(
+        self, question: Question, knowledge: KnowledgeBase, limits: Limits = DEFAULT_LIMITS
+    ) -> None:
+        self._question, self._knowledge, self._limits = question, knowledge, limits
+        inputs = question.plan.inputs
+        self._streams = {
+            iri: StreamSeen(name, iri)
+            for iri, name in zip(inputs.streams, inputs.stream_names, strict=True)
+        }
+        self._stage = PatternStage(question.watched, knowledge, _ignore, limits)
+        self._rows: list[SolutionBatch] = []
+
+    def read(self, source: Source) -> None:
+        """Read a stream to its end.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+        seen = self._streams[source.iri]
+        self.take(source.keeping(None).open(seen.take_bad), source.iri)
+
+    def take(self, batches: Iterable[EventBatch], iri: str) -> None:
+        """Take the events of a stream."""
+        seen = self._streams[iri]
+        for batch in batches:
+            seen.take(batch)
+            rows = self._stage.match(batch)
+            if len(rows):
+                self._rows.append(rows.compact())
+
+    def observed(self) -> Observed:
+        """All that was collected."""
+        columns = self._question.watched.patterns.columns
+        rows = SolutionBatch.concat(self._rows, columns)
+        order = np.lexsort((rows.stream, rows.k, rows.time))
+        if not (np.diff(order) == 1).all():
+            rows = rows.take(order)
+        return Observed(
+            self._question, tuple(self._streams.values()), rows, self._knowledge, self._limits
+        )
+
+
+def _ignore(bad: BadInput) -> None:
+    """The run itself reports bad input of its stages."""

@@ -1,0 +1,83 @@
+"""The query in question: its text, syntax tree and plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from spaseq.algebra.schema import Schema
+from spaseq.errors import Span
+from spaseq.lang import ast
+from spaseq.lang.format_terms import TermText
+from spaseq.lang.resolve import Resolved
+from spaseq.plan.gpm_plans import membership_plans
+from spaseq.plan.query_plan import GpmPlan, QueryPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query that is asked about.
+
+    `plan` is the plan of a run. `watched` is the same plan, but its stage 1 hands on the values of
+    all variables and the instants of all events.
+    """
+
+    resolved: Resolved
+    plan: QueryPlan
+    watched: QueryPlan
+    schema: Schema | None = None
+
+    @classmethod
+    def of(cls, resolved: Resolved, plan: QueryPlan, schema: Schema | None = None) -> Question:
+        """The question about a query with a plan."""
+        return cls(resolved, plan, _watched(resolved, plan, schema), schema)
+
+    def place(self, span: Span) -> tuple[int, int]:
+        """(line, column) of the first character, from 1."""
+        return self.resolved.source.place(span.start)
+
+    def text(self, span: Span) -> str:
+        """The text of the query at a place."""
+        return self.resolved.source.text[span.start : span.end]
+
+    @property
+    def terms(self) -> TermText:
+        """Writes terms with the prefixes of the query."""
+        return TermText(self.resolved.query.prologue)
+
+    def gpm(self, name: str) -> ast.Gpm:
+        """The definition of a GPM."""
+        return next(gpm for gpm in self.resolved.query.gpms if gpm.name == name)
+
+    def gpm_plan(self, name: str) -> GpmPlan:
+        """The plan of a GPM that the sequence uses."""
+        return next(gpm for gpm in self.watched.patterns.gpms if gpm.name == name)
+
+    def gpm_number(self, name: str) -> int:
+        """The number of a GPM in `SolutionBatch.gpm`."""
+        return [gpm.name for gpm in self.watched.patterns.gpms].index(name)
+
+    def step_of(self, gpm: str) -> int | None:
+        """The number of the first top-level step that uses a GPM, from 1."""
+        for number, step in enumerate(self.resolved.query.sequence.steps, 1):
+            if gpm in _names(step):
+                return number
+        return None
+
+
+def _names(node: ast.Step | ast.Sequence) -> set[str]:
+    """The GPMs of a step or a sequence; UNTIL's, too."""
+    if isinstance(node, ast.Sequence):
+        return {name for step in node.steps for name in _names(step)}
+    until = None if node.quantifier is None else node.quantifier.until
+    own = set() if until is None else {until.name}
+    if isinstance(node.atom, ast.Ref):
+        return own | {node.atom.name}
+    return own | {name for operand in node.atom.operands for name in _names(operand)}
+
+
+def _watched(resolved: Resolved, plan: QueryPlan, schema: Schema | None) -> QueryPlan:
+    sequence = replace(plan.sequence, needs_instants=True)
+    gpms = tuple(replace(gpm, private=frozenset[str]()) for gpm in plan.patterns.gpms)
+    memberships = membership_plans(resolved, schema, gpms, sequence)
+    patterns = replace(plan.patterns, gpms=gpms, memberships=memberships)
+    return replace(plan, patterns=patterns, sequence=sequence, levels=())

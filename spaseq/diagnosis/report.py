@@ -1,0 +1,242 @@
+"""What `spaseq why` reports: counts on the way from events to answers, and where it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from spaseq.message_text import visible, without_passwords
+from spaseq.rdf.terms.times import format_time
+
+_LABEL = 13
+"""Width of the column of names, without the indentation."""
+
+_COUNT = 5
+"""Width of the column of counts."""
+
+_PLACE = 22
+"""Width of the column of places under a GPM."""
+
+OF_GPM = frozenset(
+    {
+        "wrong-stream",
+        "predicate-never-occurs",
+        "constant-never-occurs",
+        "pattern-never-matches",
+        "kb-empty",
+        "filter-false",
+        "filter-error",
+    }
+)
+"""The kinds that a GPM has by itself; the report shows them below the GPM."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One reason why a query has no answers.
+
+    Attributes:
+        kind: a stable, hyphenated name such as `predicate-never-occurs` (docs/why.md).
+        gpm: the GPM that the cause is in; None if it is in none.
+        step: the number of the top-level step from 1, negated ones counted; None if it is in none.
+        line, column: the place in the query, from 1.
+        count: how many events, solutions or candidates the cause took away.
+        term: the predicate, constant or variable in question, as the query would write it.
+        suggestion: what to write instead, as the query would write it.
+        example: a term or an event that shows the cause.
+        text: the cause as a sentence, for people.
+        shown: the text of the query at the place.
+        stream: the name of the stream that a cause of the input is in.
+    """
+
+    kind: str
+    gpm: str | None = None
+    step: int | None = None
+    line: int | None = None
+    column: int | None = None
+    count: int = 0
+    term: str | None = None
+    suggestion: str | None = None
+    example: str | None = None
+    text: str = ""
+    shown: str = ""
+    stream: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The cause without what is for people."""
+        names = ("kind", "gpm", "step", "line", "column", "count", "term", "suggestion", "example")
+        return {name: getattr(self, name) for name in names}
+
+
+@dataclass(frozen=True, slots=True)
+class StreamCount:
+    """What was read of a stream. `first` and `last` are the least and greatest time (ms)."""
+
+    name: str
+    iri: str
+    events: int
+    triples: int
+    first: int | None = None
+    last: int | None = None
+    bad: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        """The counts of the stream."""
+        return {
+            "stream": self.name,
+            "iri": self.iri,
+            "events": self.events,
+            "triples": self.triples,
+            "first": None if self.first is None else format_time(self.first),
+            "last": None if self.last is None else format_time(self.last),
+            "bad": self.bad,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class GpmCount:
+    """The solutions of a GPM by itself. `streams` are the names of the streams it reads."""
+
+    name: str
+    streams: tuple[str, ...]
+    solutions: int
+    events: int
+
+    def as_json(self) -> dict[str, Any]:
+        """The counts of the GPM."""
+        return {"gpm": self.name, "solutions": self.solutions, "events": self.events}
+
+
+@dataclass(frozen=True, slots=True)
+class StepCount:
+    """How many matches the first `step` top-level steps of the sequence have.
+
+    `name` is the step's text. `at_least` says that the count stopped there.
+    """
+
+    step: int
+    name: str
+    reached: int
+    at_least: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """The count of the step."""
+        return {"step": self.step, "name": self.name, "reached": self.reached}
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The counts of a run and, if it has no answers, its causes, the most telling one first."""
+
+    answers: int
+    causes: tuple[Cause, ...] = ()
+    streams: tuple[StreamCount, ...] = ()
+    gpms: tuple[GpmCount, ...] = ()
+    steps: tuple[StepCount, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as one JSON object."""
+        return {
+            "answers": self.answers,
+            "causes": [cause.as_json() for cause in self.causes],
+            "streams": [stream.as_json() for stream in self.streams],
+            "gpms": [gpm.as_json() for gpm in self.gpms],
+            "steps": [step.as_json() for step in self.steps],
+        }
+
+    def as_text(self) -> str:
+        """The report as lines for people, with each cause below what it is a cause of."""
+        return visible(without_passwords("\n".join(self._lines())))
+
+    def _lines(self) -> Iterator[str]:
+        shown: set[str] = set()
+        for stream in self.streams:
+            yield _labelled(f"stream {stream.name}", _extent(stream))
+            yield from self._of_stream(stream.name)
+            for gpm in self.gpms:
+                if stream.name in gpm.streams and gpm.name not in shown:
+                    shown.add(gpm.name)
+                    yield _labelled(f"  {gpm.name}", _solutions(gpm))
+                    yield from self._of_gpm(gpm.name)
+        if self.steps:
+            yield _labelled("sequence", _progress(self.steps))
+        for cause in self.causes:
+            if cause.stream is None and (cause.kind not in OF_GPM or cause.gpm not in shown):
+                yield from _caused(cause, "  ")
+        yield _labelled("answers", f"{self.answers:{_COUNT},}")
+        yield from self.notes
+
+    def _of_stream(self, name: str) -> Iterator[str]:
+        for cause in self.causes:
+            if cause.stream == name and cause.kind not in OF_GPM:
+                yield from _caused(cause, "  ")
+
+    def _of_gpm(self, name: str) -> Iterator[str]:
+        for cause in self.causes:
+            if cause.gpm == name and cause.kind in OF_GPM:
+                yield from _caused(cause, "    ")
+
+
+def _caused(cause: Cause, indent: str) -> Iterator[str]:
+    at = "" if cause.line is None else f"{cause.line}:{cause.column}"
+    if not cause.shown:
+        yield f"{indent}{cause.text}" + (f" ({at})" if at else "")
+        return
+    yield f"{indent}{' '.join(cause.shown.split()):{_PLACE}}  {cause.text} ({at})"
+
+
+def _labelled(label: str, text: str) -> str:
+    return f"{label:{_LABEL}}{text}"
+
+
+def _extent(stream: StreamCount) -> str:
+    text = f"{stream.events:{_COUNT},} {'event' if stream.events == 1 else 'events'}, {plural(stream.triples, 'triple')}"
+    if stream.first is not None and stream.last is not None:
+        text += f", {period(stream.first, stream.last)}"
+    return text + (f"; {plural(stream.bad, 'bad input')}" if stream.bad else "")
+
+
+def _solutions(gpm: GpmCount) -> str:
+    noun = "solution" if gpm.solutions == 1 else "solutions"
+    text = f"{gpm.solutions:{_COUNT},} {noun}"
+    return f"{text} in {plural(gpm.events, 'event')}" if gpm.solutions else text
+
+
+def _progress(steps: tuple[StepCount, ...]) -> str:
+    parts: list[str] = []
+    for step in steps:
+        count = f"{'at least ' if step.at_least else ''}{step.reached:,}"
+        if not parts:
+            count = f"{count:>{_COUNT}}"
+        parts.append(f"{count} reached {step.name}" if parts else f"{count} begun")
+    return ", ".join(parts)
+
+
+def plural(count: int, noun: str) -> str:
+    """A count with its noun.
+
+    >>> plural(1, "event"), plural(3998, "event")
+    ('1 event', '3,998 events')
+    """
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def period(first: int, last: int) -> str:
+    """Two times (ms), the second without the parts of the date that it shares.
+
+    >>> period(1406879400000, 1408147200000)
+    '2014-08-01T07:50 to 08-16T00:00'
+    """
+    begin, end = _moment(first), _moment(last)
+    if first == last:
+        return begin
+    if begin[:11] == end[:11]:
+        return f"{begin} to {end[11:]}"
+    return f"{begin} to {end[5:] if begin[:5] == end[:5] else end}"
+
+
+def _moment(ms: int) -> str:
+    """A time (ms) in UTC without its zone, and without seconds where they are zero."""
+    return format_time(ms).removesuffix("Z").removesuffix(":00")
