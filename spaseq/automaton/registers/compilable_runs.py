@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from spaseq.automaton.batch.no_kernel import NoKernel
 from spaseq.automaton.program.alternatives import (
@@ -56,6 +55,7 @@ from spaseq.automaton.registers.loop_tests import (
     running_aggregate,
     within_reach,
 )
+from spaseq.automaton.registers.negated_steps import NegatedSteps, same_term
 from spaseq.lang import ast
 
 MOST_EDGES = 64
@@ -143,15 +143,16 @@ class _Testing:
         self._takes = [*self._taking()]
         if len(self._takes) > MOST_EDGES:
             raise NoKernel(f"the automaton has more than {MOST_EDGES} edges")
-        self._taken = {taking.take.gpm for _, taking in self._takes}
+        taken = {taking.take.gpm for _, taking in self._takes}
         self._bound = bound_by_state(self._automaton(), gpms)
         self._key = self._key_of(self._takes)
         self._check_groups(self._takes)
+        self._checks = NegatedSteps(program, gpms, self._bound, taken, self._key)
 
     def program(self) -> TestedProgram:
         """The edges that can take a solution, with their tests."""
         edges = tuple(self._sharing_waits([e for e in map(self._edge, self._takes) if e]))
-        outer = tuple(TestedNegation(n, self._forbids(n)) for n in self._outer)
+        outer = tuple(TestedNegation(n, self._checks.forbidding(n.take)) for n in self._outer)
         return TestedProgram(self._key, edges, outer, self._is_threshold_sequence(edges))
 
     # --- the whole program -----------------------------------------------------------------------
@@ -249,7 +250,7 @@ class _Testing:
         kills = []
         for number in edge.negations:
             negated = self._negated(number)
-            kill = self._kill(source, negated)
+            kill = self._checks.ending(source, negated)
             if kill is not None:
                 kills.append((negated.gpm, kill))
         again = {action.repeat for action in edge.actions if action.kind == "again"}
@@ -285,7 +286,7 @@ class _Testing:
             until = self._program.untils.get(action.repeat)
             if until is not None and action.kind != "exit":
                 negated = self._negated(until)
-                tests = self._kill(source, negated)
+                tests = self._checks.ending(source, negated)
                 if tests is not None:
                     yield Stop(negated.gpm, tests)
         for left in edge.exits:
@@ -294,7 +295,7 @@ class _Testing:
     def _goes_on(self, source: int, left: GreedyExit) -> Iterator[Stop]:
         """One more repetition of a greedy loop, unless UNTIL forbids it."""
         until, allowed = self._program.untils.get(left.repeat), list[EdgeTest]()
-        forbidding = None if until is None else self._kill(source, self._negated(until))
+        forbidding = None if until is None else self._checks.ending(source, self._negated(until))
         if until is not None and forbidding is not None:
             mark = Number(str(left.repeat), measure="mark")
             yield Stop(self._negated(until).gpm, forbidding, mark)
@@ -314,74 +315,7 @@ class _Testing:
             if variable in bound.possibly[source]:
                 if variable not in gpm.certain or variable not in bound.certainly[source]:
                     raise NoKernel(f"steps join on ?{variable}, which may be unbound")
-                yield _same_term(variable)
-
-    def _kill(self, source: int, negated: TakeLabel) -> EdgeTests | None:
-        """The tests by which a solution of a negated GPM ends a waiting run; None if none can."""
-        gpm = self._gpms[negated.gpm]
-        later = {v for state in self._bound.possibly for v in state}
-        tests = []
-        for variable in gpm.variables:
-            if variable in self._key or variable not in later:
-                continue
-            if not self._is_known(variable, source) or variable not in gpm.certain:
-                raise NoKernel(f"the negated {negated.name} shares ?{variable} with the match")
-            tests.append(_same_term(variable))
-        for condition in gpm.conditions:
-            remaining = tests_of(condition, lambda v: self._negated_place(v, source, negated))
-            if remaining is None:
-                return None
-            tests += remaining
-        return tuple(tests)
-
-    # --- negated steps in first and last place ----------------------------------------------------
-
-    def _forbids(self, negation: OuterNegation) -> EdgeTests | None:
-        """The tests by which a solution of a negated step forbids a match; None if none can."""
-        gpm, name = self._gpms[negation.take.gpm], negation.take.name
-        tests = []
-        for variable in gpm.variables:
-            if variable in self._key or variable not in self._bound_in_matches("possibly"):
-                continue
-            if not self._is_given(variable) or variable not in gpm.certain:
-                raise NoKernel(f"the negated {name} shares ?{variable}, which may be unbound")
-            tests.append(_same_term(variable))
-        for condition in gpm.conditions:
-            remaining = tests_of(condition, lambda v: self._place_in_match(v, gpm, name))
-            if remaining is None:
-                return None
-            tests += remaining
-        return tuple(tests)
-
-    def _place_in_match(self, variable: Read, gpm: GpmColumns, negated: str) -> Place:
-        """The place of a variable in a FILTER of a negated step that sees the whole match."""
-        name = _name_in_negation(variable)
-        if name in gpm.certain:
-            return SolutionValue(name)
-        if name in gpm.variables:
-            raise NoKernel(f"the negated {negated} uses ?{name}, which may be unbound")
-        if name not in self._bound_in_matches("possibly"):
-            return None
-        if not self._is_given(name):
-            raise NoKernel(f"the negated {negated} uses ?{name}, which may be unbound")
-        return RunValue(name)
-
-    def _is_given(self, variable: str) -> bool:
-        """Whether every match binds a variable; a group variable, in every repetition."""
-        binders = [self._gpms[g] for g in self._taken if variable in self._gpms[g].variables]
-        if variable in self._program.owner and not all(variable in g.certain for g in binders):
-            return False
-        return variable in self._bound_in_matches("certainly")
-
-    def _bound_in_matches(self, how: Literal["certainly", "possibly"]) -> frozenset[str]:
-        """The variables that matches bind."""
-        states = zip(self._program.automaton.states, getattr(self._bound, how), strict=True)
-        ends = [variables for state, variables in states if state.acceptances]
-        return frozenset.intersection(*ends) if how == "certainly" else frozenset.union(*ends)
-
-    def _is_known(self, variable: str, source: int) -> bool:
-        """Whether a variable is bound on every path to a state and keeps its value from there."""
-        return variable in self._bound.certainly[source] and variable not in self._program.owner
+                yield same_term(variable)
 
     # --- variables --------------------------------------------------------------------------------
 
@@ -449,35 +383,9 @@ class _Testing:
         again = self._repeats(f"{aggregate.function}(?{name})", name, edge, take)
         return SolutionValue(name) if function is None else RunningValue(name, function, not again)
 
-    def _negated_place(self, variable: Read, source: int, negated: TakeLabel) -> Place:
-        """The place of a variable in a FILTER of a negated step."""
-        gpm = self._gpms[negated.gpm]
-        name = _name_in_negation(variable)
-        if name in gpm.certain:
-            return SolutionValue(name)
-        if not self._is_known(name, source) or name in gpm.variables:
-            raise NoKernel(f"the negated {negated.name} uses ?{name}, bound later if at all")
-        return RunValue(name)
-
 
 def _outer_negations(program: Program) -> tuple[OuterNegation, ...]:
     try:
         return outer_negations(program)
     except NotChecked as reason:
         raise NoKernel(str(reason)) from reason
-
-
-def _name_in_negation(variable: Read) -> str:
-    """The name of a variable in a FILTER of a negated step."""
-    match variable:
-        case ast.Var(name):
-            return name
-        case ast.Prev() | ast.Aggregate():
-            raise NoKernel("a negated step uses PREV or an aggregate")
-    raise NoKernel("a negated step uses TIMESTAMP or NOW")
-
-
-def _same_term(variable: str) -> EdgeTest:
-    """The test of a join."""
-    term = Number(variable, by_term=True)
-    return EdgeTest(term, "=", term)

@@ -195,7 +195,7 @@ def test_the_table_of_loops(sequence: str, answers: str) -> None:
         ("A; R++", "a greedy loop in last place looks at the rest of the window"),
         ("A; (R; E)++; C", "a greedy loop repeats more than a single GPM"),
         ("A; (R; E)+ UNTIL OVER; C", "UNTIL stops a loop over more than a single GPM"),
-        ("A; R+ UNTIL J; B", "the negated J shares ?b with the match"),
+        ("A; R+ UNTIL J; B", "the negated J shares ?b, whose value may still change"),
         ("A; (R; SUMMED)+", "SUM(?vsummed) is not in the step that begins the repetition"),
         ("A; AVERAGE+; C", "AVG(?vaverage) of the repetitions so far"),
         ("A; DOUBLED+; C", "a FILTER computes with an aggregate of the repetitions so far"),

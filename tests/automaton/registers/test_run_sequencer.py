@@ -261,7 +261,7 @@ def test_memory_does_not_grow_with_the_keys_ever_seen() -> None:
         ("A; (B; C)!", {}, "more than a single GPM"),
         ("(C; B)!; A", {}, "more than a single GPM"),
         ("A; (B; C)!; A", {}, "more than a single GPM"),
-        ("A; B!; C", {"B": "?b :v ?vb FILTER(?vb > ?vc)"}, "uses \\?vc, bound later"),
+        ("A; B!; C", {"B": "?b :v ?vb FILTER(?vb > ?vc)"}, "uses \\?vc, whose value"),
     ],
 )
 def test_what_is_not_compiled(sequence: str, gpms: dict[str, str], reason: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from spaseq.automaton.batch.kernels.comparisons import holds
 from spaseq.compiled.arrays import Bytes, Float64s, Int32s, Int64s
 from spaseq.compiled.decorators import inlined_device_function, lean_kernel
 
@@ -20,7 +21,6 @@ OLDEST, LATEST = range(2)
 # Columns of `test`: a comparison of LEFT, which is a number of the solution, or ~i for number i of
 # the match, with number RIGHT of the match.
 OPERATOR, LEFT, RIGHT = range(3)
-LESS, AT_MOST, GREATER, AT_LEAST, EQUAL, UNEQUAL = range(6)
 
 
 @lean_kernel
@@ -79,27 +79,12 @@ def note_rows(
 
 
 @inlined_device_function
-def _holds(operator: int, left: float, right: float) -> bool:
-    if operator == LESS:
-        return left < right
-    if operator == AT_MOST:
-        return left <= right
-    if operator == GREATER:
-        return left > right
-    if operator == AT_LEAST:
-        return left >= right
-    if operator == EQUAL:
-        return left == right
-    return left != right
-
-
-@inlined_device_function
 def _passes(test: Int32s, own: Float64s, at: int, matched: Float64s, i: int) -> bool:
     """Whether a solution passes all tests against a match."""
     for t in range(test.shape[0]):
         left = test[t, LEFT]
         value = own[left, at] if left >= 0 else matched[~left, i]
-        if not _holds(test[t, OPERATOR], value, matched[test[t, RIGHT], i]):
+        if not holds(test[t, OPERATOR], value, matched[test[t, RIGHT], i]):
             return False
     return True
 

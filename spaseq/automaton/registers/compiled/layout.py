@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from spaseq.automaton.batch.kernels.comparisons import CODES
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import Automaton, Edge
 from spaseq.automaton.registers.compilable_runs import MOST_EDGES, TestedEdge
@@ -18,14 +19,6 @@ from spaseq.compiled.arrays import Int32s
 
 assert MOST_EDGES <= 1 << kernel.EDGE_BITS
 
-_OPERATORS = {
-    "<": kernel.LESS,
-    "<=": kernel.AT_MOST,
-    ">": kernel.GREATER,
-    ">=": kernel.AT_LEAST,
-    "=": kernel.EQUAL,
-    "!=": kernel.UNEQUAL,
-}
 _HOW = {
     "": kernel.REPLACED,
     "FIRST": kernel.REPLACED,
@@ -131,7 +124,7 @@ class _EdgeRows:
         first = len(self.tests)
         for test in tests:
             left = ~self._register[test.left] if test.left_in_run else self._number[test.left]
-            self.tests.append((_OPERATORS[test.operator], left, *self._right(test)))
+            self.tests.append((CODES[test.operator], left, *self._right(test)))
         return first, len(self.tests)
 
     def _right(self, test: EdgeTest) -> tuple[int, int, int]:

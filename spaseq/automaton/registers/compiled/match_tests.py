@@ -6,21 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from spaseq.automaton.batch.kernels import outer_negations as kernel
+from spaseq.automaton.batch.kernels.comparisons import CODES
 from spaseq.automaton.batch.outer_checks import NO_GPM, OuterCheck, OuterChecks
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.registers.compilable_runs import TestedNegation
 from spaseq.automaton.registers.compiled.edge_tests import EdgeTests, Number
 from spaseq.compiled.arrays import Int32s
-
-_OPERATORS = {
-    "<": kernel.LESS,
-    "<=": kernel.AT_MOST,
-    ">": kernel.GREATER,
-    ">=": kernel.AT_LEAST,
-    "=": kernel.EQUAL,
-    "!=": kernel.UNEQUAL,
-}
 
 
 def outer_checks(
@@ -52,7 +43,7 @@ def _check(
 def _table(tests: EdgeTests, own: Sequence[Number], matched: Sequence[Number]) -> Int32s:
     rows = [
         (
-            _OPERATORS[t.operator],
+            CODES[t.operator],
             ~matched.index(t.left) if t.left_in_run else own.index(t.left),
             matched.index(t.right),
         )

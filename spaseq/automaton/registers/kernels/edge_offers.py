@@ -9,23 +9,19 @@ from __future__ import annotations
 
 import numpy as np
 
+from spaseq.automaton.batch.kernels.comparisons import holds
 from spaseq.automaton.registers.kernels.run_arrays import (
     ADDED,
     ANY,
     AS_IS,
-    AT_LEAST,
-    AT_MOST,
     COUNT,
-    EQUAL,
     EXPIRED,
-    GREATER,
     HEAPED,
     HOW,
     INCLUSIVE,
     INDEXED,
     KIND,
     LEFT,
-    LESS,
     LESSER,
     OPERATOR,
     ORIGIN,
@@ -47,22 +43,6 @@ from spaseq.automaton.registers.kernels.waiting_blocks import FEW, drop_expired,
 from spaseq.automaton.registers.kernels.waiting_heaps import remove_least, sift_up
 from spaseq.compiled.arrays import Float64s, Int32s, Int64s
 from spaseq.compiled.decorators import as_nonnegative, device_function, inlined_device_function
-
-
-@inlined_device_function
-def _holds(operator: int, left: float, right: float) -> bool:
-    """Whether a comparison holds."""
-    if operator == LESS:
-        return left < right
-    if operator == AT_MOST:
-        return left <= right
-    if operator == GREATER:
-        return left > right
-    if operator == AT_LEAST:
-        return left >= right
-    if operator == EQUAL:
-        return left == right
-    return left != right
 
 
 @inlined_device_function
@@ -93,7 +73,7 @@ def passes(batch: BatchArrays, first: int, end: int, row: int, run: int) -> bool
             against = batch.number[test[i, ADDED], row]
         else:
             against = taken_in(how, register[run, right], batch.number[test[i, ADDED], row])
-        if not _holds(test[i, OPERATOR], value, against):
+        if not holds(test[i, OPERATOR], value, against):
             return False
     return True
 

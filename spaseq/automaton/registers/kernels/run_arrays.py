@@ -88,8 +88,6 @@ TEST_COLUMNS = 5
 # replaced by it, or becomes the sum, the lesser or the greater of both.
 AS_IS, REPLACED, SUM, LESSER, GREATER_ONE = range(5)
 
-LESS, AT_MOST, GREATER, AT_LEAST, EQUAL, UNEQUAL = range(6)
-
 
 class RunArrays(NamedTuple):
     """All runs. A run is a node: the solution that it took last, and the run before that."""
