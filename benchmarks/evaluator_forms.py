@@ -60,6 +60,8 @@ FORMS = (
     Form("negated, last", "A; B; N!", "ABC" * 9 + "N", True),
     Form("alternatives", "A; (B | C)", "ABC", True),
     Form("alternatives", "A, (B | C), N", "ABC" * 3 + "N", True),
+    Form("alternatives", "(A; B | A, C)", "ABC", True),
+    Form("alternatives", "A, (B; C | N)", "ABC" * 3 + "N", True),
     Form("loop", "A; B+; C", LOOPED, select="NEXT", python=("compact",)),
     Form("loop, own", "A; B+[,]; C", LOOPED, select="NEXT", python=("compact",)),
     Form("loop, own", "A; B+[:]; C", LOOPED, select="NEXT", python=("compact",)),

@@ -8,6 +8,7 @@ from typing import get_args
 from spaseq.automaton.batch.no_kernel import NoKernel
 from spaseq.automaton.program.contiguous import NotContiguous, contiguous
 from spaseq.automaton.program.gpm_columns import GpmColumns
+from spaseq.automaton.program.inlined import inlined
 from spaseq.automaton.program.nfa import Program
 from spaseq.automaton.program.outer_steps import has_outer_negations
 from spaseq.automaton.program.partial_order import NotReorderable, patterns_of
@@ -144,7 +145,7 @@ def _by_registers(plan: QueryPlan) -> Program:
         NotContiguous: the strategy is STRICT, and no program finds its matches only.
     """
     program = plan.sequence.program
-    return contiguous(program) if plan.answers.strategy == "STRICT" else program
+    return inlined(contiguous(program) if plan.answers.strategy == "STRICT" else program)
 
 
 def selects(plan: QueryPlan) -> bool:

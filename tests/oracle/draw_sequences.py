@@ -115,6 +115,8 @@ class Grammar:
             self.used.add(kind or "nested")
             count = 1 if kind is None else self.pick([2, 2, 2, 3])
             operands = [self.sequence(3 if kind is None else 2, depth - 1) for _ in range(count)]
+            if kind == "|" and any(len(operand.steps) > 1 for operand in operands):
+                self.used.add("|-of-steps")
             return ast.Bracket(kind, tuple(operands))
         return ast.Ref(self.name())
 

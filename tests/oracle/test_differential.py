@@ -47,19 +47,30 @@ COMPILED = (
     ("STRICT", "compiled-registers"),
     ("MAX", "compiled-chain"),
     ("|", "compiled-registers"),
+    ("|-of-steps", "compiled-registers"),
 )
 """Features that a long run must exercise on a compiled evaluator, with answers."""
 
 
-def run(compared: int, seed: str, weigh: bool = False) -> Tally:
+FORMS_TEXT = """
+    , ; : + * ? {n,m} | nested repeated-bracket stateful-filter PREV WITHIN several-keys TUMBLING
+    PARTITION MAX own-operator greedy until running
+"""
+FORMS = frozenset(FORMS_TEXT.split())
+"""Features of sequences that compiled evaluators run, and of nothing that keeps them from it."""
+
+
+def run(
+    compared: int, seed: str, weigh: bool = False, features: frozenset[str] = EVERYTHING
+) -> Tally:
     """Compare this number of examples; disagreements are shrunk and fail the test."""
     tally, failures = Tally(weigh=weigh), list[str]()
     for number in count():
         if tally.compared >= compared or len(failures) == FAILURES:
             break
         choices, chance = seeded(f"{seed}:{number}"), f"{seed}/{number}"
-        if wrong := compare(case(choices), tally, Random(chance)):
-            smallest = shrunk(choices.made, chance, wrong.kind)
+        if wrong := compare(case(choices, features), tally, Random(chance)):
+            smallest = shrunk(choices.made, chance, wrong.kind, features)
             wrong = compare(smallest, Tally(), Random(chance)) or wrong
             failures.append(f"example {seed}:{number}: {wrong.kind}\n{wrong.text}")
             print(failures[-1], flush=True)
@@ -68,15 +79,15 @@ def run(compared: int, seed: str, weigh: bool = False) -> Tally:
     return tally
 
 
-def shrunk(made: list[int], chance: str, kind: str) -> Case:
+def shrunk(made: list[int], chance: str, kind: str, features: frozenset[str]) -> Case:
     """A small case on which engine and oracle disagree in the same way."""
 
     def still_wrong(example: Case) -> bool:
         wrong: Disagreement | None = compare(example, Tally(), Random(chance))
         return wrong is not None and wrong.kind == kind
 
-    made = shrink(made, lambda m: still_wrong(case(replayed(m))))
-    smallest = case(replayed(made))
+    made = shrink(made, lambda m: still_wrong(case(replayed(m), features)))
+    smallest = case(replayed(made), features)
     while simpler := next(filter(still_wrong, smallest.with_fewer_events()), None):
         smallest = simpler
     return smallest
@@ -88,6 +99,14 @@ def test_some(examples: int) -> None:
     assert tally.answered["(all)"] >= examples * 0.24
     for evaluator in EVALUATORS:
         assert tally.answered[f"on {evaluator}"] >= examples // 50
+
+
+@sizes(60, 500)
+def test_compiled_forms(examples: int) -> None:
+    """Sequences with little beside what compiled evaluators run."""
+    tally = run(examples, f"forms{SEED}", features=FORMS)
+    for evaluator in ("compiled-registers", "compiled-compact"):
+        assert tally.answered[f"on {evaluator}"] >= examples // 10
 
 
 def test_fresh() -> None:

@@ -48,20 +48,22 @@ def _taken(edge: Edge) -> Iterator[tuple[int, TakeLabel]]:
     if isinstance(label, TakeLabel):
         yield edge.id, label
         return
-    _check(label)
+    _check(label, edge)
     for operand in label.operands:
         for inner in operand.states[0].edges:
             yield from _taken(inner)
 
 
-def _check(label: BracketLabel) -> None:
+def _check(label: BracketLabel, edge: Edge) -> None:
     if label.kind != "|":
         raise NotSingle(f"a bracket with `{label.kind}` is matched as a whole")
-    if not all(map(_is_single, label.operands)):
-        raise NotSingle("an alternative is more than a single GPM, and is matched as a whole")
+    if not all(map(is_single, label.operands)):
+        if edge.join is not None and edge.join.kind == ";":
+            raise NotSingle("the matches of an alternative of several steps compete after `;`")
+        raise NotSingle("an alternative of several steps is matched as a whole")
 
 
-def _is_single(operand: Automaton) -> bool:
+def is_single(operand: Automaton) -> bool:
     """Whether an operand takes one solution, and nothing else is to be done."""
     start, *others = operand.states
     edges = start.edges

@@ -211,6 +211,8 @@ class _Testing:
     def _is_threshold_sequence(self, edges: Sequence[TestedEdge]) -> bool:
         if self._program.strict or self._counted:
             return False
+        if sum(edge.source == 0 for edge in edges) > 1:
+            return False
         if len({e.take.gpm for e in edges}) < len(edges):
             return False
         return all(self._is_threshold_edge(edge, edges) for edge in edges)

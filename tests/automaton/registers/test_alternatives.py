@@ -1,4 +1,4 @@
-"""Alternatives of single GPMs on compiled registers, against registers in Python."""
+"""Alternatives on compiled registers, against registers in Python."""
 
 from __future__ import annotations
 
@@ -34,7 +34,20 @@ SEQUENCES = [
     ("C!; A; (B | E); C!", "20 SECONDS"),
     ("A; (B | A); C", "20 SECONDS TUMBLING"),
     ("A, (B | C)", "9 EVENTS"),
+    ("A: (B; C | E): N", "25 SECONDS"),
+    ("A: (B; C | E; N)", "20 SECONDS"),
+    ("A:[3 SECONDS] (B; E | C)", "20 SECONDS TUMBLING"),
+    ("A, (B; C | E)", "60 SECONDS"),
+    ("(A; B | A; E; N)", "30 SECONDS"),
+    ("(A; B+ | A, C)", "15 SECONDS"),
+    ("(A; B+ | A: C)", "15 EVENTS"),
+    ("(A; R++; B | A: C): N", "15 SECONDS"),
+    ("(A; R+ UNTIL N; B | A: C)", "20 SECONDS"),
+    ("A: (B; E? | E): N", "12 SECONDS"),
+    ("A: (B: (C | N; E) | E): N", "25 SECONDS"),
+    ("C!; (A; B | A; N!; E); C!", "30 SECONDS"),
 ]
+"""Brackets of single GPMs; those of several steps become ways of their own."""
 
 
 @pytest.mark.parametrize("keys", [1, 3])
@@ -44,7 +57,7 @@ def test_long_streams(sequence: str, within: str, keys: int) -> None:
     patterns = used(sequence)
     if sequence == "(A | N); B":
         patterns["N"] = "?n :k ?k ; :v ?va"
-    if "+" in sequence:
+    if sequence == "A; (B | C)+; N":
         patterns["C"] = "?c :k ?k ; :v ?vc FILTER(?vc < ?va)"
     text = query(sequence, patterns, within, partition=partition)
     compiled, python = plans(text)
@@ -57,7 +70,9 @@ def test_long_streams(sequence: str, within: str, keys: int) -> None:
 
 
 @pytest.mark.parametrize("odd", ["a text", "beyond 2^53", "a float"])
-@pytest.mark.parametrize("sequence", ["A; (B | C); N", "A, (B | C)", "A; (B | C)+; N"])
+@pytest.mark.parametrize(
+    "sequence", ["A; (B | C); N", "A, (B | C)", "A; (B | C)+; N", "A: (B; C | N)", "(A; B | A: C)"]
+)
 def test_the_evaluator_in_python_goes_on(odd: str, sequence: str) -> None:
     """A run that waits for several alternatives goes on as one run."""
     partition = "PARTITION BY (?k)" if "," in sequence else ""
@@ -75,7 +90,8 @@ def test_the_evaluator_in_python_goes_on(odd: str, sequence: str) -> None:
 @pytest.mark.parametrize(
     ("sequence", "reason"),
     [
-        ("A; (B; C | E)", "an alternative is more than a single GPM"),
+        ("A; (B; C | E)", "the matches of an alternative of several steps compete after `;`"),
+        ("A: (B+ UNTIL N | C; E)", "an alternative of several steps is matched as a whole"),
         ("A; (B & C)", "a bracket with `&` is matched as a whole"),
         ("(R | A)+", "PREV\\(\\?vr\\) may be of a repetition that begins with another step"),
     ],

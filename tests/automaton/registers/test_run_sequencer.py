@@ -257,7 +257,7 @@ def test_memory_does_not_grow_with_the_keys_ever_seen() -> None:
         ("A; B", {"B": "?b :v ?vb FILTER(?va > 1 || ?vb < 2 && ?vb > ?va)"}, "has alternatives"),
         ("A; B", {"B": "?b :v ?vb FILTER(COALESCE(1 / ?va, 2) < ?vb)"}, "may be an error"),
         ("A; B", {"B": "?b :v ?vb FILTER(?vb > ?va || ?vb < ?va)"}, "has alternatives"),
-        ("A; (B; A | C)", {"C": "?c :v ?va"}, "matched as a whole"),
+        ("A; (B; A | C)", {"C": "?c :v ?va"}, "compete after `;`"),
         ("A; (B; C)!", {}, "more than a single GPM"),
         ("(C; B)!; A", {}, "more than a single GPM"),
         ("A; (B; C)!; A", {}, "more than a single GPM"),

@@ -1,0 +1,133 @@
+"""Alternatives of several steps, written into the automaton around them.
+
+After `:` each match of a bracket pairs with the run before it, and after `,` each one that begins
+at the next instant. So `A: (B; C | D): E` is a way over B and C, and another one over D. After `;`
+the matches of the whole bracket compete, so such a bracket stays as it is. So do alternatives of
+single GPMs, which `alternatives` takes as edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from spaseq.automaton.program.alternatives import is_single
+from spaseq.automaton.program.nfa import (
+    Acceptance,
+    Action,
+    Automaton,
+    BracketLabel,
+    Edge,
+    Program,
+    State,
+    TakeLabel,
+)
+
+
+def inlined(program: Program) -> Program:
+    """The same sequence, its brackets with alternatives of several steps inlined where possible."""
+    inlining = _Inlining(program)
+    edges = (edge for state in program.automaton.states for edge in state.edges)
+    return inlining.program() if any(map(inlining.is_inlined, edges)) else program
+
+
+@dataclass(frozen=True, slots=True)
+class _Inside:
+    """An operand of a bracket that is being matched, and the bracket's edge."""
+
+    edge: Edge
+    operand: Automaton
+
+
+_Place: TypeAlias = tuple[tuple[_Inside, ...], int]
+"""The operands around a state, the innermost last, and the number of the state."""
+
+
+class _Inlining:
+    def __init__(self, program: Program) -> None:
+        self._program, self._outermost = program, program.automaton
+        self._numbers: dict[_Place, int] = {((), 0): 0}
+        self._todo: list[_Place] = [((), 0)]
+        self._edges = [*program.edges]
+
+    def is_inlined(self, edge: Edge) -> bool:
+        """Whether the ways through the operands of an edge's bracket may replace the edge."""
+        if isinstance(edge.label, TakeLabel) or edge.label.kind != "|":
+            return False
+        if edge.join is not None and edge.join.kind == ";":
+            return False
+        operands = edge.label.operands
+        return not all(map(is_single, operands)) and all(map(self._is_free, operands))
+
+    def _is_free(self, operand: Automaton) -> bool:
+        """Whether an operand neither begins nor ends in a way that depends on what is around it."""
+        start, *others = operand.states
+        ends = [end for state in others for end in state.acceptances]
+        ways: tuple[Edge | Acceptance, ...] = (*start.edges, *ends)
+        if any(way.negations or way.exits for way in ways):
+            return False
+        return not any(a.repeat in self._program.untils for e in start.edges for a in e.actions)
+
+    def program(self) -> Program:
+        states = [self._state(place) for place in self._todo]  # grows while it is walked
+        automaton = replace(self._outermost, states=tuple(states))
+        return replace(self._program, automaton=automaton, edges=tuple(self._edges))
+
+    def _automaton(self, inside: tuple[_Inside, ...]) -> Automaton:
+        return inside[-1].operand if inside else self._outermost
+
+    def _state(self, place: _Place) -> State:
+        inside, number = place
+        state, edges, ends = (
+            self._automaton(inside).states[number],
+            list[Edge](),
+            list[Acceptance](),
+        )
+        for way in self._ways(inside, number, ()):
+            if isinstance(way, Acceptance):
+                ends.append(way)
+            else:
+                edges.append(replace(way, id=len(self._edges)))
+                self._edges.append(edges[-1])
+        return replace(state, edges=tuple(edges), acceptances=tuple(dict.fromkeys(ends)))
+
+    def _ways(
+        self, inside: tuple[_Inside, ...], number: int, actions: tuple[Action, ...]
+    ) -> Iterator[Edge | Acceptance]:
+        """The edges and the ends of a place, after some actions."""
+        state = self._automaton(inside).states[number]
+        for edge in state.edges:
+            yield from self._taken(inside, replace(edge, actions=actions + edge.actions), edge)
+        for end in state.acceptances:
+            after = actions + end.actions
+            if inside:
+                yield from self._ways(inside[:-1], inside[-1].edge.target, after)
+            else:
+                yield replace(end, actions=after)
+
+    def _taken(self, inside: tuple[_Inside, ...], edge: Edge, original: Edge) -> Iterator[Edge]:
+        """The edges that replace an edge whose actions are the first ones."""
+        if not self.is_inlined(edge):
+            yield replace(edge, target=self._number((inside, edge.target)))
+            return
+        assert isinstance(edge.label, BracketLabel)
+        for operand in edge.label.operands:
+            within = (*inside, _Inside(original, operand))
+            for first in operand.states[0].edges:
+                actions = edge.actions + first.actions
+                begins = replace(
+                    first,
+                    join=edge.join,
+                    actions=actions,
+                    negations=edge.negations,
+                    exits=edge.exits,
+                )
+                yield from self._taken(within, begins, first)
+
+    def _number(self, place: _Place) -> int:
+        """The number of the state for a place."""
+        if place not in self._numbers:
+            self._numbers[place] = len(self._todo)
+            self._todo.append(place)
+        return self._numbers[place]
