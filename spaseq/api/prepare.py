@@ -19,9 +19,11 @@ KbSources = Sequence[tuple[str | None, KbInput]]
 
 
 def plan_queries(
-    query: QueryInput | Sequence[QueryInput], planning: PlanningOptions
+    query: QueryInput | Sequence[QueryInput], planning: PlanningOptions, pushed: bool = False
 ) -> tuple[QueryPlan, ...]:
     """The plans of one query or several, each after those whose registered streams it reads.
+
+    `pushed` says that events come one by one.
 
     Raises:
         QueryError: with all errors of all queries.
@@ -29,7 +31,7 @@ def plan_queries(
         UsageError: the options of planning contradict each other, or queries read each other's
             streams in a circle.
     """
-    return reading_order(plans_of(list(check_queries(query, planning))))
+    return reading_order(plans_of(list(check_queries(query, planning, pushed))))
 
 
 def load_knowledge(

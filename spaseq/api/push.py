@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, Unpack
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from spaseq.algebra.answers import Answer
 from spaseq.api.match import Match, PartialMatch
-from spaseq.api.prepare import load_knowledge
-from spaseq.automaton.run.event_rows import EventRows
-from spaseq.compile import CompileOptions, compile_query
-from spaseq.errors import BadEvents, InputError, RunError, SpaseqError, UsageError
-from spaseq.gpm.single_event.event_stage import SingleEventStage
-from spaseq.kb.ontology import entailing_schema
+from spaseq.api.prepare import load_knowledge, plan_queries
+from spaseq.api.queries import QueryInput
+from spaseq.errors import BadEvents, InputError, SpaseqError, UsageError
 from spaseq.options import KbInput, PushKeywords, RunOptions
 from spaseq.plan.predicates import stream_predicates
-from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import triples_of
 from spaseq.rdf.inputs.bad_input import OnBad, warn
+from spaseq.rdf.terms.program_times import Time, time_ms
 from spaseq.rdf.terms.term import Triple
-from spaseq.rdf.terms.times import LIMIT_MS, time_ms
+from spaseq.rdf.terms.times import LIMIT_MS
 from spaseq.runtime.job.binding import stream_names
+from spaseq.runtime.pushed import Found, PushedQueries
 from spaseq.sources.iterables import Event
-from spaseq.stages.sequence import PatternStage, SequenceStage
 
 if TYPE_CHECKING:
     from spaseq.rdf.in_memory.text_events import TextEvents
@@ -36,12 +34,15 @@ _FEW = 16
 
 
 class Engine:
-    """One query, evaluated as events are pushed: no threads, no timers, no JVM.
+    """Queries, evaluated as events are pushed: no threads, no timers, no JVM.
 
     Times never decrease, across all streams. Each call returns the answers that it makes certain:
     they end before the time of the latest event, because other events of that time may follow.
+    The answers come query by query. A query can read the stream that another one registers.
     `limit_per_event` bounds the answers that end at the same instant (and lie in the same
     partition); `suppressed` counts the others.
+
+    A `with` block closes the engine at its end. Call `close` in the block for the last answers.
 
     >>> engine = Engine('''
     ...   SELECT ?x WITHIN 1 MINUTES FROM STREAM S <http://example/s>
@@ -54,68 +55,62 @@ class Engine:
 
     def __init__(
         self,
-        query: str,
+        query: QueryInput | Sequence[QueryInput],
         kb: Mapping[str, KbInput] | None = None,
-        name: str = "query",
+        name: str | None = None,
         *,
         on_bad: OnBad = warn,
         **options: Unpack[PushKeywords],
     ) -> None:
-        """Compile a query and start it.
+        """Compile queries and start them.
 
         Args:
-            query: query text.
+            query: query text, the `Path` of a query file, or a parsed query; several in a list.
             kb: by graph IRI: a path, an rdflib.Graph, or the URL of a SPARQL endpoint.
-            name: the name of the query in its matches.
+            name: the name of a single query in its matches. By default a file's stem, or `query`.
             on_bad: called for each event that lacks an endpoint's answer or exceeds a limit; by
                 default the logger `spaseq` warns.
             options: any of `spaseq.options.PushKeywords`.
 
         Raises:
-            QueryError: the query has errors; all are in it.
-            InputError: a knowledge base is missing or does not load.
+            QueryError: the queries have errors; all are in it.
+            InputError: a query file or a knowledge base is missing or does not load.
             UsageError: an option is unknown or contradicts another.
         """
         chosen = RunOptions.of("Engine", PushKeywords, options)
-        planning = chosen.planning
-        schema = entailing_schema(planning.ontology, planning.entailment, planning.limits)
-        how = CompileOptions(
-            schema=schema, disable=planning.disable, pushed=True, partial=planning.partial
-        )
-        plan = compile_query(query, name, how)
-        self._plan = plan
+        plans = plan_queries(query, chosen.planning, pushed=True)
+        if name is not None:
+            plans = _named(plans, name)
+        self._plans = plans
         self._limits = chosen.limits
-        knowledge = load_knowledge([plan], kb or {}, chosen.knowledge)
-        self._names = stream_names([self._plan])
-        self._counters = {iri: InstantCounter(ordered=True) for iri in self._plan.inputs.streams}
-        self._matcher = PatternStage(self._plan, knowledge, on_bad, chosen.limits)
-        self._events = SingleEventStage(self._plan, self._matcher)
+        knowledge = load_knowledge(plans, kb or {}, chosen.knowledge)
+        self._names = stream_names(plans)
+        self._counters = {iri: InstantCounter(ordered=True) for iri in self._names.values()}
+        self._queries = PushedQueries(plans, knowledge, chosen.stages, on_bad)
         self._texts: dict[str, TextEvents] = {}
-        self._stage = SequenceStage(self._plan, chosen.stages, knowledge, on_bad)
         # The events of one stream have different instants, so each is processed when it comes.
-        self._alone = len(self._plan.inputs.streams) == 1
-        self._held: list[Answer] = []  # answers that end at the time of the latest event
+        self._alone = len(plans) == 1 and len(plans[0].inputs.streams) == 1
         self._now: int | None = None  # time of the latest event
         # No event at or before `_done`, or below `_floor`, follows.
         self._done = self._floor = -(2**63)
         self._closed = False
-        self._failure: str | None = None  # why the state cannot be used any more
 
     @property
     def suppressed(self) -> int:
         """How many answers `limit_per_event` has suppressed so far."""
-        return self._stage.suppressed
+        return self._queries.suppressed
 
-    def push(self, stream: str, graph: Any, time: datetime | int) -> list[Match]:
+    def push(self, stream: str, graph: Any, time: Time) -> list[Match]:
         """Push one event of a stream, which is named by the query's name for it or its IRI.
 
-        An event that is refused leaves the engine as it was.
+        An event that is refused leaves the engine as it was. A time is a datetime (without a zone:
+        UTC), milliseconds as int, ISO 8601 text, `np.datetime64` or a pandas Timestamp.
 
         Raises:
-            UsageError: the query has no such stream, the time is no time or goes back, or the
+            UsageError: no query has such a stream, the time is no time or goes back, or the
                 engine is closed.
             InputError: the graph is not RDF.
-            RunError: the query failed at the event, for instance in an extension function.
+            RunError: a query failed at the event, for instance in an extension function.
         """
         self._check_open()
         iri = self._iri(stream)
@@ -124,12 +119,11 @@ class Engine:
         counter = self._counters[iri]
         position = counter.position
         try:
-            rows = self._events.match(iri, now, counter.next(now), None, triples)
+            found = self._queries.match_event(iri, (now, counter.next(now)), None, triples)
         except BaseException:
             counter.return_to(position)
             raise
-        if rows is not None:
-            self._stage.push(rows)
+        self._queries.push(found)
         self._now = self._floor = now
         return self._matches(now - 1, self._alone)
 
@@ -145,12 +139,11 @@ class Engine:
         self._check_open()
         given = list(batch)
         taken, bad = self._taken(given, parsed=False)
-        rows = None if bad else self._rows_if_read(taken)
-        if rows is None:
+        found = None if bad else self._found_if_read(taken)
+        if found is None:
             taken, bad = self._taken(given, parsed=True)
-            rows = self._rows(taken)
-        for found in rows:
-            self._stage.push(found)
+            found = self._found(taken)
+        self._queries.push(found)
         if taken:
             self._now = self._floor = taken[-1].time
         matches = [] if self._now is None else self._matches(self._now - 1)
@@ -180,40 +173,37 @@ class Engine:
                 taken.append(_Pushed(iri, time, event.iri, event.graph, triples))
         return taken, bad
 
-    def _rows_if_read(self, taken: Sequence[_Pushed]) -> list[SolutionBatch | EventRows] | None:
+    def _found_if_read(self, taken: Sequence[_Pushed]) -> Found | None:
         """The solutions of events; None if a graph is not RDF."""
         try:
-            return self._rows(taken)
+            return self._found(taken)
         except InputError:
             return None
 
-    def _rows(self, taken: Sequence[_Pushed]) -> list[SolutionBatch | EventRows]:
+    def _found(self, taken: Sequence[_Pushed]) -> Found:
         """The solutions of events, stream by stream."""
         events_of: dict[str, list[_Pushed]] = {}
         for event in taken:
             events_of.setdefault(event.stream, []).append(event)
-        found: list[SolutionBatch | EventRows] = []
+        found: Found = []
         with self._counted(*events_of):
             for iri, events in events_of.items():
                 if len(events) > _FEW and all(event.is_text for event in events):
                     texts = [(event.time, event.name, event.graph) for event in events]
-                    found.append(self._matcher.match(self._reader(iri).batch(texts)))
+                    found += self._queries.match_batch(self._reader(iri).batch(texts))
                 else:
-                    found += self._rows_of_each(iri, events)
+                    found += self._found_in_each(iri, events)
         return found
 
-    def _rows_of_each(
-        self, iri: str, events: Sequence[_Pushed]
-    ) -> Iterator[SolutionBatch | EventRows]:
-        counter = self._counters[iri]
+    def _found_in_each(self, iri: str, events: Sequence[_Pushed]) -> Found:
+        counter, found = self._counters[iri], []
         graphs = [
             triples_of(e.graph, self._limits) if e.triples is None else e.triples for e in events
         ]
         for event, triples in zip(events, graphs, strict=True):
-            k = counter.next(event.time)
-            rows = self._events.match(iri, event.time, k, event.name, triples)
-            if rows is not None:
-                yield rows
+            instant = event.time, counter.next(event.time)
+            found += self._queries.match_event(iri, instant, event.name, triples)
+        return found
 
     @contextmanager
     def _counted(self, *streams: str) -> Iterator[None]:
@@ -232,20 +222,20 @@ class Engine:
                 TextEvents,  # numba, which single events do without
             )
 
-            predicates = stream_predicates([self._plan], iri)
+            predicates = stream_predicates(self._plans, iri)
             self._texts[iri] = TextEvents(iri, self._counters[iri], predicates, self._limits)
         return self._texts[iri]
 
     def partials(self) -> list[PartialMatch]:
-        """The partial matches whose windows have closed since the last call, in order.
+        """The partial matches whose windows have closed since the last call, query by query.
 
         A window has closed when no event of its time can follow. The engine looks for partial
         matches if it was made with `partial=True`; otherwise there are none.
         """
-        name = self._plan.identity.name
-        return [PartialMatch.of(name, partial) for partial in self._stage.partials()]
+        found = self._queries.partials()
+        return [PartialMatch.of(self._plans[n].identity.name, partial) for n, partial in found]
 
-    def advance(self, time: datetime | int) -> list[Match]:
+    def advance(self, time: Time) -> list[Match]:
         """Promise that no event at or before a time follows; returns the certain answers."""
         self._check_open()
         return self._matches(time_ms(time))
@@ -254,7 +244,29 @@ class Engine:
         """End all streams; the remaining answers. No event can be pushed afterwards."""
         self._check_open()
         self._closed = True
-        return [Match(self._plan.identity.name, a) for a in self._held + self._stage.close()]
+        return self._named(self._queries.close())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: object, at: object) -> None:
+        """Close the engine; warns of answers that nobody took."""
+        if self._closed or kind is not None:
+            self._closed = True
+            return
+        lost = len(self.close())
+        if lost:
+            warnings.warn(
+                f"{lost} answers came when the engine closed: call close() in the block to get "
+                "them",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+    def __repr__(self) -> str:
+        names = ", ".join(plan.identity.name for plan in self._plans)
+        state = "closed, " if self._closed else ""
+        return f"<Engine of {names}: {state}streams {', '.join(sorted(self._names))}>"
 
     def _matches(self, watermark: int, ahead: bool = False) -> list[Match]:
         """The certain answers by a watermark; with `ahead`, later events are processed, too."""
@@ -262,12 +274,10 @@ class Engine:
             return []
         self._done = watermark
         self._floor = max(self._floor, watermark + 1)
-        answers = self._held + self._advanced(watermark, ahead)
-        certain = len(answers)
-        while certain and answers[certain - 1].end[0] > watermark:  # they are in order
-            certain -= 1
-        self._held, name = answers[certain:], self._plan.identity.name
-        return [Match(name, a) for a in answers[:certain]]
+        return self._named(self._queries.advance(watermark, ahead))
+
+    def _named(self, answers: Iterable[tuple[int, Answer]]) -> list[Match]:
+        return [Match(self._plans[number].identity.name, answer) for number, answer in answers]
 
     def _iri(self, stream: str) -> str:
         iri = self._names.get(stream)
@@ -276,22 +286,13 @@ class Engine:
             raise UsageError(f"the query reads no stream {stream}; streams: {known}")
         return iri
 
-    def _checked(self, time: datetime | int) -> int:
+    def _checked(self, time: Time) -> int:
         if type(time) is int and self._floor <= time < LIMIT_MS:  # the usual case
             return time
         return _not_before(self._floor, time)
 
-    def _advanced(self, watermark: int, ahead: bool) -> list[Answer]:
-        """The answers of the sequence; a failure in their midst leaves no state to go on from."""
-        try:
-            return self._stage.advance(watermark, ahead)
-        except BaseException as error:
-            self._failure = f"{type(error).__name__}: {error}"
-            raise
-
     def _check_open(self) -> None:
-        if self._failure is not None:
-            raise RunError(f"the engine cannot go on after a failure: {self._failure}")
+        self._queries.check()
         if self._closed:
             raise UsageError("the engine is closed")
 
@@ -320,9 +321,18 @@ def _pair(item: object) -> tuple[str, Event]:
     raise UsageError(f"a batch has (stream, spaseq.Event) pairs, not {repr(item)[:100]}")
 
 
-def _not_before(floor: int, when: datetime | int) -> int:
+def _not_before(floor: int, when: Time) -> int:
     """A time in ms; UsageError if it is none, or before `floor`."""
     time = time_ms(when)
     if time < floor:
         raise UsageError(f"time {time} ms goes back: the engine stands at {floor} ms")
     return time
+
+
+def _named(plans: Sequence[QueryPlan], name: str) -> tuple[QueryPlan, ...]:
+    """The plan of a single query, under another name."""
+    if len(plans) > 1:
+        raise UsageError("name is for a single query; several are called by their files")
+    (plan,) = plans
+    identity = replace(plan.identity, name=plan.identity.register or name, title=name)
+    return (replace(plan, identity=identity),)

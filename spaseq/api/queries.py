@@ -11,35 +11,65 @@ from typing import TypeAlias
 from spaseq.algebra.schema import Schema
 from spaseq.compile import Checked, CompileOptions, check_query
 from spaseq.errors import Diagnostic, InputError, QueryError, UsageError
+from spaseq.lang import ast
+from spaseq.lang.format import format_query
 from spaseq.lang.parser import MOST_CHARACTERS
 from spaseq.options import PlanningOptions
 from spaseq.plan.query_plan import QueryPlan
 
-QueryInput: TypeAlias = str | Path
-"""The text of a query, or the path of a query file."""
+QueryInput: TypeAlias = str | Path | ast.Query
+"""The text of a query, the path of a query file, or what `spaseq.parse` gives."""
+
+_QUERY_SUFFIXES = (".rq", ".sparql", ".spaseq", ".txt", ".query")
 
 
 def check_queries(
-    query: QueryInput | Sequence[QueryInput], planning: PlanningOptions
+    query: QueryInput | Sequence[QueryInput], planning: PlanningOptions, pushed: bool = False
 ) -> Iterator[Checked]:
     """Each query parsed, checked and, if it has no errors, planned.
 
     A query file gives its stem as the query's name, with as many of its directories before it as
-    tell it from the other files. A text is called `query`, or `query1`, `query2` and so on among
-    several.
+    tell it from the other files. A text or a parsed query is called `query`, or `query1`, `query2`
+    and so on among several. `pushed` says that events come one by one.
 
     Raises:
         InputError: a query file or an ontology cannot be read.
-        UsageError: the options of planning contradict each other, or a file is given twice.
+        UsageError: the options of planning contradict each other, a file is given twice, a text
+            looks like a path, or something is no query.
     """
     schema = _schema(planning)
-    queries = [query] if isinstance(query, str | Path) else list(query)
+    queries = [query] if isinstance(query, str | Path | ast.Query) else list(query)
     for item, name in zip(queries, _names(queries), strict=True):
-        text, file = (item, None) if isinstance(item, str) else (read_query(item), str(item))
         options = CompileOptions(
-            file=file, schema=schema, disable=planning.disable, partial=planning.partial
+            file=str(item) if isinstance(item, Path) else None,
+            schema=schema,
+            disable=planning.disable,
+            pushed=pushed,
+            partial=planning.partial,
         )
-        yield check_query(text, name, options)
+        yield check_query(_text(item), name, options)
+
+
+def _text(query: QueryInput) -> str:
+    """The text of a query in any form."""
+    if isinstance(query, Path):
+        return read_query(query)
+    if isinstance(query, ast.Query):
+        return format_query(query)
+    if _looks_like_a_path(query):
+        raise UsageError(f"the query {query!r} looks like a path: say pathlib.Path({query!r})")
+    return query
+
+
+def _looks_like_a_path(text: str) -> bool:
+    """Whether a text, which cannot be a query, has the form of a file's name.
+
+    >>> _looks_like_a_path("queries/jam.rq"), _looks_like_a_path("SELECT ?x")
+    (True, False)
+    """
+    if not text or len(text) > 1000 or "{" in text or "\n" in text:
+        return False
+    return text.endswith(_QUERY_SUFFIXES) or (" " not in text and os.path.isfile(text))
 
 
 def _names(queries: Sequence[QueryInput]) -> list[str]:
@@ -54,7 +84,11 @@ def _names(queries: Sequence[QueryInput]) -> list[str]:
         for number, item in enumerate(queries, 1)
         if isinstance(item, Path)
     }
-    texts = [n for n, item in enumerate(queries, 1) if isinstance(item, str)]
+    texts = [n for n, item in enumerate(queries, 1) if isinstance(item, str | ast.Query)]
+    for item in queries:
+        if not isinstance(item, str | Path | ast.Query):
+            kind = type(item).__name__
+            raise UsageError(f"a query is text, a pathlib.Path or spaseq.parse(...), not {kind}")
     names = {n: f"query{n}" if several else "query" for n in texts}
     for number, parts in paths.items():
         others = [other for n, other in paths.items() if n != number]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,8 @@ from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events, triples_of
 from spaseq.rdf.inputs.bad_input import OnBad
 from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.terms.program_times import Time, time_ms
 from spaseq.rdf.terms.term import Triple
-from spaseq.rdf.terms.times import time_ms
 from spaseq.sources.base import Source, Split
 from spaseq.storage.safe_pickles import SafePickler, SafeUnpickler
 
@@ -28,12 +27,13 @@ _EVENTS_PER_BATCH = 4096
 class Event:
     """An RDF graph and its time.
 
-    `graph` is an rdflib.Graph, an iterable of triples, or N-Triples text; `time` a datetime
-    (without a zone: UTC) or integer milliseconds since the epoch; `iri` the event's name, if any.
+    `graph` is an rdflib.Graph, an iterable of triples, or N-Triples text. `time` is a datetime
+    (without a zone: UTC), integer milliseconds since the epoch, ISO 8601 text, `np.datetime64` or
+    a pandas Timestamp. `iri` is the event's name, if it has one.
     """
 
     graph: Any
-    time: datetime | int
+    time: Time
     iri: str | None = None
 
 

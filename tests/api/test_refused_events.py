@@ -19,8 +19,8 @@ from tests.sizes import sizes
 
 GOOD = '<http://e/a> <http://e/ns#v> "1" .'
 BAD_TIMES: list[Any] = [
-    2**70, -(2**70), 2**62, 10**5000, math.nan, math.inf, 1.5, True, None, "12", "2020-01-01",
-    np.float64(1), np.bool_(True), np.datetime64("2020-01-01"),
+    2**70, -(2**70), 2**62, 10**5000, math.nan, math.inf, 1.5, True, None, "12", "2020-01-41",
+    np.float64(1), np.bool_(True), np.datetime64("NaT"),
 ]  # fmt: skip
 BAD_GRAPHS: list[Any] = [
     "<http://e/a> <bad", GOOD + "\n" + "x", None, 5, [1], [("a", "b")], [("<a", "<b>", "<c>")],

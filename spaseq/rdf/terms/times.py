@@ -7,12 +7,8 @@ years before 1 and after 9999, which Python's datetime does not.
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from operator import index
-from typing import SupportsIndex
 
-from spaseq.errors import UsageError
 from spaseq.rdf.terms.term import split_literal
 from spaseq.rdf.terms.vocabulary import INTEGER_TYPES, XSD_DATE_TIME, XSD_DATE_TIME_STAMP
 
@@ -24,7 +20,6 @@ LIMIT_MS = 2**62
 LONGEST_MS = 2**60
 """Windows, gaps and other durations are at most this long, which is 36 million years."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DATETIME = re.compile(
     r"(-?[0-9]{4,}-[0-9]{2}-[0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]+))?"
     r"(Z|[+-][0-9]{2}:[0-9]{2})?"
@@ -166,32 +161,6 @@ def _second_text(seconds: int) -> str:
     hour, minute = divmod(minutes, 60)
     sign = "-" if year < 0 else ""
     return f"{sign}{abs(year):04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}"
-
-
-def time_ms(when: SupportsIndex | datetime) -> int:
-    """Milliseconds since the epoch, from milliseconds or a datetime.
-
-    A datetime without a zone is in UTC. Microseconds are cut off to milliseconds.
-
-    Raises:
-        UsageError: it is neither, or too far from the epoch.
-    """
-    try:
-        if isinstance(when, datetime):
-            aware = when if when.utcoffset() is not None else when.replace(tzinfo=UTC)
-            time = index((aware - _EPOCH) // timedelta(milliseconds=1))
-        elif isinstance(when, bool):
-            raise TypeError
-        else:
-            time = index(when)
-    except (TypeError, ValueError, OverflowError):
-        raise UsageError(
-            f"a time is a datetime or milliseconds as int, not {str(when)[:50]!r}"
-        ) from None
-    if abs(time) >= LIMIT_MS:
-        shown = f"{time} ms" if time.bit_length() < 128 else f"of {time.bit_length()} bits"
-        raise UsageError(f"a time {shown} is too far from the epoch")
-    return time
 
 
 def time_literal(ms: int) -> str:

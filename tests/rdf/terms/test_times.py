@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spaseq.errors import UsageError
-from spaseq.rdf.terms.times import LIMIT_MS, format_time, parse_time, time_literal, time_ms
+from spaseq.rdf.terms.program_times import time_ms
+from spaseq.rdf.terms.times import LIMIT_MS, format_time, parse_time, time_literal
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -109,13 +109,3 @@ def test_a_formatted_time_is_read_back(ms: int) -> None:
 )
 def test_formatting(ms: int, text: str) -> None:
     assert format_time(ms) == text
-
-
-def test_a_naive_datetime_is_utc() -> None:
-    assert time_ms(datetime(1970, 1, 1, 0, 0, 1)) == 1000
-
-
-@pytest.mark.parametrize("when", [1.5, "now", True, None, LIMIT_MS])
-def test_what_is_no_time_is_refused(when: object) -> None:
-    with pytest.raises(UsageError, match="time"):
-        time_ms(when)  # type: ignore[arg-type]
