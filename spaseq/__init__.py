@@ -3,10 +3,10 @@
     for match in spaseq.run(Path("query.rq"), {"S1": "events.nq"}, {"http://ex/kb": "kb.ttl"}):
         print(match.start, match.bindings)
 
-The public names are `run`, `Engine`, `function`, `parse` and `explain`, with the types that they
-use. `spaseq.options` documents their keywords, `spaseq.spark` is for Spark users, `spaseq.testing`
-for tests of queries. A name loads its module at its first use, so that Spark's workers import only
-their stage.
+The public names are `run`, `why`, `Engine`, `function`, `parse` and `explain`, with the types that
+they use. `spaseq.options` documents their keywords, `spaseq.spark` is for Spark users,
+`spaseq.testing` for tests of queries. A name loads its module at its first use, so that Spark's
+workers import only their stage.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from spaseq.api.match import Match, PartialMatch, TracedEvent
     from spaseq.api.push import Engine
     from spaseq.api.run import run
+    from spaseq.api.why import why
+    from spaseq.diagnosis.report import Cause, Report
     from spaseq.expr.extension import function
     from spaseq.lang.parser import parse
     from spaseq.limits import Limits
@@ -29,11 +31,13 @@ if TYPE_CHECKING:
     from spaseq.sources.iterables import Event
 
 _HOMES = {
+    "Cause": "spaseq.diagnosis.report",
     "Engine": "spaseq.api.push",
     "Event": "spaseq.sources.iterables",
     "Limits": "spaseq.limits",
     "Match": "spaseq.api.match",
     "PartialMatch": "spaseq.api.match",
+    "Report": "spaseq.diagnosis.report",
     "ServiceOptions": "spaseq.options",
     "Stats": "spaseq.runtime.job.job",
     "Term": "spaseq.rdf.terms.term",
@@ -42,14 +46,17 @@ _HOMES = {
     "function": "spaseq.expr.extension",
     "parse": "spaseq.lang.parser",
     "run": "spaseq.api.run",
+    "why": "spaseq.api.why",
 }
 
 __all__ = [
+    "Cause",
     "Engine",
     "Event",
     "Limits",
     "Match",
     "PartialMatch",
+    "Report",
     "ServiceOptions",
     "Stats",
     "Term",
@@ -59,6 +66,7 @@ __all__ = [
     "function",
     "parse",
     "run",
+    "why",
 ]
 
 __version__ = "0.1.0"

@@ -1,1 +1,114 @@
 """`spaseq.why`: why a query has no answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeAlias, Unpack
+
+from spaseq.algebra.answers import Answer
+from spaseq.api.prepare import load_knowledge
+from spaseq.api.queries import QueryInput, check_queries, plans_of
+from spaseq.api.streams import StreamInput, bounded_sources
+from spaseq.compile import Checked
+from spaseq.diagnosis.diagnose import Diagnosis
+from spaseq.diagnosis.question import Question
+from spaseq.diagnosis.registered_answers import RegisteredAnswers
+from spaseq.diagnosis.report import Report
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.lang.resolve import resolve
+from spaseq.options import KbInput, RunOptions, RuntimeOptions, StageOptions, StreamKeywords
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.runtime import local
+from spaseq.runtime.job.binding import bind_streams
+from spaseq.runtime.job.chaining import queries_read, reading_order, registered
+from spaseq.runtime.job.job import Job
+from spaseq.scratch import ScratchDirectory
+from spaseq.sources.base import Source
+
+Sources: TypeAlias = Sequence[Source]
+
+
+def why(
+    query: QueryInput | Sequence[QueryInput],
+    streams: Mapping[str, StreamInput],
+    kb: Mapping[str, KbInput] | None = None,
+    **options: Unpack[StreamKeywords],
+) -> Report:
+    """Say where the way from the events of streams to the answers of a query ends.
+
+    Args:
+        query: query text, or the `Path` of a query file; of several the first one is asked about,
+            and the others make the streams that it reads.
+        streams: as for `spaseq.run`. They are read to their ends, in this process.
+        kb: as for `spaseq.run`.
+        options: any of `spaseq.options.StreamKeywords`.
+
+    Returns:
+        The counts, and the causes if there are no answers. `print(report.as_text())` shows them.
+
+    Raises:
+        QueryError, InputError, UsageError: as `spaseq.run`.
+    """
+    chosen = RunOptions.of("why", StreamKeywords, options)
+    chosen = replace(chosen, runtime=RuntimeOptions("local"))
+    checked = list(check_queries(query, chosen.planning))
+    plans = reading_order(plans_of(checked))
+    bound = bind_streams(plans, streams)
+    knowledge = load_knowledge(plans, kb or {}, chosen.knowledge)
+    with ScratchDirectory("why") as directory:
+        given = bounded_sources(bound, chosen)
+        sources = [source.shared(Path(directory)) for source in given]
+        return report_on(checked, 0, sources, knowledge, chosen.stages)
+
+
+def report_on(
+    checked: Sequence[Checked],
+    number: int,
+    sources: Sources,
+    knowledge: KnowledgeBase,
+    options: StageOptions,
+) -> Report:
+    """The report on one of several checked queries without errors.
+
+    The others make the streams that it reads. Each source may be opened several times.
+    """
+    asked = checked[number]
+    assert asked.query is not None and asked.plan is not None
+    plans = [each.plan for each in checked if each.plan is not None]
+    made = {iri: n for iri, n in registered(plans).items() if iri in asked.plan.inputs.streams}
+    own = [s for s in sources if s.iri in asked.plan.inputs.streams]
+    own += _registered(plans, number, sources, knowledge, options)
+    question = Question.of(
+        resolve(asked.query, asked.source), asked.plan, asked.plan.expressions.schema
+    )
+    return Diagnosis(question, {s.iri: s for s in own}, knowledge, options, made).report()
+
+
+def _registered(
+    plans: Sequence[QueryPlan],
+    number: int,
+    sources: Sources,
+    knowledge: KnowledgeBase,
+    options: StageOptions,
+) -> list[Source]:
+    """The streams that other queries make for one query, as sources."""
+    reads = queries_read(plans)
+    feeding = set(reads[number])
+    while more := {n for reader in feeding for n in reads[reader]} - feeding:
+        feeding |= more
+    if not feeding:
+        return []
+    ordered = reading_order([plans[n] for n in sorted(feeding)])
+    needed = {iri for plan in ordered for iri in plan.inputs.streams}
+    job = Job(ordered, tuple(s for s in sources if s.iri in needed), knowledge, options)
+    answers: list[list[Answer]] = [[] for _ in ordered]
+    for query, answer in local.run(job):
+        answers[query].append(answer)
+    return [
+        RegisteredAnswers(plan.identity.register, tuple(own))
+        for plan, own in zip(ordered, answers, strict=True)
+        if plan.identity.register in plans[number].inputs.streams
+        and plan.identity.register is not None
+    ]

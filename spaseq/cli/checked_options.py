@@ -50,6 +50,18 @@ def run_options(chosen: Chosen) -> RunOptions:
     )
 
 
+def why_options(chosen: Chosen) -> RunOptions:
+    """The options of a run in this process whose streams end."""
+    return RunOptions(
+        planning=chosen[PlanningOptions],
+        knowledge=replace(chosen[KnowledgeOptions], services=chosen[ServiceOptions]),
+        reading=chosen[ReadingOptions],
+        stages=replace(chosen[StageOptions], limits=chosen[Limits]),
+        runtime=RuntimeOptions("local"),
+        limits=chosen[Limits],
+    )
+
+
 def given_outputs(chosen: Chosen) -> list[NamedPath]:
     """The files that a run writes, each with its option.
 

@@ -25,6 +25,7 @@ TERMINATED = 143
 COMMANDS = {
     "run": "Run queries over streams and print their answers.",
     "check": "Check query files without running them.",
+    "why": "Say why a query has no answers: where the way from events to answers ends.",
     "explain": "Show a query's canonical text, AST, algebra, plan and automaton.",
     "fmt": "Print query files in canonical form.",
     "warm": "Compile all kernels, or load those that are compiled already.",

@@ -452,3 +452,21 @@ RUNTIME = OptionGroup(
 )
 
 RUN_OPTIONS = (INPUT, KNOWLEDGE, ENDPOINTS, OUTPUT, FOLLOW, LIMITS, RUNTIME)
+
+
+def _bounded(group: OptionGroup, *left_out: str) -> OptionGroup:
+    """The options of a group that a command takes that only reads streams to their ends."""
+    options = tuple(
+        o for o in group.options if o.part is not StateLimits and o.opts[0] not in left_out
+    )
+    return OptionGroup(group.title, options)
+
+
+WHY_OPTIONS = (
+    INPUT,
+    _bounded(KNOWLEDGE, "--kb-refresh"),
+    ENDPOINTS,
+    _bounded(LIMITS),
+    OptionGroup("Planning", (FUNCTIONS, DISABLE)),
+)
+"""The options of `spaseq why`."""

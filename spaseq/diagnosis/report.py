@@ -192,7 +192,8 @@ def _labelled(label: str, text: str) -> str:
 
 
 def _extent(stream: StreamCount) -> str:
-    text = f"{stream.events:{_COUNT},} {'event' if stream.events == 1 else 'events'}, {plural(stream.triples, 'triple')}"
+    noun = "event" if stream.events == 1 else "events"
+    text = f"{stream.events:{_COUNT},} {noun}, {plural(stream.triples, 'triple')}"
     if stream.first is not None and stream.last is not None:
         text += f", {period(stream.first, stream.last)}"
     return text + (f"; {plural(stream.bad, 'bad input')}" if stream.bad else "")

@@ -1,0 +1,47 @@
+"""`spaseq why`: why a query has no answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from spaseq.api.prepare import load_knowledge
+from spaseq.api.queries import check_queries, plans_of
+from spaseq.api.why import report_on
+from spaseq.cli.checked_options import why_options
+from spaseq.cli.option_groups import Chosen, grouped_command
+from spaseq.cli.queries import QUERY_FILES, QueryOptions
+from spaseq.cli.run_inputs import kb_source, stream_sources
+from spaseq.cli.run_options import WHY_OPTIONS, InputTexts
+from spaseq.cli.startup import keep_arrow_from_pandas
+from spaseq.runtime.job.chaining import reading_order
+from spaseq.scratch import ScratchDirectory
+
+
+@grouped_command(*WHY_OPTIONS)
+@QUERY_FILES
+@click.option("--json", "as_json", is_flag=True, help="The report as one JSON object.")
+def why(queries: tuple[Path, ...], as_json: bool, chosen: Chosen) -> None:
+    """Say why a query has no answers: where the way from events to answers ends.
+
+    \b
+    The first query is asked about; the others make the streams that it reads:
+      spaseq why congestion.rq --stream S1=s1.nq --stream S2=s2.nq --kb kb.ttl
+
+    The streams are read to their ends in this process. The exit status is 0 whatever the report
+    says.
+    """  # fmt: skip
+    options, inputs = why_options(chosen), chosen[InputTexts]
+    keep_arrow_from_pandas()
+    chosen[QueryOptions].load()
+    checked = list(check_queries(queries, options.planning))
+    plans = reading_order(plans_of(checked))
+    sources = [kb_source(text, plans) for text in inputs.kbs]
+    with ScratchDirectory("why") as directory:
+        streams = stream_sources(plans, inputs.streams, options)
+        shared = [stream.shared(Path(directory)) for stream in streams]
+        knowledge = load_knowledge(plans, sources, options.knowledge)
+        report = report_on(checked, 0, shared, knowledge, options.stages)
+    click.echo(json.dumps(report.as_json(), ensure_ascii=False) if as_json else report.as_text())

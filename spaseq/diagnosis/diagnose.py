@@ -1,0 +1,121 @@
+"""The order of a diagnosis: the input, then every GPM by itself, then the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from spaseq.diagnosis.inputs import input_causes
+from spaseq.diagnosis.observed import Observed, Observer
+from spaseq.diagnosis.patterns import GpmQuestion
+from spaseq.diagnosis.probes import run_probes
+from spaseq.diagnosis.question import Question
+from spaseq.diagnosis.report import Cause, GpmCount, Report, StreamCount
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.lang.sequence import BinaryStep, Chain, ChainStep, GpmStep, Negation, Repeat
+from spaseq.options import StageOptions
+from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.sources.base import Source
+from spaseq.stages.sequence import SequenceStage
+
+_CHUNK = 65_536
+"""About how many rows stage 2 gets at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """A question with all that answers it.
+
+    `sources` are the inputs of its streams, by IRI; each may be opened several times. `made` are
+    the IRIs of the streams that other queries register.
+    """
+
+    question: Question
+    sources: Mapping[str, Source]
+    knowledge: KnowledgeBase
+    options: StageOptions = StageOptions()
+    made: Collection[str] = field(default=())
+
+    def report(self) -> Report:
+        """Read the streams and say where the way to answers ends.
+
+        Raises:
+            InputError: a stream cannot be read.
+        """
+        observer = Observer(self.question, self.knowledge, self.options.limits)
+        for source in self.sources.values():
+            observer.read(source)
+        observed = observer.observed()
+        answers = self._answers(observed)
+        causes = [] if answers else list(self._causes(observed))
+        return Report(
+            answers,
+            tuple(causes),
+            tuple(
+                StreamCount(s.name, s.iri, s.events, s.triples, s.first, s.last, s.bad.total())
+                for s in observed.streams
+            ),
+            tuple(_gpm_counts(observed)),
+        )
+
+    def _answers(self, observed: Observed) -> int:
+        """How many answers a run has."""
+        plan = self.question.plan
+        stage = SequenceStage(plan, self.options, self.knowledge, _ignore)
+        rows = observed.rows if plan.sequence.needs_instants else observed.solutions
+        count = start = 0
+        while start < len(rows):
+            end = min(start + _CHUNK, len(rows))
+            last = int(rows.time[end - 1])
+            end = int(np.searchsorted(rows.time, last, side="right"))
+            stage.push(rows.take(slice(start, end)))
+            count += len(stage.advance(last))
+            start = end
+        return count + len(stage.close())
+
+    def _causes(self, observed: Observed) -> Iterator[Cause]:
+        needed = list(dict.fromkeys(_needed(self.question.resolved.chain, observed)))
+        found = list(input_causes(observed, needed, self.made))
+        if found:
+            yield from found
+            return
+        questions = [GpmQuestion(observed, name) for name in needed]
+        asked = [q for q in questions if q.is_open]
+        if asked:
+            run_probes([q.probes for q in asked], self.sources)
+            yield from (cause for q in asked for cause in q.causes())
+
+
+def _needed(chain: Chain, observed: Observed) -> Iterator[str]:
+    """The GPMs without which the sequence has no match; of alternatives, only if all are empty."""
+    for link in chain.links:
+        yield from _needed_by(link.step, observed)
+
+
+def _needed_by(step: ChainStep, observed: Observed) -> Iterator[str]:
+    match step:
+        case GpmStep(use):
+            yield use.gpm
+        case Repeat(body=body, minimum=minimum) if minimum:
+            yield from _needed(body, observed)
+        case BinaryStep("|", operands):
+            parts = [list(_needed(operand, observed)) for operand in operands]
+            if all(any(not observed.counts(name)[0] for name in part) for part in parts):
+                yield from (name for part in parts for name in part)
+        case BinaryStep(_, operands):
+            for operand in operands:
+                yield from _needed(operand, observed)
+        case Negation() | Repeat():
+            return
+
+
+def _gpm_counts(observed: Observed) -> Iterator[GpmCount]:
+    for plan in observed.question.plan.patterns.gpms:
+        names = tuple(observed.streams[number].name for number in plan.streams)
+        yield GpmCount(plan.name, names, *observed.counts(plan.name))
+
+
+def _ignore(bad: BadInput) -> None:
+    """The run itself reports bad input of its stages."""

@@ -1,0 +1,183 @@
+"""The causes in patterns over the knowledge base: GRAPH by itself has no solution."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from spaseq.algebra.entailment import entailed
+from spaseq.algebra.groups import constant_text, translate_group
+from spaseq.algebra.scope import possible
+from spaseq.diagnosis.conditions import failing
+from spaseq.diagnosis.nearest_terms import nearest_term
+from spaseq.diagnosis.observed import Observed
+from spaseq.diagnosis.pattern_parts import (
+    Part,
+    conditions_of,
+    constants,
+    group_of,
+    inner_groups,
+    needed_predicates,
+    parts_of,
+)
+from spaseq.diagnosis.place import GpmPlace
+from spaseq.diagnosis.report import Cause
+from spaseq.gpm.evaluator import GpmEvaluator
+from spaseq.gpm.solutions.solutions import Solutions
+from spaseq.lang import ast
+from spaseq.lang.variables import expression_variables
+
+MOST_TERMS = 10_000
+"""The most terms of a graph that are candidates of a suggestion."""
+
+
+class KbPattern:
+    """One GRAPH of a GPM."""
+
+    def __init__(self, observed: Observed, node: ast.GraphGraphPattern) -> None:
+        question = observed.question
+        self._observed, self._node = observed, node
+        self._knowledge = observed.knowledge.only(question.plan.inputs.kbs)
+        names = [node.name.value] if isinstance(node.name, ast.Iri) else [*self._knowledge.graphs]
+        self._graphs = [
+            self._knowledge.graphs[name] for name in names if name in self._knowledge.graphs
+        ]
+
+    def solutions(self) -> Solutions | None:
+        """The solutions of the pattern; None if an endpoint holds it or it exceeds the limits."""
+        return self._constant(self._node)
+
+    def causes(self, place: GpmPlace) -> Iterator[Cause]:
+        """Why the graph by itself has no solution; nothing if it has one or is not known."""
+        found = self.solutions()
+        if found is not None and not found.size:
+            alone = list(self._alone(place, self._node.pattern))
+            yield from alone or self._together(place)
+
+    def example(self, variable: str) -> str | None:
+        """A value of a variable in the graph."""
+        found = self.solutions()
+        if found is None or variable not in found.columns:
+            return None
+        codes = found.columns[variable]
+        bound = np.flatnonzero(codes >= 0)
+        return found.lexicon.take(codes[bound[:1]])[0] if len(bound) else None
+
+    def _constant(self, node: ast.Element) -> Solutions | None:
+        question = self._observed.question
+        pattern = entailed(translate_group(group_of([node])), question.schema)
+        evaluator = GpmEvaluator(
+            pattern, self._knowledge, question.plan.expressions, limits=self._observed.limits
+        )
+        return evaluator.constant(pattern)
+
+    def _has(self, *nodes: ast.Triple | ast.Element) -> bool:
+        """Whether parts of the graph's pattern have a solution, or it is not known."""
+        found = self._constant(replace(self._node, pattern=group_of(nodes)))
+        return found is None or found.size > 0
+
+    def _alone(self, place: GpmPlace, group: ast.GroupGraphPattern) -> Iterator[Cause]:
+        """The parts that match nothing by themselves."""
+        for part in parts_of(group):
+            if not part.demands or self._has(part.node):
+                continue
+            if isinstance(part.node, ast.Triple):
+                yield self._triple(place, part.node)
+            else:
+                for inner in inner_groups(part.node):
+                    yield from self._alone(place, inner)
+
+    def _triple(self, place: GpmPlace, triple: ast.Triple) -> Cause:
+        terms = self._knowledge.terms
+        known = {terms.text(code): len(rows) for g in self._graphs for code, rows in g.items()}
+        for iri in needed_predicates(triple.predicate):
+            if constant_text(iri) not in known:
+                near = nearest_term(constant_text(iri), known)
+                return _absent(place, "predicate", triple, iri, near, known.get(near or "", 0))
+        for where, constant in constants(triple):
+            seen = self._terms_at(triple, where)
+            if seen and constant_text(constant) not in seen:
+                near = nearest_term(constant_text(constant), seen)
+                return _absent(place, "constant", triple, constant, near, seen[near or ""])
+        text = "no triple of the knowledge base matches"
+        return place.cause("pattern-never-matches", triple, text)
+
+    def _terms_at(self, triple: ast.Triple, where: str) -> Counter[str]:
+        """The subjects or objects of a predicate in the graph, with their counts."""
+        terms, seen = self._knowledge.terms, Counter[str]()
+        if not isinstance(triple.predicate, ast.Iri):
+            return seen
+        predicate = self._knowledge.find(constant_text(triple.predicate))
+        for relation in (g[predicate] for g in self._graphs if predicate in g):
+            column = relation.o if where == "object" else relation.s
+            codes, counts = np.unique(column, return_counts=True)
+            texts = terms.take(codes[:MOST_TERMS])
+            seen.update(dict(zip(texts, counts.tolist(), strict=False)))
+        return seen
+
+    def _together(self, place: GpmPlace) -> Iterator[Cause]:
+        """The part after which nothing is left, or the FILTER."""
+        parts = parts_of(self._node.pattern)
+        for i, part in enumerate(parts):
+            if not self._has(*(p.node for p in parts[: i + 1])):
+                yield place.cause("pattern-never-matches", part.node, _TOGETHER)
+                return
+        yield from self._conditions(place, parts)
+
+    def _conditions(self, place: GpmPlace, parts: list[Part]) -> Iterator[Cause]:
+        nodes = [part.node for part in parts]
+        base = self._constant(replace(self._node, pattern=group_of(nodes)))
+        if base is None:
+            return
+        names = possible(translate_group(group_of(nodes)))
+        for condition in conditions_of(self._node.pattern):
+            read = expression_variables(condition.expr)
+            if read <= names and not self._has(*nodes, ast.Filter(condition.expr)):
+                false = self._constant(
+                    replace(
+                        self._node,
+                        pattern=group_of([*nodes, ast.Filter(ast.Not(condition.expr))]),
+                    )
+                )
+                count = base.size if false is None else false.size
+                yield failing(place, condition, _Known.of(base, read), count, frozenset(names))
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """Solutions over the knowledge base, with the values of some variables."""
+
+    solutions: int
+    values: dict[str, Counter[str]]
+
+    @classmethod
+    def of(cls, found: Solutions, variables: Iterable[str]) -> _Known:
+        values = {}
+        for name in variables:
+            codes, counts = np.unique(found.column(name), return_counts=True)
+            codes, counts = codes[codes >= 0][:MOST_TERMS], counts[codes >= 0][:MOST_TERMS]
+            texts = found.lexicon.take(codes)
+            values[name] = Counter(dict(zip(texts, counts.tolist(), strict=True)))
+        return cls(found.size, values)
+
+
+_TOGETHER = "each triple pattern matches the knowledge base alone, but not together"
+
+
+def _absent(
+    place: GpmPlace,
+    what: str,
+    triple: ast.Node,
+    term: ast.Iri | ast.Literal,
+    near: str | None,
+    count: int,
+) -> Cause:
+    written = place.question.text(term.span)
+    text = f"{what} {written} is not in the knowledge base"
+    suggestion = None if near is None else place.written(near)
+    if suggestion:
+        text += f"; did you mean {suggestion} ({count:,})?"
+    return place.cause(f"{what}-never-occurs", triple, text, 0, written, suggestion)

@@ -1,0 +1,96 @@
+"""Suggestions: the term nearest to one that never occurs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from difflib import SequenceMatcher, get_close_matches
+
+from spaseq.lang import ast
+from spaseq.lang.format_terms import TermText
+from spaseq.rdf.terms.term import split_literal
+from spaseq.rdf.terms.vocabulary import XSD_STRING
+
+_SIMILAR = 0.6
+"""The least similarity (0 to 1) of a suggestion."""
+
+_LOCAL = re.compile(r"[^/#:]*$")
+
+
+def nearest_term(text: str, others: Mapping[str, int]) -> str | None:
+    """The term most similar to one, among others with their counts; all are N-Triples texts.
+
+    IRIs are compared by their last part, literals by value and lexical form. A term never suggests
+    itself.
+
+    >>> nearest_term("<http://e/avgSped>", {"<http://e/avgSpeed>": 3, "<http://e/street>": 3})
+    '<http://e/avgSpeed>'
+    """
+    if text.startswith("<"):
+        return _nearest_iri(text, [o for o in others if o.startswith("<") and o != text])
+    return _nearest_literal(text, [o for o in others if o.startswith('"') and o != text])
+
+
+def _nearest_iri(text: str, others: list[str]) -> str | None:
+    by_name: dict[str, list[str]] = {}
+    for other in others:
+        by_name.setdefault(_local(other).lower(), []).append(other)
+    names = get_close_matches(_local(text).lower(), by_name, n=1, cutoff=_SIMILAR)
+    if not names:
+        return None
+    return max(sorted(by_name[names[0]]), key=lambda o: SequenceMatcher(None, text, o).ratio())
+
+
+def _nearest_literal(text: str, others: list[str]) -> str | None:
+    lexical, value = split_literal(text)[0], number(text)
+    if value is not None:
+        numbers = {o: v for o in others if (v := number(o)) is not None}
+        if numbers:
+            return min(sorted(numbers), key=lambda o: (abs(numbers[o] - value), o))
+    forms: dict[str, list[str]] = {}
+    for other in others:
+        forms.setdefault(split_literal(other)[0].lower(), []).append(other)
+    found = get_close_matches(lexical.lower(), forms, n=1, cutoff=_SIMILAR)
+    if not found:
+        return None
+    return max(sorted(forms[found[0]]), key=lambda o: SequenceMatcher(None, text, o).ratio())
+
+
+def nearest_variable(name: str, others: Iterable[str]) -> str | None:
+    """The variable whose name is most similar to one, as written."""
+    found = get_close_matches(name, sorted({*others} - {name}), n=1, cutoff=_SIMILAR)
+    return f"?{found[0]}" if found else None
+
+
+def number(text: str) -> float | None:
+    """The value of a literal that looks like a number, also where it is a string."""
+    try:
+        return float(split_literal(text)[0]) if text.startswith('"') else None
+    except ValueError:
+        return None
+
+
+def is_string(text: str) -> bool:
+    """Whether a term is a plain string."""
+    return text.startswith('"') and split_literal(text)[1] == XSD_STRING
+
+
+def as_written(terms: TermText, text: str) -> str:
+    """A term's N-Triples text with the prefixes of a query."""
+    if text.startswith("<") and not text.startswith("<<"):
+        return terms.iri(text[1:-1])
+    if text.startswith('"'):
+        lexical, datatype, language = split_literal(text)
+        kind = None if datatype == XSD_STRING or language else datatype
+        return terms.literal(ast.Literal(lexical, kind, language))
+    return text
+
+
+def _local(iri: str) -> str:
+    """The last part of an IRI's text.
+
+    >>> _local("<http://e/a#b>")
+    'b'
+    """
+    found = _LOCAL.search(iri.rstrip(">"))
+    return found.group() if found else ""

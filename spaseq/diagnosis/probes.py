@@ -1,0 +1,101 @@
+"""Altered patterns that a second reading of the streams evaluates, to see which part fails."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from spaseq.algebra.entailment import entailed
+from spaseq.algebra.groups import translate_group
+from spaseq.diagnosis.observed import Observed
+from spaseq.gpm.evaluator import GpmEvaluator
+from spaseq.gpm.graphs.vertical_partition import VerticalPartition
+from spaseq.lang import ast
+from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.terms.times import format_time
+from spaseq.sources.base import Source
+
+MOST_VALUES = 10_000
+"""The most values of a variable that a probe keeps."""
+
+
+class Probe:
+    """A pattern with its solutions so far, the first event that matched and values of variables.
+
+    `values` counts the values of the variables `keep`, by N-Triples text.
+    """
+
+    def __init__(
+        self, observed: Observed, group: ast.GroupGraphPattern, keep: Sequence[str] = ()
+    ) -> None:
+        question = observed.question
+        pattern = entailed(translate_group(group), question.schema)
+        knowledge = observed.knowledge.only(question.plan.inputs.kbs)
+        self._evaluator = GpmEvaluator(
+            pattern, knowledge, question.plan.expressions, limits=observed.limits
+        )
+        self.solutions = self.events = 0
+        self.example: str | None = None
+        self.values: dict[str, Counter[str]] = {variable: Counter() for variable in keep}
+
+    def take(self, index: VerticalPartition) -> None:
+        """Evaluate the pattern on a batch of events."""
+        found = self._evaluator.evaluate(index)
+        self._evaluator.services.take_failures()
+        self._evaluator.take_exceeding()
+        if not len(found.event):
+            return
+        if self.example is None:
+            self.example = _described(index, int(found.event[0]))
+        self.solutions += len(found.event)
+        self.events += 1 + int((np.diff(found.event) > 0).sum())
+        for variable, seen in self.values.items():
+            if variable in found.columns and len(seen) < MOST_VALUES:
+                codes, counts = np.unique(found.columns[variable], return_counts=True)
+                for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
+                    if code >= 0 and len(seen) < MOST_VALUES:
+                        seen[found.terms[code]] += count
+
+
+class Probes:
+    """The probes of one GPM; `streams` are the IRIs of the streams that it reads."""
+
+    def __init__(self, observed: Observed, streams: Iterable[str]) -> None:
+        self.observed, self.streams = observed, tuple(streams)
+        self._all: list[Probe] = []
+
+    def probe(self, group: ast.GroupGraphPattern, keep: Sequence[str] = ()) -> Probe:
+        """A new probe, which `run_probes` will evaluate."""
+        self._all.append(Probe(self.observed, group, keep))
+        return self._all[-1]
+
+    def take(self, index: VerticalPartition) -> None:
+        """Evaluate all probes on a batch of events."""
+        for probe in self._all:
+            probe.take(index)
+
+
+def run_probes(probes: Sequence[Probes], sources: Mapping[str, Source]) -> None:
+    """Read the streams of some probes, by IRI, and evaluate the probes."""
+    for iri, source in sources.items():
+        readers = [each for each in probes if iri in each.streams]
+        if readers:
+            for batch in source.keeping(None).open(_ignore):
+                index = VerticalPartition(batch)
+                for each in readers:
+                    each.take(index)
+
+
+def _ignore(bad: BadInput) -> None:
+    """The first reading counted the bad input."""
+
+
+def _described(index: VerticalPartition, event: int) -> str:
+    """Which event this is: its IRI, or its time."""
+    batch = index.batch
+    name = batch.names(np.array([event])).to_pylist()[0]
+    return (
+        f"<{name}>" if name is not None else f"the event at {format_time(int(batch.time[event]))}"
+    )
