@@ -133,6 +133,7 @@ LOOPS = [
     Row("a1 x b1", "A; B+ UNTIL U", ""),
     Row("x b1 b2 x b3", "B{2,} UNTIL U", "b1 b2"),
     Row("a1 x c1", "A; B* UNTIL U; C", "a1 c1"),
+    Row("a1 x a2 b1 c1", "A+; B*+ UNTIL U; C", "a1 a2 b1 c1 · a1 c1 · a2 b1 c1"),
     Row("a1 b1 x c1 b2 c2", "A; (B; C)+ UNTIL U", "a1 b1 c1"),
     Row("a1 b1 x b2 c", "A; B? UNTIL U; C", "a1 b1 c · a1 c"),
     Row("a1 x b2 c", "A; B? UNTIL U; C", "a1 c"),

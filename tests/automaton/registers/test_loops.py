@@ -67,6 +67,8 @@ UNTIL = [
     ("R+ UNTIL HIGH; A", "12 SECONDS"),
     ("A: R++ UNTIL OVER; C", "20 SECONDS"),
     ("A; R*+ UNTIL HIGH; C", "20 SECONDS"),
+    ("A+; R*+ UNTIL HIGH; C", "12 SECONDS"),
+    ("A+[,], R*+ UNTIL HIGH, C", "60 SECONDS"),
     ("A; PLAIN+ UNTIL OVER", "20 SECONDS"),
     ("A; R+ UNTIL OVER; C!", "20 SECONDS"),
     ("A; (B | PLAIN)+ UNTIL HIGH; C", "20 SECONDS"),

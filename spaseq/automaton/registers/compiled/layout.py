@@ -106,13 +106,17 @@ class _EdgeRows:
         self.add_tests([t for t in edge.tests if t not in indexed])
         for number, register in self._register.items():
             how = self._assigned(number, edge, bound)
-            if how is not None:
+            if how == kernel.CLEARED:
+                self.assignments.append((register, kernel.NONE, how))
+            elif how is not None:
                 self.assignments.append((register, self._number[number.base], how))
 
     def _assigned(self, register: Number, edge: TestedEdge, bound: Sequence[str]) -> int | None:
         """How an edge sets a register; None if it does not."""
+        if register.measure == "mark":
+            return kernel.CLEARED  # it belongs to the wait of the run before
         if register.measure:
-            return None if register.measure == "mark" else kernel.REPLACED
+            return kernel.REPLACED
         if register.variable not in bound:
             return None
         if register.variable in edge.repeated:

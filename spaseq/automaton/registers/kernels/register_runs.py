@@ -32,6 +32,7 @@ from spaseq.automaton.registers.kernels.run_arrays import (
     ASSIGNMENTS,
     BLOCK_COLUMNS,
     CAPACITY,
+    CLEARED,
     COUNT,
     DONE,
     EDGE_COLUMNS,
@@ -213,9 +214,12 @@ def _set_registers(batch: BatchArrays, e: int, row: int, run: int, previous: int
     for r in range(register.shape[1]):
         register[run, r] = np.nan if previous < 0 else register[previous, r]
     for i in range(as_nonnegative(edge[e, ASSIGNMENTS]), edge[e + 1, ASSIGNMENTS]):
-        r, number = as_nonnegative(assignment[i, 0]), as_nonnegative(assignment[i, 1])
-        value = batch.number[number, row]
-        register[run, r] = taken_in(assignment[i, 2], register[run, r], value)
+        r, number, how = as_nonnegative(assignment[i, 0]), assignment[i, 1], assignment[i, 2]
+        if how == CLEARED:
+            register[run, r] = np.nan
+        else:
+            value = batch.number[as_nonnegative(number), row]
+            register[run, r] = taken_in(how, register[run, r], value)
 
 
 @lean_kernel

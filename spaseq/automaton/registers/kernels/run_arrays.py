@@ -85,8 +85,9 @@ OPERATOR, LEFT, RIGHT, HOW, ADDED = range(5)
 TEST_COLUMNS = 5
 
 # How a register takes a compared number in a test: not at all, or like an assignment: it is
-# replaced by it, or becomes the sum, the lesser or the greater of both.
-AS_IS, REPLACED, SUM, LESSER, GREATER_ONE = range(5)
+# replaced by it, or becomes the sum, the lesser or the greater of both. An assignment may also
+# clear a register, whatever the number is: it becomes NaN.
+AS_IS, REPLACED, SUM, LESSER, GREATER_ONE, CLEARED = range(6)
 
 
 class RunArrays(NamedTuple):
