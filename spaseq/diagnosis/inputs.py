@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 from spaseq.diagnosis.observed import Observed, StreamSeen
 from spaseq.diagnosis.report import Cause, plural
+from spaseq.diagnosis.time_predicates import time_predicate
+from spaseq.lang import ast
+from spaseq.rdf.events.open_event import NO_TIME
 
 
 def input_causes(
@@ -27,22 +31,39 @@ def input_causes(
             empty |= streams
     for node in question.resolved.query.streams:
         if node.name in empty:
-            kind, text, example = _reason(seen[node.name], made)
-            at, shown = question.place(node.span), question.text(node.span)
-            bad = seen[node.name].bad.total()
-            yield Cause(
-                kind,
-                None,
-                None,
-                *at,
-                bad,
-                node.name,
-                None,
-                example,
-                text,
-                shown,
-                node.name,
-            )
+            yield _cause(observed, node, seen[node.name], made)
+
+
+def _cause(
+    observed: Observed, node: ast.FromStream, stream: StreamSeen, made: Collection[str]
+) -> Cause:
+    """The cause in a stream without events."""
+    question = observed.question
+    kind, text, example = _reason(stream, made)
+    line, column = question.place(node.span)
+    cause = Cause(
+        kind=kind,
+        line=line,
+        column=column,
+        count=_main_reason(stream)[1] if stream.bad else 0,
+        term=node.name,
+        example=example,
+        text=text,
+        shown=question.text(node.span),
+        stream=node.name,
+    )
+    return cause if kind != "all-bad" else _with_time_predicate(cause, stream)
+
+
+def _with_time_predicate(cause: Cause, stream: StreamSeen) -> Cause:
+    """The cause with the option that may help, if the events only lack a time."""
+    reason, _ = _main_reason(stream)
+    predicate = time_predicate(stream.example[reason].file) if reason == NO_TIME else None
+    if predicate is None:
+        return cause
+    suggestion = f"--time-predicate {predicate}"
+    text = f"{cause.text}; did you mean {suggestion}?"
+    return replace(cause, suggestion=suggestion, text=text)
 
 
 def _reason(stream: StreamSeen, made: Collection[str]) -> tuple[str, str, str | None]:
@@ -51,9 +72,19 @@ def _reason(stream: StreamSeen, made: Collection[str]) -> tuple[str, str, str | 
         return "no-input-from-query", "the query that registers this stream has no answers", None
     if not stream.bad:
         return "no-events", "the input has no event", None
-    reason, count = stream.bad.most_common(1)[0]
+    reason, count = _main_reason(stream)
     first = stream.example[reason]
     example = f"{first.file}:{first.line}" if first.line is not None else first.file
     example += f": {first.text}" if first.text else ""
     text = f"all input is bad: {reason} ({plural(count, 'time')}), for example {example}"
     return "all-bad", text, example
+
+
+def _main_reason(stream: StreamSeen) -> tuple[str, int]:
+    """The reason of most bad inputs and their number.
+
+    Events without a time count first: with another predicate, their times are bad input, too.
+    """
+    reason, count = stream.bad.most_common(1)[0]
+    untimed = stream.bad[NO_TIME]
+    return (NO_TIME, untimed) if 2 * untimed >= count else (reason, count)

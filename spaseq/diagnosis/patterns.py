@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from spaseq.algebra.groups import constant_text, translate_group
-from spaseq.algebra.scope import possible
+from spaseq.algebra.scope import possible, visible
 from spaseq.diagnosis.conditions import Conditions
 from spaseq.diagnosis.kb_patterns import KbPattern
 from spaseq.diagnosis.nearest_terms import nearest_term
@@ -181,16 +181,14 @@ class _PartProbes:
 
 
 def _prefixes(probes: Probes, parts: Sequence[Part]) -> list[tuple[Part, Probe]]:
-    """The first parts of a group, one more each time; those over other graphs come last."""
-    ordered = [p for p in parts if not p.is_remote] + [p for p in parts if p.is_remote]
-    remote = group_of(p.node for p in parts if p.is_remote)
-    shared = possible(translate_group(remote))
+    """The first parts of a group, one more each time; VALUES and other graphs come last."""
+    ordered = sorted(parts, key=lambda part: (part.is_remote, isinstance(part.node, ast.Values)))
+    last = group_of(p.node for p in parts if p.is_remote or isinstance(p.node, ast.Values))
+    shared = possible(translate_group(last))
     found = []
     for i, part in enumerate(ordered):
         group = group_of(p.node for p in ordered[: i + 1])
-        keep = sorted(
-            v for v in possible(translate_group(group)) & shared if not v.startswith("_:")
-        )
+        keep = sorted(visible(possible(translate_group(group)) & shared))
         found.append((part, probes.probe(group, keep)))
     return found
 
@@ -213,11 +211,27 @@ def _never_together(place: GpmPlace, part: Part, before: Probe | None) -> Cause:
     """The cause in a part that matches by itself, but not together with the parts before it."""
     count = 0 if before is None else before.solutions
     if isinstance(part.node, ast.Values) and len(part.node.variables) == 1 and before is not None:
-        text = f"no value is among those of {plural(count, 'solution')}"
-        return place.cause("constant-never-occurs", part.node, text, count)
+        return _no_value(place, part.node, before)
     text = f"it matches alone, but not together with what stands before it ({count:,} without it)"
     example = None if before is None else before.example
     return place.cause("pattern-never-matches", part.node, text, count, None, None, example)
+
+
+def _no_value(place: GpmPlace, node: ast.Values, before: Probe) -> Cause:
+    """The cause in a VALUES of one variable, which never has one of the values."""
+    name = node.variables[0].name
+    seen = before.values[name]
+    text = f"?{name} has no such value in {plural(before.solutions, 'solution')}"
+    term = suggestion = None
+    for value in (row[0] for row in node.rows if row[0] is not None):
+        near = nearest_term(constant_text(value), seen)
+        if term is None or suggestion is None:
+            term = place.question.text(value.span)
+            suggestion = None if near is None else place.written(near)
+    text += f"; did you mean {suggestion}?" if suggestion else ""
+    example = next((place.written(value) for value, _ in seen.most_common(1)), None)
+    given = (before.solutions, term, suggestion, example)
+    return place.cause("constant-never-occurs", node, text, *given)
 
 
 def _absent(

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.terms.times import parse_time
 
+NO_TIME = "event without a timestamp"
+
 
 @dataclass(slots=True)
 class OpenEvent:
@@ -39,7 +41,7 @@ class OpenEvent:
 
     def complaint(self, file: str) -> BadInput:
         """The report of an event that exceeds a limit or has no time."""
-        reason = "event without a timestamp"
+        reason = NO_TIME
         if self.excess is not None:
             reason = self.excess
         elif self.unreadable is not None:
