@@ -67,6 +67,8 @@ FORMS = (
     Form("loop, own", "A; B+[:]; C", LOOPED, select="NEXT", python=("compact",)),
     Form("loop, greedy", "A; B++; C", LOOPED, select="NEXT", python=("compact",)),
     Form("loop, greedy", "A: B++[,]; C", LOOPED, select="NEXT", python=("compact",)),
+    Form("loop, MAX", "B+; C", LOOPED, select="MAX", python=("compact",)),
+    Form("loop, MAX", "B+[:]; C", LOOPED, select="MAX", python=("compact",)),
     Form("loop, until", "A; B+ UNTIL U; C", STOPPED, select="NEXT", python=("compact",)),
     Form("loop, until", "A; B++ UNTIL U; C", STOPPED, select="NEXT", python=("compact",)),
 )

@@ -95,10 +95,9 @@ def obstacle_to_compiled_sets(plan: QueryPlan) -> str | None:
     if sequence.program.bounds:
         return _COUNTED
     try:
-        gpms = len(plan.patterns.gpms)
-        own = not has_outer_negations(sequence.program) and not keeps_all(plan)
-        strategy = plan.answers.strategy if own else "ALL"
-        check_sets(gpms, sequence.partition, sequence.window, strategy)
+        compares = plan.answers.strategy == "MAX" and not keeps_all(plan)
+        streams = len(plan.inputs.streams) if compares else 1
+        check_sets(len(plan.patterns.gpms), streams, sequence.partition, sequence.window)
     except NoKernel as reason:
         return str(reason)
     return None

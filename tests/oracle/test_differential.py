@@ -46,6 +46,7 @@ COMPILED = (
     ("!-last", "compiled-registers"),
     ("STRICT", "compiled-registers"),
     ("MAX", "compiled-chain"),
+    ("MAX", "compiled-compact"),
     ("|", "compiled-registers"),
     ("|-of-steps", "compiled-registers"),
 )

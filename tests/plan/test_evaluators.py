@@ -130,10 +130,10 @@ def test_a_key_of_every_gpm_splits_the_partition() -> None:
     assert plan("A; B", KEYED, rest="PARTITION BY (?k)").sequence.evaluator.key == ()
 
 
-def test_max_is_for_the_compact_evaluator() -> None:
-    """Unless all matches have as many events, so that none contains another."""
-    assert plan("A: B+", head="MAX").sequence.evaluator.name == "compact"
-    assert plan("A: B?", head="MAX").sequence.evaluator.name == "compact"
+def test_max_is_compiled() -> None:
+    """By the chain kernel if all matches have as many events, so that none contains another."""
+    assert plan("A: B+", head="MAX").sequence.evaluator.name == "compiled-compact"
+    assert plan("A: B?", head="MAX").sequence.evaluator.name == "compiled-compact"
     assert plan("A: B; (C | D)", head="MAX").sequence.evaluator.name == "compiled-compact"
     assert plan("A: B", head="MAX").sequence.evaluator.name == "compiled-chain"
     assert plan("A: B", head="NEXT").sequence.evaluator.name == "compiled-chain"

@@ -21,15 +21,16 @@ def check_waits(program: Program) -> None:
         expand(program)
 
 
-def check_sets(gpms: int, partition: tuple[str, ...], window: Window, strategy: str) -> None:
+def check_sets(gpms: int, streams: int, partition: tuple[str, ...], window: Window) -> None:
     """Check that the kernels of sets can run a sequence that the sets in Python can run.
+
+    `streams` is 1 unless SELECT MAX tells apart solutions of one GPM by their streams.
 
     Raises:
         NoKernel: they cannot.
     """
-    if gpms > _MOST_GPMS:
-        raise NoKernel(f"it has more than {_MOST_GPMS} GPMs")
+    if gpms * streams > _MOST_GPMS:
+        told_apart = " on streams that SELECT MAX tells apart" if streams > 1 else ""
+        raise NoKernel(f"it has more than {_MOST_GPMS} GPMs{told_apart}")
     if partition and isinstance(window, Counted):
         raise NoKernel("events are counted by partition")
-    if strategy == "MAX":
-        raise NoKernel("SELECT MAX looks at all solutions of the window")

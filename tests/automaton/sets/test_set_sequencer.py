@@ -16,6 +16,7 @@ from spaseq.algebra.answers import Answer
 from spaseq.automaton.sets.compiled import set_nodes
 from spaseq.automaton.sets.compiled.compact_state import CompactState
 from spaseq.automaton.sets.compiled.set_sequencer import SetSequencer
+from spaseq.automaton.sets.python import match_enumerator
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.errors import RunError
 from spaseq.options import StageOptions
@@ -83,6 +84,30 @@ def test_long_streams(evaluator: str, sequence: str, keys: int) -> None:
     pieces = cut(events, [900, *[13] * 60, 120])
     assert in_pieces(SequenceStage(compiled), compiled, pieces) == expected[0]
     assert run(compiled, events, restart_after=1300)[0] == expected[0]
+
+
+@pytest.mark.parametrize("few", [1, 32])
+@pytest.mark.parametrize("keys", [1, 3])
+@pytest.mark.parametrize(
+    "sequence", ["A; B+; C", "B+[:]; C", "A: B+, C", "(A | B; D?): C", "A; B++; C", "A?: B; D*; C"]
+)
+def test_select_max_over_loops(
+    sequence: str, keys: int, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Above `few` matches of one end, the kernel runs over the window once more."""
+    monkeypatch.setattr(match_enumerator, "FEW", few)
+    gpms = {name: pattern for name, pattern in KEYED.items() if name in sequence}
+    within = f"{9 * keys} SECONDS"
+    text = query(sequence, gpms, within, select="MAX *", partition="PARTITION BY (?k)")
+    found = {}
+    for evaluator in ("compact", "compiled-compact"):
+        plan = compile_query(text, options=CompileOptions(evaluator=evaluator))
+        events = stream("ABCD", 600, keys, 4)
+        found[evaluator] = run(plan, events)[0]
+        assert in_pieces(SequenceStage(plan), plan, cut(events, [1, 50, 7])) == found[evaluator]
+        assert run(plan, events, restart_after=200)[0] == found[evaluator]
+    assert found["compact"]
+    assert found["compiled-compact"] == found["compact"]
 
 
 @pytest.mark.parametrize("limit", [None, 3, 1000])

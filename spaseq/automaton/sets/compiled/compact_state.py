@@ -1,13 +1,14 @@
-"""The state of the compact kernel, and the moves of its automaton, found on the fly."""
+"""The state of the compact kernel: the union-lists of the active states of all slots."""
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, Generic, cast
 
 import numpy as np
 
 from spaseq.automaton.batch.frame import OrderedRows
 from spaseq.automaton.program.nfa import Program
+from spaseq.automaton.sets.compiled.move_tables import MoveTables, S
 from spaseq.automaton.sets.compiled.set_nodes import SetNodes
 from spaseq.automaton.sets.kernels import compact as kernel
 from spaseq.automaton.sets.kernels import set_arrays
@@ -21,115 +22,18 @@ _WIDTH = 8
 """Columns of a union-list of four nodes, each with its maximum start."""
 
 
-class MoveTables:
-    """States, sets of GPMs and moves by number, made when the kernel first needs them.
-
-    The arrays are arguments of `advance_compact`, which describes them.
-    """
-
-    __slots__ = (
-        "_automaton",
-        "_numbers",
-        "_states",
-        "changing",
-        "gpms",
-        "marks",
-        "move",
-        "moves",
-        "sets",
-    )
-
-    def __init__(self, automaton: DeterministicAutomaton, gpms: int) -> None:
-        self._automaton, self.gpms = automaton, gpms
-        self.sets = np.array([*(1 << g for g in range(gpms)), 0], np.int64)
-        self.move = np.empty((0, len(self.sets)), np.int32)
-        self.moves = np.empty((0, 3), np.int32)
-        self.marks = np.empty((0, 3), np.int32)
-        self.changing = np.empty((len(self.sets), 0), np.int64)
-        self._states: list[DeterministicState] = []
-        self._numbers: dict[DeterministicState, int] = {}
-        self._number(automaton.initial)
-
-    @property
-    def words(self) -> int:
-        """How many 64-bit words hold one bit per state."""
-        return self.changing.shape[1]
-
-    def _number(self, state: DeterministicState | None) -> int:
-        if state is None:
-            return set_arrays.NIL
-        number = self._numbers.get(state)
-        if number is None:
-            number = self._numbers[state] = len(self._states)
-            self._states.append(state)
-            row = np.full((1, len(self.sets)), kernel.UNKNOWN, np.int32)
-            self.move = np.concatenate([self.move, row])
-            self._may_change(number)
-        return number
-
-    def _may_change(self, state: int) -> None:
-        """A new state may change at any set of GPMs, until its moves are known."""
-        word, bit = divmod(state, kernel.WORD)
-        if word == self.words:
-            self.changing = np.pad(self.changing, ((0, 0), (0, 1)))
-        self.changing[:, word] |= _bits(bit)
-
-    def add_set(self, gpms: int) -> None:
-        """Add a set of GPMs, as bits, that have solutions at one instant."""
-        self.sets = np.append(self.sets, np.int64(gpms))
-        column = np.full((len(self.move), 1), kernel.UNKNOWN, np.int32)
-        self.move = np.concatenate([self.move, column], axis=1)
-        everything = np.full((1, self.words), -1, np.int64)
-        self.changing = np.concatenate([self.changing, everything])
-
-    def add_move(self, state: int, seen: int) -> None:
-        """Add the move of a state at a set of GPMs, given by number."""
-        move = self._states[state].move(int(self.sets[seen]))
-        marks = [(m.gpm, self._number(m.target), m.accepts) for m in move.marks]
-        first = len(self.marks)
-        self.marks = np.concatenate([self.marks, np.array(marks, np.int32).reshape(-1, 3)])
-        row = [[self._number(move.stay), first, first + len(marks)]]
-        self.move[state, seen] = len(self.moves)
-        self.moves = np.concatenate([self.moves, np.array(row, np.int32)])
-        self._find_changing(seen)
-
-    def _find_changing(self, seen: int) -> None:
-        """Find the states that the kernel must visit at a set of GPMs.
-
-        It may skip a state that stays as it is, takes no row, and is no target of another state.
-        """
-        changing = set[int]()
-        for state, number in enumerate(self.move[:, seen].tolist()):
-            if number == kernel.UNKNOWN:
-                changing.add(state)
-                continue
-            stay, first, end = self.moves[number].tolist()
-            if first < end or stay != state:
-                changing.update([state, stay, *self.marks[first:end, kernel.TARGET].tolist()])
-        self.changing[seen] = 0
-        for state in changing - {set_arrays.NIL}:
-            self.changing[seen, state // kernel.WORD] |= _bits(state % kernel.WORD)
-
-    def snapshot(self) -> object:
-        """The state for a snapshot: the automaton's states by their waits."""
-        return [state.waits for state in self._states]
-
-    def restore(self, state: object) -> None:
-        """Continue from what `snapshot` returned."""
-        for waits in cast(list[frozenset[WaitName]], state):
-            self._number(self._automaton.state(waits))
+def _move(state: DeterministicState, gpms: int) -> tuple[DeterministicState | None, Any]:
+    """A move, as `MoveTables` takes it."""
+    move = state.move(gpms)
+    return move.stay, [(m.gpm, m.target, m.accepts) for m in move.marks]
 
 
-def _bits(bit: int) -> np.int64:
-    """A 64-bit word with one bit set."""
-    return np.uint64(1 << bit).astype(np.int64)
-
-
-class CompactState:
-    """The partial matches of all slots; `contiguous` is SELECT STRICT."""
+class ActiveLists(Generic[S]):
+    """The partial matches of all slots, as union-lists of the active states."""
 
     __slots__ = (
         "_active",
+        "_begins",
         "_entries",
         "_entry_of",
         "_free",
@@ -139,19 +43,17 @@ class CompactState:
         "_place_of",
         "_tables",
         "nodes",
-        "strict",
     )
 
-    def __init__(self, program: Program, gpms: int, contiguous: bool) -> None:
-        automaton = DeterministicAutomaton(expand(program), contiguous)
-        self.strict = automaton.strict
-        self._tables = MoveTables(automaton, gpms)
+    def __init__(self, tables: MoveTables[S]) -> None:
+        self._tables = tables
         self.nodes = SetNodes()
         self._active = np.zeros((0, self._tables.words), np.int64)
         self._entry_of = np.empty((0, 0), np.int32)
         self._entries = np.empty((0, kernel.LIST + _WIDTH), np.int64)
         self._free = np.empty(0, np.int32)
-        self._latest = np.empty(0, np.int64)
+        self._latest, self._begins = np.empty(0, np.int64), np.empty(0, np.int64)
+        self._make_scratch()
         self._make_room_for_states()
 
     def grow(self, slots: int) -> None:
@@ -160,7 +62,7 @@ class CompactState:
         if slots > before:
             more = ((0, 2 * slots - before), (0, 0))
             self._active, self._entry_of = np.pad(self._active, more), np.pad(self._entry_of, more)
-            self._latest = np.pad(self._latest, more[0])
+            self._latest, self._begins = (np.pad(a, more[0]) for a in (self._latest, self._begins))
 
     def advance(self, rows: OrderedRows) -> Int64s:
         """Process rows; returns the roots [R, 2] of the matches that end, as (node, row)."""
@@ -169,7 +71,7 @@ class CompactState:
             lambda: kernel.advance_compact(
                 *rows.columns,
                 rows.number,
-                tables.gpms,
+                tables.letters,
                 tables.sets,
                 tables.move,
                 tables.moves,
@@ -180,6 +82,7 @@ class CompactState:
                 self._entries,
                 self._free,
                 self._latest,
+                self._begins,
                 nodes.array,
                 nodes.roots,
                 self._lists,
@@ -246,23 +149,36 @@ class CompactState:
         """How many sets of partial matches wait."""
         return int(self._living(set_arrays.EVER).sum())
 
-    def snapshot(self) -> object:
-        """The state for a snapshot."""
-        own = self._active, self._entry_of, self._entries, self._free, self._latest
-        return own, self.nodes.snapshot(), self._tables.snapshot()
-
-    def restore(self, state: object) -> None:
-        """Continue from what `snapshot` returned."""
-        assert isinstance(state, tuple)
-        own, nodes, tables = state
-        self._tables.restore(tables)
-        self._active, self._entry_of, self._entries, self._free, self._latest = own
-        self.nodes.restore(nodes)
-        self._make_scratch()
-
     def _make_scratch(self) -> None:
         """Make the scratch arrays of the kernel."""
         size = self._entry_of.shape[1]
         self._lists = np.empty((size, self._entries.shape[1]), np.int64)
         self._place_of = np.zeros((size, 2), np.int64)
         self._order = np.empty((size, 3), np.int64)
+
+
+class CompactState(ActiveLists[DeterministicState]):
+    """The partial matches of all slots of a sequence; `contiguous` is SELECT STRICT."""
+
+    __slots__ = ("_automaton", "strict")
+
+    def __init__(self, program: Program, gpms: int, contiguous: bool) -> None:
+        self._automaton = DeterministicAutomaton(expand(program), contiguous)
+        self.strict = self._automaton.strict
+        super().__init__(MoveTables(self._automaton.initial, gpms, _move))
+
+    def snapshot(self) -> object:
+        """The state for a snapshot; the automaton's states are given by their waits."""
+        own = self._active, self._entry_of, self._entries, self._free, self._latest
+        return own, self.nodes.snapshot(), [state.waits for state in self._tables.states]
+
+    def restore(self, state: object) -> None:
+        """Continue from what `snapshot` returned."""
+        assert isinstance(state, tuple)
+        own, nodes, states = state
+        for waits in cast(list[frozenset[WaitName]], states):
+            self._tables.number(self._automaton.state(waits))
+        self._active, self._entry_of, self._entries, self._free, self._latest = own
+        self._begins = np.zeros(len(self._latest), np.int64)  # the initial state never changes
+        self.nodes.restore(nodes)
+        self._make_scratch()

@@ -20,6 +20,7 @@ from spaseq.automaton.program.outer_steps import outer_negations
 from spaseq.automaton.run.event_rows import EventRows, GpmRow
 from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.matches import PartitionKey, SequenceMatch
+from spaseq.automaton.sets.compiled.maximal_matches import MaximalMatches
 from spaseq.automaton.sets.compiled.set_nodes import ROOT, SetNodes
 from spaseq.automaton.sets.python.counting import count
 from spaseq.compiled.arrays import Bools, Indices, Int64s
@@ -95,6 +96,7 @@ class SetSequencer:
         self._frame = BatchFrame(machine.gpms, machine.partition, key, machine.window, state.strict)
         self._builder = MatchBuilder(machine)
         self._outer = _outer_negations(machine)
+        self._maximal = _maximal(machine)
         self._most_keys = _LEAST_KEYS
         self.suppressed = 0
 
@@ -154,17 +156,21 @@ class SetSequencer:
         parts = [part.snapshot() for part in (self._state, self._frame, self._builder)]
         if self._outer is not None:
             parts.append(self._outer.snapshot())
+        if self._maximal is not None:
+            parts.append(self._maximal.snapshot())
         return parts, self._most_keys, self.suppressed
 
     def restore(self, state: object) -> None:
         """Continue from what `snapshot` returned."""
         assert isinstance(state, tuple)
-        (own, frame, store, *outer), self._most_keys, self.suppressed = state
+        (own, frame, store, *more), self._most_keys, self.suppressed = state
         self._state.restore(own)
         self._frame.restore(frame)
         self._builder.restore(store)
         if self._outer is not None:
-            self._outer.restore(*outer)
+            self._outer.restore(*more)
+        if self._maximal is not None:
+            self._maximal.restore(*more)
 
     # --- a batch ----------------------------------------------------------------------------------
 
@@ -184,6 +190,8 @@ class SetSequencer:
         self._state.grow(self._frame.keys.bound)
         if outer is not None:
             outer.begin(rows, self._frame.keys.bound)
+        if self._maximal is not None:
+            self._maximal.add(solutions, rows)
         before = nodes.next
         roots = self._state.advance(rows)
         if nodes.next > before:
@@ -225,6 +233,10 @@ class SetSequencer:
             groups = self._groups(roots, rows)
         if machine.strategy in ("NEXT", "LAST"):
             nodes, groups = self._preferred(groups, rows.lowest)
+        if self._maximal is not None:
+            for group in groups:
+                yield from self._greatest(self._maximal, group, rows)
+            return
         if machine.limit is not None:
             for group in groups:
                 yield from self._limited(nodes, group, rows.lowest, machine.limit)
@@ -233,6 +245,24 @@ class SetSequencer:
         for piece in nodes.matches(chosen, rows.lowest):
             if self._outer is not None:
                 piece = self._outer.checked(piece)
+            yield from self._builder.matches(piece)
+
+    def _greatest(
+        self, maximal: MaximalMatches, roots: Int64s, rows: OrderedRows
+    ) -> Iterator[SequenceMatch]:
+        """The matches that SELECT MAX keeps of one group of roots, up to the limit."""
+        nodes, limit, lowest = self._state.nodes, self._machine.limit, rows.lowest
+        few = maximal.few(nodes, roots, lowest, self._builder.ranks)
+        if few is not None:
+            given = len(few.ends) if limit is None else min(len(few.ends), limit)
+            self.suppressed += len(few.ends) - given
+            yield from self._builder.matches(EnumeratedMatches(few.rows, few.ends[:given]))
+            return
+        nodes, roots, lowest = maximal.many(rows, int(roots[0, 1]))
+        if limit is not None:
+            yield from self._limited(nodes, roots, lowest, limit)
+            return
+        for piece in nodes.matches(roots, lowest):
             yield from self._builder.matches(piece)
 
     def _preferred(self, groups: list[Int64s], lowest: Int64s) -> tuple[SetNodes, list[Int64s]]:
@@ -278,6 +308,13 @@ class SetSequencer:
         else:
             size = int(sizes.sum())
         self.suppressed += max(size - limit, 0)
+
+
+def _maximal(machine: Machine) -> MaximalMatches | None:
+    """The maximal matches, if the sequencer selects them."""
+    if machine.strategy != "MAX":
+        return None
+    return MaximalMatches(machine.program, len(machine.gpms), len(machine.streams))
 
 
 def _outer_negations(machine: Machine) -> OuterNegations | None:

@@ -200,6 +200,7 @@ def advance_compact(
     entries: Int64s,
     free: Int32s,
     latest: Int64s,
+    begins: Int64s,
     nodes: Int64s,
     roots: Int64s,
     lists: Int64s,
@@ -207,7 +208,7 @@ def advance_compact(
     order: Int64s,
     cursor: Int64s,
 ) -> int:
-    """Process n rows with a deterministic automaton; state 0 is initial (q0 in Algorithm 1).
+    """Process n rows with a deterministic automaton.
 
     Args:
         slot .. number: the columns of `OrderedRows`.
@@ -222,6 +223,7 @@ def advance_compact(
         entries: [E, 2 + 2 H] T in Algorithm 1: union-lists of up to H nodes.
         free: [E] the free entries come first; `cursor[FREE]` counts them.
         latest: [slots] ordinal of the latest instant.
+        begins: [slots] the state in which matches begin (q0 in Algorithm 1), 0 at first.
         nodes: [N, NODE_COLUMNS] the compact set. roots: [R, 2] nodes of complete matches, with the
             row that completed them.
         lists: [states, 2 + 2 H] T' in Algorithm 1: the new lists of states. Scratch.
@@ -290,8 +292,9 @@ def advance_compact(
                 order[at, WHICH], order[at, BEGUN] = state, begun
                 count += 1
                 length += entries[entry, COUNT]
-        if move[0, seen] == UNKNOWN:
-            full, cursor[STATE], cursor[SEEN] = MOVE_UNKNOWN, 0, seen
+        begin_state = as_nonnegative(begins[here])
+        if move[begin_state, seen] == UNKNOWN:
+            full, cursor[STATE], cursor[SEEN] = MOVE_UNKNOWN, begin_state, seen
         if full != DONE:
             break
         most = 4 * (count + 1) * (end - begin + 1) + length
@@ -308,7 +311,7 @@ def advance_compact(
         made = 0
         for i in range(-1, count):
             initial = i < 0
-            state, entry, begun, before = 0, 0, 0, NIL
+            state, entry, begun, before = begin_state, 0, 0, NIL
             if initial:
                 if begin == end:
                     continue
@@ -398,6 +401,7 @@ def advance_compact(
         if strict:
             latest[here] = ordinal[first] - 1 if missed else ordinal[first]
         if not missed:
+            begins[here] = moves[as_nonnegative(move[begin_state, seen]), STAY]
             first = end
     for state in range(place_of.shape[0]):
         place_of[state, TURN] = 0

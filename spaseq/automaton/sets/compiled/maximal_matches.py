@@ -1,0 +1,152 @@
+"""SELECT MAX on compact sets, without enumerating matches that are contained in greater ones.
+
+Few matches of one end are compared with each other. Where there are more, the automaton of
+`sets.python.maximal` runs in the compact kernel over the window that ends there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from spaseq.automaton.batch.frame import OrderedRows
+from spaseq.automaton.batch.match_builder import EnumeratedMatches
+from spaseq.automaton.program.nfa import Program
+from spaseq.automaton.run.event_rows import GpmRow
+from spaseq.automaton.sets.compiled.compact_state import ActiveLists
+from spaseq.automaton.sets.compiled.move_tables import MoveTables
+from spaseq.automaton.sets.compiled.set_nodes import SetNodes
+from spaseq.automaton.sets.kernels import set_arrays
+from spaseq.automaton.sets.python import match_enumerator
+from spaseq.automaton.sets.python.determinise import DeterministicAutomaton
+from spaseq.automaton.sets.python.expand import expand
+from spaseq.automaton.sets.python.maximal import MaximalAutomaton, MaximalState
+from spaseq.compiled.arrays import Array, Int64s
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+
+_LEAST = 4096
+
+Ranks = Callable[[Int64s], Int64s]
+"""The ranks of rows, given by ascending number, in the order of positions."""
+
+# Columns of the window: the number of a row, its slot, its letter (-1: no solution), time, k, and
+# the measure of a match that begins with it.
+_NUMBER, _SLOT, _LETTER, _TIME, _K, _START = range(6)
+
+
+class MaximalMatches:
+    """The maximal matches of one query.
+
+    It keeps the solutions of the window. A *letter* is a GPM and a stream: solutions of one instant
+    whose letters have the same stream are of one event.
+    """
+
+    def __init__(self, program: Program, gpms: int, streams: int) -> None:
+        self._streams = streams
+        automaton = MaximalAutomaton(DeterministicAutomaton(expand(program)))
+        self._tables = MoveTables(automaton.initial, gpms * streams, self._moved)
+        self._window, self._most = np.empty((0, 6), np.int64), _LEAST
+
+    def _moved(
+        self, state: MaximalState, letters: int
+    ) -> tuple[MaximalState | None, list[tuple[int, MaximalState | None, bool]]]:
+        pairs = [divmod(i, self._streams) for i in range(letters.bit_length()) if letters >> i & 1]
+        numbers: dict[object, int] = {(gpm, s): gpm * self._streams + s for gpm, s in pairs}
+        move = state.move(frozenset(pairs))
+        return move.stay, [(numbers[m.letter], m.target, m.accepts) for m in move.marks]
+
+    # --- the window -------------------------------------------------------------------------------
+
+    def add(self, solutions: SolutionBatch | list[GpmRow], rows: OrderedRows) -> None:
+        """Add a batch; drop what no window needs any more, now and then."""
+        if isinstance(solutions, SolutionBatch):
+            stream: Array = solutions.stream
+        else:
+            stream = np.array([row[0] for _, row in solutions], np.int64)
+        new = np.empty((len(rows), 6), np.int64)
+        new[:, _NUMBER] = rows.number + np.arange(len(rows))
+        new[:, _SLOT], new[:, _TIME], new[:, _K] = rows.slot, rows.time, rows.k
+        new[:, _LETTER] = np.where(rows.gpm < 0, -1, rows.gpm * self._streams + stream)
+        new[:, _START] = rows.start
+        self._window = np.concatenate([self._window, new])
+        if len(self._window) > self._most:
+            self._window = self._window[self._window[:, _START] >= rows.lowest[0]]
+            self._most = 2 * len(self._window) + _LEAST
+
+    # --- one end ----------------------------------------------------------------------------------
+
+    def few(
+        self, nodes: SetNodes, roots: Int64s, lowest: Int64s, ranks: Ranks
+    ) -> EnumeratedMatches | None:
+        """The maximal matches of the roots of one end; None if there are too many to compare."""
+        found: list[tuple[Int64s, int]] = []
+        for piece in nodes.matches(roots, lowest, match_enumerator.FEW + 1):
+            begin = 0
+            for end, origin, _ in piece.ends.tolist():
+                found.append((piece.rows[begin:end].copy(), origin))
+                begin = end
+            if len(found) > match_enumerator.FEW:
+                return None
+        kept = _uncontained([rows for rows, _ in found], ranks)
+        chosen = [match for match, is_kept in zip(found, kept, strict=True) if is_kept]
+        rows = np.concatenate([rows for rows, _ in chosen] or [np.empty(0, np.int64)])
+        lengths = np.array([len(rows) for rows, _ in chosen], np.int64)
+        origins = np.array([origin for _, origin in chosen], np.int64)
+        return EnumeratedMatches(rows, np.stack([np.cumsum(lengths), origins], axis=1))
+
+    def many(self, rows: OrderedRows, row: int) -> tuple[SetNodes, Int64s, Int64s]:
+        """The maximal matches that end at the instant of a row, given by its place in the batch.
+
+        Returns new nodes, their roots [R, 2] and the begin of the window for the rows that the
+        roots name.
+        """
+        window, floor = self._window, int(rows.lowest[row])
+        place = int(np.searchsorted(window[:, _NUMBER], rows.number + row))
+        last = window[place]
+        mine = window[: int(np.searchsorted(window[:, _TIME], last[_TIME], "right"))]
+        mine = mine[(mine[:, _SLOT] == last[_SLOT]) & (mine[:, _START] >= floor)]
+        mine = mine[(mine[:, _TIME] < last[_TIME]) | (mine[:, _K] <= last[_K])]
+        lists = ActiveLists(self._tables)
+        lists.grow(1)
+        roots = lists.advance(_framed(mine, floor))
+        ends = (mine[:, _TIME] == last[_TIME]) & (mine[:, _K] == last[_K])
+        roots = roots[ends[roots[:, 1]]]
+        number = lists.nodes.array[:, set_arrays.ROW]
+        used = np.arange(lists.nodes.base, lists.nodes.next) & (len(number) - 1)
+        is_row = used[number[used] != set_arrays.UNION]
+        number[is_row] = mine[number[is_row], _NUMBER]
+        return lists.nodes, roots, np.full(len(mine), floor)
+
+    def snapshot(self) -> object:
+        """The state for a snapshot."""
+        return self._window, self._most
+
+    def restore(self, state: object) -> None:
+        """Continue from what `snapshot` returned."""
+        assert isinstance(state, tuple)
+        self._window, self._most = state
+
+
+def _framed(rows: Int64s, floor: int) -> OrderedRows:
+    """Rows of one slot as the kernel takes them, numbered from 0."""
+    return OrderedRows(
+        np.zeros(len(rows), np.int32),
+        rows[:, _LETTER].astype(np.int32),
+        rows[:, _TIME].copy(),
+        rows[:, _K].astype(np.int32),
+        rows[:, _START].copy(),
+        np.full(len(rows), floor),
+        np.empty(0, np.int64),
+    )
+
+
+def _uncontained(matches: list[Int64s], ranks: Ranks) -> Iterator[bool]:
+    """For each match, whether no other one contains its positions."""
+    if not matches:
+        return
+    numbers = np.unique(np.concatenate(matches))
+    rank = ranks(numbers)
+    sets = [frozenset(rank[np.searchsorted(numbers, rows)].tolist()) for rows in matches]
+    distinct = {*sets}
+    yield from (not any(own < other for other in distinct) for own in sets)
