@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from spaseq import errors
+    from spaseq.api.explain import explain
     from spaseq.api.match import Match, PartialMatch, TracedEvent
     from spaseq.api.push import Engine
     from spaseq.api.run import run
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from spaseq.limits import Limits
     from spaseq.options import ServiceOptions
     from spaseq.rdf.terms.term import Term
-    from spaseq.render.explain import explain
+    from spaseq.render.explain import Explanation
     from spaseq.runtime.job.job import Stats
     from spaseq.sources.iterables import Event
 
@@ -34,6 +35,7 @@ _HOMES = {
     "Cause": "spaseq.diagnosis.report",
     "Engine": "spaseq.api.push",
     "Event": "spaseq.sources.iterables",
+    "Explanation": "spaseq.render.explain",
     "Limits": "spaseq.limits",
     "Match": "spaseq.api.match",
     "PartialMatch": "spaseq.api.match",
@@ -42,7 +44,7 @@ _HOMES = {
     "Stats": "spaseq.runtime.job.job",
     "Term": "spaseq.rdf.terms.term",
     "TracedEvent": "spaseq.api.match",
-    "explain": "spaseq.render.explain",
+    "explain": "spaseq.api.explain",
     "function": "spaseq.expr.extension",
     "parse": "spaseq.lang.parser",
     "run": "spaseq.api.run",
@@ -53,6 +55,7 @@ __all__ = [
     "Cause",
     "Engine",
     "Event",
+    "Explanation",
     "Limits",
     "Match",
     "PartialMatch",

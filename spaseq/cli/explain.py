@@ -1,28 +1,143 @@
-"""`spaseq explain`: what a query becomes."""
+"""`spaseq explain`: what a query becomes, and what each part of it does in a run."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
-from spaseq.cli.option_groups import Chosen, OptionGroup, grouped_command
-from spaseq.cli.queries import DISABLE, ENTAILMENT, FUNCTIONS, ONTOLOGY, QueryOptions, check_file
-from spaseq.message_text import visible, without_passwords
-from spaseq.options import PlanningOptions
-from spaseq.render.explain import explain_text
-
-
-@grouped_command(OptionGroup("Options", (FUNCTIONS, ONTOLOGY, ENTAILMENT, DISABLE)))
-@click.argument("query", metavar="QUERY.rq", type=click.Path(path_type=Path))
-@click.option(
-    "--rate",
-    type=click.FloatRange(min=0),
-    metavar="N",
-    help="Solutions of its graph patterns per second, to say how much memory the query needs.",
+from spaseq.api.queries import check_queries
+from spaseq.cli.option_groups import Chosen, OptionGroup, PartOption, grouped_command
+from spaseq.cli.queries import DISABLE, FUNCTIONS, QueryOptions
+from spaseq.cli.run_options import ENDPOINTS, INPUT, KNOWLEDGE, RUNTIME, InputTexts
+from spaseq.errors import UsageError
+from spaseq.measures import Measures
+from spaseq.options import (
+    KnowledgeOptions,
+    PlanningOptions,
+    ReadingOptions,
+    RunOptions,
+    RuntimeOptions,
+    ServiceOptions,
 )
-def explain(query: Path, rate: float | None, chosen: Chosen) -> None:
-    """Show a query's canonical text, AST, algebra, plan and automaton."""
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.render.explain import FORMATS, explained
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainOptions:
+    """What is shown, and how."""
+
+    form: str = "text"
+    full: bool = False
+    analyze: bool = False
+    rate: float | None = None
+
+
+SHOWN = OptionGroup(
+    "Options",
+    (
+        PartOption(
+            ExplainOptions,
+            "--format",
+            "form",
+            type=click.Choice(FORMATS),
+            show_default=True,
+            help="text, json: plan and automaton; mermaid, dot, svg: a picture of the automaton.",
+        ),
+        PartOption(
+            ExplainOptions,
+            "--full",
+            is_flag=True,
+            help="Text and JSON with the canonical text, the syntax tree and the algebra, too.",
+        ),
+        PartOption(
+            ExplainOptions,
+            "--analyze",
+            is_flag=True,
+            help="Run the query over its streams, without printing answers, and show the rows, the "
+            "time and the memory of each part.",
+        ),
+        PartOption(
+            ExplainOptions,
+            "--rate",
+            type=click.FloatRange(min=0),
+            metavar="N",
+            help="Solutions of its graph patterns per second, to say how much memory the query "
+            "needs.",
+        ),
+        FUNCTIONS,
+        DISABLE,
+    ),
+)
+
+_UNFIT = ("kb_refresh",)
+"""Options of `spaseq run` that go with --follow only."""
+
+
+def _without(group: OptionGroup, *names: str) -> OptionGroup:
+    return OptionGroup(group.title, tuple(o for o in group.options if o.name not in names))
+
+
+WHERE = OptionGroup(
+    "Runtime of --analyze",
+    (
+        PartOption(
+            RuntimeOptions,
+            "--runtime",
+            field="name",
+            default="local",
+            type=click.Choice(("spark", "local")),
+            show_default=True,
+            help="local: measures every part; spark: measures whole stages.",
+        ),
+        *(option for option in RUNTIME.options if option.name in ("master", "verbose")),
+    ),
+)
+
+
+@grouped_command(SHOWN, INPUT, _without(KNOWLEDGE, *_UNFIT), ENDPOINTS, WHERE)
+@click.argument("query", metavar="QUERY.rq", type=click.Path(path_type=Path))
+def explain(query: Path, chosen: Chosen) -> None:
+    """Show the plan of a query and its automaton, as text or as a picture.
+
+    \b
+      spaseq explain query.rq --format svg > query.svg
+      spaseq explain query.rq --analyze --stream S1=events.nq --kb kb.ttl
+
+    The options of input, knowledge and endpoints are those of `spaseq run`; they go with --analyze.
+    """  # fmt: skip
+    show, inputs = chosen[ExplainOptions], chosen[InputTexts]
+    if not show.analyze and (inputs.streams or inputs.kbs):
+        raise UsageError("--stream and --kb go with --analyze, which runs the query")
+    if show.analyze and show.form not in ("text", "json"):
+        raise UsageError(f"--analyze gives text or JSON, not {show.form}")
     chosen[QueryOptions].load()
-    text = explain_text(check_file(query, chosen[PlanningOptions]), rate)
-    click.echo(visible(without_passwords(text)), nl=False)
+    checked = next(check_queries(query, chosen[PlanningOptions]))
+    shown = explained(checked, show.full, show.rate)
+    if show.analyze:
+        shown = replace(shown, measures=_measured(shown.plan, chosen))
+    click.echo(shown.to(show.form), nl=False)
+
+
+def _measured(plan: QueryPlan, chosen: Chosen) -> Measures:
+    """The measures of a run of the query."""
+    from spaseq.api.explain import measured
+    from spaseq.api.prepare import load_knowledge
+    from spaseq.cli.run_inputs import kb_source, stream_sources
+    from spaseq.runtime.job.job import Job
+
+    options = RunOptions(
+        planning=chosen[PlanningOptions],
+        knowledge=replace(chosen[KnowledgeOptions], services=chosen[ServiceOptions]),
+        reading=chosen[ReadingOptions],
+        runtime=chosen[RuntimeOptions],
+    )
+    if options.runtime.name == "spark" and options.reading.threads is not None:
+        raise UsageError("--threads goes with --runtime local; on Spark tasks read side by side")
+    plans, inputs = (plan,), chosen[InputTexts]
+    streams = stream_sources(plans, inputs.streams, options)
+    sources = [kb_source(text, plans) for text in inputs.kbs]
+    knowledge = load_knowledge(plans, sources, options.knowledge)
+    return measured(Job(plans, streams, knowledge, options.stages), options.runtime)

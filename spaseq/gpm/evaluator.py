@@ -19,11 +19,13 @@ from spaseq.expr.compile import Options
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.patterns.active_graph import ActiveGraph
 from spaseq.gpm.patterns.conjunction import Conjunction
+from spaseq.gpm.patterns.measured import MeasuredOperators
 from spaseq.gpm.patterns.operators import PatternOperators
 from spaseq.gpm.patterns.services import Services
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.limits import DEFAULT_LIMITS, Limits
+from spaseq.measures import Measures
 from spaseq.plan.query_plan import FASTEST, PatternEvaluation
 from spaseq.rdf.columns.event_batch import EventBatch
 
@@ -50,7 +52,8 @@ class GpmEvaluator:
 
     Parts that depend only on the knowledge base are evaluated once, and then only joined. `options`
     are the query's options for expressions; EXISTS is evaluated here. `evaluation` sets the method.
-    `limits` bound the solutions, computed literals and time of an event.
+    `limits` bound the solutions, computed literals and time of an event. `measures` are filled if
+    they are given.
     """
 
     def __init__(
@@ -60,11 +63,15 @@ class GpmEvaluator:
         options: Options | None = None,
         evaluation: PatternEvaluation = FASTEST,
         limits: Limits = DEFAULT_LIMITS,
+        measures: Measures | None = None,
     ) -> None:
         self._pattern, self._limits = pattern, limits
         self._exceeding: dict[int, str] = {}
         self._variables = sorted(visible(possible(pattern)))
-        self._operators = PatternOperators(knowledge, options or Options(), evaluation)
+        given = knowledge, options or Options(), evaluation
+        self._operators = (
+            PatternOperators(*given) if measures is None else MeasuredOperators(*given, measures)
+        )
 
     @property
     def services(self) -> Services:

@@ -14,6 +14,7 @@ from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.limits import DEFAULT_LIMITS, Limits
+from spaseq.measures import Measures
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
@@ -28,7 +29,8 @@ class PatternStage:
     """Evaluates every GPM of a plan on the events of its streams.
 
     It calls `on_bad` for each event that lacks an endpoint's answer, and for each event that
-    exceeds one of the `limits`. An event of the second kind has no solution at all.
+    exceeds one of the `limits`. An event of the second kind has no solution at all. `measures` are
+    filled if they are given.
     """
 
     def __init__(
@@ -37,8 +39,10 @@ class PatternStage:
         knowledge: KnowledgeBase,
         on_bad: OnBad = warn,
         limits: Limits = DEFAULT_LIMITS,
+        measures: Measures | None = None,
     ) -> None:
         self._plan, self._on_bad, self.limits = plan, on_bad, limits
+        self._measures = measures
         self._streams = {iri: i for i, iri in enumerate(plan.inputs.streams)}
         options, knowledge = plan.expressions, knowledge.only(plan.inputs.kbs)
         self._evaluators = [
@@ -48,6 +52,7 @@ class PatternStage:
                 options,
                 plan.patterns.evaluation,
                 limits,
+                measures,
             )
             for g in plan.patterns.gpms
         ]
@@ -75,19 +80,30 @@ class PatternStage:
         rows = _Rows(self._plan, stream, index)
         for number, gpm in enumerate(self._plan.patterns.gpms):
             if stream in gpm.streams:
-                found = self._evaluators[number].evaluate(index)
-                if gpm.correlation is not None:
-                    certain = {v: found.columns[v] for v in gpm.certain}
-                    found = EventSolutions(found.event, certain, found.terms)
-                found = _distinct(found)
-                if gpm.correlation is not None:
-                    found = with_events(found, index)
-                if not set(self._plan.sequence.partition) <= gpm.certain:
-                    found = self._spread(found, index, stream)
-                rows.add(number, _without(found, gpm.private))
+                if self._measures is None:
+                    found = self._solutions(number, index, stream)
+                else:
+                    with self._measures.inside("gpm", gpm.name) as measure:
+                        found = self._solutions(number, index, stream)
+                    measure.took(len(found.event), _bytes(found), len(batch))
+                rows.add(number, found)
         if self._plan.sequence.needs_instants:
             self._add_bare(rows, index, stream)
         return rows.batch(without=self._report(batch))
+
+    def _solutions(self, number: int, index: VerticalPartition, stream: int) -> EventSolutions:
+        """The distinct solutions of a GPM, with the columns that stage 1 hands on."""
+        gpm = self._plan.patterns.gpms[number]
+        found = self._evaluators[number].evaluate(index)
+        if gpm.correlation is not None:
+            certain = {v: found.columns[v] for v in gpm.certain}
+            found = EventSolutions(found.event, certain, found.terms)
+        found = _distinct(found)
+        if gpm.correlation is not None:
+            found = with_events(found, index)
+        if not set(self._plan.sequence.partition) <= gpm.certain:
+            found = self._spread(found, index, stream)
+        return _without(found, gpm.private)
 
     def _report(self, batch: EventBatch) -> list[int]:
         """Report the bad events of the batch; returns the ones that exceed a limit."""
@@ -149,6 +165,11 @@ class PatternStage:
         columns_out = {v: c[picked] for v, c in found.columns.items()}
         columns_out.update({v: index.lexicon.encode(texts) for v, texts in spread.items()})
         return EventSolutions(found.event[picked], columns_out, found.terms)
+
+
+def _bytes(found: EventSolutions) -> int:
+    """The bytes of the columns of some solutions."""
+    return int(found.event.nbytes) + sum(int(c.nbytes) for c in found.columns.values())
 
 
 def _text(found: EventSolutions, variable: str, row: int) -> str | None:

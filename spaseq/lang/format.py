@@ -98,7 +98,7 @@ def _skip(skip: ast.Skip) -> str:
 
 def _body(query: ast.Query, terms: TermText) -> str:
     gpms = (_gpm(gpm, terms) for gpm in query.gpms)
-    return f"WHERE {block([f'SEQ({_sequence(query.sequence)})', *gpms])}"
+    return f"WHERE {block([f'SEQ({format_sequence(query.sequence)})', *gpms])}"
 
 
 def _gpm(gpm: ast.Gpm, terms: TermText) -> str:
@@ -107,7 +107,8 @@ def _gpm(gpm: ast.Gpm, terms: TermText) -> str:
     return f"DEFINE GPM {gpm.name} ON {streams} {patterns.group(gpm.pattern)}"
 
 
-def _sequence(sequence: ast.Sequence) -> str:
+def format_sequence(sequence: ast.Sequence) -> str:
+    """The canonical text of a sequence expression."""
     first, *rest = (_step(step) for step in sequence.steps)
     return first + "".join(f"{_op(op)} {step}" for op, step in zip(sequence.ops, rest, strict=True))
 
@@ -121,7 +122,7 @@ def _step(step: ast.Step) -> str:
         case ast.Ref(name):
             atom = name
         case ast.Bracket(kind, operands):
-            atom = f"({f' {kind} '.join(_sequence(operand) for operand in operands)})"
+            atom = f"({f' {kind} '.join(format_sequence(operand) for operand in operands)})"
     return atom + ("!" if step.negated else _quantifier(step.quantifier))
 
 

@@ -1,41 +1,139 @@
-"""`spaseq explain`: a query at every stage of its compilation, as text."""
+"""What a query becomes, in every format: text, JSON, Mermaid, DOT and SVG."""
 
 from __future__ import annotations
 
-from spaseq.compile import Checked, check_query
-from spaseq.errors import QueryError
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from typing import Any
+
+from spaseq.compile import Checked
+from spaseq.errors import QueryError, UsageError
+from spaseq.lang import ast
 from spaseq.lang.format import format_query
+from spaseq.measures import Measures
+from spaseq.message_text import visible, without_passwords
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.render.algebra_text import algebra_text
+from spaseq.render.analysis_text import analysis_json, analysis_text
 from spaseq.render.automaton import automaton_text
+from spaseq.render.picture.diagram import Picture, picture_of
+from spaseq.render.picture.dot import dot_text
+from spaseq.render.picture.mermaid import mermaid_text
+from spaseq.render.picture.svg import svg_text
+from spaseq.render.plan_json import automaton_json, plan_json
 from spaseq.render.plan_text import plan_text
+from spaseq.render.query_words import QueryWords, variables_text, window_text
 from spaseq.render.tree import tree
 
+FORMATS = ("text", "json", "mermaid", "dot", "svg")
+"""The formats of an explanation."""
 
-def explain(text: str, name: str = "query") -> str:
-    """A query's canonical text, AST, algebra, plan and automaton.
 
-    Raises:
-        QueryError: the query has errors.
+@dataclass(frozen=True)
+class Explanation:
+    """The plan of a query, and its automaton as a picture; a notebook shows both.
+
+    With `full` the text and the JSON also have the canonical text, the syntax tree and the algebra.
+    `rate` is the number of solutions per second for which the memory is estimated. `measures` are
+    those of a run, if there was one.
     """
-    return explain_text(check_query(text, name))
+
+    plan: QueryPlan
+    query: ast.Query
+    full: bool = False
+    rate: float | None = None
+    measures: Measures | None = None
+
+    def __str__(self) -> str:
+        return self.to("text")
+
+    def __repr__(self) -> str:
+        return self.to("text")
+
+    def _repr_svg_(self) -> str:
+        return self.to("svg")
+
+    def _repr_html_(self) -> str:
+        text = escape(self.to("text"))
+        return f"{self.to('svg')}<details><summary>plan</summary><pre>{text}</pre></details>"
+
+    def to(self, form: str) -> str:
+        """The explanation in one of the `FORMATS`.
+
+        Raises:
+            UsageError: there is no such format.
+        """
+        match form:
+            case "text":
+                text = self._text
+            case "json":
+                text = json.dumps(self.data, indent=2) + "\n"
+            case "mermaid":
+                text = mermaid_text(self.picture)
+            case "dot":
+                text = dot_text(self.picture)
+            case "svg":
+                return svg_text(self.picture)
+            case _:
+                raise UsageError(f"no format {form!r}: {', '.join(FORMATS)}")
+        return visible(without_passwords(text))
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The explanation as JSON values (docs/cli.md#spaseq-explain)."""
+        found = plan_json(self.plan, self._words, self.rate)
+        found["automaton"] = automaton_json(self.picture)
+        if self.measures is not None:
+            found["analysis"] = analysis_json(self.measures, self._streams, self._words)
+        if self.full:
+            found.update((title, body) for title, body in self._stages())
+        return found
+
+    @cached_property
+    def picture(self) -> Picture:
+        """The automaton as a diagram."""
+        sequence = self.plan.sequence
+        note = f"WITHIN {window_text(sequence.window)}"
+        if sequence.partition:
+            note += f", PARTITION BY {variables_text(sequence.partition)}"
+        return picture_of(self.plan, self.query, note)
+
+    @property
+    def _words(self) -> QueryWords:
+        return QueryWords(self.query.prologue)
+
+    @property
+    def _streams(self) -> dict[str, str]:
+        """The names of the streams, by IRI."""
+        inputs = self.plan.inputs
+        return dict(zip(inputs.streams, inputs.stream_names, strict=True))
+
+    @property
+    def _text(self) -> str:
+        sections = list(self._stages()) if self.full else []
+        sections.append(("plan", plan_text(self.plan, self._words, self.rate)))
+        sections.append(("automaton (G-NFA)", automaton_text(self.plan, self._words)))
+        if self.measures is not None:
+            text = analysis_text(self.measures, self._streams, self._words)
+            sections.append(("analysis", text))
+        return "\n\n".join(f"# {title}\n\n{body}" for title, body in sections) + "\n"
+
+    def _stages(self) -> Iterator[tuple[str, str]]:
+        """The stages before the plan."""
+        yield "query", format_query(self.query).rstrip()
+        yield "AST", tree(self.query)
+        yield "algebra", algebra_text(self.plan)
 
 
-def explain_text(checked: Checked, rate: float | None = None) -> str:
-    """The canonical text, AST, algebra, plan and automaton of a checked query.
-
-    `rate` is the number of solutions per second for which the memory is estimated.
+def explained(checked: Checked, full: bool = False, rate: float | None = None) -> Explanation:
+    """The explanation of a checked query.
 
     Raises:
         QueryError: the query has errors.
     """
     if checked.plan is None or checked.query is None:
         raise QueryError(checked.errors)
-    plan = checked.plan
-    sections = [
-        ("query", format_query(checked.query).rstrip()),
-        ("AST", tree(checked.query)),
-        ("algebra", algebra_text(plan)),
-        ("plan", plan_text(plan, rate)),
-        ("automaton (G-NFA)", automaton_text(plan)),
-    ]
-    return "\n\n".join(f"# {title}\n\n{body}" for title, body in sections) + "\n"
+    return Explanation(checked.plan, checked.query, full, rate)

@@ -4,32 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from spaseq.algebra.nodes import PatternTerm, is_reserved
+from spaseq.algebra.nodes import is_reserved
 from spaseq.message_text import public_address
 from spaseq.plan.evaluators import is_threshold_sequence
-from spaseq.plan.query_plan import AnswerPlan, GpmPlan, QueryPlan
-from spaseq.plan.rules import RULES, effect_of, name_of
+from spaseq.plan.query_plan import GpmPlan, ProjectedVariable, QueryPlan
+from spaseq.plan.rules import NAMES
 from spaseq.render.memory import memory_text
-from spaseq.render.tree import tree
+from spaseq.render.query_words import QueryWords, variables_text, window_text
+from spaseq.render.rule_effects import effects, shared_patterns
 
 
-def plan_text(plan: QueryPlan, rate: float | None = None) -> str:
-    """Inputs, rules, both stages and answers.
+def plan_text(plan: QueryPlan, words: QueryWords, rate: float | None = None) -> str:
+    """Inputs, both stages, answers, and the rules that have changed something.
 
-    `rate` is the number of solutions per second for which the memory is estimated.
+    `words` has the prefixes of the query. `rate` is the number of solutions per second for which
+    the memory is estimated.
     """
-    parts = (_inputs(plan), _rules(plan), _stages(plan, rate), _answers(plan.answers))
+    parts = (
+        _inputs(plan, words),
+        _stage1(plan, words),
+        _stage2(plan, rate),
+        _answers(plan, words),
+        _rules(plan),
+    )
     return "\n".join(line for part in parts for line in part)
 
 
-def _inputs(plan: QueryPlan) -> Iterator[str]:
+def _inputs(plan: QueryPlan, words: QueryWords) -> Iterator[str]:
     identity, inputs = plan.identity, plan.inputs
     registered = ", a stream that other queries of the run can read" if identity.register else ""
     yield f"answers    {identity.name}{registered}"
     streams = zip(inputs.stream_names, inputs.streams, inputs.predicates, strict=True)
     for name, iri, predicates in streams:
         yield f"stream     {name} <{iri}>"
-        yield f"  reads    {_predicates(predicates)}"
+        yield f"  reads    {_predicates(predicates, words)}"
     for kb in inputs.kbs:
         yield f"knowledge  <{kb}>"
     for service in inputs.services:
@@ -38,30 +46,39 @@ def _inputs(plan: QueryPlan) -> Iterator[str]:
     if schema is not None:
         count = len(schema.axioms)
         yield f"entailment rdfs, by {count} axioms: patterns are rewritten, events are not"
-    yield f"window     {tree(plan.sequence.window)}"
+    yield f"window     {window_text(plan.sequence.window)}"
 
 
-def _predicates(predicates: tuple[str, ...] | None) -> str:
+def _predicates(predicates: tuple[str, ...] | None, words: QueryWords) -> str:
     if predicates is None:
         return "all predicates"
-    return " ".join(f"<{p}>" for p in predicates) or "no triples"
+    return " ".join(map(words.predicate, predicates)) or "no triples"
 
 
 def _rules(plan: QueryPlan) -> Iterator[str]:
-    for rule in RULES:
-        name = name_of(rule)
-        state = " (disabled)" if name in plan.disabled else ""
-        yield f"rule       {name}{state}: {effect_of(rule)}"
+    for name, changes in effects(plan):
+        for change in changes:
+            yield f"rule       {name}: {change}"
+    for name in NAMES:
+        if name in plan.disabled:
+            yield f"rule       {name} (disabled)"
 
 
-def _stages(plan: QueryPlan, rate: float | None) -> Iterator[str]:
+def _stage1(plan: QueryPlan, words: QueryWords) -> Iterator[str]:
     yield "stage 1    ingest and graph patterns, in parallel, per event"
     for gpm in plan.patterns.gpms:
         yield f"  {_gpm(plan, gpm)}"
+        for condition in words.conditions(gpm.conditions):
+            yield f"    if     {condition}"
+    for names, triples in shared_patterns(plan):
+        yield f"  shared by {', '.join(names)}: {' . '.join(map(words.triple, triples))}"
+
+
+def _stage2(plan: QueryPlan, rate: float | None) -> Iterator[str]:
     sequence = plan.sequence
-    key = _names(sequence.key.variables or ()) or "one partition"
+    key = variables_text(sequence.key.variables or ()) or "one partition"
     yield f"stage 2    sequence, by {key} ({sequence.key.reason})"
-    yield f"  evaluator {_evaluator(plan)}: {sequence.evaluator.reason}"
+    yield f"  evaluator {evaluator_text(plan)}: {sequence.evaluator.reason}"
     if sequence.needs_instants:
         yield "  fed with solutions and the instants of all other events"
     else:
@@ -69,42 +86,49 @@ def _stages(plan: QueryPlan, rate: float | None) -> Iterator[str]:
     yield f"  memory   {memory_text(plan, rate)}"
 
 
-def _evaluator(plan: QueryPlan) -> str:
-    name = plan.sequence.evaluator.name
-    if name != "compiled-registers":
-        return name
-    kernel = "threshold-sequence" if is_threshold_sequence(plan) else "register"
-    return f"{name} ({kernel} kernel)"
+def evaluator_text(plan: QueryPlan) -> str:
+    """The name of the evaluator, with its kernel if it has several."""
+    name, kernel = plan.sequence.evaluator.name, kernel_of(plan)
+    return name if kernel is None else f"{name} ({kernel} kernel)"
 
 
-def _answers(answers: AnswerPlan) -> Iterator[str]:
+def kernel_of(plan: QueryPlan) -> str | None:
+    """Which kernel `compiled-registers` uses; None for other evaluators."""
+    if plan.sequence.evaluator.name != "compiled-registers":
+        return None
+    return "threshold-sequence" if is_threshold_sequence(plan) else "register"
+
+
+def _answers(plan: QueryPlan, words: QueryWords) -> Iterator[str]:
+    answers = plan.answers
     if answers.strategy != "ALL":
         yield f"selection  {answers.strategy}"
     if answers.after_match.kind != "NO SKIP":
         skip = answers.after_match
         yield f"skip       {skip.kind}{f' {skip.gpm}' if skip.gpm else ''}"
     if answers.having is not None:
-        yield f"having     {tree(answers.having)}"
+        yield f"having     {words.condition(answers.having)}"
     if answers.template is not None:
         yield "construct  one graph event for each match"
         for triple in answers.template.triples:
-            yield f"  {' '.join(map(_term, triple.terms))}"
+            yield f"  {' '.join(map(words.term, triple.terms))}"
         return
     distinct = "distinct " if answers.distinct else ""
-    shown = ", ".join(f"?{p.name}" for p in answers.projection)
+    shown = ", ".join(projected_text(item, words) for item in answers.projection)
     yield f"project    {distinct}{shown or 'nothing'}"
 
 
-def _term(term: PatternTerm) -> str:
-    if isinstance(term, str):
-        return term
-    return term.name if is_reserved(term.name) else f"?{term.name}"
+def projected_text(item: ProjectedVariable, words: QueryWords) -> str:
+    """An item of SELECT as in the query."""
+    if item.expr is None:
+        return f"?{item.name}"
+    return f"({words.condition(item.expr)} AS ?{item.name})"
 
 
 def _gpm(plan: QueryPlan, gpm: GpmPlan) -> str:
     streams = ", ".join(plan.inputs.stream_names[s] for s in gpm.streams)
-    binds = _names(v for v in gpm.variables if not is_reserved(v))
-    on = _names(v for v in gpm.variables if v not in gpm.private and not is_reserved(v))
+    binds = _names(gpm.variables)
+    on = _names(v for v in gpm.variables if v not in gpm.private)
     line = f"{gpm.name} on {streams} binds {binds or 'nothing'}; hands on {on or 'no values'}"
     if gpm.private:
         line += f" ({_names(sorted(gpm.private))} only where one event has several solutions)"
@@ -114,4 +138,4 @@ def _gpm(plan: QueryPlan, gpm: GpmPlan) -> str:
 
 
 def _names(variables: Iterable[str]) -> str:
-    return ", ".join(f"?{v}" for v in variables)
+    return variables_text([v for v in variables if not is_reserved(v)])

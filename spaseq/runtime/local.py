@@ -7,11 +7,10 @@ from collections.abc import Generator, Iterator
 
 from spaseq.algebra.answers import Answer
 from spaseq.kb.endpoint import RetryCount
-from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.limits import Limits
+from spaseq.measures import Measures
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.inputs.bad_input import OnBad
+from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.runtime.job.chaining import RegisteredStream
 from spaseq.runtime.job.job import Job
 from spaseq.sources.base import Source
@@ -48,19 +47,18 @@ def run(job: Job) -> Generator[tuple[int, Answer]]:
 class _Input:
     """The input of one query's second stage: sorted solutions of its graph patterns."""
 
-    def __init__(
-        self, plan: QueryPlan, knowledge: KnowledgeBase, on_bad: OnBad, limits: Limits
-    ) -> None:
+    def __init__(self, plan: QueryPlan, job: Job) -> None:
         self.streams = plan.inputs.streams
         self.sorter = RowSorter(plan.patterns.columns)
-        self._matcher = PatternStage(plan, knowledge, on_bad, limits)
+        limits = job.options.limits
+        self._matcher = PatternStage(plan, job.knowledge, job.take_bad, limits, job.measures)
 
     def take(self, events: EventBatch) -> None:
         self.sorter.add(self._matcher.match(events))
 
 
 def _read(job: Job) -> list[_Input]:
-    inputs = [_Input(plan, job.knowledge, job.take_bad, job.options.limits) for plan in job.plans]
+    inputs = [_Input(plan, job) for plan in job.plans]
     for source in job.streams:
         _read_stream(job, source, inputs)
     return inputs
@@ -72,6 +70,10 @@ def _read_stream(job: Job, source: Source, inputs: list[_Input]) -> None:
     for batch in source.open(job.take_bad):
         read = time.perf_counter()
         stats.add("ingest", read - at)
+        if job.measures is not None:
+            measure = job.measures.at("stream", source.iri)
+            measure.took(len(batch), _bytes(batch), batch.triples)
+            measure.seconds += read - at
         stats.events += len(batch)
         stats.triples += batch.triples
         for each in inputs:
@@ -101,15 +103,51 @@ def _sequence(job: Job, number: int, inputs: list[_Input]) -> Iterator[tuple[int
 
 def _answers(job: Job, number: int, sorter: RowSorter) -> Iterator[list[Answer]]:
     stage = SequenceStage(job.plans[number], job.options, job.knowledge, job.take_bad)
+    watch = _SequenceWatch(job.measures, stage)
     for rows, watermark in sorter.batches():
         at = time.perf_counter()
         stage.push(rows)
         answers = stage.advance(watermark)
-        job.stats.add("sequence", time.perf_counter() - at)
+        seconds = time.perf_counter() - at
+        job.stats.add("sequence", seconds)
+        watch.take(rows, len(answers), seconds)
         job.stats.watermark = watermark
         job.take_partials(number, stage.partials())
         yield answers
     answers = stage.close()
+    watch.take(None, len(answers), 0.0)
     job.take_partials(number, stage.partials())
     yield answers
     job.stats.suppressed += stage.suppressed
+
+
+class _SequenceWatch:
+    """Measures the sequence of a query, if measures are asked for.
+
+    Its memory is the size of its state after a batch. The state is looked at as long as that takes
+    at most a fifth of the time of the sequence itself, and once in any case.
+    """
+
+    def __init__(self, measures: Measures | None, stage: SequenceStage) -> None:
+        self._measures, self._stage, self._looking = measures, stage, 0.0
+
+    def take(self, rows: SolutionBatch | None, answers: int, seconds: float) -> None:
+        """Count a batch of solutions, None at the end of the streams."""
+        if self._measures is None:
+            return
+        if rows is not None:
+            self._measures.at("sort").took(len(rows), rows.nbytes)
+        measure = self._measures.at("sequence")
+        measure.seconds += seconds
+        size = None
+        if rows is not None and 5 * self._looking <= measure.seconds:
+            at = time.perf_counter()
+            size = len(self._stage.snapshot())
+            self._looking += time.perf_counter() - at
+        measure.took(answers, size, 0 if rows is None else len(rows))
+
+
+def _bytes(events: EventBatch) -> int:
+    """The bytes of the columns of some events, without the texts of their terms."""
+    columns = (events.time, events.k, events.start, events.s, events.p, events.o)
+    return sum(int(column.nbytes) for column in columns)

@@ -93,7 +93,7 @@ def test_errors_come_with_the_call_not_later() -> None:
 
 def test_parse_and_explain() -> None:
     assert [g.name for g in spaseq.parse(QUERY).gpms] == ["A", "B"]
-    assert "# automaton" in spaseq.explain(QUERY)
+    assert "# automaton" in str(spaseq.explain(QUERY))
 
 
 # --- Engine -----------------------------------------------------------------------------------

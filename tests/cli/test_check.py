@@ -47,7 +47,7 @@ def test_a_good_query_has_status_0(place: Place) -> None:
 
 
 def test_explain_shows_every_stage(place: Place) -> None:
-    done = place.spaseq("explain", "query.rq")
+    done = place.spaseq("explain", "query.rq", "--full")
     assert done.status == 0
     for section in ("# query", "# AST", "# algebra", "# plan", "# automaton"):
         assert section in done.out

@@ -23,7 +23,7 @@ from spaseq.lang.format import format_query
 from spaseq.limits import DEFAULT_LIMITS
 from spaseq.options import PlanningOptions
 from spaseq.rdf.inputs.formats import Format
-from spaseq.render.explain import explain_text
+from spaseq.render.explain import FORMATS, explained
 from spaseq.runtime.arrivals.checked_json import read_json, write_json
 from spaseq.stages.sequence import SequenceStage
 from spaseq.storage.checksums import unsealed
@@ -127,7 +127,9 @@ def _queries(batch: list[bytes]) -> int:
             assert checked.errors, "refused without an error"
             continue
         accepted += 1
-        explain_text(checked)
+        shown = explained(checked, full=True)
+        for form in FORMATS:
+            shown.to(form)
         canonical = format_query(checked.query)
         (again,) = check_queries(canonical, PlanningOptions())
         assert again.query is not None, f"refused as fmt writes it: {canonical}"

@@ -6,16 +6,18 @@ import re
 from pathlib import Path
 
 from spaseq.algebra.schema import Schema
-from spaseq.compile import CompileOptions, compile_query
+from spaseq.compile import CompileOptions, check_query
 from spaseq.kb.ontology import entailing_schema
+from spaseq.lang import ast
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.render.algebra_text import algebra_text
 from spaseq.render.automaton import automaton_text
 from spaseq.render.plan_text import plan_text
+from spaseq.render.query_words import QueryWords
 
 DIRECTORY = Path(__file__).parent
 CASES = sorted(DIRECTORY.glob("case-*.rq"))
-STAGES = {".algebra": algebra_text, ".plan": plan_text, ".automaton": automaton_text}
+STAGES = (".algebra", ".plan", ".automaton")
 
 _OPTION = re.compile(r"# (disable|evaluator|pushed|ontology)(?:: (.*))?")
 
@@ -42,13 +44,17 @@ def _schema(ontology: str | None) -> Schema | None:
     return entailing_schema([str(DIRECTORY / ontology)], "rdfs")
 
 
-def plan_of(case: Path) -> QueryPlan:
-    """The plan of a case."""
+def checked(case: Path) -> tuple[QueryPlan, ast.Query]:
+    """The plan and the syntax tree of a case."""
     text = case.read_text("utf-8")
-    return compile_query(text, case.stem, options_of(text))
+    found = check_query(text, case.stem, options_of(text))
+    assert found.plan is not None and found.query is not None, found.errors
+    return found.plan, found.query
 
 
 def rendered(case: Path) -> dict[str, str]:
     """The text of each stage of a case, by the suffix of its file."""
-    plan = plan_of(case)
-    return {suffix: render(plan) + "\n" for suffix, render in STAGES.items()}
+    plan, query = checked(case)
+    words = QueryWords(query.prologue)
+    texts = algebra_text(plan), plan_text(plan, words), automaton_text(plan, words)
+    return {suffix: f"{text}\n" for suffix, text in zip(STAGES, texts, strict=True)}

@@ -12,7 +12,7 @@ from spaseq.lang.format import format_query
 from spaseq.lang.parser import parse
 from spaseq.plan.query_plan import EvaluatorName
 from spaseq.plan.rules import NAMES
-from tests.golden.cases import CASES, DIRECTORY, STAGES, options_of, plan_of, rendered
+from tests.golden.cases import CASES, DIRECTORY, STAGES, checked, options_of, rendered
 
 IDENTITY = (DIRECTORY / "identity.rq").read_text("utf-8").split("\n----\n\n")
 
@@ -35,7 +35,7 @@ def test_every_algebra_node_has_a_case() -> None:
 
 
 def test_every_evaluator_has_a_case() -> None:
-    found = {plan_of(case).sequence.evaluator.name for case in CASES}
+    found = {checked(case)[0].sequence.evaluator.name for case in CASES}
     assert found == set(get_args(EvaluatorName))
 
 

@@ -13,7 +13,7 @@ from spaseq.algebra.schema import Schema
 from spaseq.compile import CompileOptions, check_query
 from spaseq.errors import InputError, UsageError
 from spaseq.kb.ontology import entailing_schema
-from spaseq.render.explain import explain_text
+from spaseq.render.explain import explained
 
 ONTOLOGY = """@prefix : <http://e/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
 @prefix owl: <http://www.w3.org/2002/07/owl#> .
@@ -194,7 +194,8 @@ def test_steps_that_need_more_than_a_property_are_refused_in_repetitions(path):
 
 def test_explain_shows_the_rewritten_pattern():
     schema = entailing_schema(rdflib.Graph().parse(data=ONTOLOGY, format="turtle"), "rdfs")
-    text = explain_text(check_query(query("?x a :Sensor"), options=CompileOptions(schema=schema)))
+    checked = check_query(query("?x a :Sensor"), options=CompileOptions(schema=schema))
+    text = str(explained(checked, full=True))
     assert "entailment rdfs, by 10 axioms" in text
     assert "http://e/Camera" in text
     assert "http://e/seenBy" in text

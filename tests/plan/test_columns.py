@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from spaseq.api.explain import explain
 from spaseq.api.push import Engine
 from spaseq.compile import compile_query
 from spaseq.kb.load import load_kb
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
-from spaseq.render.explain import explain
 from spaseq.stages.sequence import PatternStage
 
 HEAD = "PREFIX : <http://e/>"
@@ -44,7 +44,7 @@ def test_conditions_between_steps_have_their_variables_as_numbers() -> None:
 
 
 def test_explain_shows_what_is_handed_on() -> None:
-    text = explain(query("SELECT ?k"))
+    text = str(explain(query("SELECT ?k")))
     expected = "hands on ?k, ?l (?a only where one event has several solutions)"
     assert expected in text
 

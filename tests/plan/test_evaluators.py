@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from spaseq.api.explain import explain
 from spaseq.compile import CompileOptions, check_query, compile_query
 from spaseq.errors import UsageError
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.render.explain import explain
 
 OWN = {n: f"?{n.lower()} :is ?v{n.lower()}" for n in "ABCD"}
 SETS = ("compact", "compiled-chain", "compiled-compact")
@@ -166,8 +166,8 @@ def test_a_forced_evaluator() -> None:
 
 
 def test_explain_says_which_and_why() -> None:
-    assert "evaluator compiled-compact: no step looks at another's event; it repeats" in explain(
-        text("A: B+: C")
+    assert "evaluator compiled-compact: no step looks at another's event; it repeats" in str(
+        explain(text("A: B+: C"))
     )
 
 
@@ -189,7 +189,7 @@ VALUES = {
     ["A; B", "A; N", "A; B; C", "A; F; B; N", "A; B; F"],
 )
 def test_explain_names_the_threshold_sequence_kernel(sequence: str) -> None:
-    shown = explain(text(sequence, VALUES))
+    shown = str(explain(text(sequence, VALUES)))
     assert "evaluator compiled-registers (threshold-sequence kernel): a FILTER of" in shown
 
 
@@ -212,4 +212,4 @@ def test_explain_names_the_register_kernel(sequence: str, rest: str) -> None:
     if rest:
         keyed = {n: p.replace(" :v", " :k ?k ; :v") for n, p in VALUES.items()}
         query = text(sequence, keyed, rest=rest).replace("1 HOURS", "9 EVENTS")
-    assert "evaluator compiled-registers (register kernel): a FILTER of" in explain(query)
+    assert "evaluator compiled-registers (register kernel): a FILTER of" in str(explain(query))

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from spaseq.algebra.groups import translate_group
 from spaseq.algebra.predicates import predicates_read
+from spaseq.api.explain import explain
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.predicates import stream_predicates
 from spaseq.rdf.inputs.stream_options import StreamOptions
-from spaseq.render.explain import explain
 from spaseq.runtime import local
 from spaseq.runtime.job.job import Job
 from spaseq.sources.files import FileSource
@@ -90,9 +90,9 @@ def test_of_one_stream() -> None:
 
 
 def test_explained() -> None:
-    assert "reads    <http://e/cools> <http://e/is>\n" in explain(HOT)
-    assert "reads    all predicates\n" in explain(ALL)
-    assert "reads    no triples\n" in explain(HEAD + "SEQ(A) { DEFINE GPM A ON S { } }")
+    assert "reads    :cools :is\n" in str(explain(HOT))
+    assert "reads    all predicates\n" in str(explain(ALL))
+    assert "reads    no triples\n" in str(explain(HEAD + "SEQ(A) { DEFINE GPM A ON S { } }"))
 
 
 _TIME = "<http://www.w3.org/ns/prov#generatedAtTime>"

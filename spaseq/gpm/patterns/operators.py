@@ -302,7 +302,7 @@ class PatternOperators:
     def _conjunction(self, pattern: n.Pattern, active: ActiveGraph) -> Solutions:
         parts = self.parts(pattern)
         pool = []
-        for found in _basic(parts, active.source):
+        for found in self._basic(parts, active.source):
             if not found.size:
                 return none(active.source.lexicon, of_events=active.of_events)
             pool.append(found)
@@ -316,6 +316,14 @@ class PatternOperators:
             result = self._prepared(result, condition.expr, active)
             result = result.take(self._test(condition.expr, result, active))
         return result
+
+    def _basic(self, parts: Conjunction, source: TripleSource) -> Iterator[Solutions]:
+        """The solutions of the triple patterns: together over events, one by one over a graph."""
+        if isinstance(source, VerticalPartition):
+            if parts.bgp is not None:
+                yield parts.bgp.solutions(source)
+        else:
+            yield from (triple_solutions(source, triple) for triple in parts.triples)
 
     def _operands(
         self,
@@ -396,15 +404,6 @@ class PatternOperators:
         if known is None:
             known = self._exists[id(expr)] = expr, ExistsTests(expr, self._options.schema)
         return known[1]
-
-
-def _basic(parts: Conjunction, source: TripleSource) -> Iterator[Solutions]:
-    """The solutions of the triple patterns: together over events, one by one over a graph."""
-    if isinstance(source, VerticalPartition):
-        if parts.bgp is not None:
-            yield parts.bgp.solutions(source)
-    else:
-        yield from (triple_solutions(source, triple) for triple in parts.triples)
 
 
 def is_constant(pattern: n.Pattern) -> bool:

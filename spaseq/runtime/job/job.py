@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from spaseq.algebra.answers import PartialAnswer
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.refresh import KbWatch
+from spaseq.measures import Measures
 from spaseq.options import StageOptions
 from spaseq.plan.predicates import stream_predicates
 from spaseq.plan.query_plan import QueryPlan
@@ -92,6 +93,7 @@ class Job:
     on_partial: Callable[[int, PartialAnswer], None] = _ignore  # of the query with this number
     on_progress: Callable[[Stats], None] = _ignore
     stats: Stats = field(default_factory=Stats)
+    measures: Measures | None = None  # filled by the local runtime, if they are asked for
 
     def __post_init__(self) -> None:
         self.streams = tuple(s.keeping(stream_predicates(self.plans, s.iri)) for s in self.streams)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import spaseq
+from spaseq.api.explain import explain
 from spaseq.automaton.program.repetitions import MOST_STATES
 from spaseq.compile import CompileOptions, check_query, compile_query
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.render.explain import explain
 from tests.automaton.cases import letters, query, run, words
 
 HUGE = 10**30
@@ -100,7 +100,10 @@ def test_the_state_of_a_counted_plan_is_told_from_that_of_an_unrolled_one(
 
 
 def test_the_automaton_is_drawn_with_counters() -> None:
-    counted, unrolled = explain(text("A; B{2,1000000}; C")), explain(text("A; B{2,500}; C"))
+    counted, unrolled = (
+        str(explain(text("A; B{2,1000000}; C"))),
+        str(explain(text("A; B{2,500}; C"))),
+    )
     drawn = "counter of repetition 0: again below 1,000,000, exit from 2 on\nstate 0: start\n"
     assert drawn in counted
     assert "drawn with counters; unrolled, as it runs, it has 503 states" in unrolled

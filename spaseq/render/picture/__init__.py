@@ -1,0 +1,1 @@
+"""The automaton of a plan as a picture: SVG, Mermaid and DOT."""

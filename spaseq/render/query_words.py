@@ -1,0 +1,172 @@
+"""Parts of a plan in the words of its query: prefixes, conditions, windows, sequences."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from spaseq.algebra.groups import conjuncts
+from spaseq.algebra.nodes import PatternTerm, TriplePattern, is_reserved
+from spaseq.automaton.program.window import Counted, Sliding, Tumbling, Window
+from spaseq.lang import ast
+from spaseq.lang.format_expressions import ExpressionText
+from spaseq.lang.format_patterns import PatternText
+from spaseq.lang.format_terms import TermText
+from spaseq.lang.sequence import (
+    BinaryStep,
+    Chain,
+    ChainStep,
+    GpmStep,
+    Negation,
+    Repeat,
+    SequenceOperator,
+)
+from spaseq.rdf.terms.times import format_time
+from spaseq.rdf.terms.vocabulary import RDF
+
+_UNITS = (
+    (86_400_000, "DAYS"),
+    (3_600_000, "HOURS"),
+    (60_000, "MINUTES"),
+    (1000, "SECONDS"),
+    (1, "MILLISECONDS"),
+)
+_LINE_END = re.compile(r"\s*\n\s*")
+_QUANTIFIERS = {(1, None): "+", (0, None): "*", (0, 1): "?"}
+
+
+@dataclass(frozen=True, slots=True)
+class QueryWords:
+    """Writes what a plan holds with the prefixes of a query."""
+
+    prologue: ast.Prologue
+
+    def iri(self, iri: str) -> str:
+        """A prefixed name, or the IRI in angle brackets."""
+        return TermText(self.prologue).iri(iri)
+
+    def predicate(self, iri: str) -> str:
+        """The IRI of a predicate; `a` for rdf:type."""
+        return "a" if iri == f"{RDF}type" else self.iri(iri)
+
+    def condition(self, expr: ast.Expr) -> str:
+        """An expression on one line."""
+        return _LINE_END.sub(" ", self._expressions().text(expr))
+
+    def conditions(self, exprs: Iterable[ast.Expr]) -> list[str]:
+        """The conjuncts of some conditions, each by itself."""
+        return [self.condition(expr) for expr in conjuncts(exprs)]
+
+    def path(self, path: ast.Path) -> str:
+        """A property path."""
+        return TermText(self.prologue).path(path)
+
+    def triple(self, triple: TriplePattern) -> str:
+        """A triple pattern of the algebra."""
+        subject, predicate, object_ = triple.terms
+        verb = "a" if predicate == f"<{RDF}type>" else self.term(predicate)
+        return f"{self.term(subject)} {verb} {self.term(object_)}"
+
+    def term(self, term: PatternTerm) -> str:
+        """A term of the algebra: a variable, or the N-Triples text of a constant."""
+        if not isinstance(term, str):
+            return term.name if is_reserved(term.name) else f"?{term.name}"
+        return self.iri(term[1:-1]) if term[:1] == "<" and term[:2] != "<<" else term
+
+    def _expressions(self) -> ExpressionText:
+        return PatternText(TermText(self.prologue), Counter()).expressions
+
+
+def duration_text(ms: int) -> str:
+    """A duration in the largest unit that leaves no rest.
+
+    >>> duration_text(900_000), duration_text(90_000)
+    ('15 MINUTES', '90 SECONDS')
+    """
+    size, unit = next(each for each in _UNITS if ms % each[0] == 0)
+    return f"{ms // size:,} {unit}"
+
+
+def window_text(window: Window) -> str:
+    """What stands after WITHIN.
+
+    >>> window_text(Tumbling(3_600_000, 60_000))
+    '1 HOURS TUMBLING FROM 1970-01-01T00:01:00Z'
+    """
+    match window:
+        case Counted(events):
+            return f"{events:,} EVENTS"
+        case Sliding(length):
+            return duration_text(length)
+        case Tumbling(length, origin):
+            start = f" FROM {format_time(origin)}" if origin else ""
+            return f"{duration_text(length)} TUMBLING{start}"
+
+
+def operator_text(join: SequenceOperator) -> str:
+    """A sequence operator with its gap bound, as in a query."""
+    return join.kind if join.gap_ms is None else f"{join.kind}[{duration_text(join.gap_ms)}]"
+
+
+def sequence_text(chain: Chain) -> str:
+    """A sequence as in a query.
+
+    >>> from spaseq.compile import compile_query
+    >>> plan = compile_query('''SELECT * WITHIN 1 HOURS FROM STREAM S <e:s> SEQ((A;[5 SECONDS] A!)+)
+    ...     { DEFINE GPM A ON S { ?x <e:is> ?y } }''')
+    >>> sequence_text(plan.sequence.chain)
+    '(A;[5 SECONDS] A!)+'
+    """
+    parts = []
+    for number, link in enumerate(chain.links):
+        lead = f"{operator_text(link.join)} " if number else ""
+        parts.append(lead + step_text(link.step))
+    return "".join(parts)
+
+
+def step_text(step: ChainStep) -> str:
+    """A step of a sequence as in a query."""
+    match step:
+        case GpmStep(use):
+            return use.gpm
+        case BinaryStep(kind, operands):
+            return f"({f' {kind} '.join(map(sequence_text, operands))})"
+        case Negation(body=body):
+            return f"{_atom(body)}!"
+        case Repeat(body=body):
+            return _atom(body) + _quantifier(step)
+
+
+def _atom(body: Chain) -> str:
+    """A repeated or negated body, in brackets if it has several steps."""
+    text = sequence_text(body)
+    alone = len(body.links) == 1 and isinstance(body.links[0].step, GpmStep | BinaryStep)
+    return text if alone else f"({text})"
+
+
+def _quantifier(repeat: Repeat) -> str:
+    bounds = repeat.minimum, repeat.maximum
+    text = _QUANTIFIERS.get(bounds)
+    if text is None:
+        top = "" if repeat.maximum is None else f"{repeat.maximum}"
+        text = f"{{{top}}}" if bounds[0] == bounds[1] else f"{{{repeat.minimum},{top}}}"
+    greedy = "+" if repeat.greedy else ""
+    own = "" if repeat.own is None else f"[{_own(repeat.own)}]"
+    until = "" if repeat.until is None else f" UNTIL {sequence_text(repeat.until.body)}"
+    return f"{text}{greedy}{own}{until}"
+
+
+def _own(join: SequenceOperator) -> str:
+    return join.kind if join.gap_ms is None else f"{join.kind} {duration_text(join.gap_ms)}"
+
+
+def filters_of(pattern: ast.GroupGraphPattern) -> Iterator[ast.Expr]:
+    """The FILTERs of a group, without those of groups inside it."""
+    return (element.expr for element in pattern.elements if isinstance(element, ast.Filter))
+
+
+def variables_text(names: Sequence[str]) -> str:
+    """Variables, with commas between them."""
+    return ", ".join(f"?{name}" for name in names)
