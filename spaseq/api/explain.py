@@ -12,8 +12,6 @@ from spaseq.api.queries import QueryInput, check_queries
 from spaseq.api.run import answers_of
 from spaseq.api.streams import StreamInput, bounded_sources
 from spaseq.errors import UsageError
-from spaseq.lang import ast
-from spaseq.lang.format import format_query
 from spaseq.measures import Measures, peak_memory
 from spaseq.options import KbInput, RunKeywords, RunOptions, RuntimeOptions
 from spaseq.render.explain import Explanation, explained
@@ -25,7 +23,7 @@ STAGES = ("ingest", "graph patterns", "sequence")
 
 
 def explain(
-    query: QueryInput | ast.Query,
+    query: QueryInput,
     streams: Mapping[str, StreamInput] | None = None,
     kb: Mapping[str, KbInput] | None = None,
     runtime: Literal["spark", "local"] = "local",
@@ -59,8 +57,7 @@ def explain(
     chosen = replace(
         RunOptions.of("explain", RunKeywords, options), runtime=RuntimeOptions(runtime)
     )
-    text = format_query(query) if isinstance(query, ast.Query) else query
-    shown = explained(next(check_queries(text, chosen.planning)), full, rate)
+    shown = explained(next(check_queries(query, chosen.planning)), full, rate)
     if streams is None:
         if kb:
             raise UsageError("explain() runs the query only over streams; give them, too")

@@ -8,19 +8,13 @@ from pathlib import Path
 import click
 
 from spaseq.api.queries import check_queries
+from spaseq.cli.checked_options import why_options
 from spaseq.cli.option_groups import Chosen, OptionGroup, PartOption, grouped_command
-from spaseq.cli.queries import DISABLE, FUNCTIONS, QueryOptions
-from spaseq.cli.run_options import ENDPOINTS, INPUT, KNOWLEDGE, RUNTIME, InputTexts
+from spaseq.cli.queries import QueryOptions
+from spaseq.cli.run_options import RUNTIME, WHY_OPTIONS, InputTexts
 from spaseq.errors import UsageError
 from spaseq.measures import Measures
-from spaseq.options import (
-    KnowledgeOptions,
-    PlanningOptions,
-    ReadingOptions,
-    RunOptions,
-    RuntimeOptions,
-    ServiceOptions,
-)
+from spaseq.options import PlanningOptions, RuntimeOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.render.explain import FORMATS, explained
 
@@ -67,18 +61,8 @@ SHOWN = OptionGroup(
             help="Solutions of its graph patterns per second, to say how much memory the query "
             "needs.",
         ),
-        FUNCTIONS,
-        DISABLE,
     ),
 )
-
-_UNFIT = ("kb_refresh",)
-"""Options of `spaseq run` that go with --follow only."""
-
-
-def _without(group: OptionGroup, *names: str) -> OptionGroup:
-    return OptionGroup(group.title, tuple(o for o in group.options if o.name not in names))
-
 
 WHERE = OptionGroup(
     "Runtime of --analyze",
@@ -97,7 +81,7 @@ WHERE = OptionGroup(
 )
 
 
-@grouped_command(SHOWN, INPUT, _without(KNOWLEDGE, *_UNFIT), ENDPOINTS, WHERE)
+@grouped_command(SHOWN, *WHY_OPTIONS, WHERE)
 @click.argument("query", metavar="QUERY.rq", type=click.Path(path_type=Path))
 def explain(query: Path, chosen: Chosen) -> None:
     """Show the plan of a query and its automaton, as text or as a picture.
@@ -126,16 +110,14 @@ def _measured(plan: QueryPlan, chosen: Chosen) -> Measures:
     from spaseq.api.explain import measured
     from spaseq.api.prepare import load_knowledge
     from spaseq.cli.run_inputs import kb_source, stream_sources
+    from spaseq.cli.startup import keep_arrow_from_pandas
     from spaseq.runtime.job.job import Job
 
-    options = RunOptions(
-        planning=chosen[PlanningOptions],
-        knowledge=replace(chosen[KnowledgeOptions], services=chosen[ServiceOptions]),
-        reading=chosen[ReadingOptions],
-        runtime=chosen[RuntimeOptions],
-    )
+    options = replace(why_options(chosen), runtime=chosen[RuntimeOptions])
     if options.runtime.name == "spark" and options.reading.threads is not None:
         raise UsageError("--threads goes with --runtime local; on Spark tasks read side by side")
+    if options.runtime.name == "local":
+        keep_arrow_from_pandas()
     plans, inputs = (plan,), chosen[InputTexts]
     streams = stream_sources(plans, inputs.streams, options)
     sources = [kb_source(text, plans) for text in inputs.kbs]

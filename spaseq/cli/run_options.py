@@ -469,4 +469,4 @@ WHY_OPTIONS = (
     _bounded(LIMITS),
     OptionGroup("Planning", (FUNCTIONS, DISABLE)),
 )
-"""The options of `spaseq why`."""
+"""The options of `spaseq why`, and of `spaseq explain --analyze`."""

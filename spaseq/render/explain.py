@@ -123,7 +123,7 @@ class Explanation:
 
     def _stages(self) -> Iterator[tuple[str, str]]:
         """The stages before the plan."""
-        yield "query", format_query(self.query).rstrip()
+        yield "query text", format_query(self.query).rstrip()
         yield "AST", tree(self.query)
         yield "algebra", algebra_text(self.plan)
 

@@ -49,7 +49,7 @@ def test_a_good_query_has_status_0(place: Place) -> None:
 def test_explain_shows_every_stage(place: Place) -> None:
     done = place.spaseq("explain", "query.rq", "--full")
     assert done.status == 0
-    for section in ("# query", "# AST", "# algebra", "# plan", "# automaton"):
+    for section in ("# query text", "# AST", "# algebra", "# plan", "# automaton"):
         assert section in done.out
     assert "TAKE B on S1 joined on ?s" in done.out
     assert "skip-till-next" in done.out
