@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import spaseq
 from spaseq.algebra.answers import Answer
-from spaseq.cli.explain import explain
+from spaseq.cli.main import cli
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.errors import QueryError, UsageError
 from spaseq.kb.load import load_kb
@@ -126,8 +126,8 @@ def test_a_rule_that_there_is_not() -> None:
 def test_explain_shows_the_rules(tmp_path: Path) -> None:
     path = tmp_path / "q.rq"
     path.write_text(SEQUENCE.format(steps="A; B", condition=""))
-    command = [str(path), "--disable", "shared-runs", "--disable", "lazy-operands"]
-    shown = CliRunner().invoke(explain, command, catch_exceptions=False).output
+    command = ["explain", str(path), "--disable", "shared-runs", "--disable", "lazy-operands"]
+    shown = CliRunner().invoke(cli, command, catch_exceptions=False).output
     assert "rule       shared-runs (disabled)\n" in shown
     assert "rule       lazy-operands (disabled)\n" in shown
     assert "rule       pruned-columns: " in shown
