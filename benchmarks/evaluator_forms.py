@@ -1,10 +1,10 @@
 """The compiled and the Python evaluator of every form of sequence, side by side.
 
-Every millisecond has one event with one solution. The whole second stage is measured, from columns
-of solutions to answers, in thousands of events per second of CPU time. *Filter* forms compare a
-number of each later step with the first step's. The values have 100 keys, and a match has one. The
-matches of a loop grow with the window, so streams of loops end them seldom, and one of each end is
-selected.
+Every millisecond has one event with one solution, or two events of one key. The whole second stage
+is measured, from columns of solutions to answers, in thousands of events per second of CPU time.
+*Filter* forms compare a number of each later step with the first step's. The values have 100 keys,
+and a match has one. The matches of a loop grow with the window, so streams of loops end them
+seldom, and one of each end is selected.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from spaseq.stages.sequence import SequenceStage
 WINDOWS = 100, 100_000
 KEYS, BATCH = 100, 8192
 LOOPED = "ABBB" * 1000 + "C"
+PAIRED = "ABC" * 1000 + "D"
 STOPPED = LOOPED + "U" * 250
+ANY = "registers", "compact", "lazy"
 COMPILED_EVENTS, PYTHON_EVENTS = 100_000, 10_000
 
 
@@ -41,6 +43,7 @@ class Form:
     select: str = ""
     evaluator: str | None = None  # None: the planner's choice
     python: tuple[str, ...] = ("registers", "compact")  # measured if they can run it
+    in_pairs: bool = False  # two events of one key and one time
 
 
 FORMS = (
@@ -71,6 +74,10 @@ FORMS = (
     Form("loop, MAX", "B+[:]; C", LOOPED, select="MAX", python=("compact",)),
     Form("loop, until", "A; B+ UNTIL U; C", STOPPED, select="NEXT", python=("compact",)),
     Form("loop, until", "A; B++ UNTIL U; C", STOPPED, select="NEXT", python=("compact",)),
+    Form("&", "A; (B & C)", "ABC", in_pairs=True, python=ANY),
+    Form("&", "A: (B & C)+; D", PAIRED, select="NEXT", in_pairs=True, python=("compact",)),
+    Form("AND", "(A AND B); C", LOOPED, select="NEXT", python=("compact",)),
+    Form("AND", "A; (B AND C)+; D", PAIRED, select="NEXT", python=("compact",)),
 )
 
 
@@ -122,11 +129,15 @@ def batches(plan: QueryPlan, form: Form, count: int) -> Iterator[SolutionBatch]:
         gpm = np.where(gpm < 0, 0, gpm).astype(np.int32)
         key = TermColumn(dice.integers(0, KEYS, BATCH).astype(np.int32), keys)
         value = NumberColumn(dice.random(BATCH) * 1000, np.full(BATCH, DOUBLE, np.int8))
-        zeros = np.zeros(BATCH, np.int32)
+        zeros, time = np.zeros(BATCH, np.int32), np.arange(first, first + BATCH)
+        k = zeros
+        if form.in_pairs:
+            k, time = (time % 2).astype(np.int32), time // 2
+            key = TermColumn(np.repeat(key.codes[::2], 2), keys)
         yield SolutionBatch(
             zeros,
-            np.arange(first, first + BATCH),
-            zeros,
+            time,
+            k,
             gpm,
             text_array([None] * BATCH),
             dict.fromkeys(plan.patterns.columns.variables, key),

@@ -15,6 +15,7 @@ from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.sets.compiled.chain_state import ChainState
 from spaseq.automaton.sets.compiled.compact_state import CompactState
 from spaseq.automaton.sets.compiled.set_sequencer import SetSequencer
+from spaseq.automaton.sets.python.conjunctions import automaton_of, letters_of
 
 AnySequencer: TypeAlias = PartitionSequencer | RunSequencer | SetSequencer
 
@@ -24,9 +25,13 @@ def sequencer(machine: Machine) -> AnySequencer:
     match machine.evaluator:
         case "compiled-registers":
             return RunSequencer(machine)
-        case "compiled-chain" | "compiled-compact" as name:
-            of = ChainState if name == "compiled-chain" else CompactState
+        case "compiled-chain":
             contiguous = machine.strategy == "STRICT"
             inner = without_outer_negations(machine.program)
-            return SetSequencer(machine, of(inner, len(machine.gpms), contiguous))
+            return SetSequencer(machine, ChainState(inner, len(machine.gpms), contiguous))
+        case "compiled-compact":
+            automaton = automaton_of(machine, without_outer_negations(machine.program))
+            letters = letters_of(machine) if automaton.takes_several else None
+            count = len(machine.gpms) if letters is None else letters.count
+            return SetSequencer(machine, CompactState(automaton, count), letters)
     return PartitionSequencer(machine)

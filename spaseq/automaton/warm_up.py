@@ -17,6 +17,8 @@ from spaseq.automaton.registers.compiled.run_state import RunState
 from spaseq.automaton.registers.compiled.run_tables import run_tables
 from spaseq.automaton.sets.compiled.chain_state import ChainState
 from spaseq.automaton.sets.compiled.compact_state import CompactState
+from spaseq.automaton.sets.python.determinise import DeterministicAutomaton
+from spaseq.automaton.sets.python.expand import expand
 from spaseq.lang.sequence import SequenceOperator
 
 
@@ -46,7 +48,7 @@ def steps() -> Iterator[str]:
     yield "prefer"
     chain.nodes.taken_rows(0, 0, 1)
     yield "mark_taken"
-    compact = CompactState(_one_step(), 1, False)
+    compact = CompactState(DeterministicAutomaton(expand(_one_step())), 1)
     compact.grow(1)
     compact.advance(rows)
     yield "advance_compact"

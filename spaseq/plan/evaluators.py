@@ -14,7 +14,7 @@ from spaseq.automaton.program.outer_steps import has_outer_negations
 from spaseq.automaton.program.partial_order import NotReorderable, patterns_of
 from spaseq.automaton.program.repetitions import MOST_STATES
 from spaseq.automaton.registers.compilable_runs import TestedProgram, tested_program
-from spaseq.automaton.sets.compilable_sets import check_sets
+from spaseq.automaton.sets.compilable_sets import check_letters, check_sets
 from spaseq.errors import UsageError
 from spaseq.plan.query_plan import EvaluatorChoice, EvaluatorName, QueryPlan
 from spaseq.plan.sharing import (
@@ -96,8 +96,9 @@ def obstacle_to_compiled_sets(plan: QueryPlan) -> str | None:
         return _COUNTED
     try:
         compares = plan.answers.strategy == "MAX" and not keeps_all(plan)
-        streams = len(plan.inputs.streams) if compares else 1
-        check_sets(len(plan.patterns.gpms), streams, sequence.partition, sequence.window)
+        gpms, streams = len(plan.patterns.gpms), len(plan.inputs.streams)
+        check_letters(sequence.program, gpms, streams, compares)
+        check_sets(sequence.partition, sequence.window)
     except NoKernel as reason:
         return str(reason)
     return None

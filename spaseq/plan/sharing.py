@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from spaseq.automaton.program.match_sizes import events_of_each_match
-from spaseq.automaton.program.nfa import Automaton, BracketLabel, TakeLabel
+from spaseq.automaton.program.nfa import Automaton, BracketLabel, Label, TakeLabel
 from spaseq.automaton.program.outer_steps import (
     NotChecked,
     outer_negations,
@@ -65,8 +65,8 @@ def obstacle_to_chain(plan: QueryPlan) -> str | None:
         match step:
             case seq.Repeat():
                 return "it repeats a step"
-            case seq.BinaryStep():
-                return "it has alternatives"
+            case seq.BinaryStep(kind):
+                return "it has alternatives" if kind == "|" else f"it has {kind}"
     if plan.answers.strategy == "MAX" and not keeps_all(plan):
         return "SELECT MAX compares matches"
     return None
@@ -77,6 +77,7 @@ class _Sharing:
 
     def __init__(self, plan: QueryPlan) -> None:
         self._sequence = sequence = plan.sequence
+        self._strategy = plan.answers.strategy
         self._plans = {g.name: g for g in plan.patterns.gpms}
         self._binders: dict[str, list[GpmPlan]] = {}
         for use in sequence.scope.occurrences:
@@ -89,9 +90,7 @@ class _Sharing:
 
     def obstacles(self) -> Iterator[str]:
         """Each reason why parts cannot be shared, in words."""
-        for step in seq.steps(self._sequence.chain):
-            if isinstance(step, seq.BinaryStep) and step.kind != "|":
-                yield f"{step.kind} brings events together in any order"
+        yield from self._conjunctions()
         for gpm in self._plans.values():
             if gpm.conditions:
                 yield f"a FILTER of {gpm.name} looks at earlier steps"
@@ -103,6 +102,17 @@ class _Sharing:
         yield from self._negations()
         yield from self._edges()
         yield from self._waits()
+
+    def _conjunctions(self) -> Iterator[str]:
+        program = self._sequence.program
+        for step in seq.steps(self._sequence.chain):
+            if isinstance(step, seq.BinaryStep) and step.kind != "|":
+                if program.bounds:
+                    yield f"the repetitions of a sequence with {step.kind} would be counted"
+                if program.untils or program.further:
+                    yield f"{step.kind} stands beside a greedy loop or UNTIL"
+                if self._strategy == "MAX":
+                    yield f"SELECT MAX compares matches of {step.kind}, which may share events"
 
     # --- variables --------------------------------------------------------------------------------
 
@@ -170,10 +180,7 @@ class _Sharing:
                 continue
             if edge.join.gap_ms is not None:
                 yield "an operator bounds the gap between two steps"
-            several = isinstance(edge.label, BracketLabel) and not all(
-                map(_is_one_event, edge.label.operands)
-            )
-            if edge.join.kind == ";" and several:
+            if edge.join.kind == ";" and _has_long_alternative(edge.label):
                 yield "an alternative behind ; has several steps"
 
     def _waits(self) -> Iterator[str]:
@@ -182,6 +189,13 @@ class _Sharing:
             check_waits(self._sequence.program)
         except TooManyWaits as reason:
             yield str(reason)
+
+
+def _has_long_alternative(label: Label) -> bool:
+    """Whether a bracket has an alternative of more than one event."""
+    if not isinstance(label, BracketLabel) or label.kind != "|":
+        return False
+    return not all(map(_is_one_event, label.operands))
 
 
 def _is_one_event(automaton: Automaton) -> bool:

@@ -49,6 +49,10 @@ def test_chain(sequence: str) -> None:
         "(A; B!; C)+",
         "(A | B)+; C",
         "D!; (A | B)+; C!",
+        "(A & B)",
+        "A; (B & C)+; D",
+        "A; (B AND C)",
+        "D!; (A; B AND C+)",
     ],
 )
 def test_compact(sequence: str) -> None:
@@ -58,8 +62,8 @@ def test_compact(sequence: str) -> None:
 @pytest.mark.parametrize(
     ("sequence", "reason"),
     [
-        ("(A & B)", "& brings events together in any order"),
-        ("A; (B AND C)", "AND brings events together in any order"),
+        ("A; B++; (C & D)", "& stands beside a greedy loop or UNTIL"),
+        ("A; (B | (C AND D))", "an alternative behind ; has several steps"),
         ("A; (B; C | D)", "an alternative behind ; has several steps"),
         ("A;[5 SECONDS] B", "an operator bounds the gap between two steps"),
         ("(B; C)!; A", "a negated step is more than a single GPM"),
@@ -142,7 +146,11 @@ def test_max_is_compiled() -> None:
 @pytest.mark.parametrize(
     ("sequence", "evaluator", "message"),
     [
-        ("(A & B)", "compact", "the compact evaluator cannot run this query: & brings"),
+        (
+            "A;[5 SECONDS] B",
+            "compact",
+            "the compact evaluator cannot run this query: an operator bounds the gap",
+        ),
         (
             "A; B+",
             "compiled-chain",

@@ -7,13 +7,12 @@ from typing import Any, Generic, cast
 import numpy as np
 
 from spaseq.automaton.batch.frame import OrderedRows
-from spaseq.automaton.program.nfa import Program
 from spaseq.automaton.sets.compiled.move_tables import MoveTables, S
 from spaseq.automaton.sets.compiled.set_nodes import SetNodes
 from spaseq.automaton.sets.kernels import compact as kernel
 from spaseq.automaton.sets.kernels import set_arrays
 from spaseq.automaton.sets.python.determinise import DeterministicAutomaton, DeterministicState
-from spaseq.automaton.sets.python.expand import WaitName, expand
+from spaseq.automaton.sets.python.expand import WaitName
 from spaseq.compiled.arrays import Bools, Indices, Int64s
 
 _FEW = 16
@@ -22,10 +21,10 @@ _WIDTH = 8
 """Columns of a union-list of four nodes, each with its maximum start."""
 
 
-def _move(state: DeterministicState, gpms: int) -> tuple[DeterministicState | None, Any]:
+def _move(state: DeterministicState, letters: int) -> tuple[DeterministicState | None, Any]:
     """A move, as `MoveTables` takes it."""
-    move = state.move(gpms)
-    return move.stay, [(m.gpm, m.target, m.accepts) for m in move.marks]
+    move = state.move(letters)
+    return move.stay, [(m.letter, m.target, m.accepts, m.depth) for m in move.marks]
 
 
 class ActiveLists(Generic[S]):
@@ -37,11 +36,13 @@ class ActiveLists(Generic[S]):
         "_entries",
         "_entry_of",
         "_free",
+        "_inner",
         "_latest",
         "_lists",
         "_order",
         "_place_of",
         "_tables",
+        "_when",
         "nodes",
     )
 
@@ -53,6 +54,8 @@ class ActiveLists(Generic[S]):
         self._entries = np.empty((0, kernel.LIST + _WIDTH), np.int64)
         self._free = np.empty(0, np.int32)
         self._latest, self._begins = np.empty(0, np.int64), np.empty(0, np.int64)
+        self._when = np.empty(0, np.int64)
+        self._inner = np.empty(tables.letters if tables.takes_several else 0, np.int64)
         self._make_scratch()
         self._make_room_for_states()
 
@@ -63,6 +66,7 @@ class ActiveLists(Generic[S]):
             more = ((0, 2 * slots - before), (0, 0))
             self._active, self._entry_of = np.pad(self._active, more), np.pad(self._entry_of, more)
             self._latest, self._begins = (np.pad(a, more[0]) for a in (self._latest, self._begins))
+            self._when = np.pad(self._when, more[0], constant_values=set_arrays.EVER)
 
     def advance(self, rows: OrderedRows) -> Int64s:
         """Process rows; returns the roots [R, 2] of the matches that end, as (node, row)."""
@@ -72,6 +76,7 @@ class ActiveLists(Generic[S]):
                 *rows.columns,
                 rows.number,
                 tables.letters,
+                tables.same_time,
                 tables.sets,
                 tables.move,
                 tables.moves,
@@ -83,11 +88,13 @@ class ActiveLists(Generic[S]):
                 self._free,
                 self._latest,
                 self._begins,
+                self._when,
                 nodes.array,
                 nodes.roots,
                 self._lists,
                 self._place_of,
                 self._order,
+                self._inner,
                 nodes.cursor,
             ),
             self._provide,
@@ -144,6 +151,7 @@ class ActiveLists(Generic[S]):
             slots, self._active, self._entry_of, self._free, cursor[set_arrays.FREE]
         )
         self._latest[slots] = 0
+        self._when[slots] = set_arrays.EVER
 
     def waiting(self) -> int:
         """How many sets of partial matches wait."""
@@ -152,25 +160,29 @@ class ActiveLists(Generic[S]):
     def _make_scratch(self) -> None:
         """Make the scratch arrays of the kernel."""
         size = self._entry_of.shape[1]
-        self._lists = np.empty((size, self._entries.shape[1]), np.int64)
+        self._lists = np.empty((size + 1, self._entries.shape[1]), np.int64)
         self._place_of = np.zeros((size, 2), np.int64)
         self._order = np.empty((size, 3), np.int64)
 
 
 class CompactState(ActiveLists[DeterministicState]):
-    """The partial matches of all slots of a sequence; `contiguous` is SELECT STRICT."""
+    """The partial matches of all slots, by an automaton with this number of letters."""
 
     __slots__ = ("_automaton", "strict")
 
-    def __init__(self, program: Program, gpms: int, contiguous: bool) -> None:
-        self._automaton = DeterministicAutomaton(expand(program), contiguous)
-        self.strict = self._automaton.strict
-        super().__init__(MoveTables(self._automaton.initial, gpms, _move))
+    def __init__(self, automaton: DeterministicAutomaton, letters: int) -> None:
+        self._automaton, self.strict = automaton, automaton.strict
+        several, same_time = automaton.takes_several, automaton.same_time
+        super().__init__(MoveTables(automaton.initial, letters, _move, same_time, several))
 
     def snapshot(self) -> object:
         """The state for a snapshot; the automaton's states are given by their waits."""
         own = self._active, self._entry_of, self._entries, self._free, self._latest
-        return own, self.nodes.snapshot(), [state.waits for state in self._tables.states]
+        return (
+            (*own, self._when),
+            self.nodes.snapshot(),
+            [state.waits for state in self._tables.states],
+        )
 
     def restore(self, state: object) -> None:
         """Continue from what `snapshot` returned."""
@@ -178,7 +190,9 @@ class CompactState(ActiveLists[DeterministicState]):
         own, nodes, states = state
         for waits in cast(list[frozenset[WaitName]], states):
             self._tables.number(self._automaton.state(waits))
-        self._active, self._entry_of, self._entries, self._free, self._latest = own
+        self._active, self._entry_of, self._entries, self._free, self._latest, *when = own
+        unknown = np.full(len(self._latest), set_arrays.EVER)  # in an older snapshot
+        (self._when,) = when or (unknown,)
         self._begins = np.zeros(len(self._latest), np.int64)  # the initial state never changes
         self.nodes.restore(nodes)
         self._make_scratch()

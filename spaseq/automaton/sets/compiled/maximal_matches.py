@@ -50,11 +50,11 @@ class MaximalMatches:
 
     def _moved(
         self, state: MaximalState, letters: int
-    ) -> tuple[MaximalState | None, list[tuple[int, MaximalState | None, bool]]]:
+    ) -> tuple[MaximalState | None, list[tuple[int, MaximalState | None, bool, int]]]:
         pairs = [divmod(i, self._streams) for i in range(letters.bit_length()) if letters >> i & 1]
         numbers: dict[object, int] = {(gpm, s): gpm * self._streams + s for gpm, s in pairs}
         move = state.move(frozenset(pairs))
-        return move.stay, [(numbers[m.letter], m.target, m.accepts) for m in move.marks]
+        return move.stay, [(numbers[m.letter], m.target, m.accepts, m.depth) for m in move.marks]
 
     # --- the window -------------------------------------------------------------------------------
 

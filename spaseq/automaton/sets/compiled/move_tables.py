@@ -12,8 +12,9 @@ from spaseq.automaton.sets.kernels import set_arrays
 
 S = TypeVar("S", bound=Hashable)
 
-Marks: TypeAlias = Sequence[tuple[int, S | None, bool]]
-"""The marking transitions of a move: (letter, target or None, whether a match is complete)."""
+Marks: TypeAlias = Sequence[tuple[int, S | None, bool, int]]
+"""The marking transitions of a move: (letter, target or None, whether a match is complete, depth).
+"""
 
 MoveOf: TypeAlias = Callable[[S, int], tuple[S | None, Marks[S]]]
 """Where a state stays at an instant with some letters (as bits), and its marking transitions."""
@@ -22,7 +23,8 @@ MoveOf: TypeAlias = Callable[[S, int], tuple[S | None, Marks[S]]]
 class MoveTables(Generic[S]):
     """States, sets of letters and moves by number, made when the kernel first needs them.
 
-    The arrays are arguments of `advance_compact`, which describes them. A letter is a GPM.
+    The arrays are arguments of `advance_compact`, which describes them, as it does `same_time`. A
+    letter is a GPM, or a GPM and a stream. `takes_several`: some transition has a depth above 0.
     """
 
     __slots__ = (
@@ -33,16 +35,27 @@ class MoveTables(Generic[S]):
         "marks",
         "move",
         "moves",
+        "same_time",
         "sets",
         "states",
+        "takes_several",
     )
 
-    def __init__(self, initial: S, letters: int, move_of: MoveOf[S]) -> None:
+    def __init__(
+        self,
+        initial: S,
+        letters: int,
+        move_of: MoveOf[S],
+        same_time: int = 0,
+        takes_several: bool = False,
+    ) -> None:
         self._move_of, self.letters = move_of, letters
-        self.sets = np.array([*(1 << letter for letter in range(letters)), 0], np.int64)
+        self.same_time, self.takes_several = same_time, takes_several
+        # The last set: an instant without rows, which may have the time of the one before.
+        self.sets = np.array([*(1 << letter for letter in range(letters)), same_time], np.int64)
         self.move = np.empty((0, len(self.sets)), np.int32)
         self.moves = np.empty((0, 3), np.int32)
-        self.marks = np.empty((0, 3), np.int32)
+        self.marks = np.empty((0, kernel.MARK_COLUMNS), np.int32)
         self.changing = np.empty((len(self.sets), 0), np.int64)
         self.states: list[S] = []
         self._numbers: dict[S, int] = {}
@@ -67,7 +80,7 @@ class MoveTables(Generic[S]):
         return number
 
     def _may_change(self, state: int) -> None:
-        """A new state may change at any set of GPMs, until its moves are known."""
+        """A new state may change at any set of letters, until its moves are known."""
         word, bit = divmod(state, kernel.WORD)
         if word == self.words:
             self.changing = np.pad(self.changing, ((0, 0), (0, 1)))
@@ -84,16 +97,17 @@ class MoveTables(Generic[S]):
     def add_move(self, state: int, seen: int) -> None:
         """Add the move of a state at a set of letters, given by number."""
         stay, marked = self._move_of(self.states[state], int(self.sets[seen]))
-        marks = [(letter, self.number(target), accepts) for letter, target, accepts in marked]
+        marks = [(letter, self.number(target), *rest) for letter, target, *rest in marked]
         first = len(self.marks)
-        self.marks = np.concatenate([self.marks, np.array(marks, np.int32).reshape(-1, 3)])
+        more = np.array(marks, np.int32).reshape(-1, kernel.MARK_COLUMNS)
+        self.marks = np.concatenate([self.marks, more])
         row = [[self.number(stay), first, first + len(marks)]]
         self.move[state, seen] = len(self.moves)
         self.moves = np.concatenate([self.moves, np.array(row, np.int32)])
         self._find_changing(seen)
 
     def _find_changing(self, seen: int) -> None:
-        """Find the states that the kernel must visit at a set of GPMs.
+        """Find the states that the kernel must visit at a set of letters.
 
         It may skip a state that stays as it is, takes no row, and is no target of another state.
         """

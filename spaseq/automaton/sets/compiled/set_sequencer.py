@@ -22,6 +22,7 @@ from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.matches import PartitionKey, SequenceMatch
 from spaseq.automaton.sets.compiled.maximal_matches import MaximalMatches
 from spaseq.automaton.sets.compiled.set_nodes import ROOT, SetNodes
+from spaseq.automaton.sets.python.conjunctions import Letters
 from spaseq.automaton.sets.python.counting import count
 from spaseq.compiled.arrays import Bools, Indices, Int64s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
@@ -87,11 +88,12 @@ class SetState(Protocol):
 class SetSequencer:
     """The sequence of one query over all its partitions, by a kernel.
 
-    `state` is of the sequence without negated steps in first and last place.
+    `state` is of the sequence without negated steps in first and last place. `letters`: its rows
+    have letters of a GPM and a stream.
     """
 
-    def __init__(self, machine: Machine, state: SetState) -> None:
-        self._machine, self._state = machine, state
+    def __init__(self, machine: Machine, state: SetState, letters: Letters | None = None) -> None:
+        self._machine, self._state, self._letters = machine, state, letters
         key = (*machine.partition, *machine.key)
         self._frame = BatchFrame(machine.gpms, machine.partition, key, machine.window, state.strict)
         self._builder = MatchBuilder(machine)
@@ -193,7 +195,7 @@ class SetSequencer:
         if self._maximal is not None:
             self._maximal.add(solutions, rows)
         before = nodes.next
-        roots = self._state.advance(rows)
+        roots = self._state.advance(self._lettered(solutions, rows))
         if nodes.next > before:
             builder.begin(solutions, rows.number)
             if len(roots):
@@ -205,6 +207,17 @@ class SetSequencer:
             builder.end(taken)
             nodes.mark(before, rows.start, rows.number)
         self._forget(int(rows.lowest[-1]))
+
+    def _lettered(self, solutions: SolutionBatch | list[GpmRow], rows: OrderedRows) -> OrderedRows:
+        """The rows with letters in place of GPMs, if the state asks for them."""
+        if self._letters is None:
+            return rows
+        if isinstance(solutions, SolutionBatch):
+            streams = solutions.stream
+        else:
+            streams = np.array([row[0] for _, row in solutions], np.int32)
+        letter = np.array(self._letters.ranks)[streams] * self._letters.gpms + rows.gpm
+        return replace(rows, gpm=np.where(rows.gpm < 0, -1, letter).astype(np.int32))
 
     def _forget(self, floor: int) -> None:
         """Drop nodes, rows and keys that the window has left, when enough have gathered."""

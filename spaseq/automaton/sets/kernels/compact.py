@@ -51,8 +51,11 @@ from spaseq.compiled.decorators import (
 # ones in `marks`.
 STAY, FIRST_MARK, END_MARK = range(3)
 
-# Columns of `marks`, the marking transitions: GPM, target (or NIL), whether a match is complete.
-GPM, TARGET, ACCEPTS = range(3)
+# Columns of `marks`, the marking transitions: letter, target (or NIL), whether a match is complete,
+# and the depth: above 0, its row is taken besides that of the last transition of a lower depth. A
+# transition without target that completes no match is there for deeper ones only.
+LETTER, TARGET, ACCEPTS, DEPTH = range(4)
+MARK_COLUMNS = 4
 
 UNKNOWN = -2
 """The number of a move that is not known yet."""
@@ -182,14 +185,15 @@ def _begin_list(place_of: Int64s, order: Int64s, state: int, made: int, turn: in
 @lean_kernel
 def advance_compact(
     slot: Int32s,
-    gpm: Int32s,
+    letter: Int32s,
     time_ms: Int64s,
     k: Int32s,
     start: Int64s,
     lowest: Int64s,
     ordinal: Int64s,
     number: int,
-    gpms: int,
+    letters: int,
+    same_time: int,
     sets: Int64s,
     move: Int32s,
     moves: Int32s,
@@ -201,40 +205,47 @@ def advance_compact(
     free: Int32s,
     latest: Int64s,
     begins: Int64s,
+    when: Int64s,
     nodes: Int64s,
     roots: Int64s,
     lists: Int64s,
     place_of: Int64s,
     order: Int64s,
+    inner: Int64s,
     cursor: Int64s,
 ) -> int:
     """Process n rows with a deterministic automaton.
 
     Args:
-        slot .. number: the columns of `OrderedRows`.
-        gpms: the number of GPMs.
-        sets: [S] sets of GPMs as bits: each GPM alone, none, and the others seen so far. They stand
-            for the bit vectors of CORE 4.4.
+        slot .. number: the columns of `OrderedRows`. A letter is a GPM, or a GPM and a stream.
+        letters: the number of letters.
+        same_time: a bit beside those of letters: an instant has the time of the one before in its
+            slot; 0 if no move asks that.
+        sets: [S] sets of letters as bits: each letter alone, those of an instant without rows, and
+            the others seen so far. They stand for the bit vectors of CORE 4.4.
         move: [states, S] Delta in Algorithm 1, found lazily: the number of the move, or UNKNOWN.
-        moves: [M, 3], marks: [, 3] see their columns.
-        changing: [S, words] the states, as bits, that a set of GPMs may change.
+        moves: [M, 3], marks: [, MARK_COLUMNS] see their columns.
+        changing: [S, words] the states, as bits, that a set of letters may change.
         active: [slots, words] keys(T) in Algorithm 1: the active states as bits.
         entry_of: [slots, states] the entries of the active states.
         entries: [E, 2 + 2 H] T in Algorithm 1: union-lists of up to H nodes.
         free: [E] the free entries come first; `cursor[FREE]` counts them.
-        latest: [slots] ordinal of the latest instant.
+        latest: [slots] ordinal of the latest instant. when: [slots] its time (ms), if moves ask.
         begins: [slots] the state in which matches begin (q0 in Algorithm 1), 0 at first.
         nodes: [N, NODE_COLUMNS] the compact set. roots: [R, 2] nodes of complete matches, with the
             row that completed them.
-        lists: [states, 2 + 2 H] T' in Algorithm 1: the new lists of states. Scratch.
+        lists: [states + 1, 2 + 2 H] T' in Algorithm 1: the new lists of states. Scratch. The last
+            one is for the rows of a transition that is there for deeper ones.
         place_of: [states, 2] scratch, `TURN` all zero. order: [states, 3] ordered-keys(T). Scratch.
+        inner: [depths] what the rows of transitions of each depth are appended to. Scratch.
+            Empty if all depths are 0.
         cursor: [CURSOR] see `set_arrays`; STATE and SEEN name the unknown move or set (as bits).
 
     Returns: DONE, or what is missing.
     """
     n, strict, words = len(slot), len(ordinal) > 0, active.shape[1]
     assume(moves.shape[1] == 3)
-    assume(marks.shape[1] == 3)
+    assume(marks.shape[1] == MARK_COLUMNS)
     assume(nodes.shape[1] == NODE_COLUMNS)
     assume(roots.shape[1] == 2)
     assume(place_of.shape[1] == 2)
@@ -244,6 +255,7 @@ def advance_compact(
     node, base, ended = cursor[NEXT], cursor[BASE], as_nonnegative(cursor[ROOTS])
     vacant = as_nonnegative(cursor[FREE])
     first, full, turn = as_nonnegative(cursor[AT]), DONE, 0
+    several, joint = inner.shape[0] > 0, as_nonnegative(lists.shape[0] - 1)
     while first < n:
         here, floor, now = as_nonnegative(slot[first]), lowest[first], time_ms[first]
         end = first + 1
@@ -252,15 +264,16 @@ def advance_compact(
         # First come the instants of the partition without rows of this key, all at once.
         missed = strict and ordinal[first] > latest[here] + 1
         begin = end if missed else first
-        seen = gpms
+        seen = letters
         if not missed:
-            if end - first == 1 and gpm[first] >= 0:
-                seen = as_nonnegative(gpm[first])
+            again = same_time if same_time != 0 and when[here] == now else 0
+            if end - first == 1 and letter[first] >= 0 and again == 0:
+                seen = as_nonnegative(letter[first])
             else:
-                bits = 0
+                bits = again
                 for row in range(first, end):
-                    if gpm[row] >= 0:
-                        bits |= 1 << gpm[row]
+                    if letter[row] >= 0:
+                        bits |= 1 << letter[row]
                 seen = 0
                 while seen < len(sets) and sets[seen] != bits:
                     seen += 1
@@ -298,6 +311,13 @@ def advance_compact(
         if full != DONE:
             break
         most = 4 * (count + 1) * (end - begin + 1) + length
+        if several:
+            taking = 0
+            for i in range(-1, count):
+                of = begin_state if i < 0 else as_nonnegative(order[as_nonnegative(i), WHICH])
+                m = move[of, seen]
+                taking += moves[as_nonnegative(m), END_MARK] - moves[as_nonnegative(m), FIRST_MARK]
+            most += 5 * taking * (end - begin + 1)
         if node + most > end_node:
             full, cursor[NEED] = NODES_FULL, most
             break
@@ -337,11 +357,32 @@ def advance_compact(
             if takes:
                 for mark in range(first_mark, end_mark):
                     target = marks[as_nonnegative(mark), TARGET]
+                    onto = before
+                    if several:
+                        depth = as_nonnegative(marks[mark, DEPTH])
+                        if depth > 0:
+                            onto = inner[depth - 1]
+                        if target == NIL and not marks[mark, ACCEPTS]:
+                            lists[joint, COUNT] = 0
+                            for row in range(begin, end):
+                                if letter[row] != marks[mark, LETTER]:
+                                    continue
+                                added = node
+                                node = add_node(nodes, node, onto, NIL, begun, number + row)
+                                if lists[joint, COUNT] == 0:
+                                    lists[joint, MADE], lists[joint, COUNT] = NIL, 1
+                                    lists[joint, LIST], lists[joint, LIST + 1] = added, begun
+                                else:
+                                    node = _insert(
+                                        nodes, node, base, floor, lists, joint, added, begun
+                                    )
+                            inner[depth], node = _merge(nodes, node, lists, joint, floor)
+                            continue
                     for row in range(begin, end):
-                        if gpm[row] != marks[mark, GPM]:
+                        if letter[row] != marks[mark, LETTER]:
                             continue
                         added = node
-                        node = add_node(nodes, node, before, NIL, begun, number + row)
+                        node = add_node(nodes, node, onto, NIL, begun, number + row)
                         if marks[mark, ACCEPTS]:
                             roots[ended, 0], roots[ended, 1] = added, row
                             ended += 1
@@ -400,6 +441,8 @@ def advance_compact(
                 entries[entry, at] = lists[i, at]
         if strict:
             latest[here] = ordinal[first] - 1 if missed else ordinal[first]
+        if same_time != 0 and not missed:
+            when[here] = now
         if not missed:
             begins[here] = moves[as_nonnegative(move[begin_state, seen]), STAY]
             first = end

@@ -103,7 +103,8 @@ def _choose(
         place = (at + base) & mask
         before, rest = nodes[place, BEFORE], nodes[place, REST]
         own = NOTHING if before < base else scratch[before - base, BEST]
-        if nodes[place, ROW] != UNION:
+        # Solutions of one event stand one after the other, and have one position.
+        if nodes[place, ROW] != UNION and (own == NOTHING or sets[own, POSITION] != rank[at]):
             sets[size, POSITION], sets[size, EARLIER] = rank[at], own
             own = size
             size += 1

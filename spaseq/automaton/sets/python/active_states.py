@@ -81,7 +81,15 @@ class ActiveStates(Generic[S]):
         roots: list[int],
     ) -> None:
         """Append each row that a marking transition takes to the matches of the node `before`."""
+        inner = [before]  # by depth: what the rows are appended to
         for mark in move.marks:
+            before = inner[mark.depth]
+            if mark.is_inner:
+                nodes = [
+                    matches.output(before, NIL, start, mark.gpm, row) for row in rows[mark.letter]
+                ]
+                inner[mark.depth + 1 :] = [_joint(matches, nodes)]
+                continue
             for row in rows[mark.letter]:
                 node = matches.output(before, NIL, start, mark.gpm, row)
                 if mark.accepts:
@@ -92,3 +100,11 @@ class ActiveStates(Generic[S]):
                         after[mark.target] = UnionList([node])
                     else:
                         matches.insert(listed, node)
+
+
+def _joint(matches: CompactSet, nodes: list[int]) -> int:
+    """One node for nodes of one start that are no unions."""
+    joint = UnionList(nodes[:1])
+    for node in nodes[1:]:
+        matches.insert(joint, node)
+    return matches.merge(joint)

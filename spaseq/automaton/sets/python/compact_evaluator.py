@@ -18,10 +18,11 @@ from spaseq.automaton.run.partition_evaluator import PartitionMatch, RowsByGpm
 from spaseq.automaton.run.runs import Row
 from spaseq.automaton.run.waiting_runs import Key
 from spaseq.automaton.sets.python.active_states import ActiveStates
-from spaseq.automaton.sets.python.compact_set import CompactSet, UnionList
+from spaseq.automaton.sets.python.compact_set import EVER, CompactSet, UnionList
+from spaseq.automaton.sets.python.conjunctions import automaton_of
 from spaseq.automaton.sets.python.counting import count
 from spaseq.automaton.sets.python.determinise import DeterministicAutomaton, DeterministicState
-from spaseq.automaton.sets.python.expand import WaitName, expand
+from spaseq.automaton.sets.python.expand import WaitName
 from spaseq.automaton.sets.python.match_enumerator import MatchEnumerator
 from spaseq.automaton.sets.python.maximal import MaximalAutomaton
 
@@ -34,9 +35,7 @@ class CompactProgram:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        self.automaton = DeterministicAutomaton(
-            expand(machine.program), machine.strategy == "STRICT"
-        )
+        self.automaton = automaton_of(machine, machine.program)
         maximal = MaximalAutomaton(self.automaton) if machine.strategy == "MAX" else None
         self.enumerator = MatchEnumerator(machine, maximal)
         self.key_columns = [  # by GPM
@@ -64,8 +63,8 @@ class CompactEvaluator:
     def __init__(self, program: CompactProgram) -> None:
         self._program = program
         self._matches = CompactSet()
-        # By key: the active states, and the number of the last instant with rows of the key.
-        self._active: dict[Key, tuple[ActiveStates[DeterministicState], int]] = {}
+        # By key: the active states, and the number and time of the last instant with its rows.
+        self._active: dict[Key, tuple[ActiveStates[DeterministicState], int, int]] = {}
         self._number = 0  # instants so far
         self._position = 0  # events so far
         self._window: deque[tuple[int, RowsByGpm]] = deque()  # its instants, for SELECT MAX
@@ -100,17 +99,20 @@ class CompactEvaluator:
     def _advanced(self, key: Key, start: int, rows: RowsByGpm) -> list[int]:
         """The roots of a key's matches that end now; `start` is the measure of the instant."""
         automaton = self._program.automaton
-        states, number = self._active.get(key) or (
+        states, number, time = self._active.get(key) or (
             ActiveStates(automaton.initial),
             self._number - 1,
+            EVER,
         )
         if number < self._number - 1 and automaton.strict:
-            states.advance(self._matches, start, {}, 0)  # the instants without rows of this key
-        self._active[key] = states, self._number
-        gpms = 0
-        for gpm in rows:
-            gpms |= 1 << gpm
-        return states.advance(self._matches, start, rows, gpms)
+            # The instants without rows of this key, which may have the time of the one before.
+            states.advance(self._matches, start, {}, automaton.same_time)
+        self._active[key] = states, self._number, self.last_time
+        seen = automaton.same_time if time == self.last_time else 0
+        rows = automaton.lettered(rows)
+        for letter in rows:
+            seen |= 1 << letter
+        return states.advance(self._matches, start, rows, seen)
 
     def _ended(self, roots: list[int]) -> Iterator[PartitionMatch]:
         """The matches of some roots that selection and limit leave."""
@@ -165,19 +167,22 @@ class CompactEvaluator:
         return count(self._matches, self._waiting())
 
     def _waiting(self) -> list[int]:
-        return [node for states, _ in self._active.values() for node in states.nodes()]
+        return [node for states, _, _ in self._active.values() for node in states.nodes()]
 
-    def __getstate__(self) -> tuple[dict[str, Any], list[tuple[Key, object, int]]]:
+    def __getstate__(self) -> tuple[dict[str, Any], list[tuple[Key, object, int, int]]]:
         kept = {name: getattr(self, name) for name in self.__slots__ if name != "_active"}
         active = self._active.items()
-        return kept, [(key, _snapshot(states), number) for key, (states, number) in active]
+        return kept, [(key, _snapshot(s), number, time) for key, (s, number, time) in active]
 
-    def __setstate__(self, state: tuple[dict[str, Any], list[tuple[Key, Any, int]]]) -> None:
+    def __setstate__(self, state: tuple[dict[str, Any], list[tuple[Any, ...]]]) -> None:
         kept, keys = state
         for name, value in kept.items():
             setattr(self, name, value)
         automaton = self._program.automaton
-        self._active = {key: (_restored(automaton, own), number) for key, own, number in keys}
+        self._active = {  # older snapshots have no times
+            key: (_restored(automaton, own), number, *(time or (EVER,)))
+            for key, own, number, *time in keys
+        }
 
 
 def _snapshot(

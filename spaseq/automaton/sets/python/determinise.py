@@ -8,10 +8,11 @@ match is found twice. States and moves are made when first needed, and kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from spaseq.automaton.run.runs import Row
 from spaseq.automaton.sets.python.expand import WaitName, Waits
 
 S = TypeVar("S")
@@ -21,13 +22,21 @@ S = TypeVar("S")
 class MarkedTransition(Generic[S]):
     """A marking transition takes a row with a `letter` of a GPM.
 
-    `target` is the state reached, None if no wait is left. `accepts`: the match is complete.
+    `target` is the state reached, None if no wait is left. `accepts`: the match is complete. With a
+    `depth` above 0, the row is taken besides those of the last transition of a lower depth. A
+    transition without target that does not accept is there for deeper ones only.
     """
 
     letter: object
     gpm: int
     target: S | None
     accepts: bool
+    depth: int = 0
+
+    @property
+    def is_inner(self) -> bool:
+        """Whether the transition is there for deeper ones only."""
+        return self.target is None and not self.accepts
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +61,7 @@ class DeterministicState:
         self._moves: dict[int, Move[DeterministicState]] = {}
         self._relevant = 0  # GPMs that change this state, as bits
         for name in waits:
-            self._relevant |= automaton.waits.relevant(name)
+            self._relevant |= automaton.relevant(name)
 
     def move(self, gpms: int) -> Move[DeterministicState]:
         """The move of this state at an instant with solutions of some GPMs (as bits)."""
@@ -66,18 +75,31 @@ class DeterministicState:
 class DeterministicAutomaton:
     """The deterministic automaton of the waits of a sequence.
 
-    `contiguous`: a match must take a solution at every instant (SELECT STRICT).
+    `contiguous`: a match must take a solution at every instant (SELECT STRICT). `same_time` is a
+    bit beside those of GPMs: the instant has the time of the one before; 0 if no state asks that.
+    `takes_several`: a match may take several rows of one instant.
     """
+
+    same_time = 0
+    takes_several = False
 
     def __init__(self, waits: Waits, contiguous: bool = False) -> None:
         self.waits = waits
-        self._contiguous = contiguous
+        self.is_contiguous = contiguous
         self._states: dict[frozenset[WaitName], DeterministicState] = {}
         initial = self.state(waits.initial)
         assert initial is not None
         self.initial = initial
         self.strict = contiguous or waits.strict
-        self.letters = {1 << gpm: gpm for gpm in waits.gpms}
+        self._gpm_of = {1 << gpm: gpm for gpm in waits.gpms}
+
+    def relevant(self, name: WaitName) -> int:
+        """The GPMs, as bits, that change a wait."""
+        return self.waits.relevant(name)
+
+    def lettered(self, rows: Mapping[int, list[Row]]) -> Mapping[int, list[Row]]:
+        """Rows by the letters of transitions, given rows by GPM."""
+        return rows
 
     def state(self, waits: Iterable[WaitName]) -> DeterministicState | None:
         """The state of a set of waits; None for no waits."""
@@ -91,7 +113,7 @@ class DeterministicAutomaton:
     def move(self, state: DeterministicState, gpms: int) -> Move[DeterministicState]:
         """The move of a state at an instant with solutions of some GPMs (as bits)."""
         marks = []
-        for bit, gpm in sorted(self.letters.items()):
+        for bit, gpm in sorted(self._gpm_of.items()):
             if gpms & bit:
                 target, accepts = self.take(state, gpm, gpms)
                 if target is not None or accepts:
@@ -118,7 +140,7 @@ class DeterministicAutomaton:
         """The state after an instant of which no solution is taken."""
         if state is None or state is self.initial:
             return state
-        if self._contiguous:
+        if self.is_contiguous:
             return None
         return self.state(n for name in state.waits for n in self.waits.stay(name, gpms))
 

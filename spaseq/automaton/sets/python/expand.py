@@ -14,13 +14,16 @@ waits of a program with greedy loops or UNTIL also remember what forbids them. A
 they remember whether U has been seen since the repetition began. A wait that leaves a greedy loop
 remembers how far one more repetition has got: the waits of its automaton. Such waits are made when
 a partial match first gets there.
+
+A bracket with `&` or AND is not opened. It is one wait, with the waits of its two operands; its
+name says how far both have got (`conjunctions`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from spaseq.automaton.program.counters import Counts, RepeatBounds
 from spaseq.automaton.program.nfa import (
@@ -39,7 +42,18 @@ from spaseq.lang.ast.sequence_nodes import OpKind
 MOST_WAITS = 20_000
 """A program has at most this many waits, counts aside."""
 
-WaitName: TypeAlias = int | tuple[int, Counts] | tuple[int, Counts, Stops, tuple[Any, ...]]
+MOST_STAGES = 1024
+"""The most stages of a bracket with `&` or AND."""
+
+MOST_STAGES_AFTER_NEXT = 32
+"""The same behind `;`, where a stage also remembers the candidates that have begun earlier."""
+
+BracketName: TypeAlias = tuple[int, tuple[Any, Any] | None, frozenset[tuple[Any, Any]]]
+"""The number of a bracket's wait, its stage, and the stages of candidates that began earlier."""
+
+WaitName: TypeAlias = (
+    int | tuple[int, Counts] | tuple[int, Counts, Stops, tuple[Any, ...]] | BracketName
+)
 """The number of a wait; in a program that counts repetitions, with their counts.
 
 In a program with greedy loops or UNTIL: with counts, stops, and the names of the waits `ahead`.
@@ -47,10 +61,10 @@ In a program with greedy loops or UNTIL: with counts, stops, and the names of th
 
 
 class TooManyWaits(Exception):
-    """A program has too many waits, because alternatives and repetitions nest."""
+    """A program has too many waits, because its brackets and repetitions nest.
 
-    def __init__(self) -> None:
-        super().__init__(f"its nested alternatives make more than {MOST_WAITS:,} places to wait at")
+    The message says of what there are too many.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +80,26 @@ class Wait:
     stoppers: tuple[tuple[int, int], ...] = ()  # open loops, each with a GPM that it remembers
     ahead: tuple[WaitName, ...] = ()
     """Waits of one more repetition of a greedy loop; if it matches, the wait ends before."""
+    bracket: OperandPair | None = None
+    """The bracket with `&` or AND that it waits for, instead of a GPM."""
+
+
+@dataclass(frozen=True, slots=True)
+class OperandPair:
+    """A bracket with `&` or AND, with the waits of its operands.
+
+    `first_only`: it stands behind `;`, so candidates can forestall each other.
+    """
+
+    kind: Literal["&", "AND"]
+    left: Waits
+    right: Waits
+    first_only: bool
+
+    @property
+    def stages(self) -> int:
+        """A bound on the stages that its partial matches can be in."""
+        return (self.left.stages + 1) * (self.right.stages + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +110,24 @@ class Waits:
     initial: tuple[WaitName, ...]
     strict: bool  # some wait is strict
     gpms: tuple[int, ...]  # that some wait takes, sorted
+
+    @property
+    def brackets(self) -> Iterator[OperandPair]:
+        """The brackets with `&` or AND that are not inside another one."""
+        return (wait.bracket for wait in self.waits.values() if wait.bracket is not None)
+
+    @property
+    def stages(self) -> int:
+        """The number of waits, with the stages of brackets."""
+        return sum(1 if w.bracket is None else w.bracket.stages for w in self.waits.values())
+
+    @property
+    def has_simultaneity(self) -> bool:
+        """Whether there is a bracket with `&`."""
+        return any(
+            b.kind == "&" or b.left.has_simultaneity or b.right.has_simultaneity
+            for b in self.brackets
+        )
 
     def relevant(self, name: WaitName) -> int:
         """The GPMs, as bits, that change a wait."""
@@ -130,7 +182,7 @@ def expand(program: Program) -> Waits:
     Raises:
         TooManyWaits: there are more than `MOST_WAITS`.
     """
-    return _Expansion(program).waits()
+    return _Expansion(program, program.automaton).waits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,17 +222,14 @@ class _RememberedWaits(dict[WaitName, Wait]):
         self._expansion = expansion
 
     def __missing__(self, name: WaitName) -> Wait:
-        assert isinstance(name, tuple)
-        number, memory, ahead = name[0], LoopMemory(name[1]), ()
-        if len(name) == 4:
-            memory, ahead = replace(memory, stops=name[2]), name[3]
-        wait = self[name] = self._expansion.wait(number, memory, ahead)
+        number, counts, stops, ahead = (*cast(tuple[Any, ...], name), (), ())[:4]
+        wait = self[name] = self._expansion.wait(number, LoopMemory(counts, stops), ahead)
         return wait
 
 
 class _Expansion:
-    def __init__(self, program: Program) -> None:
-        self._program = program
+    def __init__(self, program: Program, automaton: Automaton) -> None:
+        self._program, self._automaton = program, automaton
         self._stoppers = {r: self._negated(n) for r, n in program.untils.items()}
         self._further: dict[GreedyExit, Automaton] = {}
         self._numbers: dict[_Spot, int] = {}
@@ -195,7 +244,8 @@ class _Expansion:
         waits: dict[WaitName, Wait] = {}
         for number, _ in enumerate(self._spots):  # grows during the loop
             waits[number] = self.wait(number, LoopMemory(), ())
-        strict, gpms = any(w.strict for w in waits.values()), {w.gpm for w in waits.values()}
+        strict = any(map(_is_strict, waits.values()))
+        gpms = {w.gpm for w in waits.values() if w.bracket is None}
         self._bounds, self._untils = self._program.bounds, self._stoppers
         self._with_stops = bool(self._untils or self._program.further)
         if self._bounds or self._with_stops:
@@ -203,14 +253,16 @@ class _Expansion:
         return Waits(waits, initial, strict, tuple(sorted(gpms)))
 
     def _initial(self) -> tuple[WaitName, ...]:
-        return self._state(self._program.automaton, (), 0, LoopMemory())
+        return self._state(self._automaton, (), 0, LoopMemory())
 
     def wait(self, number: int, memory: LoopMemory, ahead: tuple[WaitName, ...]) -> Wait:
         """The wait at a spot; `memory` includes the actions of its edge."""
         spot = self._spots[number]
         label, before = spot.edge.label, spot.before
-        assert isinstance(label, TakeLabel)
         then, accepts = self._after(spot.automaton, spot.around, spot.edge, memory)
+        if isinstance(label, BracketLabel):
+            bracket = self._conjunction(label, before.kind == ";")
+            return Wait(-1, before.ends, before.kind == ",", then, accepts, bracket=bracket)
         stoppers = tuple(
             (loop, self._stoppers[loop])
             for loop, seen in memory.stops
@@ -218,6 +270,16 @@ class _Expansion:
         )
         strict = before.kind == ","
         return Wait(label.gpm, before.ends, strict, then, accepts, before.forbids, stoppers, ahead)
+
+    def _conjunction(self, label: BracketLabel, first_only: bool) -> OperandPair:
+        """The bracket of a label with `&` or AND."""
+        assert label.kind != "|"
+        left, right = (_Expansion(self._program, operand).waits() for operand in label.operands)
+        bracket = OperandPair(label.kind, left, right, first_only)
+        most = MOST_STAGES_AFTER_NEXT if first_only else MOST_STAGES
+        if bracket.stages > most:
+            raise TooManyWaits(f"the operands of {label.kind} can be in more than {most:,} stages")
+        return bracket
 
     def _state(
         self,
@@ -232,6 +294,8 @@ class _Expansion:
         return sort(self._name(self._number(spot), past) for spot, past in opened)
 
     def _name(self, number: int, past: _Past) -> WaitName:
+        if isinstance(self._spots[number].edge.label, BracketLabel):
+            return number, None, frozenset()
         if self._with_stops:
             return number, past.memory.counts, past.memory.stops, past.ahead
         return (number, past.memory.counts) if self._bounds else number
@@ -239,7 +303,9 @@ class _Expansion:
     def _number(self, spot: _Spot) -> int:
         if spot not in self._numbers:
             if len(self._spots) == MOST_WAITS:
-                raise TooManyWaits
+                raise TooManyWaits(
+                    f"its nested brackets make more than {MOST_WAITS:,} places to wait at"
+                )
             self._numbers[spot] = len(self._spots)
             self._spots.append(spot)
         return self._numbers[spot]
@@ -251,14 +317,17 @@ class _Expansion:
         state: State,
         past: _Past,
     ) -> Iterator[tuple[_Spot, _Past]]:
-        """The edges of a state that take single solutions, also inside brackets."""
+        """The edges of a state that take single solutions, also inside alternatives.
+
+        So do the edges that take a match of a bracket with `&` or AND.
+        """
         for edge in state.edges:
             after = past.memory.after(edge.actions, self._bounds, self._untils)
             if after is None:
                 continue
             ahead = {*past.ahead, *self._ahead(edge, past.memory)}
             here = _Past(self._operator(edge, past.operator), after, sort(ahead))
-            if isinstance(edge.label, TakeLabel):
+            if isinstance(edge.label, TakeLabel) or edge.label.kind != "|":
                 yield _Spot(automaton, around, edge, here.operator), here
                 continue
             for operand in edge.label.operands:
@@ -320,10 +389,16 @@ def _first_gpms(edge: Edge) -> Iterator[int]:
     match edge.label:
         case TakeLabel(gpm):
             yield gpm
-        case BracketLabel(_, operands):
+        case BracketLabel("|", operands):
             for operand in operands:
                 for inner in operand.states[0].edges:
                     yield from _first_gpms(inner)
+
+
+def _is_strict(wait: Wait) -> bool:
+    """Whether the next instant may end a wait, or a wait of its bracket."""
+    bracket = wait.bracket
+    return wait.strict or (bracket is not None and (bracket.left.strict or bracket.right.strict))
 
 
 def _begun(automaton: Automaton, actions: tuple[Action, ...]) -> Automaton:

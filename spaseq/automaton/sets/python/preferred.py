@@ -97,8 +97,10 @@ class _Sets:
         self._numbers: dict[tuple[FlatPosition, int], int] = {}
 
     def add(self, position: FlatPosition, earlier: int) -> int:
-        """The set of a position and a set of earlier positions."""
+        """The set of a position and a set of positions, none of them later."""
         key = position, earlier
+        if self._lists[earlier][0] == position:
+            return earlier
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self._lists)
