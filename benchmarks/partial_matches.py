@@ -35,8 +35,8 @@ class Workload:
 
     name: str
     sequence: str
-    steps_in: int  # one event in so many is a step
-    rest_missing_in: int  # one first step in so many stays without the rest
+    steps_in: int  # one of every `steps_in` events matches a step
+    rest_missing_in: int  # after one of every `rest_missing_in` first steps, the rest never comes
     window: str = "10 SECONDS"
 
 

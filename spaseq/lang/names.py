@@ -16,7 +16,7 @@ from spaseq.lang import ast
 from spaseq.lang.findings import Findings
 from spaseq.lang.iris import is_absolute, resolve
 from spaseq.lang.rewriting import rewritten
-from spaseq.lang.spelling import nearest
+from spaseq.lang.spelling import suggested
 from spaseq.lang.unresolved import (
     RDF,
     RDFS,
@@ -31,6 +31,20 @@ from spaseq.lang.unresolved import (
 NodeT = TypeVar("NodeT", bound=ast.Node)
 
 ASSUMED = {"xsd": XSD, "rdf": RDF, "rdfs": RDFS}
+_WELL_KNOWN = {
+    "owl": "http://www.w3.org/2002/07/owl#",
+    "prov": "http://www.w3.org/ns/prov#",
+    "sosa": "http://www.w3.org/ns/sosa/",
+    "ssn": "http://www.w3.org/ns/ssn/",
+    "time": "http://www.w3.org/2006/time#",
+    "skos": "http://www.w3.org/2004/02/skos/core#",
+    "foaf": "http://xmlns.com/foaf/0.1/",
+    "schema": "http://schema.org/",
+    "dcterms": "http://purl.org/dc/terms/",
+    "geo": "http://www.w3.org/2003/01/geo/wgs84_pos#",
+    "cdt": "http://w3id.org/awslabs/neptune/SPARQL-CDTs/",
+}
+"""Namespaces that a message names, so that the PREFIX line can be copied."""
 _TIMES = (None, XSD + "dateTime", XSD + "dateTimeStamp")
 
 
@@ -90,14 +104,16 @@ class NameResolver:
             return f"{prefix}:"
         if prefix in ASSUMED:
             self.findings.warning(
-                f"prefix {prefix}: is not declared; it is taken as <{ASSUMED[prefix]}>",
+                f"prefix {prefix}: is not declared; add PREFIX {prefix}: <{ASSUMED[prefix]}>, "
+                "which is assumed",
                 name.span,
                 code="assumed-prefix",
             )
             return self.prefixes.setdefault(prefix, ASSUMED[prefix])
-        near = nearest(prefix, self.prefixes)
+        near = suggested(prefix, self.prefixes)
+        namespace = _WELL_KNOWN.get(prefix, "http://...")
         self.findings.error(
-            f"prefix {prefix}: is not declared",
+            f"prefix {prefix}: is not declared; add PREFIX {prefix}: <{namespace}> at the top",
             Span(name.span.start, name.span.start + len(prefix) + 1),
             code="undeclared-prefix",
             suggestion=None if near is None else f"{near}:",

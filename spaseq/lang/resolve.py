@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from spaseq.errors import Diagnostic, QueryText, Span
 from spaseq.lang import ast
@@ -16,6 +15,7 @@ from spaseq.lang.loops import check_loops
 from spaseq.lang.negations import check_negations
 from spaseq.lang.scope import Scope, scopes
 from spaseq.lang.sequence import Chain, can_be_empty, normalise, occurrences
+from spaseq.lang.spelling import suggested
 from spaseq.lang.variables import (
     exists_uses,
     expression_variables,
@@ -88,11 +88,9 @@ class _Resolver:
     def error(
         self, code: str, message: str, span: Span, names: Collection[str] = (), near: str = ""
     ) -> Diagnostic:
-        close = get_close_matches(near, sorted(names), n=1, cutoff=0.5) if near else []
+        suggestion = suggested(near, names) if near else None
         expected = tuple(sorted(names))[:8]
-        return Diagnostic(
-            "error", code, message, span, self.source, expected, close[0] if close else None
-        )
+        return Diagnostic("error", code, message, span, self.source, expected, suggestion)
 
     # --- header ---------------------------------------------------------------------------------
 

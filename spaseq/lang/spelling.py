@@ -14,3 +14,16 @@ def nearest(word: str, words: Iterable[str], at_least: float = 0.6) -> str | Non
     """
     matches = get_close_matches(word, sorted(words), n=1, cutoff=at_least)
     return matches[0] if matches else None
+
+
+def suggested(word: str, names: Iterable[str], at_least: float = 0.5) -> str | None:
+    """The name to suggest for a word: the most similar one, which is never the word itself.
+
+    A name that differs only in case comes first.
+
+    >>> suggested("a", ["A", "Ba", "a"])
+    'A'
+    """
+    others = sorted(set(names) - {word})
+    same = next((other for other in others if other.lower() == word.lower()), None)
+    return same or nearest(word, others, at_least)

@@ -32,8 +32,9 @@ _LEAST = 1024
 class OuterCheck:
     """The check of one negated step.
 
-    `test` [tests, 3] compares the numbers that a solution has with those of a match; see
-    `kernels.outer_negations`. `own` are the rows of the sequencer's numbers that it has.
+    `test` [tests, 3] has the comparisons: each is between a number of a solution of the step and a
+    number of the match. `kernels.outer_negations` says what the columns are. `own` lists the
+    sequencer's numbers that a solution of the step has.
     """
 
     gpm: int
@@ -232,7 +233,7 @@ class OuterNegations:
     # --- memory -----------------------------------------------------------------------------------
 
     def row_numbers(self) -> Int64s:
-        """The rows that waiting matches need, and those of negated GPMs that were asked for."""
+        """The rows that waiting matches need; also rows of negated GPMs if the owner keeps them."""
         needed = [m.rows for m in self.waiting]
         if self._keeps_rows:
             needed.append(self.negated_rows())

@@ -37,5 +37,5 @@ def _size_of_label(label: Label) -> int | None:
     if not isinstance(label, BracketLabel):
         return 1
     sizes = {_size(operand) for operand in label.operands}
-    # The operands of `&` may use one event; those of AND are counted nowhere else.
+    # One event may match both operands of `&`, so the size of `&` varies. AND has no known size.
     return sizes.pop() if label.kind == "|" and len(sizes) == 1 else None

@@ -134,8 +134,9 @@ def follow(
 ) -> tuple[Groups | None, tuple[Duty, ...]]:
     """The group variables and obligations of a run after the actions of an edge.
 
-    `may_follow` must allow them. `groups` and `obligations` are those of `run`. The obligation of
-    an UNTIL belongs to the last repetition, so a further repetition replaces it.
+    Call it only if `may_follow` allows the actions. `groups` and `obligations` are what `run` has
+    before the edge. The obligation of an UNTIL belongs to the last repetition, so a further
+    repetition replaces it.
     """
     if not actions:
         return groups, obligations

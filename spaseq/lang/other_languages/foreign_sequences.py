@@ -31,6 +31,7 @@ _PREFIXES = {
     "PATTERN": "leave PATTERN out, and put an operator between the steps: SEQ(A, B+)",
     "BEGIN": "write the steps in order: SEQ(A; B)",
 }
+_UNTIL = "UNTIL stands behind a loop: write `{0}+ UNTIL {1}`"
 _LOOPS = ("TIMES", "ONEORMORE", "TIMESORMORE", "ZEROORMORE", "OPTIONAL")
 
 
@@ -91,6 +92,8 @@ def _after_step(place: Place) -> Advice | None:
         words = " ".join(place.keyword(i) for i in range(count))
         if words in _OPERATORS:
             return _named(place, place.advice(_OPERATORS[words], 0, count - 1), after=count)
+    if word == "UNTIL":
+        return _named(place, place.advice(_UNTIL), after=1)
     if before in _PREFIXES and (word or place.is_punct(0, "(")):
         advice = place.advice(_PREFIXES[before], -1, 0 if before == "NOT" else -1)
         return _named(place, advice, after=0)

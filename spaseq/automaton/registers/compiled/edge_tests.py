@@ -194,7 +194,7 @@ def _timed(gap: TimeGap, left: Place, right: Place) -> EdgeTests | None:
         case RunValue(), RunValue(other):
             last = Number(other, offset_ms=gap.ms)
             return (EdgeTest(first, gap.operator, last, left_in_run=True),)
-    raise NoKernel("a FILTER compares the time of its own event with itself")
+    raise NoKernel("a FILTER compares NOW() with NOW()")
 
 
 def _conjunction(operands: list[EdgeTests | None]) -> EdgeTests | None:
