@@ -39,6 +39,11 @@ def run_options(chosen: Chosen) -> RunOptions:
     follow = _follow_options(chosen, runtime)
     if knowledge.kb_refresh and follow is None:
         raise UsageError("--kb-refresh goes with --follow")
+    if chosen[OutputOptions].why is not None and follow is not None:
+        raise UsageError(
+            "--why reads streams that have ended, so it does not go with --follow; run spaseq why "
+            "on the files that have arrived"
+        )
     return RunOptions(
         planning=replace(chosen[PlanningOptions], partial=chosen[SideOptions].partial is not None),
         knowledge=replace(knowledge, services=chosen[ServiceOptions]),
@@ -69,7 +74,12 @@ def given_outputs(chosen: Chosen) -> list[NamedPath]:
         UsageError: something that is no answer would go to standard output.
     """
     output, sides = chosen[OutputOptions], chosen[SideOptions]
-    side_files = (("--bad", sides.bad), ("--late", sides.late), ("--partial", sides.partial))
+    side_files = (
+        ("--bad", sides.bad),
+        ("--late", sides.late),
+        ("--partial", sides.partial),
+        ("--why", output.why),
+    )
     for option, path in side_files:
         if path == STDOUT:
             raise UsageError(f"{option} -: give a file; only answers go to standard output")

@@ -14,7 +14,6 @@ from spaseq.cli.option_groups import PartOption
 from spaseq.compile import Checked
 from spaseq.expr.extension import load_functions
 from spaseq.options import REGIMES, PlanningOptions
-from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.rules import NAMES
 
 QUERY_FILES = click.argument(
@@ -82,14 +81,14 @@ def check_file(path: Path, planning: PlanningOptions = PlanningOptions()) -> Che
     return next(check_queries(path, planning))
 
 
-def plan_files(paths: Sequence[Path], planning: PlanningOptions) -> tuple[QueryPlan, ...]:
-    """The plans of query files; warnings go to stderr.
+def checked_files(paths: Sequence[Path], planning: PlanningOptions) -> list[Checked]:
+    """Query files without errors; warnings go to stderr.
 
     Raises:
         QueryError: with all errors of all files.
     """
     checked = list(check_queries(paths, planning))
-    plans = plans_of(checked)
+    plans_of(checked)
     for diagnostic in (d for each in checked for d in each.warnings):
         tell(diagnostic.render())
-    return plans
+    return checked

@@ -3,32 +3,38 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
 from spaseq.api.prepare import load_knowledge, watch_knowledge
+from spaseq.api.queries import plans_of
 from spaseq.api.run import answers_of
 from spaseq.cli.answer_file import answer_file
 from spaseq.cli.checked_options import given_checkpoint, given_outputs, run_options
 from spaseq.cli.formats import check_format
 from spaseq.cli.messages import tell
+from spaseq.cli.no_answers import command_for_more, no_answer_line, write_report
 from spaseq.cli.option_groups import Chosen, grouped_command
 from spaseq.cli.output_files import STDOUT, check_outputs
 from spaseq.cli.progress import ProgressLine, summary
-from spaseq.cli.queries import QUERY_FILES, QueryOptions, plan_files
+from spaseq.cli.queries import QUERY_FILES, QueryOptions, checked_files
 from spaseq.cli.run_inputs import given_inputs, kb_source, stream_sources
 from spaseq.cli.run_options import RUN_OPTIONS, InputTexts, OutputOptions, SideOptions
 from spaseq.cli.side_outputs import SideOutputs
 from spaseq.cli.startup import keep_arrow_from_pandas
 from spaseq.errors import SpaseqError
 from spaseq.options import RunOptions
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.job.chaining import reading_order
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.job.metrics import metrics_served
+from spaseq.scratch import ScratchDirectory
 from spaseq.sinks import open_sink
 from spaseq.sinks.line_file import open_lines, standard_lines
+from spaseq.sources.base import Source
 
 
 @grouped_command(*RUN_OPTIONS)
@@ -47,23 +53,21 @@ def run(queries: tuple[Path, ...], chosen: Chosen) -> None:
 
     Only answers go to stdout; progress, warnings and a summary go to stderr.
     """  # fmt: skip
-    options, output, inputs = run_options(chosen), chosen[OutputOptions], chosen[InputTexts]
+    options, output = run_options(chosen), chosen[OutputOptions]
     if options.runtime.name == "local":
         keep_arrow_from_pandas()
     chosen[QueryOptions].load()
-    plans = reading_order(plan_files(queries, options.planning))
+    checked = checked_files(queries, options.planning)
+    plans = reading_order(plans_of(checked))
     check_format(output.form, plans)
-    check_outputs(
-        given_outputs(chosen), given_inputs(plans, queries, chosen), given_checkpoint(chosen)
-    )
+    _check_files(plans, queries, chosen)
     progress = ProgressLine()
     with ExitStack() as stack:
-        append = options.follow is not None
-        sides = stack.enter_context(SideOutputs(chosen[SideOptions], append))
-        sources = [kb_source(text, plans) for text in inputs.kbs]
+        sides = stack.enter_context(SideOutputs(chosen[SideOptions], options.follow is not None))
+        sources = [kb_source(text, plans) for text in chosen[InputTexts].kbs]
         job = Job(
             plans=plans,
-            streams=stream_sources(plans, inputs.streams, options),
+            streams=_streams(plans, options, chosen, stack),
             knowledge=load_knowledge(plans, sources, options.knowledge),
             options=options.stages,
             watch=watch_knowledge(sources, options.knowledge),
@@ -77,14 +81,35 @@ def run(queries: tuple[Path, ...], chosen: Chosen) -> None:
             stack.enter_context(metrics_served(job.stats, output.metrics_port))
         stack.push(partial(_write_stats, job, output.stats))
         stack.callback(progress.clear)
-        _answer(job, options, output, sides)
+        found = _answer(job, options, output, sides)
         progress.clear()
         tell(summary(job.stats))
         sides.report()
+        if options.follow is None and not found:
+            tell(no_answer_line(checked, job.stats, command_for_more(queries, chosen)))
+        if output.why is not None:
+            write_report(output.why, checked, job)
 
 
-def _answer(job: Job, options: RunOptions, output: OutputOptions, sides: SideOutputs) -> None:
-    """Write the answers of a job, to its end or until it is interrupted."""
+def _check_files(plans: Sequence[QueryPlan], queries: Sequence[Path], chosen: Chosen) -> None:
+    """Check that no output is an input or another output."""
+    inputs = given_inputs(plans, tuple(queries), chosen)
+    check_outputs(given_outputs(chosen), inputs, given_checkpoint(chosen))
+
+
+def _streams(
+    plans: Sequence[QueryPlan], options: RunOptions, chosen: Chosen, stack: ExitStack
+) -> tuple[Source, ...]:
+    """The sources of the streams; with --why they can be read again after the run."""
+    streams = stream_sources(plans, chosen[InputTexts].streams, options)
+    if chosen[OutputOptions].why is None:
+        return streams
+    directory = Path(stack.enter_context(ScratchDirectory("why")))
+    return tuple(stream.shared(directory) for stream in streams)
+
+
+def _answer(job: Job, options: RunOptions, output: OutputOptions, sides: SideOutputs) -> int:
+    """Write the answers of a job, to its end or until it is interrupted; their number."""
     if options.follow is not None:
         from spaseq.runtime.spark.following import follow
 
@@ -97,7 +122,8 @@ def _answer(job: Job, options: RunOptions, output: OutputOptions, sides: SideOut
             verbose=options.runtime.verbose,
             sides=sides.files(),
         )
-        return
+        return job.stats.matches
+    found = 0
     variables = [p.name for p in job.plans[0].answers.projection]
     with (
         closing(answers_of(job, options.runtime)) as answers,
@@ -105,7 +131,9 @@ def _answer(job: Job, options: RunOptions, output: OutputOptions, sides: SideOut
         open_sink(output.form, out, variables) as sink,
     ):
         for query, answer in answers:
+            found += 1
             sink.write(job.plans[query].identity.name, answer)
+    return found
 
 
 def _write_stats(

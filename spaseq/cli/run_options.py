@@ -43,6 +43,7 @@ class OutputOptions:
     out: str = "-"
     form: str = "jsonl"
     stats: str | None = None
+    why: str | None = None
     metrics_port: int | None = None
 
 
@@ -264,6 +265,13 @@ OUTPUT = OptionGroup(
         ),
         PartOption(
             OutputOptions, "--stats", metavar="FILE", help="Counts and seconds per stage, as JSON."
+        ),
+        PartOption(
+            OutputOptions,
+            "--why",
+            metavar="FILE",
+            help="Why the queries have no answers, as spaseq why says it; JSON if the file's name "
+            "ends in .json. The streams are read again in this process; not with --follow.",
         ),
         PartOption(
             OutputOptions,

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from spaseq.diagnosis.inputs import input_causes
+from spaseq.diagnosis.needed import needed_gpms
 from spaseq.diagnosis.observed import Observed, Observer
 from spaseq.diagnosis.patterns import GpmQuestion
 from spaseq.diagnosis.probes import run_probes
 from spaseq.diagnosis.question import Question
 from spaseq.diagnosis.report import Cause, GpmCount, Report, StreamCount
 from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.lang.sequence import BinaryStep, Chain, ChainStep, GpmStep, Negation, Repeat
 from spaseq.options import StageOptions
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.sources.base import Source
@@ -76,7 +76,8 @@ class Diagnosis:
         return count + len(stage.close())
 
     def _causes(self, observed: Observed) -> Iterator[Cause]:
-        needed = list(dict.fromkeys(_needed(self.question.resolved.chain, observed)))
+        chain = self.question.resolved.chain
+        needed = needed_gpms(chain, lambda name: observed.counts(name)[0] > 0)
         found = list(input_causes(observed, needed, self.made))
         if found:
             yield from found
@@ -86,29 +87,6 @@ class Diagnosis:
         if asked:
             run_probes([q.probes for q in asked], self.sources)
             yield from (cause for q in asked for cause in q.causes())
-
-
-def _needed(chain: Chain, observed: Observed) -> Iterator[str]:
-    """The GPMs without which the sequence has no match; of alternatives, only if all are empty."""
-    for link in chain.links:
-        yield from _needed_by(link.step, observed)
-
-
-def _needed_by(step: ChainStep, observed: Observed) -> Iterator[str]:
-    match step:
-        case GpmStep(use):
-            yield use.gpm
-        case Repeat(body=body, minimum=minimum) if minimum:
-            yield from _needed(body, observed)
-        case BinaryStep("|", operands):
-            parts = [list(_needed(operand, observed)) for operand in operands]
-            if all(any(not observed.counts(name)[0] for name in part) for part in parts):
-                yield from (name for part in parts for name in part)
-        case BinaryStep(_, operands):
-            for operand in operands:
-                yield from _needed(operand, observed)
-        case Negation() | Repeat():
-            return
 
 
 def _gpm_counts(observed: Observed) -> Iterator[GpmCount]:

@@ -28,7 +28,8 @@ class Question:
 
     @classmethod
     def of(cls, resolved: Resolved, plan: QueryPlan, schema: Schema | None = None) -> Question:
-        """The question about a query with a plan."""
+        """The question about a query with a plan; it asks for no partial matches."""
+        plan = replace(plan, levels=())
         return cls(resolved, plan, _watched(resolved, plan, schema), schema)
 
     def place(self, span: Span) -> tuple[int, int]:
@@ -80,4 +81,4 @@ def _watched(resolved: Resolved, plan: QueryPlan, schema: Schema | None) -> Quer
     gpms = tuple(replace(gpm, private=frozenset[str]()) for gpm in plan.patterns.gpms)
     memberships = membership_plans(resolved, schema, gpms, sequence)
     patterns = replace(plan.patterns, gpms=gpms, memberships=memberships)
-    return replace(plan, patterns=patterns, sequence=sequence, levels=())
+    return replace(plan, patterns=patterns, sequence=sequence)

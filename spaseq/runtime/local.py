@@ -49,12 +49,15 @@ class _Input:
 
     def __init__(self, plan: QueryPlan, job: Job) -> None:
         self.streams = plan.inputs.streams
+        self._plan, self._stats = plan, job.stats
         self.sorter = RowSorter(plan.patterns.columns)
         limits = job.options.limits
         self._matcher = PatternStage(plan, job.knowledge, job.take_bad, limits, job.measures)
 
     def take(self, events: EventBatch) -> None:
-        self.sorter.add(self._matcher.match(events))
+        rows = self._matcher.match(events)
+        self._stats.count_solutions(self._plan, rows)
+        self.sorter.add(rows)
 
 
 def _read(job: Job) -> list[_Input]:

@@ -8,8 +8,10 @@ functions in the calling thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from spaseq.algebra.answers import PartialAnswer
 from spaseq.kb.knowledge import KnowledgeBase
@@ -18,6 +20,7 @@ from spaseq.measures import Measures
 from spaseq.options import StageOptions
 from spaseq.plan.predicates import stream_predicates
 from spaseq.plan.query_plan import QueryPlan
+from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.sources.base import Source
 
@@ -49,6 +52,7 @@ class Stats:
     watermark: int | None = None  # ms, the least of all streams'
     watermarks: dict[str, int | None] = field(default_factory=dict)  # by stream that is followed
     stages: dict[str, float] = field(default_factory=dict)
+    solutions: dict[str, dict[str, int]] = field(default_factory=dict)  # by query and GPM
     live_runs: dict[str, int] = field(default_factory=dict)  # by query that is followed
     state_bytes: dict[str, int] = field(default_factory=dict)  # likewise
     batches: int = 0  # of a followed run
@@ -61,6 +65,21 @@ class Stats:
         if len(set(marks.values())) < 2:
             return None
         return min(marks, key=lambda stream: _time_or_never(marks[stream]))
+
+    def count_solutions(self, plan: QueryPlan, rows: SolutionBatch) -> None:
+        """Count the rows that stage 1 hands on, by GPM."""
+        found = self.solutions.setdefault(plan.identity.title, {})
+        counts = np.bincount(rows.gpm + 1)[1:]  # a bare row has -1
+        for number in np.flatnonzero(counts).tolist():
+            name = plan.patterns.gpms[number].name
+            found[name] = found.get(name, 0) + int(counts[number])
+
+    def add_solutions(self, solutions: Mapping[str, Mapping[str, int]]) -> None:
+        """Add the counts of a task."""
+        for query, counts in solutions.items():
+            found = self.solutions.setdefault(query, {})
+            for name, count in counts.items():
+                found[name] = found.get(name, 0) + count
 
     def add(self, stage: str, seconds: float) -> None:
         """Add work done in a stage."""

@@ -97,6 +97,7 @@ def add_stats(total: Stats, part: Stats) -> None:
     total.bad += part.bad
     total.late += part.late
     total.repeated += part.repeated
+    total.add_solutions(part.solutions)
     for stage, seconds in part.stages.items():
         total.add(stage, seconds)
 

@@ -48,6 +48,7 @@ class Solver:
         kb = knowledge.open()
         readers = [(i, plan) for i, plan in enumerate(plans) if iri in plan.inputs.streams]
         self._matchers = [(i, PatternStage(plan, kb, on_bad, limits)) for i, plan in readers]
+        self._plans = plans
         self._stats = stats
 
     def solve(self, events: Iterator[EventBatch]) -> Iterator[tuple[int, SolutionBatch]]:
@@ -60,6 +61,7 @@ class Solver:
                 solutions = matcher.match(batch)
                 self._stats.add("graph patterns", time.perf_counter() - start)
                 if len(solutions):
+                    self._stats.count_solutions(self._plans[query], solutions)
                     yield query, solutions
 
     def _timed(self, events: Iterator[EventBatch]) -> Iterator[EventBatch]:

@@ -56,6 +56,7 @@ class RegisteredSolve:
                 pass
         # These events are not input of the run, so they are not counted.
         counts = Stats(bad=len(bad), repeated=repeats.take(), stages=stats.stages)
+        counts.solutions = stats.solutions
         yield side.batch([*bad, counts])
 
 

@@ -1,0 +1,78 @@
+"""Runs without answers: the line at their end, and the report of --why."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from spaseq.api.queries import plans_of
+from spaseq.cli.option_groups import Chosen
+from spaseq.cli.run_options import WHY_OPTIONS
+from spaseq.compile import Checked
+from spaseq.diagnosis.needed import needed_gpms
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.runtime.job.job import Job, Stats
+from spaseq.sinks.line_file import open_lines
+
+
+def no_answer_line(checked: Sequence[Checked], stats: Stats, more: str) -> str:
+    """The line at the end of a run without answers: the cause that its counts show.
+
+    Args:
+        checked: the queries of the run; the line is about the first one.
+        stats: the counts of the run.
+        more: the command that says more.
+    """
+    plan = plans_of(checked)[0]
+    return f"{plan.identity.title}: no answers, because {_cause(plan, stats)}. For more: {more}"
+
+
+def _cause(plan: QueryPlan, stats: Stats) -> str:
+    """The first stage of a query at which nothing is left."""
+    if not stats.events:
+        bad = f": {stats.bad:,} of bad input" if stats.bad else ""
+        return f"its streams have no events{bad}"
+    found = stats.solutions.get(plan.identity.title, {})
+    for name in needed_gpms(plan.sequence.chain, lambda name: found.get(name, 0) > 0):
+        if not found.get(name):
+            return f"GPM {name} matches no event"
+    return "its GPMs match events, but no sequence of them"
+
+
+def command_for_more(queries: Sequence[Path], chosen: Chosen) -> str:
+    """The command that says why the first query has no answers."""
+    words = ["spaseq", "why", *map(str, queries)]
+    for option in (option for group in WHY_OPTIONS for option in group.options):
+        value = getattr(chosen[option.part], option.field)
+        if not value or value == getattr(option.part(), option.field):
+            continue
+        if value is True:
+            words.append(option.opts[0])
+        elif isinstance(value, str | int | tuple):
+            values = value if isinstance(value, tuple) else (value,)
+            words += [word for each in values for word in (option.opts[0], str(each))]
+    return shlex.join(words)
+
+
+def write_report(path: str, checked: Sequence[Checked], job: Job) -> None:
+    """Write the report on each query of a run to a file.
+
+    A file whose name ends in `.json` or `.jsonl` gets one JSON object a line, another one text.
+
+    Raises:
+        RunError: the file cannot be written.
+    """
+    from spaseq.api.why import report_on  # loads kernels, which other runs may do without
+
+    plans, several = plans_of(checked), len(checked) > 1
+    with open_lines(path) as file:
+        for number, plan in enumerate(plans):
+            report = report_on(checked, number, job.streams, job.knowledge, job.options)
+            if path.endswith((".json", ".jsonl")):
+                title = {"query": plan.identity.title} if several else {}
+                file.write(json.dumps(title | report.as_json(), ensure_ascii=False) + "\n")
+            else:
+                head = f"query {plan.identity.title}\n" if several else ""
+                file.write(f"{head}{report.as_text()}\n")

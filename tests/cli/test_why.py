@@ -1,0 +1,86 @@
+"""`spaseq why`, `spaseq run --why`, and the line at the end of a run without answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from spaseq.cli.main import cli
+from tests.diagnosis.test_inputs import QUERY, stream
+
+
+@pytest.fixture
+def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A query without answers and its streams: no event of T has :b."""
+    monkeypatch.chdir(tmp_path)
+    Path("jam.rq").write_text(QUERY)
+    stream(Path("s.nq"), "a", "a")
+    stream(Path("t.nq"), "bb", "c", start=2)
+    return ["jam.rq", "--stream", "S=s.nq", "--stream", "T=t.nq"]
+
+
+def called(*arguments: str) -> Result:
+    result = CliRunner().invoke(cli, [*arguments], prog_name="spaseq")
+    assert result.exit_code == 0, result.stderr
+    return result
+
+
+def test_text(given: list[str]) -> None:
+    lines = called("why", *given).stdout.splitlines()
+    assert lines[0] == "stream S         2 events, 2 triples, 1970-01-01T00:00 to 00:00:01"
+    assert lines[1] == "  A              2 solutions in 2 events"
+    assert "predicate :b is in no event; did you mean :bb (1)? (5:" in lines[4]
+
+
+def test_json(given: list[str]) -> None:
+    report = json.loads(called("why", "--json", *given).stdout)
+    assert [*report] == ["answers", "causes", "streams", "gpms", "steps"]
+    cause = report["causes"][0]
+    assert cause["line"] == 5 and cause["column"] == QUERY.splitlines()[4].index("?y :b") + 1
+    assert (cause["kind"], cause["gpm"], cause["step"]) == ("predicate-never-occurs", "B", 2)
+    assert (cause["term"], cause["suggestion"]) == (":b", ":bb")
+
+
+def test_the_line_at_the_end_of_a_run(given: list[str]) -> None:
+    lines = called("run", "--runtime", "local", *given).stderr.splitlines()
+    assert lines[-1] == (
+        "jam: no answers, because GPM B matches no event. "
+        "For more: spaseq why jam.rq --stream S=s.nq --stream T=t.nq"
+    )
+
+
+def test_the_line_names_what_the_sequence_needs(given: list[str]) -> None:
+    Path("jam.rq").write_text(QUERY.replace("A; B", "A; B?; A; A"))
+    line = called("run", "--runtime", "local", *given).stderr.splitlines()[-1]
+    assert "because its GPMs match events, but no sequence of them" in line
+
+
+def test_no_line_if_there_are_answers(given: list[str]) -> None:
+    Path("jam.rq").write_text(QUERY.replace("A; B", "A; B?"))
+    assert "no answers" not in called("run", "--runtime", "local", *given).stderr
+
+
+@pytest.mark.parametrize("runtime", ["local", pytest.param("spark", marks=pytest.mark.spark)])
+def test_the_report_of_a_run(given: list[str], runtime: str) -> None:
+    result = called(
+        "run", "--runtime", runtime, *given, "--why", "why.json", "--stats", "stats.json"
+    )
+    assert "GPM B matches no event" in result.stderr
+    assert json.loads(Path("stats.json").read_text())["solutions"] == {"jam": {"A": 2}}
+    assert json.loads(Path("why.json").read_text()) == json.loads(
+        called("why", "--json", *given).stdout
+    )
+
+
+def test_the_report_in_text(given: list[str]) -> None:
+    called("run", "--runtime", "local", *given, "--why", "why.txt")
+    assert Path("why.txt").read_text() == called("why", *given).stdout
+
+
+def test_why_does_not_go_with_follow(given: list[str]) -> None:
+    arguments = ["run", *given, "--follow", "--checkpoint", "state", "--why", "why.txt"]
+    result = CliRunner().invoke(cli, arguments)
+    assert "--why reads streams that have ended" in str(result.exception)
