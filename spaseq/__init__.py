@@ -3,23 +3,25 @@
     for match in spaseq.run(Path("query.rq"), {"S1": "events.nq"}, {"http://ex/kb": "kb.ttl"}):
         print(match.start, match.bindings)
 
-The public names are `run`, `why`, `Engine`, `function`, `parse` and `explain`, with the types that
-they use. `spaseq.options` documents their keywords, `spaseq.spark` is for Spark users,
-`spaseq.testing` for tests of queries. A name loads its module at its first use, so that Spark's
-workers import only their stage.
+The public names are `run`, `run_async`, `why`, `Engine`, `function`, `parse` and `explain`, with
+the types that they use. `spaseq.options` documents their keywords, `spaseq.spark` is for Spark users,
+`spaseq.testing` for tests of queries. `%load_ext spaseq` gives notebooks the magic `%%spaseq`. A
+name loads its module at its first use, so that Spark's workers import only their stage.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from spaseq import errors
+    from spaseq import errors, options, sinks, sources, testing
+    from spaseq.api.answers import Answers
     from spaseq.api.explain import explain
     from spaseq.api.match import Match, PartialMatch, TracedEvent
     from spaseq.api.push import Engine
     from spaseq.api.run import run
+    from spaseq.api.run_async import AsyncAnswers, run_async
     from spaseq.api.why import why
     from spaseq.diagnosis.report import Cause, Report
     from spaseq.expr.extension import function
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from spaseq.sources.iterables import Event
 
 _HOMES = {
+    "Answers": "spaseq.api.answers",
+    "AsyncAnswers": "spaseq.api.run_async",
     "Cause": "spaseq.diagnosis.report",
     "Engine": "spaseq.api.push",
     "Event": "spaseq.sources.iterables",
@@ -48,10 +52,15 @@ _HOMES = {
     "function": "spaseq.expr.extension",
     "parse": "spaseq.lang.parser",
     "run": "spaseq.api.run",
+    "run_async": "spaseq.api.run_async",
     "why": "spaseq.api.why",
 }
 
+_MODULES = ("errors", "options", "sinks", "sources", "spark", "testing")
+
 __all__ = [
+    "Answers",
+    "AsyncAnswers",
     "Cause",
     "Engine",
     "Event",
@@ -67,8 +76,13 @@ __all__ = [
     "errors",
     "explain",
     "function",
+    "options",
     "parse",
     "run",
+    "run_async",
+    "sinks",
+    "sources",
+    "testing",
     "why",
 ]
 
@@ -76,9 +90,21 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> object:
-    if name == "errors":
-        return import_module("spaseq.errors")
+    if name in _MODULES:
+        return import_module(f"spaseq.{name}")
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'spaseq' has no attribute {name!r}")
     return getattr(import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    own = (name for name in globals() if name.startswith("__") and name not in _HOMES)
+    return sorted({*__all__, *_MODULES, *own})
+
+
+def load_ipython_extension(ipython: Any) -> None:
+    """Register the cell magic `%%spaseq`; `%load_ext spaseq` calls this."""
+    from spaseq.api.notebook import SpaseqMagics
+
+    ipython.register_magics(SpaseqMagics)

@@ -242,7 +242,7 @@ class RunOptions:
             ...
         spaseq.errors.UsageError: run() has no option 'thread', did you mean threads? Options: \
 base, disable, entailment, kb_cache, limit_per_event, limits, on_partial, ontology, services, \
-threads, time_predicate, triples_per_event
+threads, time_predicate, triples_per_event, watermark_ms
         """
         names = sorted(allowed.__annotations__)
         for name in keywords:
@@ -297,11 +297,13 @@ class RunKeywords(StreamKeywords, total=False):
     """The options of `spaseq.run`.
 
     `on_partial` is called for each `PartialMatch`: the first steps of a query, when their window
-    has closed without the rest. Without it the run does not look for them.
+    has closed without the rest. Without it the run does not look for them. `watermark_ms` is how
+    far an event of a generator may be behind the greatest time of its stream.
     """
 
     threads: int | None
     on_partial: Callable[[Any], None] | None
+    watermark_ms: int
 
 
 class AnswersKeywords(StreamKeywords, total=False):

@@ -10,12 +10,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from spaseq.algebra.answers import Answer, PartialAnswer, TraceItem
+from spaseq.message_text import one_line
 from spaseq.rdf.terms.term import Term
+from spaseq.rdf.terms.times import format_time
 from spaseq.sinks.answer_json import answer_json, partial_json
 
 if TYPE_CHECKING:
     import rdflib
 
+_SHOWN = 8
+_CHARACTERS = 60
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -46,6 +50,17 @@ class Match:
 
     query: str
     answer: Answer
+
+    def __repr__(self) -> str:
+        """Short: the query, the times, and the first bindings."""
+        shown = [f"{name}={_shortened(text)}" for name, text in self.answer.bindings[:_SHOWN]]
+        if len(self.answer.bindings) > _SHOWN:
+            shown.append("...")
+        if self.answer.event is not None:
+            shown = [f"event={_shortened(self.answer.event)}"]
+        start, end = format_time(self.answer.first[0]), format_time(self.answer.end[0])
+        times = start if start == end else f"{start} to {end}"
+        return f"<{type(self).__name__} of {self.query}: {times}; {', '.join(shown)}>"
 
     @cached_property
     def bindings(self) -> Mapping[str, Term]:
@@ -91,7 +106,7 @@ class Match:
         return fields
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PartialMatch(Match):
     """A partial match of a query: its first steps, when the window has closed without the rest.
 
@@ -132,6 +147,11 @@ class PartialMatch(Match):
 def to_datetime(time_ms: int) -> datetime:
     """Milliseconds since the epoch as a UTC datetime."""
     return _EPOCH + timedelta(milliseconds=time_ms)
+
+
+def _shortened(text: str) -> str:
+    """A text on one line, cut to a few characters."""
+    return one_line(text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS]}...")
 
 
 def _traced(item: TraceItem) -> TracedEvent:

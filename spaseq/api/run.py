@@ -4,50 +4,60 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
-from typing import Literal, Unpack
+from dataclasses import dataclass, replace
+from itertools import chain
+from os import PathLike
+from typing import Any, Literal, Unpack
 
 from spaseq.algebra.answers import Answer, PartialAnswer
+from spaseq.api.answers import Answers
 from spaseq.api.match import Match, PartialMatch
 from spaseq.api.prepare import load_knowledge, plan_queries
 from spaseq.api.queries import QueryInput
 from spaseq.api.streams import StreamInput, bounded_sources
+from spaseq.errors import UsageError
 from spaseq.options import KbInput, RunKeywords, RunOptions, RuntimeOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.job.binding import bind_streams
 from spaseq.runtime.job.job import Job, Stats
 
+_END = object()
+
 
 def run(
     query: QueryInput | Sequence[QueryInput],
     streams: Mapping[str, StreamInput],
     kb: Mapping[str, KbInput] | None = None,
-    runtime: Literal["spark", "local"] = "spark",
+    runtime: Literal["spark", "local"] | None = None,
     *,
     on_bad: Callable[[BadInput], None] | None = None,
     stats: Stats | None = None,
     **options: Unpack[RunKeywords],
-) -> Iterator[Match]:
-    """Replay streams to their ends and yield the matches of one or several queries.
+) -> Answers:
+    """Replay streams to their ends; the result iterates over the matches of the queries.
 
     Args:
-        query: query text, or the `Path` of a query file; several in a list. The queries of one
-            call can read the streams that others of them register.
+        query: query text, the `Path` of a query file, or what `spaseq.parse` gives; several in a
+            list. The queries of one call can read the streams that others of them register.
         streams: by the query's name for a stream, or its IRI: a path (file, directory, glob),
-            several paths, or an iterable of `Event`s in order of arrival.
+            several paths, or an iterable of `Event`s. A list may be in any order. A generator is
+            in order of time, and each match comes as soon as it is certain.
         kb: by graph IRI: a path, an rdflib.Graph, or the URL of a SPARQL endpoint.
-        runtime: "spark", or "local" for this process alone.
-        on_bad: called for each piece of input that cannot become an event.
+        runtime: "spark", or "local" for this process alone. By default Spark, unless a stream is a
+            generator. Spark reads generators to their ends first.
+        on_bad: called for each piece of input that cannot become an event. Without it, an event of
+            a generator that cannot be taken ends the run.
         stats: filled with counts while the run lasts.
         options: any of `spaseq.options.RunKeywords`: how streams are read (`time_predicate`,
-            `triples_per_event`, `base`, `threads`), how the knowledge base is loaded (`kb_cache`,
-            `services`), how queries are planned (`ontology`, `entailment`, `disable`), and how many
-            matches one event may give (`limit_per_event`).
+            `triples_per_event`, `base`, `threads`, `watermark_ms`), how the knowledge base is
+            loaded (`kb_cache`, `services`), how queries are planned (`ontology`, `entailment`,
+            `disable`), and how many matches one event may give (`limit_per_event`).
 
-    Yields:
-        Matches, query by query, each query's in order (docs/language.md#order-of-answers).
-        A query that reads the stream of another comes after it.
+    Returns:
+        The matches, query by query, each query's in order (docs/language.md#order-of-answers).
+        A query that reads the stream of another comes after it. Over generators the matches of
+        several queries come as they become certain.
 
     Raises:
         QueryError: the queries have errors; all are in it.
@@ -55,18 +65,60 @@ def run(
         UsageError: a stream has no input, an input has no stream, queries read each other's
             streams in a circle, or an option is unknown or contradicts another.
     """
-    chosen = RunOptions.of("run", RunKeywords, options)
+    live = [name for name, given in streams.items() if isinstance(given, Iterator)]
+    task = prepare("run", query, streams, kb, runtime or ("local" if live else "spark"), options)
+    task.listen(on_bad, stats)
+    streaming = bool(live) and task.options.runtime.name == "local"
+    matches = _streamed(task) if streaming else _matches(task)
+    return Answers(matches, task.job.plans, task.job.stats, live=streaming)
+
+
+@dataclass(slots=True)
+class Task:
+    """A run that is ready to begin. `streams` are the user's inputs, by stream IRI.
+
+    `delay_ms` is how late an event of a live stream may be, and `strict` says that one which cannot
+    be taken ends the run.
+    """
+
+    job: Job
+    streams: dict[str, Any]
+    options: RunOptions
+    delay_ms: int
+    strict: bool = True
+
+    def listen(self, on_bad: Callable[[BadInput], None] | None, stats: Stats | None) -> None:
+        """Report to the user's function and counts."""
+        self.strict = on_bad is None
+        self.job.on_bad = on_bad or self.job.on_bad
+        self.job.stats = stats or self.job.stats
+
+    def named(self, answers: Sequence[tuple[int, Answer]]) -> list[Match]:
+        """Answers as matches."""
+        return [Match(self.job.plans[n].identity.name, answer) for n, answer in answers]
+
+
+def prepare(
+    call: str,
+    query: QueryInput | Sequence[QueryInput],
+    streams: Mapping[str, Any],
+    kb: Mapping[str, KbInput] | None,
+    runtime: str,
+    options: RunKeywords,
+) -> Task:
+    """Plan queries and load the knowledge base for a call; raises what `run` raises."""
+    chosen = RunOptions.of(call, RunKeywords, options)
     chosen = replace(chosen, runtime=RuntimeOptions(runtime))
     on_partial = options.get("on_partial")
-    planning = replace(chosen.planning, partial=on_partial is not None)
-    plans = plan_queries(query, planning)
+    delay_ms = options.get("watermark_ms", 0)
+    if delay_ms < 0:
+        raise UsageError(f"watermark_ms is {delay_ms}; it must be at least 0")
+    plans = plan_queries(query, replace(chosen.planning, partial=on_partial is not None))
     bound = bind_streams(plans, streams)
     job = Job(plans, (), load_knowledge(plans, kb or {}, chosen.knowledge), chosen.stages)
-    job.on_bad = on_bad or job.on_bad
     if on_partial is not None:
         job.on_partial = _named(plans, on_partial)
-    job.stats = stats or job.stats
-    return _matches(job, bound, chosen)
+    return Task(job, bound, chosen, delay_ms)
 
 
 def _named(
@@ -80,11 +132,53 @@ def _named(
     return take
 
 
-def _matches(job: Job, streams: Mapping[str, StreamInput], options: RunOptions) -> Iterator[Match]:
-    job = replace(job, streams=bounded_sources(streams, options))
-    with closing(answers_of(job, options.runtime)) as answers:
+def _matches(task: Task) -> Generator[Match]:
+    job = replace(task.job, streams=bounded_sources(task.streams, task.options))
+    with closing(answers_of(job, task.options.runtime)) as answers:
         for number, answer in answers:
             yield Match(job.plans[number].identity.name, answer)
+
+
+def _streamed(task: Task) -> Generator[Match]:
+    """The matches over generators of events, each as soon as it is certain."""
+    live, bounded = split_live(task.streams)
+    if not live:  # they were generators of paths
+        yield from _matches(replace(task, streams=bounded))
+        return
+    run = live_run(task, list(live), bounded)
+    try:
+        while (iri := run.waits_for) is not None:
+            event = next(live[iri], _END)
+            yield from task.named(run.end(iri) if event is _END else run.take(iri, event))
+    finally:
+        run.finish()
+
+
+def split_live(streams: Mapping[str, Any]) -> tuple[dict[str, Iterator[Any]], dict[str, Any]]:
+    """The streams whose events come one by one, and the others.
+
+    The first item of an iterator tells whether it has events or paths.
+    """
+    live: dict[str, Iterator[Any]] = {}
+    others: dict[str, Any] = {}
+    for iri, given in streams.items():
+        if not isinstance(given, Iterator):
+            others[iri] = given
+            continue
+        first = next(given, _END)
+        if isinstance(first, str | PathLike):
+            others[iri] = [first, *given]
+        else:
+            live[iri] = given if first is _END else chain((first,), given)
+    return live, others
+
+
+def live_run(task: Task, live: Sequence[str], bounded: Mapping[str, Any]) -> Any:
+    """The run over live streams (IRIs), and over others that are read to their ends first."""
+    from spaseq.runtime.streaming import LiveRun, refuse, reporting
+
+    job = replace(task.job, streams=bounded_sources(bounded, task.options))
+    return LiveRun(job, live, task.delay_ms, refuse if task.strict else reporting(job))
 
 
 def answers_of(job: Job, runtime: RuntimeOptions) -> Generator[tuple[int, Answer]]:

@@ -35,7 +35,7 @@ def run(job: Job) -> Generator[tuple[int, Answer]]:
     """
     started, repeats = time.monotonic(), RetryCount()
     try:
-        inputs = _read(job)
+        inputs = read_inputs(job)
         for number in range(len(job.plans)):
             yield from _sequence(job, number, inputs)
     finally:
@@ -44,7 +44,7 @@ def run(job: Job) -> Generator[tuple[int, Answer]]:
         job.on_progress(job.stats)
 
 
-class _Input:
+class SortedInput:
     """The input of one query's second stage: sorted solutions of its graph patterns."""
 
     def __init__(self, plan: QueryPlan, job: Job) -> None:
@@ -60,14 +60,15 @@ class _Input:
         self.sorter.add(rows)
 
 
-def _read(job: Job) -> list[_Input]:
-    inputs = [_Input(plan, job) for plan in job.plans]
+def read_inputs(job: Job) -> list[SortedInput]:
+    """The input of each query, from the job's streams read to their ends."""
+    inputs = [SortedInput(plan, job) for plan in job.plans]
     for source in job.streams:
         _read_stream(job, source, inputs)
     return inputs
 
 
-def _read_stream(job: Job, source: Source, inputs: list[_Input]) -> None:
+def _read_stream(job: Job, source: Source, inputs: list[SortedInput]) -> None:
     stats = job.stats
     at = time.perf_counter()
     for batch in source.open(job.take_bad):
@@ -87,7 +88,7 @@ def _read_stream(job: Job, source: Source, inputs: list[_Input]) -> None:
     stats.add("ingest", time.perf_counter() - at)
 
 
-def _sequence(job: Job, number: int, inputs: list[_Input]) -> Iterator[tuple[int, Answer]]:
+def _sequence(job: Job, number: int, inputs: list[SortedInput]) -> Iterator[tuple[int, Answer]]:
     plan = job.plans[number]
     stream = None if plan.identity.register is None else RegisteredStream(plan.identity.register)
     readers = [each for each in inputs if plan.identity.register in each.streams]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spaseq.rdf.terms.term import kind_of, split_literal
+from spaseq.rdf.terms.term import plain_text
 from spaseq.sinks.table_sink import TableSink
 
 _QUOTED = frozenset('",\r\n')
@@ -22,20 +22,10 @@ class CsvResults(TableSink):
         self._line(list(self.variables))
 
     def write_row(self, bindings: dict[str, str]) -> None:
-        self._line([_value(bindings[v]) if v in bindings else "" for v in self.variables])
+        self._line([plain_text(bindings[v]) if v in bindings else "" for v in self.variables])
 
     def _line(self, fields: list[str]) -> None:
         self.out.write(",".join(map(_field, fields)) + "\r\n")
-
-
-def _value(text: str) -> str:
-    match kind_of(text):
-        case "iri":
-            return text[1:-1]
-        case "bnode" | "triple":
-            return text
-        case _:
-            return split_literal(text)[0]
 
 
 def _field(value: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 from spaseq.errors import UsageError
+from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events, triples_of
@@ -19,6 +20,9 @@ from spaseq.rdf.terms.program_times import Time, time_ms
 from spaseq.rdf.terms.term import Triple
 from spaseq.sources.base import Source, Split
 from spaseq.storage.safe_pickles import SafePickler, SafeUnpickler
+
+OF_PROGRAM = "events of the program"
+"""What messages call this input."""
 
 _EVENTS_PER_BATCH = 4096
 
@@ -48,7 +52,7 @@ class _ProgramSource(Source):
         return self.stream
 
     def describe(self) -> str:
-        return "events of the program"
+        return OF_PROGRAM
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,7 @@ class EventSource(_ProgramSource):
         return cls(options.iri, given) if isinstance(given, Iterable) else None
 
     def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
-        events, counter = map(_checked, self.events), InstantCounter()
+        events, counter = map(parts_of_event, self.events), InstantCounter()
         while some := list(islice(events, _EVENTS_PER_BATCH)):
             yield batch_from_events(self.iri, some, counter)
 
@@ -107,12 +111,19 @@ class StoredEventSource(_ProgramSource):
                 yield batch
 
 
-def _checked(event: object) -> tuple[int, str | None, list[Triple]]:
-    """(time in ms, IRI, triples) of an event."""
+def parts_of_event(
+    event: object, limits: Limits = DEFAULT_LIMITS
+) -> tuple[int, str | None, list[Triple]]:
+    """(time in ms, IRI, triples) of an event.
+
+    Raises:
+        UsageError: it is no `Event`, or its time is no time.
+        InputError: its graph is not RDF, or exceeds a limit.
+    """
     if not isinstance(event, Event):
         kind = type(event).__name__
         raise UsageError(f"a stream is paths or spaseq.Event objects, not {kind}")
-    return time_ms(event.time), event.iri, triples_of(event.graph)
+    return time_ms(event.time), event.iri, triples_of(event.graph, limits)
 
 
 def _nothing_is_bad(_: object) -> None:

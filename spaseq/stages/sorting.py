@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,7 +49,7 @@ class RowSorter:
         if self._rows >= self._memory_rows:
             self._spill()
 
-    def batches(self) -> Iterator[tuple[SolutionBatch, int]]:
+    def batches(self) -> Generator[tuple[SolutionBatch, int]]:
         """All rows in batches, each with the time (ms) that ends it.
 
         Each row of a batch is at or before the batch's time and after the time of the batch before.

@@ -226,6 +226,21 @@ def split_literal(text: str) -> tuple[str, str, str | None]:
             return lexical, text[close + 4 : -1], None
 
 
+def plain_text(text: str) -> str:
+    """A term as people read it: an IRI without brackets, a lexical form, or `_:label`.
+
+    >>> plain_text("<http://example/a>"), plain_text('"18"@en')
+    ('http://example/a', '18')
+    """
+    match kind_of(text):
+        case "iri":
+            return text[1:-1]
+        case "bnode" | "triple":
+            return text
+        case _:
+            return split_literal(text)[0]
+
+
 def _unescape(escape: re.Match[str]) -> str:
     four, eight, one = escape.groups()
     if one is not None:

@@ -10,6 +10,8 @@ from spaseq.algebra.answers import Answer, PartialAnswer, TraceItem
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.terms.term import Triple
 from spaseq.runtime.job.job import LateEvent
+from spaseq.sinks.answer_columns import PLACES, TRACED, TRIPLE
+from spaseq.sinks.typed_columns import TIME
 
 ANSWER_DDL = (
     "query string, start timestamp, `end` timestamp, bindings map<string, string>, "
@@ -21,31 +23,19 @@ SIDES_DDL = (
     "bad struct<file: string, line: bigint, reason: string, text: string>"
 )
 PARTIAL_DDL = "reached string, waiting array<string>, closed timestamp"
-_TIME = pa.timestamp("us", "UTC")
-_ITEM = pa.struct(
-    [
-        ("gpm", pa.string()),
-        ("stream", pa.string()),
-        ("event", pa.string()),
-        ("time", _TIME),
-        ("k", pa.int32()),
-    ]
-)
-_PLACES = ("subject", "predicate", "object")
-_TRIPLE = pa.struct([(place, pa.string()) for place in _PLACES])
 ANSWER_SCHEMA = pa.schema(
     [
         ("query", pa.string()),
-        ("start", _TIME),
-        ("end", _TIME),
+        ("start", TIME),
+        ("end", TIME),
         ("bindings", pa.map_(pa.string(), pa.string())),
-        ("trace", pa.list_(_ITEM)),
+        ("trace", pa.list_(TRACED)),
         ("event", pa.string()),
-        ("graph", pa.list_(_TRIPLE)),
+        ("graph", pa.list_(TRIPLE)),
     ]
 )
 PARTIAL_SCHEMA = pa.schema(
-    [("reached", pa.string()), ("waiting", pa.list_(pa.string())), ("closed", _TIME)]
+    [("reached", pa.string()), ("waiting", pa.list_(pa.string())), ("closed", TIME)]
 )
 """The further columns of partial matches; they are null in other rows."""
 SIDES_SCHEMA = pa.schema(
@@ -56,7 +46,7 @@ SIDES_SCHEMA = pa.schema(
                 [
                     ("stream", pa.string()),
                     ("event", pa.string()),
-                    ("time", _TIME),
+                    ("time", TIME),
                     ("late_ms", pa.int64()),
                 ]
             ),
@@ -112,7 +102,7 @@ def row_of(name: str, answer: Answer) -> dict[str, Any]:
 
 
 def _triple(triple: Triple) -> dict[str, str]:
-    return dict(zip(_PLACES, triple, strict=True))
+    return dict(zip(PLACES, triple, strict=True))
 
 
 def answer_of_row(row: dict[str, Any]) -> Answer:

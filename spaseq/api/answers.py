@@ -1,0 +1,216 @@
+"""The answers of a run: an iterator of matches, with conversions to tables."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Generator, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from spaseq.api.answers_html import answers_html
+from spaseq.api.match import Match
+from spaseq.errors import UsageError
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.rdf.terms.term import Term
+from spaseq.runtime.job.job import Stats
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+    import rdflib
+    import rdflib.query
+
+_BATCH = 16_384
+_SHOWN = 20
+
+
+class Answers(Iterator[Match]):
+    """The matches of a run, which takes place while they are taken.
+
+    Iterating keeps no match, so memory does not grow with them. A conversion runs to the end and
+    keeps all matches: then they can be iterated and converted again, as often as you like.
+
+    A table has a column for each projected variable, typed by the XSD datatypes of its values, and
+    the columns `start`, `end` and `trace` (docs/python.md#tables). `stats` has the counts of the
+    run so far. `repr` and the table that notebooks show are short.
+
+    >>> from spaseq import Event, run
+    >>> answers = run('''
+    ...   SELECT ?x ?t WITHIN 1 MINUTES FROM STREAM S <http://example/s>
+    ...   WHERE { SEQ(A) DEFINE GPM A ON S { ?x <http://example/t> ?t } }''',
+    ...   {"S": [Event('<http://example/pan> <http://example/t> "9" .', 0)]}, runtime="local")
+    >>> answers.to_arrow().column_names
+    ['x', 't', 'start', 'end', 'trace']
+    >>> [match.bindings["t"].to_python() for match in answers]
+    ['9']
+    """
+
+    def __init__(
+        self,
+        matches: Generator[Match],
+        plans: Sequence[QueryPlan],
+        stats: Stats,
+        live: bool = False,
+    ) -> None:
+        """Made by `spaseq.run`. If it is `live`, a notebook that shows it takes no match."""
+        self._matches, self._plans, self._live = matches, plans, live
+        self.stats = stats
+        self._next: deque[Match] = deque()  # taken from the run, but not by the user
+        self._taken = 0
+        self._ended = False
+        self._kept: list[Match] | None = None
+        self._table: pa.Table | None = None
+
+    # --- iteration --------------------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[Match]:
+        return self if self._kept is None else iter(self._kept)
+
+    def __next__(self) -> Match:
+        match = self._next.popleft() if self._next else self._from_run()
+        self._taken += 1
+        return match
+
+    def _from_run(self) -> Match:
+        try:
+            return next(self._matches)
+        except StopIteration:
+            self._ended = True
+            raise
+
+    def close(self) -> None:
+        """End the run; the matches that were not taken are lost, unless they are kept."""
+        self._ended = True
+        if self._kept is None:
+            self._next.clear()
+        self._matches.close()
+
+    # --- conversions ------------------------------------------------------------------------------
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the projected variables, of one query after the other."""
+        return list(dict.fromkeys(p.name for q in self._plans for p in q.answers.projection))
+
+    def to_arrow(self) -> pa.Table:
+        """All matches as an Arrow table.
+
+        Raises:
+            UsageError: matches were taken from the run before, and are not kept.
+        """
+        if self._table is None:
+            from spaseq.sinks.answer_columns import AnswerColumns
+
+            graphs = any(plan.answers.template is not None for plan in self._plans)
+            columns = AnswerColumns(self.columns, len(self._plans) > 1, graphs)
+            rows = iter([(m.query, m.answer) for m in self._all()])
+            raw = [columns.raw(some) for some in iter(lambda: list(islice(rows, _BATCH)), [])]
+            self._table = columns.table(raw)
+        return self._table
+
+    def to_pandas(self) -> pd.DataFrame:
+        """All matches as a pandas DataFrame.
+
+        A column of integers or booleans with unbound variables has pandas' nullable type.
+
+        Raises:
+            UsageError: as `to_arrow`.
+        """
+        import pandas as pd
+
+        table = self.to_arrow()
+        frame = table.to_pandas()
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            if column.null_count and str(column.type) in ("int64", "bool"):
+                kind = "Int64" if str(column.type) == "int64" else "boolean"
+                frame[name] = pd.array(column.to_pylist(), dtype=kind)
+        return frame
+
+    def to_polars(self) -> pl.DataFrame:
+        """All matches as a polars DataFrame.
+
+        Raises:
+            UsageError: polars is not installed; or as `to_arrow`.
+        """
+        try:
+            import polars as pl
+        except ImportError:
+            raise UsageError("polars is not installed: pip install polars") from None
+        return pl.DataFrame(self.to_arrow())
+
+    def to_rdflib(self) -> rdflib.query.Result:
+        """All matches as rdflib gives the result of a query.
+
+        A SELECT query gives solutions. CONSTRUCT queries give a `graph`, which is a Dataset with a
+        named graph for each match.
+
+        Raises:
+            UsageError: SELECT and CONSTRUCT queries are mixed; or as `to_arrow`.
+        """
+        from rdflib.query import Result
+
+        kinds = {plan.answers.template is None for plan in self._plans}
+        if len(kinds) > 1:
+            raise UsageError("rdflib has no result for SELECT and CONSTRUCT queries together")
+        if kinds == {False}:
+            result = Result("CONSTRUCT")
+            result.graph = self._dataset()
+            return result
+        return self._solutions()
+
+    def _solutions(self) -> rdflib.query.Result:
+        import rdflib
+        from rdflib.query import Result
+
+        result = Result("SELECT")
+        result.vars = [rdflib.Variable(name) for name in self.columns]
+        result.bindings = [
+            {rdflib.Variable(name): Term(text).to_rdflib() for name, text in m.answer.bindings}
+            for m in self._all()
+        ]
+        return result
+
+    def _dataset(self) -> rdflib.Dataset:
+        import rdflib
+
+        dataset = rdflib.Dataset()
+        for match in self._all():
+            graph = dataset.graph(rdflib.URIRef(str(match.event)))
+            for triple in match.answer.graph or ():
+                s, p, o = (Term(text).to_rdflib() for text in triple)
+                graph.add((s, p, o))
+        return dataset
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The table by Arrow's PyCapsule interface, which other libraries read."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def _all(self) -> list[Match]:
+        """All matches, which are kept from now on."""
+        if self._kept is None:
+            if self._taken:
+                raise UsageError(
+                    f"{self._taken} matches have been taken from this run, and are not kept: "
+                    "convert before you iterate, or run again"
+                )
+            kept = [*self._next, *self._matches]
+            self._next, self._ended, self._kept = deque(kept), True, kept
+        return self._kept
+
+    # --- display ----------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        names = ", ".join(plan.identity.name for plan in self._plans)
+        if self._kept is not None:
+            return f"<Answers of {names}: {len(self._kept)}>"
+        state = "all taken" if self._ended else "running" if self._taken else "not begun"
+        return f"<Answers of {names}: {state}, {self._taken} taken>"
+
+    def _repr_html_(self) -> str:
+        """The next matches as a short table; it takes none from a run over generators."""
+        if self._kept is None and not self._live and not self._ended:
+            self._next.extend(islice(self._matches, _SHOWN + 1 - len(self._next)))
+        shown = list(islice(self._next if self._kept is None else self._kept, _SHOWN + 1))
+        rows = [(match.query, match.answer) for match in shown[:_SHOWN]]
+        return answers_html(repr(self), self.columns, rows, more=len(shown) > _SHOWN)

@@ -1,0 +1,141 @@
+"""Answers as Arrow tables: typed columns for variables, times, and traces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from spaseq.algebra.answers import Answer
+from spaseq.errors import RunError
+from spaseq.sinks.typed_columns import TIME, ColumnType
+
+TRACED = pa.struct(
+    [
+        ("gpm", pa.string()),
+        ("stream", pa.string()),
+        ("event", pa.string()),
+        ("time", TIME),
+        ("k", pa.int32()),
+    ]
+)
+"""An event of a trace."""
+
+PLACES = ("subject", "predicate", "object")
+TRIPLE = pa.struct([(place, pa.string()) for place in PLACES])
+"""A triple of a graph that CONSTRUCT made, as N-Triples texts."""
+
+_OWN = {
+    "query": pa.string(),
+    "start": TIME,
+    "end": TIME,
+    "event": pa.string(),
+    "graph": pa.list_(TRIPLE),
+    "trace": pa.list_(TRACED),
+}
+_LONGEST_US = 2**63
+
+
+class AnswerColumns:
+    """The columns of answers: the projected variables, then `start`, `end` and `trace`.
+
+    Answers of several queries have a column `query` first. Answers of CONSTRUCT queries have the
+    columns `event` and `graph`. If a variable has the name of such a column, the column is called
+    `match_start`, for instance.
+
+    `raw` makes batches whose variables are N-Triples texts, and sees their types. When it has seen
+    all answers, `typed` gives such batches their types.
+    """
+
+    def __init__(
+        self, variables: Sequence[str], several: bool = False, graphs: bool = False
+    ) -> None:
+        self._variables = tuple(dict.fromkeys(variables))
+        before = ("query",) if several else ()
+        after = ("start", "end", *(("event", "graph") if graphs else ()), "trace")
+        self._before, self._after = before, after
+        self._types = {name: ColumnType() for name in self._variables}
+
+    @property
+    def raw_schema(self) -> pa.Schema:
+        """The columns of a raw batch."""
+        return self._schema({name: pa.string() for name in self._variables})
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the answers seen so far."""
+        return self._schema({name: column.arrow for name, column in self._types.items()})
+
+    def _schema(self, types: dict[str, pa.DataType]) -> pa.Schema:
+        own = [(own_column(name, self._variables), _OWN[name]) for name in self._before]
+        own_after = [(own_column(name, self._variables), _OWN[name]) for name in self._after]
+        return pa.schema([*own, *types.items(), *own_after])
+
+    def raw(self, answers: Sequence[tuple[str, Answer]]) -> pa.RecordBatch:
+        """A batch of (name of the query, answer)."""
+        rows = [dict(answer.bindings) for _, answer in answers]
+        columns = [_own(name, answers) for name in self._before]
+        for name in self._variables:
+            texts = [row.get(name) for row in rows]
+            self._types[name].see(texts)
+            columns.append(pa.array(texts, pa.string()))
+        columns += [_own(name, answers) for name in self._after]
+        return pa.RecordBatch.from_arrays(columns, schema=self.raw_schema)
+
+    def typed(self, raw: pa.RecordBatch) -> pa.RecordBatch:
+        """A raw batch with typed variables."""
+        columns = list(raw.columns)
+        for number, name in enumerate(self._variables, len(self._before)):
+            columns[number] = self._types[name].array(columns[number].to_pylist())
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def table(self, raw: Iterable[pa.RecordBatch]) -> pa.Table:
+        """Raw batches as a typed table."""
+        return pa.Table.from_batches([self.typed(batch) for batch in raw], self.schema)
+
+
+def own_column(name: str, variables: Sequence[str]) -> str:
+    """The name of a column beside the variables.
+
+    >>> own_column("end", ["road", "end"])
+    'match_end'
+    """
+    while name in variables:
+        name = f"match_{name}"
+    return name
+
+
+def _own(name: str, answers: Sequence[tuple[str, Answer]]) -> pa.Array:
+    """A column beside the variables."""
+    return pa.array([_VALUES[name](query, answer) for query, answer in answers], _OWN[name])
+
+
+def _us(time_ms: int) -> int:
+    """Microseconds, as Arrow counts."""
+    if not -_LONGEST_US <= time_ms * 1000 < _LONGEST_US:
+        raise RunError(f"a time {time_ms} ms is too far from the epoch for a table")
+    return time_ms * 1000
+
+
+def _trace(query: str, answer: Answer) -> list[dict[str, Any]]:
+    return [
+        {"gpm": t.gpm, "stream": t.stream, "event": t.event, "time": _us(t.time), "k": t.k}
+        for t in answer.trace
+    ]
+
+
+def _graph(query: str, answer: Answer) -> list[dict[str, str]] | None:
+    if answer.graph is None:
+        return None
+    return [dict(zip(PLACES, triple, strict=True)) for triple in answer.graph]
+
+
+_VALUES: dict[str, Any] = {
+    "query": lambda query, answer: query,
+    "start": lambda query, answer: _us(answer.first[0]),
+    "end": lambda query, answer: _us(answer.end[0]),
+    "event": lambda query, answer: answer.event,
+    "graph": _graph,
+    "trace": _trace,
+}

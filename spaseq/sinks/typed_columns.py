@@ -1,0 +1,141 @@
+"""Columns of RDF terms as Arrow columns whose type is that of the XSD datatypes in them.
+
+| terms of a column | type |
+|---|---|
+| integers | `int64`; `decimal128` if one does not fit |
+| decimals, with integers or without | `decimal128`, or `decimal256` for more than 38 digits |
+| floats alone | `float` |
+| doubles and floats, with other numbers or without | `double` |
+| booleans | `bool` |
+| dateTimes | `timestamp[us, UTC]`; one without a zone is in UTC |
+| dates without a zone | `date32` |
+| anything else, and any mixture | `string`: IRIs without brackets, lexical forms, `_:label` |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+
+from spaseq.rdf.terms.python_values import python_value
+from spaseq.rdf.terms.term import plain_text, split_literal
+from spaseq.rdf.terms.vocabulary import (
+    INTEGER_TYPES,
+    XSD,
+    XSD_DATE_TIME,
+    XSD_DATE_TIME_STAMP,
+)
+
+TIME = pa.timestamp("us", "UTC")
+
+_TEXT = "text"
+_KINDS = {
+    **dict.fromkeys(INTEGER_TYPES, "integer"),
+    XSD + "decimal": "decimal",
+    XSD + "float": "float",
+    XSD + "double": "double",
+    XSD + "boolean": "boolean",
+    XSD_DATE_TIME: "dateTime",
+    XSD_DATE_TIME_STAMP: "dateTime",
+    XSD + "date": "date",
+}
+_NUMBERS = {"integer", "decimal", "float", "double"}
+_EXACT_IN_DOUBLE = 2**53
+_DIGITS_128, _DIGITS_256 = 38, 76
+
+
+class ColumnType:
+    """Sees all terms of a column, and then knows the column's type."""
+
+    def __init__(self) -> None:
+        self._kinds: set[str] = set()
+        self._least = self._greatest = 0
+        self._digits = 1  # before the point
+        self._scale = 0
+
+    def see(self, texts: Sequence[str | None]) -> None:
+        """Take terms as N-Triples texts; None stands for an unbound variable."""
+        for text in set(texts):
+            if text is None:
+                continue
+            kind, value = _read(text)
+            self._kinds.add(kind)
+            if kind == "integer":
+                self._least, self._greatest = min(self._least, value), max(self._greatest, value)
+            elif kind == "decimal":
+                self._see_decimal(value)
+
+    def _see_decimal(self, value: Decimal) -> None:
+        _, digits, exponent = value.as_tuple()
+        scale = max(0, -int(exponent))
+        self._scale = max(self._scale, scale)
+        self._digits = max(self._digits, len(digits) - scale)
+
+    @property
+    def arrow(self) -> pa.DataType:
+        """The type of the terms that were seen."""
+        kinds = self._kinds
+        if kinds and kinds <= _NUMBERS:
+            return self._number()
+        types = {"boolean": pa.bool_(), "dateTime": TIME, "date": pa.date32()}
+        return types.get(next(iter(kinds)), pa.string()) if len(kinds) == 1 else pa.string()
+
+    def _number(self) -> pa.DataType:
+        kinds = self._kinds
+        if kinds == {"float"}:
+            return pa.float32()
+        if kinds & {"float", "double"}:
+            exact = max(-self._least, self._greatest) <= _EXACT_IN_DOUBLE
+            return pa.float64() if exact else pa.string()
+        if kinds == {"integer"} and self._least >= -(2**63) and self._greatest < 2**63:
+            return pa.int64()
+        longest = max(len(str(abs(n))) for n in (self._least, self._greatest))
+        return _decimal(max(self._digits, longest) + self._scale, self._scale)
+
+    def array(self, texts: Sequence[str | None]) -> pa.Array:
+        """Terms that were seen, as a column of the type."""
+        kind = self.arrow
+        value = _conversion(kind)
+        values = [None if text is None else value(text) for text in texts]
+        return pa.array(values, kind)
+
+
+def _decimal(digits: int, scale: int) -> pa.DataType:
+    if digits <= _DIGITS_128:
+        return pa.decimal128(_DIGITS_128, scale)
+    return pa.decimal256(_DIGITS_256, scale) if digits <= _DIGITS_256 else pa.string()
+
+
+def _conversion(kind: pa.DataType) -> Callable[[str], Any]:
+    """The function from a term to a value of a type."""
+    if pa.types.is_string(kind):
+        return plain_text
+    if pa.types.is_floating(kind):
+        return lambda text: float(_read(text)[1])
+    if pa.types.is_decimal(kind):
+        return lambda text: Decimal(_read(text)[1])
+    return lambda text: _read(text)[1]
+
+
+@lru_cache(maxsize=1 << 14)  # values repeat in many answers
+def _read(text: str) -> tuple[str, Any]:
+    """The kind of a term and its value; a literal without a Python value is text."""
+    if text[0] != '"':
+        return _TEXT, None
+    lexical, datatype, _ = split_literal(text)
+    kind = _KINDS.get(datatype, _TEXT)
+    if kind == _TEXT:
+        return _TEXT, None
+    value = python_value(lexical, datatype)
+    if isinstance(value, str):
+        return _TEXT, None
+    if isinstance(value, datetime):
+        return kind, value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+    if isinstance(value, date) and len(lexical.strip()) > len("2014-08-01"):
+        return _TEXT, None  # it has a zone
+    return kind, value
