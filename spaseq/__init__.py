@@ -4,9 +4,10 @@
         print(match.start, match.bindings)
 
 The public names are `run`, `run_async`, `why`, `Engine`, `function`, `parse` and `explain`, with
-the types that they use. `spaseq.options` documents their keywords, `spaseq.spark` is for Spark users,
-`spaseq.testing` for tests of queries. `%load_ext spaseq` gives notebooks the magic `%%spaseq`. A
-name loads its module at its first use, so that Spark's workers import only their stage.
+the types that they use. `spaseq.options` documents their keywords. `spaseq.spark` is for Spark
+users, `spaseq.testing` for tests of queries. `%load_ext spaseq` gives notebooks the magic
+`%%spaseq`. A name loads its module at its first use, so that Spark's workers import only their
+stage.
 """
 
 from __future__ import annotations
