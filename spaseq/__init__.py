@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from spaseq.api.answers import Answers
     from spaseq.api.explain import explain
     from spaseq.api.match import Match, PartialMatch, TracedEvent
+    from spaseq.api.parsed import parse
     from spaseq.api.push import Engine
     from spaseq.api.run import run
     from spaseq.api.run_async import AsyncAnswers, run_async
     from spaseq.api.why import why
     from spaseq.diagnosis.report import Cause, Report
     from spaseq.expr.extension import function
-    from spaseq.lang.parser import parse
     from spaseq.limits import Limits
     from spaseq.options import ServiceOptions
     from spaseq.rdf.terms.term import Term
@@ -51,7 +51,7 @@ _HOMES = {
     "TracedEvent": "spaseq.api.match",
     "explain": "spaseq.api.explain",
     "function": "spaseq.expr.extension",
-    "parse": "spaseq.lang.parser",
+    "parse": "spaseq.api.parsed",
     "run": "spaseq.api.run",
     "run_async": "spaseq.api.run_async",
     "why": "spaseq.api.why",
