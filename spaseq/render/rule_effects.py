@@ -22,7 +22,7 @@ def effects(plan: QueryPlan) -> Iterator[tuple[str, list[str]]]:
     """(name of a rule, what it has changed) for each rule that has changed something."""
     for name in map(name_of, RULES):
         if name not in plan.disabled:
-            changes = list(_EFFECTS[name](plan))
+            changes = list(EFFECTS[name](plan))
             if changes:
                 yield name, changes
 
@@ -30,7 +30,14 @@ def effects(plan: QueryPlan) -> Iterator[tuple[str, list[str]]]:
 def basic_pattern(gpm: GpmPlan) -> tuple[n.TriplePattern, ...]:
     """The triple patterns of a GPM that are matched together, before all else."""
     pattern = gpm.correlation.core if gpm.correlation is not None else gpm.pattern
-    return tuple(_triples(pattern))
+    while True:
+        match pattern:
+            case n.LeftJoin(left=inner) | n.Minus(left=inner):
+                pattern = inner
+            case n.Filter(pattern=inner) | n.Extend(pattern=inner):
+                pattern = inner
+            case _:
+                return tuple(_triples(pattern))
 
 
 def shared_patterns(plan: QueryPlan) -> list[tuple[list[str], tuple[n.TriplePattern, ...]]]:
@@ -149,7 +156,7 @@ def _unless_asked(effect: Effect) -> Effect:
     return lambda plan: () if plan.sequence.evaluator.asked else effect(plan)
 
 
-_EFFECTS: Mapping[str, Effect] = MappingProxyType(
+EFFECTS: Mapping[str, Effect] = MappingProxyType(
     {
         "awaited-requests": _awaited_requests,
         "pushed-predicates": _pushed_predicates,

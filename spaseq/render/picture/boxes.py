@@ -15,7 +15,7 @@ PAD = 12.0
 START = 9.0
 """Radius of the initial state."""
 
-NARROWEST = 92.0
+NARROWEST = 112.0
 CHARACTERS = 36
 """Longest line of a box."""
 
