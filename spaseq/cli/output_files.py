@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from glob import glob, has_magic
 from pathlib import Path
 
-from spaseq.errors import UsageError
+from spaseq.errors import InputError, UsageError
 from spaseq.rdf.inputs.files import STDIN
 from spaseq.rdf.inputs.formats import format_of
 
@@ -86,7 +86,10 @@ class _Identity:
 
 
 def _check_input(given: NamedPath, written: Sequence[tuple[NamedPath, _Identity]]) -> None:
-    found = {_Identity.of(path, STDIN, 0) for path in _files(given.path)}
+    try:
+        found = {_Identity.of(path, STDIN, 0) for path in _files(given.path)}
+    except OSError as error:
+        raise InputError(f"{given.option}: cannot read it: {error.strerror}") from error
     for output, identity in written:
         if identity in found and identity.is_stored:
             raise UsageError(f"{output.option} is the same file as {given.option}")

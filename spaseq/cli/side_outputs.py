@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TextIO
 
 from spaseq.algebra.answers import PartialAnswer
+from spaseq.cli.bad_reasons import BadReasons
 from spaseq.cli.messages import tell
 from spaseq.cli.run_options import SideOptions
 from spaseq.errors import InputError, RunError, SpaseqError
@@ -31,7 +32,8 @@ class SideOutputs:
         self._paths = (options.bad, options.late, options.partial)
         self._strict = options.strict
         self._files: list[TextIO | None] = [None, None, None]
-        self._shown = 0
+        self._shown = self._hidden = 0
+        self._reasons = BadReasons()
 
     def __enter__(self) -> SideOutputs:
         for i, path in enumerate(self._paths):
@@ -65,7 +67,8 @@ class SideOutputs:
         # Without a line number, the text says which event it is.
         which = f" ({bad.text})" if bad.line is None and bad.text else ""
         error = RunError if bad.over_limit else InputError
-        self._take(file, write, f"{place}: {bad.reason}{which}", error)
+        new = self._reasons.take(bad) or bad.over_limit
+        self._take(file, write, f"{place}: {bad.reason}{which}", error, new)
 
     def on_late(self, late: LateEvent) -> None:
         """Take an event behind its stream's watermark."""
@@ -85,11 +88,24 @@ class SideOutputs:
         if file is not None:
             file.write(partial_json(query, partial) + "\n")
 
-    def report(self) -> None:
-        """Say how many were not shown."""
-        if self._shown > _SHOWN:
-            rest = self._shown - _SHOWN
-            tell(f"... and {rest:,} more; --bad FILE and --late FILE keep them")
+    def report(self, nothing_read: bool) -> None:
+        """Say how many were not shown, and what bad input has in common if some events were read.
+
+        `nothing_read`: there was bad input, and no event.
+        """
+        if self._hidden:
+            tell(f"... and {self._hidden:,} more; --bad FILE and --late FILE keep them")
+        for sentence in () if nothing_read else self._reasons.advice(nothing_read):
+            tell(f"spaseq: {sentence}")
+
+    def all_bad(self) -> InputError:
+        """The end of a bounded run that read bad input only."""
+        advice = list(self._reasons.advice(True)) or [f"the first reason: {self._first_reason()}"]
+        return InputError("; ".join(["all input is bad, so no event was read", *advice]))
+
+    def _first_reason(self) -> str:
+        first = self._reasons.first
+        return "unknown" if first is None else one_line(f"{first.file}: {first.reason}")
 
     def _take(
         self,
@@ -97,13 +113,16 @@ class SideOutputs:
         write: Callable[[], None] | None,
         text: str,
         error: type[SpaseqError] = InputError,
+        new: bool = True,
     ) -> None:
         if file is not None and write is not None:
             write()
             file.flush()
         else:
-            self._shown += 1
-            if self._shown <= _SHOWN:
+            shown = new and self._shown < _SHOWN
+            self._shown += shown
+            self._hidden += not shown
+            if shown:
                 tell(f"spaseq: {one_line(text)}")
         if self._strict:
             raise error(f"--strict: {one_line(text)}")

@@ -141,5 +141,7 @@ class GraphTimes:
 
 def triple_text(own: QuadBlock, row: int) -> str:
     """A row's triple as text for a report."""
-    s, p, o = (own.terms[column[row]] for column in (own.s, own.p, own.o))
+    # A term that no query reads has no code.
+    codes = (int(column[row]) for column in (own.s, own.p, own.o))
+    s, p, o = (own.terms[code] if code >= 0 else "..." for code in codes)
     return f"{s} {p} {o} ."[:300]

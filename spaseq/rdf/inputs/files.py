@@ -73,10 +73,18 @@ def files_at(path: str, forced: Format | None = None) -> Sequence[InputFile]:
     """The files at a path: one file, the files of a directory or glob in order of name, or `-`.
 
     Raises:
-        InputError: the path does not exist; the glob matches nothing; or a format is unknown.
+        InputError: the path does not exist or cannot be read; the glob matches nothing; or a
+            format is unknown.
     """
     if path == STDIN:
         return [InputFile(STDIN, forced or Format.NQUADS)]
+    try:
+        return _files_at(path, forced)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _files_at(path: str, forced: Format | None) -> Sequence[InputFile]:
     place = Path(path)
     if place.is_dir():
         return _directory(place, forced)
