@@ -84,14 +84,13 @@ def run(queries: tuple[Path, ...], chosen: Chosen) -> None:
         found = _answer(job, options, output, sides)
         progress.clear()
         tell(summary(job.stats))
-        nothing_read = options.follow is None and bool(job.stats.bad) and not job.stats.events
-        sides.report(nothing_read)
-        if options.follow is None and not found and not nothing_read:
+        only_bad = job.stats.bad > 0 and not job.stats.events and options.follow is None
+        sides.report(only_bad)
+        if options.follow is None and not found and not only_bad:
             tell(no_answer_line(checked, job.stats, command_for_more(queries, chosen)))
         if output.why is not None:
             write_report(output.why, checked, job)
-        if nothing_read:
-            raise sides.all_bad()
+        sides.refuse(only_bad)
 
 
 def _check_files(plans: Sequence[QueryPlan], queries: Sequence[Path], chosen: Chosen) -> None:

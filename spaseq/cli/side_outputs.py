@@ -88,20 +88,23 @@ class SideOutputs:
         if file is not None:
             file.write(partial_json(query, partial) + "\n")
 
-    def report(self, nothing_read: bool) -> None:
-        """Say how many were not shown, and what bad input has in common if some events were read.
-
-        `nothing_read`: there was bad input, and no event.
-        """
+    def report(self, only_bad: bool) -> None:
+        """Say how many were not shown, and what the bad input among good events has in common."""
         if self._hidden:
             tell(f"... and {self._hidden:,} more; --bad FILE and --late FILE keep them")
-        for sentence in () if nothing_read else self._reasons.advice(nothing_read):
+        for sentence in () if only_bad else self._reasons.advice(only_bad):
             tell(f"spaseq: {sentence}")
 
-    def all_bad(self) -> InputError:
-        """The end of a bounded run that read bad input only."""
-        advice = list(self._reasons.advice(True)) or [f"the first reason: {self._first_reason()}"]
-        return InputError("; ".join(["all input is bad, so no event was read", *advice]))
+    def refuse(self, only_bad: bool) -> None:
+        """End a run that read bad input only.
+
+        Raises:
+            InputError: with the cause of all bad input, or with the first reason.
+        """
+        if only_bad:
+            advice = list(self._reasons.advice(True))
+            advice = advice or [f"the first reason: {self._first_reason()}"]
+            raise InputError("; ".join(["all input is bad, so no event was read", *advice]))
 
     def _first_reason(self) -> str:
         first = self._reasons.first
