@@ -35,11 +35,11 @@ class Conditions:
     def __init__(
         self, probes: Probes, parts: Sequence[Part], own: Sequence[Condition], base: Probe
     ) -> None:
-        nodes = [part.node for part in parts]
+        group = group_of(part.node for part in parts)
         self._base, self._own = base, tuple(own)
 
         def test(*exprs: ast.Expr) -> Probe:
-            return probes.probe(group_of([*nodes, *map(ast.Filter, exprs)]))
+            return probes.probe(group, exprs)
 
         exprs = [condition.expr for condition in own]
         self._true = [test(expr) for expr in exprs]
@@ -53,13 +53,13 @@ class Conditions:
         """
         failed = False
         for condition, true, false in zip(self._own, self._true, self._false, strict=True):
-            if not true.solutions:
+            if true.fails:
                 failed = True
                 yield failing(place, condition, self._base, false.solutions, bound)
         if failed:
             return
         for condition, until in zip(self._own, self._until, strict=False):
-            if not until.solutions:
+            if until.fails:
                 text = "each condition holds for some solution, but not all for the same one"
                 yield place.condition("filter-false", condition, text, self._base.solutions)
                 return

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from spaseq.algebra.deferral import lifted
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import constant_text, translate_group
 from spaseq.algebra.scope import possible
@@ -68,7 +69,7 @@ class KbPattern:
 
     def _constant(self, node: ast.Element) -> Solutions | None:
         question = self._observed.question
-        pattern = entailed(translate_group(group_of([node])), question.schema)
+        pattern, _ = lifted(entailed(translate_group(group_of([node])), question.schema))
         evaluator = GpmEvaluator(
             pattern, self._knowledge, question.plan.expressions, limits=self._observed.limits
         )

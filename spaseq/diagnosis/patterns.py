@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
+from spaseq.algebra import nodes as n
 from spaseq.algebra.groups import constant_text, translate_group
-from spaseq.algebra.scope import possible, visible
+from spaseq.algebra.scope import certain, possible
 from spaseq.diagnosis.conditions import Conditions
 from spaseq.diagnosis.kb_patterns import KbPattern
 from spaseq.diagnosis.nearest_terms import nearest_term
 from spaseq.diagnosis.observed import Observed, StreamSeen
 from spaseq.diagnosis.pattern_parts import (
     FREE,
+    Condition,
     Part,
     all_predicates,
     conditions_of,
@@ -26,8 +29,9 @@ from spaseq.diagnosis.pattern_parts import (
 from spaseq.diagnosis.place import GpmPlace
 from spaseq.diagnosis.probes import Probe, Probes
 from spaseq.diagnosis.report import Cause, plural
+from spaseq.diagnosis.together import Together
 from spaseq.lang import ast
-from spaseq.lang.variables import expression_variables, looks_back
+from spaseq.lang.variables import exists_uses, expression_variables, looks_back
 from spaseq.lang.visibility import seen_before
 
 _NEVER = ("wrong-stream", "predicate-never-occurs", "constant-never-occurs")
@@ -45,17 +49,23 @@ class GpmQuestion:
         ]
         self._others = [s for s in observed.streams if s not in self._streams]
         self.probes = Probes(observed, [s.iri for s in self._streams])
-        self._group = _GroupProbes(self.probes, self._gpm.pattern, _earlier(observed, name))
+        self._correlated = question.gpm_plan(name).correlation is not None
+        known = _Known(_earlier(observed, name), self._correlated)
+        self._group = _GroupProbes(self.probes, self._gpm.pattern, known)
         self._empty = not observed.counts(name)[0]
 
     @property
     def is_open(self) -> bool:
-        """Whether the GPM may be a cause: it has no solution, or a FILTER reads what none binds."""
-        return self._empty or self._group.has_unbound
+        """Whether the GPM may be a cause.
+
+        That is so if it has no solution, if a FILTER reads what nothing binds, or if its FILTERs
+        have not been tested because it is evaluated with bindings of earlier steps.
+        """
+        return self._empty or self._correlated or self._group.has_unbound
 
     def causes(self) -> list[Cause]:
         """The causes; terms that never occur come first, and make other kinds pointless."""
-        wrong = self._wrong_stream()
+        wrong = self._wrong_stream() if self._empty else None
         if wrong is not None:
             return [wrong]
         found = list(self._group.causes(self._place, self._streams))
@@ -68,7 +78,7 @@ class GpmQuestion:
     def _wrong_stream(self) -> Cause | None:
         """The cause if another stream has all predicates of the GPM, and its own lack one."""
         needed = {constant_text(iri) for iri in all_predicates(self._gpm.pattern)}
-        if needed <= _predicates(self._streams).keys():
+        if needed <= _predicates(self._streams).keys() or not self._group.alone_fails:
             return None
         for other in self._others:
             if needed <= other.predicates.keys():
@@ -83,85 +93,103 @@ class GpmQuestion:
         return None
 
 
-class _GroupProbes:
-    """The probes of a group over its event.
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known where a group stands.
 
-    `earlier` are variables that earlier steps may bind: a FILTER that reads one is tested between
-    steps and not here.
+    A FILTER that reads one of the variables `elsewhere` is tested between steps and not here. In a
+    `correlated` GPM earlier steps may change what OPTIONAL, MINUS, BIND and EXISTS give.
     """
 
-    def __init__(
-        self, probes: Probes, group: ast.GroupGraphPattern, earlier: frozenset[str]
-    ) -> None:
-        self._observed, self._earlier = probes.observed, earlier
+    elsewhere: frozenset[str]
+    correlated: bool
+
+    def inside(self, names: frozenset[str]) -> _Known:
+        """The same for a group inside one that may bind `names`."""
+        return replace(self, elsewhere=self.elsewhere | names)
+
+    def parts(self, group: ast.GroupGraphPattern) -> list[Part]:
+        """The parts of a group whose solutions are certain."""
         parts = parts_of(group)
-        names = possible(translate_group(group_of(p.node for p in parts)))
-        own = [
-            condition
-            for condition in conditions_of(group)
-            if not looks_back(condition.expr)
-            and not (expression_variables(condition.expr) & earlier) - names
-        ]
+        return [part for part in parts if part.demands] if self.correlated else parts
+
+    def conditions(self, group: ast.GroupGraphPattern, pattern: n.Pattern) -> list[Condition]:
+        """The conjuncts of a group's FILTERs that its parts, the `pattern`, decide."""
+        names = certain(pattern) if self.correlated else possible(pattern)
+        found = []
+        for condition in conditions_of(group):
+            read = expression_variables(condition.expr)
+            open_ = looks_back(condition.expr) or bool((read & self.elsewhere) - names)
+            if self.correlated:
+                open_ |= not read <= names or bool(exists_uses(condition.expr))
+            if not open_:
+                found.append(condition)
+        return found
+
+
+class _GroupProbes:
+    """The probes of a group over its event."""
+
+    def __init__(self, probes: Probes, group: ast.GroupGraphPattern, known: _Known) -> None:
+        self._observed = probes.observed
+        parts = known.parts(group)
+        whole = group_of(p.node for p in parts)
+        pattern = translate_group(whole)
+        own = known.conditions(group, pattern)
         read = sorted({v for condition in own for v in expression_variables(condition.expr)})
-        self._names = names
-        self.has_unbound = not names.issuperset(read)
-        self._base = probes.probe(group_of(p.node for p in parts), read)
-        self.whole = probes.probe(
-            group_of([*(p.node for p in parts), *(ast.Filter(c.expr) for c in own)])
-        )
-        around = earlier | names
+        self._names = possible(pattern)
+        self.has_unbound = not self._names.issuperset(read)
+        self._bound = self._names | known.elsewhere
+        self._base = probes.probe(whole, keep=read)
+        self.whole = probes.probe(whole, [condition.expr for condition in own])
+        inside = known.inside(self._names)
         self._alone = [
-            (p, _PartProbes(probes, p, around)) for p in parts if p.demands and not p.is_remote
+            (p, _PartProbes(probes, p, inside)) for p in parts if p.demands and not p.is_remote
         ]
-        self._remote = [p for p in parts if p.is_remote]
-        self._prefixes = _prefixes(probes, parts)
+        self._graphs = [
+            (node, KbPattern(self._observed, node))
+            for node in (part.node for part in parts)
+            if isinstance(node, ast.GraphGraphPattern)
+        ]
+        self._together = Together(probes, parts)
         self._conditions = Conditions(probes, parts, own, self._base)
+
+    @property
+    def alone_fails(self) -> bool:
+        """Whether some part over the event matches nothing by itself."""
+        return any(own.alone.fails for _, own in self._alone)
 
     def causes(self, place: GpmPlace, streams: Sequence[StreamSeen]) -> Iterator[Cause]:
         """Why the group has no solution."""
         alone = [c for part, own in self._alone for c in own.causes(place, part, streams)]
-        for part in self._remote:
-            if isinstance(part.node, ast.GraphGraphPattern):
-                alone += KbPattern(self._observed, part.node).causes(place)
+        alone += [cause for _, graph in self._graphs for cause in graph.causes(place)]
         if alone:
             yield from alone
-        elif not self._base.solutions:
-            yield from self._together(place)
-        else:
-            yield from self._conditions.causes(place, self._names | self._earlier)
-
-    def _together(self, place: GpmPlace) -> Iterator[Cause]:
-        """The part after which no solution is left."""
-        before: Probe | None = None
-        for part, probe in self._prefixes:
-            if not probe.solutions:
-                if part.is_remote:
-                    yield _kb_empty(place, self._observed, part, before)
-                else:
-                    yield _never_together(place, part, before)
-                return
-            before = probe
+        elif self._base.fails:
+            yield from self._together.causes(place)
+        elif self._base.solutions:
+            yield from self._conditions.causes(place, self._bound)
 
 
 class _PartProbes:
     """The probes of one part by itself."""
 
-    def __init__(self, probes: Probes, part: Part, earlier: frozenset[str]) -> None:
+    def __init__(self, probes: Probes, part: Part, known: _Known) -> None:
         self.alone = probes.probe(part.alone)
-        self._inner = [_GroupProbes(probes, g, earlier) for g in inner_groups(part.node)]
+        self._inner = [_GroupProbes(probes, group, known) for group in inner_groups(part.node)]
         self._freed: list[tuple[ast.Iri | ast.Literal, Probe]] = []
         if isinstance(part.node, ast.Triple):
             for where, constant in constants(part.node):
                 triple = group_of([freed(part.node, where)])
-                self._freed.append((constant, probes.probe(triple, [FREE])))
+                self._freed.append((constant, probes.probe(triple, keep=[FREE])))
 
     def causes(self, place: GpmPlace, part: Part, streams: Sequence[StreamSeen]) -> Iterator[Cause]:
         """Why the part matches nothing by itself; nothing if it does."""
-        if self.alone.solutions:
+        if not self.alone.fails:
             return
         if isinstance(part.node, ast.Triple):
             yield self._triple(place, part.node, streams)
-        elif self._inner and not any(each.whole.solutions for each in self._inner):
+        elif self._inner and all(each.whole.fails for each in self._inner):
             for each in self._inner:
                 yield from each.causes(place, streams)
         else:
@@ -178,60 +206,6 @@ class _PartProbes:
                 return _absent(place, "constant", triple, constant, probe.values[FREE])
         text = "no triple of an event matches it"
         return place.cause("pattern-never-matches", triple, text)
-
-
-def _prefixes(probes: Probes, parts: Sequence[Part]) -> list[tuple[Part, Probe]]:
-    """The first parts of a group, one more each time; VALUES and other graphs come last."""
-    ordered = sorted(parts, key=lambda part: (part.is_remote, isinstance(part.node, ast.Values)))
-    last = group_of(p.node for p in parts if p.is_remote or isinstance(p.node, ast.Values))
-    shared = possible(translate_group(last))
-    found = []
-    for i, part in enumerate(ordered):
-        group = group_of(p.node for p in ordered[: i + 1])
-        keep = sorted(visible(possible(translate_group(group)) & shared))
-        found.append((part, probes.probe(group, keep)))
-    return found
-
-
-def _kb_empty(place: GpmPlace, observed: Observed, part: Part, before: Probe | None) -> Cause:
-    """The cause in a graph that does not know the terms of the events."""
-    count = 0 if before is None else before.solutions
-    text = f"{plural(count, 'solution')} in events, and none of them in the knowledge base"
-    for name, values in () if before is None else before.values.items():
-        if values and isinstance(part.node, ast.GraphGraphPattern):
-            example = place.written(values.most_common(1)[0][0])
-            text += f"; ?{name} is {example} in an event"
-            other = KbPattern(observed, part.node).example(name)
-            text += f", and {place.written(other)} in the knowledge base" if other else ""
-            return place.cause("kb-empty", part.node, text, count, f"?{name}", None, example)
-    return place.cause("kb-empty", part.node, text, count)
-
-
-def _never_together(place: GpmPlace, part: Part, before: Probe | None) -> Cause:
-    """The cause in a part that matches by itself, but not together with the parts before it."""
-    count = 0 if before is None else before.solutions
-    if isinstance(part.node, ast.Values) and len(part.node.variables) == 1 and before is not None:
-        return _no_value(place, part.node, before)
-    text = f"it matches alone, but not together with what stands before it ({count:,} without it)"
-    example = None if before is None else before.example
-    return place.cause("pattern-never-matches", part.node, text, count, None, None, example)
-
-
-def _no_value(place: GpmPlace, node: ast.Values, before: Probe) -> Cause:
-    """The cause in a VALUES of one variable, which never has one of the values."""
-    name = node.variables[0].name
-    seen = before.values[name]
-    text = f"?{name} has no such value in {plural(before.solutions, 'solution')}"
-    term = suggestion = None
-    for value in (row[0] for row in node.rows if row[0] is not None):
-        near = nearest_term(constant_text(value), seen)
-        if term is None or suggestion is None:
-            term = place.question.text(value.span)
-            suggestion = None if near is None else place.written(near)
-    text += f"; did you mean {suggestion}?" if suggestion else ""
-    example = next((place.written(value) for value, _ in seen.most_common(1)), None)
-    given = (before.solutions, term, suggestion, example)
-    return place.cause("constant-never-occurs", node, text, *given)
 
 
 def _absent(

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from spaseq.algebra import nodes as n
+from spaseq.algebra.deferral import lifted
 from spaseq.algebra.entailment import entailed
-from spaseq.algebra.groups import translate_group
+from spaseq.algebra.groups import conjoined, translate_group
 from spaseq.diagnosis.observed import Observed
 from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
@@ -24,27 +26,41 @@ MOST_VALUES = 10_000
 class Probe:
     """A pattern with its solutions so far, the first event that matched and values of variables.
 
-    `values` counts the values of the variables `keep`, by N-Triples text.
+    `values` counts the values of the variables `keep`, by N-Triples text. FILTERs inside the group
+    that read earlier steps are left out.
     """
 
     def __init__(
-        self, observed: Observed, group: ast.GroupGraphPattern, keep: Sequence[str] = ()
+        self,
+        observed: Observed,
+        group: ast.GroupGraphPattern,
+        tests: Sequence[ast.Expr] = (),
+        keep: Sequence[str] = (),
     ) -> None:
         question = observed.question
-        pattern = entailed(translate_group(group), question.schema)
+        pattern, _ = lifted(entailed(translate_group(group), question.schema))
+        condition = conjoined(tests)
+        if condition is not None:
+            pattern = n.Filter(condition, pattern)
         knowledge = observed.knowledge.only(question.plan.inputs.kbs)
         self._evaluator = GpmEvaluator(
             pattern, knowledge, question.plan.expressions, limits=observed.limits
         )
         self.solutions = self.events = 0
+        self.exceeded = False
         self.example: str | None = None
         self.values: dict[str, Counter[str]] = {variable: Counter() for variable in keep}
+
+    @property
+    def fails(self) -> bool:
+        """Whether the pattern has no solution, on events that exceed no limit."""
+        return not self.solutions and not self.exceeded
 
     def take(self, index: VerticalPartition) -> None:
         """Evaluate the pattern on a batch of events."""
         found = self._evaluator.evaluate(index)
         self._evaluator.services.take_failures()
-        self._evaluator.take_exceeding()
+        self.exceeded |= bool(self._evaluator.take_exceeding())
         if not len(found.event):
             return
         if self.example is None:
@@ -66,9 +82,14 @@ class Probes:
         self.observed, self.streams = observed, tuple(streams)
         self._all: list[Probe] = []
 
-    def probe(self, group: ast.GroupGraphPattern, keep: Sequence[str] = ()) -> Probe:
-        """A new probe, which `run_probes` will evaluate."""
-        self._all.append(Probe(self.observed, group, keep))
+    def probe(
+        self,
+        group: ast.GroupGraphPattern,
+        tests: Sequence[ast.Expr] = (),
+        keep: Sequence[str] = (),
+    ) -> Probe:
+        """A new probe of a group and FILTERs, which `run_probes` will evaluate."""
+        self._all.append(Probe(self.observed, group, tests, keep))
         return self._all[-1]
 
     def take(self, index: VerticalPartition) -> None:
