@@ -88,12 +88,12 @@ def _no_value(place: GpmPlace, node: ast.Values, before: Probe) -> Cause:
     name = node.variables[0].name
     seen = before.values[name]
     text = f"?{name} has no such value in {plural(before.solutions, 'solution')}"
-    term = suggestion = None
-    for value in (row[0] for row in node.rows if row[0] is not None):
-        near = nearest_term(constant_text(value), seen)
-        if term is None or suggestion is None:
-            term = place.question.text(value.span)
-            suggestion = None if near is None else place.written(near)
+    values = [row[0] for row in node.rows if row[0] is not None]
+    nearest = {value: nearest_term(constant_text(value), seen) for value in values}
+    value = next((v for v in values if nearest[v] is not None), values[0] if values else None)
+    near = None if value is None else nearest[value]
+    term = None if value is None else place.question.text(value.span)
+    suggestion = None if near is None else place.written(near)
     text += f"; did you mean {suggestion}?" if suggestion else ""
     example = next((place.written(value) for value, _ in seen.most_common(1)), None)
     given = (before.solutions, term, suggestion, example)
