@@ -1,12 +1,16 @@
-"""Which format of answers goes with which queries."""
+"""Which format of answers goes with which queries, and which columns its table has."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 
+from spaseq.cli.run_options import OutputOptions
 from spaseq.errors import UsageError
+from spaseq.options import RunOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.sinks import SINKS
+from spaseq.sinks.table_sink import TIMES, TableSink
 
 
 def check_format(form: str, plans: Sequence[QueryPlan]) -> None:
@@ -36,3 +40,43 @@ def _suited(makes: str, queries: int) -> list[str]:
         for form, sink in SINKS.items()
         if sink.holds in (makes, "all") and (queries == 1 or not sink.one_query)
     ]
+
+
+def check_columns(output: OutputOptions, plans: Sequence[QueryPlan], options: RunOptions) -> None:
+    """Check that --columns goes with the format, and names columns that there are.
+
+    Raises:
+        UsageError: it does not.
+    """
+    if output.columns is None:
+        return
+    if not issubclass(SINKS[output.form], TableSink):
+        tables = ", ".join(form for form, sink in SINKS.items() if issubclass(sink, TableSink))
+        raise UsageError(f"--columns goes with --format {tables}, not with {output.form}")
+    if options.follow is not None:
+        raise UsageError("--columns does not go with --follow")
+    columns_of(plans[0], output.columns)
+
+
+def columns_of(plan: QueryPlan, chosen: str | None) -> list[str]:
+    """The columns of a query's table: its variables, or those that --columns chooses.
+
+    Raises:
+        UsageError: there is no such column, or it is chosen twice.
+    """
+    variables = [item.name for item in plan.answers.projection]
+    if chosen is None:
+        return variables
+    columns = [name.strip().removeprefix("?") for name in chosen.split(",")]
+    if all(name.startswith("+") for name in columns):
+        columns = variables + columns
+    for number, name in enumerate(columns):
+        if name.startswith("+") and name[1:] not in TIMES:
+            raise UsageError(f"--columns {name}: beside variables there are +start and +end")
+        if not name.startswith("+") and name not in variables:
+            near = get_close_matches(name, variables, 1)
+            hint = f"did you mean {near[0]}?" if near else f"variables: {', '.join(variables)}"
+            raise UsageError(f"--columns {name}: the query projects no such variable; {hint}")
+        if name.removeprefix("+") in [other.removeprefix("+") for other in columns[:number]]:
+            raise UsageError(f"--columns {name}: the table has this column already")
+    return columns

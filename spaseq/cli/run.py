@@ -14,7 +14,7 @@ from spaseq.api.queries import plans_of
 from spaseq.api.run import answers_of
 from spaseq.cli.answer_file import answer_file
 from spaseq.cli.checked_options import given_checkpoint, given_outputs, run_options
-from spaseq.cli.formats import check_format
+from spaseq.cli.formats import check_columns, check_format, columns_of
 from spaseq.cli.messages import tell
 from spaseq.cli.no_answers import command_for_more, no_answer_line, write_report
 from spaseq.cli.option_groups import Chosen, grouped_command
@@ -60,6 +60,7 @@ def run(queries: tuple[Path, ...], chosen: Chosen) -> None:
     checked = checked_files(queries, options.planning)
     plans = reading_order(plans_of(checked))
     check_format(output.form, plans)
+    check_columns(output, plans, options)
     _check_files(plans, queries, chosen)
     progress = ProgressLine()
     with ExitStack() as stack:
@@ -126,7 +127,7 @@ def _answer(job: Job, options: RunOptions, output: OutputOptions, sides: SideOut
         )
         return job.stats.matches
     found = 0
-    variables = [p.name for p in job.plans[0].answers.projection]
+    variables = columns_of(job.plans[0], output.columns)
     with (
         closing(answers_of(job, options.runtime)) as answers,
         answer_file(output.out) as out,

@@ -42,6 +42,7 @@ class OutputOptions:
 
     out: str = "-"
     form: str = "jsonl"
+    columns: str | None = None
     stats: str | None = None
     why: str | None = None
     metrics_port: int | None = None
@@ -236,6 +237,13 @@ OUTPUT = OptionGroup(
             type=click.Choice(tuple(SINKS)),
             show_default=True,
             help=_formats(),
+        ),
+        PartOption(
+            OutputOptions,
+            "--columns",
+            metavar="LIST",
+            help="Columns of csv, tsv and json, as road,+start,+end: variables, and times of an "
+            "answer. With times alone, all variables stand before them.",
         ),
         PartOption(
             SideOptions,

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from spaseq.errors import UsageError
+from spaseq.sinks.arrow_files import ArrowFile, Parquet
 from spaseq.sinks.base import Sink
 from spaseq.sinks.csv_results import CsvResults
 from spaseq.sinks.json_results import JsonResults
@@ -20,7 +21,17 @@ from spaseq.sinks.tsv_results import TsvResults
 __all__ = ["FORMATS", "SINKS", "Sink", "open_sink"]
 
 SINKS: dict[str, type[Sink]] = {
-    sink.form: sink for sink in (JsonLines, JsonResults, CsvResults, TsvResults, NQuads, TriG)
+    sink.form: sink
+    for sink in (
+        JsonLines,
+        JsonResults,
+        CsvResults,
+        TsvResults,
+        NQuads,
+        TriG,
+        Parquet,
+        ArrowFile,
+    )
 }
 """The class of each format, by its name."""
 
@@ -34,7 +45,8 @@ def open_sink(form: str, out: TextIO, variables: Sequence[str]) -> Sink:
     Args:
         form: the name of the format.
         out: the text stream that it writes to.
-        variables: the projected variables in order, without `?`; only tables need them.
+        variables: the projected variables in order, without `?`; only tables need them. In
+            tables of text, `+start` and `+end` stand for the times of an answer.
 
     Raises:
         UsageError: there is no such format.

@@ -46,6 +46,9 @@ class Sink(ABC):
     ends: ClassVar[bool] = False
     """Whether `close` writes something, so that a followed run, which has no end, cannot use it."""
 
+    binary: ClassVar[bool] = False
+    """Whether the format is not text; it is then written to the file below the text stream."""
+
     def __init__(self, out: TextIO, variables: Sequence[str] = ()) -> None:
         """Prepare a document.
 

@@ -51,6 +51,12 @@ class LineFile(io.TextIOBase):
             self._send(whole_lines=True)
         return len(text)
 
+    def write_bytes(self, data: bytes) -> None:
+        """Write bytes after the text so far; RunError if the file cannot be written."""
+        self.flush()
+        if not self._failed:
+            self._put(data)
+
     def flush(self) -> None:
         """Write everything; RunError if the file cannot be written."""
         if self._size and not self.closed:

@@ -27,7 +27,10 @@ from spaseq.runtime.arrivals.checked_json import read_json, write_json
 from spaseq.runtime.spark.rows.answer_rows import ANSWER_DDL, ANSWER_SCHEMA, answer_of_row
 from spaseq.sinks import SINKS, open_sink
 
-SUFFIXES = {**{form: sink.suffix for form, sink in SINKS.items()}, "parquet": "parquet"}
+SUFFIXES = {
+    **{form: sink.suffix for form, sink in SINKS.items() if not sink.binary},
+    "parquet": "parquet",  # the rows as they are
+}
 """The ending of the file names of each format."""
 
 COMMITTED = "_committed.json"
@@ -109,7 +112,7 @@ def _files(options: Any, schema: Any) -> AnswerFiles:
     if form not in SUFFIXES:
         raise UsageError(f"unknown form {form!r}; forms are {', '.join(SUFFIXES)}")
     variables = tuple(given.get("variables", "").replace("?", "").split())
-    if form in SINKS and SINKS[form].one_query and not variables:
+    if form != "parquet" and SINKS[form].one_query and not variables:
         raise UsageError(f'form {form} is a table: name its columns, .option("variables", "x y")')
     if "path" not in given:
         raise UsageError("the data sink spaseq needs a path, a directory")

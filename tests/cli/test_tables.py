@@ -1,0 +1,44 @@
+"""`spaseq run` with tables: Parquet and Arrow files, and chosen columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+import pytest
+
+from tests.cli.test_run import Place, place
+from tests.sinks.test_arrow_files import READERS
+
+__all__ = ["place"]
+
+
+@pytest.mark.parametrize(("form", "read"), READERS.items())
+def test_a_run_writes_a_table(form: str, read: Callable[[object], pa.Table], place: Place) -> None:
+    done = place.run("--format", form, "--out", f"out.{form}")
+    assert done.status == 0, done.err
+    table = read(place.directory / f"out.{form}")
+    assert table.column_names == ["s", "p2", "owner", "start", "end", "trace"]
+    assert table.column("p2").to_pylist() == [12, 12]
+
+
+def test_a_run_chooses_columns(place: Place) -> None:
+    done = place.run("--format", "csv", "--columns", "p2,+start")
+    assert done.out.split() == ["p2,start", "12,2020-01-01T00:00:00Z", "12,2020-01-01T00:00:01Z"]
+    done = place.run("--format", "tsv", "--columns", "+start,+end")
+    assert done.out.splitlines()[0] == "?s\t?p2\t?owner\t?start\t?end"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--format", "csv", "--columns", "ownr"], "did you mean owner?"),
+        (["--format", "csv", "--columns", "+begin"], "+start and +end"),
+        (["--format", "csv", "--columns", "s,s"], "already"),
+        (["--columns", "+start"], "goes with --format json, csv, tsv"),
+        (["--format", "parquet", "--columns", "+start"], "not with parquet"),
+    ],
+)
+def test_wrong_columns(arguments: list[str], message: str, place: Place) -> None:
+    done = place.run(*arguments)
+    assert (done.status, message in done.err) == (2, True), done.err
