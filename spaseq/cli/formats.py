@@ -7,7 +7,6 @@ from difflib import get_close_matches
 
 from spaseq.cli.run_options import OutputOptions
 from spaseq.errors import UsageError
-from spaseq.options import RunOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.sinks import SINKS
 from spaseq.sinks.table_sink import TIMES, TableSink
@@ -42,7 +41,7 @@ def _suited(makes: str, queries: int) -> list[str]:
     ]
 
 
-def check_columns(output: OutputOptions, plans: Sequence[QueryPlan], options: RunOptions) -> None:
+def check_columns(output: OutputOptions, plans: Sequence[QueryPlan], follow: bool) -> None:
     """Check that --columns goes with the format, and names columns that there are.
 
     Raises:
@@ -53,7 +52,7 @@ def check_columns(output: OutputOptions, plans: Sequence[QueryPlan], options: Ru
     if not issubclass(SINKS[output.form], TableSink):
         tables = ", ".join(form for form, sink in SINKS.items() if issubclass(sink, TableSink))
         raise UsageError(f"--columns goes with --format {tables}, not with {output.form}")
-    if options.follow is not None:
+    if follow:
         raise UsageError("--columns does not go with --follow")
     columns_of(plans[0], output.columns)
 

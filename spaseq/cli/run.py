@@ -22,7 +22,7 @@ from spaseq.cli.output_files import STDOUT, check_outputs
 from spaseq.cli.progress import ProgressLine, summary
 from spaseq.cli.queries import QUERY_FILES, QueryOptions, checked_files
 from spaseq.cli.run_inputs import given_inputs, kb_source, stream_sources
-from spaseq.cli.run_options import RUN_OPTIONS, InputTexts, OutputOptions, SideOptions
+from spaseq.cli.run_options import RUN_OPTIONS, FollowFlags, InputTexts, OutputOptions, SideOptions
 from spaseq.cli.side_outputs import SideOutputs
 from spaseq.cli.startup import keep_arrow_from_pandas
 from spaseq.errors import SpaseqError
@@ -59,9 +59,7 @@ def run(queries: tuple[Path, ...], chosen: Chosen) -> None:
     chosen[QueryOptions].load()
     checked = checked_files(queries, options.planning)
     plans = reading_order(plans_of(checked))
-    check_format(output.form, plans)
-    check_columns(output, plans, options)
-    _check_files(plans, queries, chosen)
+    _check_answers(plans, queries, chosen)
     progress = ProgressLine()
     with ExitStack() as stack:
         sides = stack.enter_context(SideOutputs(chosen[SideOptions], options.follow is not None))
@@ -94,8 +92,10 @@ def run(queries: tuple[Path, ...], chosen: Chosen) -> None:
         sides.refuse(only_bad)
 
 
-def _check_files(plans: Sequence[QueryPlan], queries: Sequence[Path], chosen: Chosen) -> None:
-    """Check that no output is an input or another output."""
+def _check_answers(plans: Sequence[QueryPlan], queries: Sequence[Path], chosen: Chosen) -> None:
+    """Check that the format suits the answers, and that no output is an input or another output."""
+    check_format(chosen[OutputOptions].form, plans)
+    check_columns(chosen[OutputOptions], plans, chosen[FollowFlags].follow)
     inputs = given_inputs(plans, tuple(queries), chosen)
     check_outputs(given_outputs(chosen), inputs, given_checkpoint(chosen))
 
