@@ -108,7 +108,7 @@ def _sequence(job: Job, number: int, inputs: list[SortedInput]) -> Iterator[tupl
 def _answers(job: Job, number: int, sorter: RowSorter) -> Iterator[list[Answer]]:
     stage = SequenceStage(job.plans[number], job.options, job.knowledge, job.take_bad)
     watch = _SequenceWatch(job.measures, stage)
-    for rows, watermark in sorter.batches():
+    for rows, watermark in watch.sorting(sorter.batches()):
         at = time.perf_counter()
         stage.push(rows)
         answers = stage.advance(watermark)
@@ -135,12 +135,25 @@ class _SequenceWatch:
     def __init__(self, measures: Measures | None, stage: SequenceStage) -> None:
         self._measures, self._stage, self._looking = measures, stage, 0.0
 
+    def sorting(
+        self, batches: Iterator[tuple[SolutionBatch, int]]
+    ) -> Iterator[tuple[SolutionBatch, int]]:
+        """The batches of a sorter, whose time is measured."""
+        if self._measures is None:
+            yield from batches
+            return
+        while True:
+            with self._measures.inside("sort") as measure:
+                found = next(batches, None)
+            if found is None:
+                return
+            measure.took(len(found[0]), found[0].nbytes)
+            yield found
+
     def take(self, rows: SolutionBatch | None, answers: int, seconds: float) -> None:
         """Count a batch of solutions, None at the end of the streams."""
         if self._measures is None:
             return
-        if rows is not None:
-            self._measures.at("sort").took(len(rows), rows.nbytes)
         measure = self._measures.at("sequence")
         measure.seconds += seconds
         size = None

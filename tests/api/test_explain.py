@@ -75,6 +75,7 @@ def test_the_measures_of_a_case() -> None:
         assert node["seconds"] >= 0
     for name in ("stream S1", "GPM A", "sort", "sequence"):
         assert measured[name]["bytes"] > 0
+    assert measured["sort"]["seconds"] > 0
     assert found.data["analysis"]["seconds"] > 0
     assert json.loads(found.to("json"))["analysis"] == found.data["analysis"]
 

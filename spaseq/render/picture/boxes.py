@@ -58,7 +58,7 @@ def _start(box: StateBox) -> Drawing:
 
 def _lines(box: StateBox) -> Iterator[tuple[str, float, str]]:
     """(text, size, look) of each line."""
-    if box.operands:
+    if box.name in BRACKETS:
         yield f"{BRACKETS[box.name]} ({box.name})", TEXT, "name"
     else:
         yield box.title, TITLE, "name"

@@ -135,6 +135,7 @@ class _DiagramMaker:
     def __init__(self, plan: QueryPlan, query: ast.Query, program: Program) -> None:
         chain = plan.sequence.chain
         self._plan, self._program, self._words = plan, program, QueryWords(query.prologue)
+        self._drawn: set[int] = set()
         self._patterns = {gpm.name: gpm.pattern for gpm in query.gpms}
         self.negated = {
             s.id: _bracketed(sequence_text(s.body)) for s in steps(chain) if isinstance(s, Negation)
@@ -171,11 +172,7 @@ class _DiagramMaker:
             return StateBox(name, "", final=final, ends=ends)
         label = edge.label
         if isinstance(label, BracketLabel):
-            operands = tuple(
-                self.diagram(each, f"{name}_{number}_")
-                for number, each in enumerate(label.operands, 1)
-            )
-            return StateBox(name, label.kind, final=final, ends=ends, operands=operands)
+            return self._bracket(label, StateBox(name, label.kind, final=final, ends=ends))
         return StateBox(
             name,
             label.name,
@@ -187,6 +184,17 @@ class _DiagramMaker:
             ends,
             step=label.occurrence,
         )
+
+    def _bracket(self, label: BracketLabel, box: StateBox) -> StateBox:
+        """The state of a bracket; operands are drawn once, however many states take them."""
+        if any(operand.id in self._drawn for operand in label.operands):
+            return replace(box, counts=("as above",))
+        self._drawn.update(operand.id for operand in label.operands)
+        operands = tuple(
+            self.diagram(each, f"{box.id}_{number}_")
+            for number, each in enumerate(label.operands, 1)
+        )
+        return replace(box, operands=operands)
 
     def _gpm(self, label: TakeLabel) -> GpmPlan:
         return self._plan.patterns.gpms[label.gpm]
@@ -258,8 +266,8 @@ def state_words(box: StateBox) -> tuple[str, ...]:
     """What a state takes, in lines."""
     if not box.name:
         return ("start", *box.ends)
-    if box.operands:
-        return (f"{BRACKETS[box.name]} ({box.name})", *box.ends)
+    if box.name in BRACKETS:
+        return (f"{BRACKETS[box.name]} ({box.name})", *box.counts, *box.ends)
     lines = [f"{box.title} on {', '.join(box.streams)}"]
     if box.joined:
         lines.append(f"same {variables_text(box.joined)}")
