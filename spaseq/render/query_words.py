@@ -114,10 +114,10 @@ def sequence_text(chain: Chain) -> str:
     """A sequence as in a query.
 
     >>> from spaseq.compile import compile_query
-    >>> plan = compile_query('''SELECT * WITHIN 1 HOURS FROM STREAM S <e:s> SEQ((A;[5 SECONDS] A!)+)
+    >>> plan = compile_query('''SELECT * WITHIN 1 HOURS FROM STREAM S <e:s> SEQ(A;[5 SECONDS] (A, A)+)
     ...     { DEFINE GPM A ON S { ?x <e:is> ?y } }''')
     >>> sequence_text(plan.sequence.chain)
-    '(A;[5 SECONDS] A!)+'
+    'A;[5 SECONDS] (A, A)+'
     """
     parts = []
     for number, link in enumerate(chain.links):
