@@ -14,6 +14,7 @@ from spaseq.diagnosis.patterns import GpmQuestion
 from spaseq.diagnosis.probes import run_probes
 from spaseq.diagnosis.question import Question
 from spaseq.diagnosis.report import Cause, GpmCount, Report, StreamCount
+from spaseq.diagnosis.steps import step_report
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import StageOptions
 from spaseq.rdf.inputs.bad_input import BadInput
@@ -49,15 +50,17 @@ class Diagnosis:
             observer.read(source)
         observed = observer.observed()
         answers = self._answers(observed)
-        causes = [] if answers else list(self._causes(observed))
+        steps = step_report(observed)
+        causes = () if answers else tuple(self._causes(observed)) or steps.causes
         return Report(
             answers,
-            tuple(causes),
+            causes,
             tuple(
                 StreamCount(s.name, s.iri, s.events, s.triples, s.first, s.last, s.bad.total())
                 for s in observed.streams
             ),
             tuple(_gpm_counts(observed)),
+            steps.steps,
         )
 
     def _answers(self, observed: Observed) -> int:

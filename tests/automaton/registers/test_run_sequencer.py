@@ -280,3 +280,11 @@ def test_texts_that_are_compared_with_texts(sequence: str) -> None:
         name, value = random.choice(names), random.choice(['"a"', '"b"', integer(50)])
         events.append(Event(1000 * (i + 1), 0, 0, {name: solutions(random, name, value, 1)}))
     agreed(compiled, python, events, pieces=[1], restarts=[])
+
+
+def test_many_partitions_of_a_query_in_which_no_run_waits() -> None:
+    text = query("A", {"A": "?a :k ?k ; :v ?va FILTER(?va < ?vb)"}, partition="PARTITION BY (?k)")
+    plan, _ = plans(text)
+    values: list[Values] = [{"a": "<e>", "k": f"<k{i}>", "va": integer(i)} for i in range(3000)]
+    events = [Event(1000 * i, 0, 0, {"A": [own]}) for i, own in enumerate(values)]
+    assert run(plan, events) == ([], 0)

@@ -251,7 +251,8 @@ class RunState:
 
     def idle(self) -> Bools:
         """[slots] whether no run waits there."""
-        idle: Bools = np.equal(self._counts.reshape(len(self._progress), -1).max(axis=1), 0)
+        most = self._counts.reshape(len(self._progress), -1).max(axis=1, initial=0)
+        idle: Bools = np.equal(most, 0)
         return idle
 
     def release(self, slots: Indices) -> None:

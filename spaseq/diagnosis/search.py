@@ -1,0 +1,141 @@
+"""A bounded search for the matches of a relaxed query in the rows of a run.
+
+The search feeds the rows to the engine in small pieces of time and stops once it has enough
+matches. A relaxed query may have far too many partial matches; so the pieces shrink as they take
+longer, and a search that needs too much time or memory stops early. It is then not complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from time import monotonic
+
+import numpy as np
+
+from spaseq.algebra.answers import Answer
+from spaseq.compiled.arrays import Indices
+from spaseq.diagnosis.observed import Observed
+from spaseq.lang.sequence import occurrences
+from spaseq.options import StageOptions
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.plan.rules.compiled_runs import compiled_runs
+from spaseq.plan.rules.shared_runs import shared_runs
+from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
+from spaseq.stages.sequence import SequenceStage
+
+FEW_ROWS = 4_000
+"""Fewer rows are searched in Python: a kernel would take longer to load."""
+
+MOST_RUNS = 1_000_000
+"""A search with more partial matches than this at once stops."""
+
+_LARGEST_PIECE = 65_536
+_SHORT, _LONG = 0.02, 0.1
+"""A piece that takes less or more seconds is followed by a larger or a smaller one."""
+
+
+@dataclass(slots=True)
+class SearchTime:
+    """The time that all searches of one diagnosis may take, in seconds."""
+
+    seconds: float = 20.0
+    each: float = 3.0  # of one search
+    began: float = field(default_factory=monotonic)
+
+    def deadline(self) -> float:
+        """When a search that starts now must stop."""
+        now = monotonic()
+        left = max(self.began + self.seconds - now, self.seconds / 40)
+        return now + min(self.each, left)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The matches that a search found; if it is not `complete` there may be more."""
+
+    matches: tuple[Answer, ...]
+    complete: bool
+
+    def __bool__(self) -> bool:
+        return bool(self.matches)
+
+    def __len__(self) -> int:
+        return len(self.matches)
+
+
+@dataclass(frozen=True, slots=True)
+class RowSearch:
+    """Searches the rows that were observed.
+
+    `after` are the rows to search: those later than this instant. `copies` says of which GPM each
+    added GPM of a plan takes the rows.
+    """
+
+    observed: Observed
+    time: SearchTime
+
+    def found(
+        self,
+        plan: QueryPlan,
+        most: int = 1,
+        copies: Mapping[int, int] | None = None,
+        after: tuple[int, int] | None = None,
+    ) -> Found:
+        """The first matches of a plan, in the order in which they end."""
+        rows = self._rows(plan, copies or {}, after)
+        if len(rows) > FEW_ROWS:
+            plan = compiled_runs(shared_runs(plan))
+        matches: list[Answer] = []
+        for some in self._answers(plan, rows):
+            if some is None:
+                return Found(tuple(matches), False)
+            matches += some
+            if len(matches) >= most:
+                return Found(tuple(matches[:most]), False)
+        return Found(tuple(matches), True)
+
+    def _answers(self, plan: QueryPlan, rows: SolutionBatch) -> Iterator[list[Answer] | None]:
+        """The answers of one piece of time after the other; None if the time is over."""
+        observed, deadline = self.observed, self.time.deadline()
+        stage = SequenceStage(plan, StageOptions(None, observed.limits), observed.knowledge)
+        start, size, n = 0, 1, len(rows)
+        while start < n:
+            before = monotonic()
+            last = int(rows.time[min(start + size, n) - 1])
+            end = int(np.searchsorted(rows.time, last, "right"))
+            stage.push(rows.take(slice(start, end)))
+            yield stage.advance(last)
+            start, now = end, monotonic()
+            if now > deadline or stage.live_runs() > MOST_RUNS:
+                yield None
+                return
+            if now - before < _SHORT:
+                size = min(2 * size, _LARGEST_PIECE)
+            elif now - before > _LONG:
+                size = max(size // 8, 1)
+        yield stage.close()
+
+    def _rows(
+        self, plan: QueryPlan, copies: Mapping[int, int], after: tuple[int, int] | None
+    ) -> SolutionBatch:
+        """The rows that a plan needs, in order of instant, each copied for the added GPMs."""
+        rows, names = self.observed.rows, [gpm.name for gpm in plan.patterns.gpms]
+        used = {names.index(use.gpm) for use in occurrences(plan.sequence.chain)}
+        wanted = [number for number in used if number not in copies]
+        mask = np.isin(rows.gpm, [*wanted, BARE] if plan.sequence.needs_instants else wanted)
+        at: list[Indices] = [np.flatnonzero(mask)]
+        gpm = [rows.gpm[mask]]
+        for copy, original in copies.items():
+            if copy in used:
+                at.append(np.flatnonzero(rows.gpm == original))
+                gpm.append(np.full(len(at[-1]), copy, np.int32))
+        places, numbers = np.concatenate(at), np.concatenate(gpm)
+        if len(at) > 1:
+            order = np.argsort(places, kind="stable")
+            places, numbers = places[order], numbers[order]
+        if after is not None:
+            time, k = rows.time[places], rows.k[places]
+            later = (time > after[0]) | ((time == after[0]) & (k > after[1]))
+            places, numbers = places[later], numbers[later]
+        return replace(rows.take(places), gpm=numbers)

@@ -1,0 +1,230 @@
+"""Matches of relaxed forms: their parts, their values, and what stands between their events."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from spaseq.algebra.answers import Answer, Instant, TraceItem
+from spaseq.compiled.arrays import Indices
+from spaseq.diagnosis.nearest_terms import as_written, number
+from spaseq.diagnosis.observed import Observed
+from spaseq.diagnosis.relaxed import COPY, FirstSteps
+from spaseq.expr.compile import Options, compile_filter, compile_term
+from spaseq.lang import ast
+from spaseq.lang import sequence as seq
+from spaseq.lang.format_terms import TermText
+from spaseq.lang.variables import expression_variables, prev_uses, walk
+from spaseq.rdf.terms.times import format_time
+
+_UNITS = (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1000))
+
+
+def duration(ms: int) -> str:
+    """A duration in the largest unit that gives a short number.
+
+    >>> duration(300_000), duration(1_000), duration(5_400_000), duration(1_500)
+    ('5 minutes', '1 second', '1.5 hours', '1.5 seconds')
+    """
+    for unit, length in _UNITS:
+        if ms >= length and (ms * 10) % length == 0:
+            amount = ms / length
+            return f"{amount:,g} {unit}" + ("" if ms == length else "s")
+    return f"{ms:,} ms"
+
+
+def event_text(terms: TermText, item: TraceItem) -> str:
+    """An event with its time, as a report names it."""
+    time = format_time(item.time).removesuffix("Z")
+    name = item.event
+    if name is None:
+        return f"the event at {time}"
+    return f"{terms.iri(name.removeprefix('<').removesuffix('>'))} at {time}"
+
+
+def parts_of(match: Answer, steps: FirstSteps) -> tuple[list[TraceItem], list[TraceItem]]:
+    """The events of the steps before, and those of the last step."""
+    trace = match.trace
+    copies = {item.gpm for item in trace if item.gpm.endswith(COPY)}
+    own = copies or {*steps.names}
+    if isinstance(steps.last.step, seq.GpmStep):
+        place = max((i for i, item in enumerate(trace) if item.gpm in own), default=len(trace))
+        return [*trace[:place]], [*trace[place:]]
+    place = len(trace)
+    while place and trace[place - 1].gpm in own:
+        place -= 1
+    return [*trace[:place]], [*trace[place:]]
+
+
+def at(item: TraceItem) -> Instant:
+    """The instant of an event."""
+    return item.time, item.k
+
+
+class MatchValues:
+    """The variables of a match as a condition of its last event sees them."""
+
+    def __init__(self, match: Answer) -> None:
+        self._singles, self._lists = dict(match.singles), dict(match.lists)
+        self._trace, self._end = match.trace, match.trace[-1].time
+
+    def value(self, name: str) -> str | None:
+        values = self._lists.get(name)
+        return values[-1] if values else self._singles.get(name)
+
+    def previous(self, name: str) -> str | None:
+        values = self._lists.get(name, ())
+        return values[-2] if len(values) > 1 else None
+
+    def group(self, name: str) -> Sequence[str]:
+        value = self._singles.get(name)
+        return self._lists.get(name, () if value is None else (value,))
+
+    def time(self, gpm: str) -> int | None:
+        return max((t.time for t in self._trace if t.gpm.removesuffix(COPY) == gpm), default=None)
+
+    def now(self) -> int | None:
+        return self._end
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """A condition that does not hold for a match.
+
+    `by` is how far the numbers that it compares are apart; None if it compares no numbers.
+    `unbound` is a variable, or PREV of one, without a value.
+    """
+
+    match: Answer
+    values: tuple[tuple[str, str], ...]  # what the condition reads, as written
+    by: float | None = None
+    unbound: str | None = None
+
+
+def nearest_miss(
+    expr: ast.Expr, matches: Sequence[Answer], terms: TermText, options: Options
+) -> Miss | None:
+    """The match for which a condition nearly holds; None if there are no matches.
+
+    Without a first repetition there is no second. So a match whose PREV is unbound comes first.
+    """
+    misses = [_miss(expr, match, terms, options) for match in matches]
+    first = next((m for m in misses if (m.unbound or "").startswith("PREV")), None)
+    return first or min(
+        misses, key=lambda m: (m.by is None, m.by or 0.0, m.unbound or ""), default=None
+    )
+
+
+def _miss(expr: ast.Expr, match: Answer, terms: TermText, options: Options) -> Miss:
+    env = MatchValues(match)
+    values: list[tuple[str, str]] = []
+    unbound: str | None = None
+    guarded = _guarded(expr)
+    previous = {prev.var.name for prev in prev_uses(expr)}
+    plain = expression_variables(expr) - (previous - _plainly(expr))
+    for name, read in [
+        *((f"?{v}", env.value(v)) for v in sorted(plain)),
+        *((f"PREV(?{v})", env.previous(v)) for v in sorted(previous)),
+    ]:
+        if read is not None:
+            values.append((name, as_written(terms, read)))
+        elif name not in guarded and unbound is None:
+            unbound = name
+    distances = [d for part in _conjuncts(expr) if (d := _distance(part, env, options)) is not None]
+    return Miss(match, tuple(values), max(distances, default=None), unbound)
+
+
+def _plainly(expr: ast.Expr) -> set[str]:
+    """The variables that an expression reads outside PREV."""
+    inside = {id(prev.var) for prev in prev_uses(expr)}
+    return {n.name for n in walk(expr) if isinstance(n, ast.Var) and id(n) not in inside}
+
+
+def _guarded(expr: ast.Expr) -> set[str]:
+    """What BOUND, COALESCE or IF guards."""
+    found = set[str]()
+    for node in walk(expr):
+        if isinstance(node, ast.Call) and node.function in ("BOUND", "COALESCE", "IF"):
+            for part in walk(node):
+                if isinstance(part, ast.Prev):
+                    found.add(f"PREV(?{part.var.name})")
+                elif isinstance(part, ast.Var):
+                    found.add(f"?{part.name}")
+    return found
+
+
+def _conjuncts(expr: ast.Expr) -> Iterator[ast.Expr]:
+    if isinstance(expr, ast.And):
+        for operand in expr.operands:
+            yield from _conjuncts(operand)
+    else:
+        yield expr
+
+
+def _distance(expr: ast.Expr, env: MatchValues, options: Options) -> float | None:
+    """How far the two numbers of a comparison that is false are apart."""
+    if not isinstance(expr, ast.Compare) or compile_filter(expr, options)(env):
+        return None
+    sides = [compile_term(side, options)(env) for side in (expr.left, expr.right)]
+    numbers = [number(side) for side in sides if side is not None]
+    if len(numbers) < 2 or numbers[0] is None or numbers[1] is None:
+        return None
+    return abs(numbers[0] - numbers[1])
+
+
+@dataclass(frozen=True, slots=True)
+class SeenRows:
+    """The rows of a run by their place in time."""
+
+    observed: Observed
+
+    def between(self, after: Instant, before: Instant) -> Indices:
+        """The rows, bare ones too, after one instant and before another."""
+        rows = self.observed.rows
+        first = int(np.searchsorted(rows.time, after[0], "left"))
+        last = int(np.searchsorted(rows.time, before[0], "right"))
+        time, k = rows.time[first:last], rows.k[first:last]
+        later = (time > after[0]) | (k > after[1])
+        earlier = (time < before[0]) | (k < before[1])
+        return np.flatnonzero(later & earlier) + first
+
+    def item(self, row: int) -> TraceItem:
+        """The event of a row; its GPM is empty for a bare one."""
+        rows, question = self.observed.rows, self.observed.question
+        gpms, number = question.watched.patterns.gpms, int(rows.gpm[row])
+        return TraceItem(
+            int(rows.time[row]),
+            int(rows.k[row]),
+            gpms[number].name if 0 <= number < len(gpms) else "",
+            question.plan.inputs.streams[int(rows.stream[row])],
+            rows.event[row].as_py(),
+        )
+
+    def in_partition(self, places: Indices, match: Answer) -> Indices:
+        """The rows that are in the partition of a match."""
+        rows, singles = self.observed.rows, dict(match.singles)
+        for variable in self.observed.question.plan.sequence.partition:
+            texts = rows.texts(variable, places)
+            keep = [i for i, text in enumerate(texts) if text == singles.get(variable)]
+            places = places[np.array(keep, np.intp)]
+        return places
+
+    def of_gpms(self, names: Collection[str], after: Instant, before: Instant) -> list[TraceItem]:
+        """The events with a solution of some GPMs between two instants."""
+        items = (self.item(row) for row in self.between(after, before).tolist())
+        return [item for item in items if item.gpm in names]
+
+    def distinct(self, variable: str, names: Collection[str], most: int = 10_000) -> list[str]:
+        """Different values of a variable in the solutions of some GPMs."""
+        gpms = self.observed.question.watched.patterns.gpms
+        numbers = [i for i, gpm in enumerate(gpms) if gpm.name in names]
+        rows = self.observed.rows
+        column = rows.values.get(variable)
+        if column is None:
+            return []
+        places = np.flatnonzero(np.isin(rows.gpm, numbers))
+        _, first = np.unique(column.codes[places], return_index=True)
+        texts = rows.texts(variable, places[np.sort(first)[: most + 1]])
+        return [*dict.fromkeys(text for text in texts if text is not None)]

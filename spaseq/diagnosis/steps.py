@@ -1,0 +1,228 @@
+"""The causes between steps: the first step that no match reaches, and the constraint at fault.
+
+The first steps of the sequence are searched as queries of their own, one step more at a time. At
+the first step without a match, the relaxed forms of that step are searched until one has no match.
+The constraint that it adds is the cause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from spaseq.algebra.answers import TraceItem
+from spaseq.diagnosis.observed import Observed
+from spaseq.diagnosis.relaxed import Constraints, FirstSteps, Form, Stage, all_first_steps
+from spaseq.diagnosis.report import Cause, StepCount
+from spaseq.diagnosis.search import Found, RowSearch, SearchTime
+from spaseq.diagnosis.seen_matches import SeenRows
+from spaseq.diagnosis.step_causes import StepCauses, span_of, step_number
+from spaseq.lang.sequence import Chain, Link, can_be_empty
+from spaseq.plan.query_plan import AfterMatch, AnswerPlan, QueryPlan
+
+MOST_COUNTED = 10_000
+"""The matches of a step are counted up to this number."""
+
+_SAMPLE = 1_000
+"""How many candidates are looked at for an example."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepReport:
+    """The counts of the steps and, if the sequence has no match, the cause."""
+
+    steps: tuple[StepCount, ...]
+    causes: tuple[Cause, ...]
+
+
+def step_report(observed: Observed, time: SearchTime | None = None) -> StepReport:
+    """How far the sequence comes, and what stops it.
+
+    There is no cause if the query has an answer, or if a step is not reached because one of its
+    GPMs has no solution by itself.
+    """
+    return _Diagnosis(observed, RowSearch(observed, time or SearchTime())).report()
+
+
+class _Diagnosis:
+    def __init__(self, observed: Observed, search: RowSearch) -> None:
+        self._observed, self._search = observed, search
+        question = observed.question
+        self._levels = all_first_steps(question.resolved, question.watched)
+        self._rows = SeenRows(observed)
+
+    def report(self) -> StepReport:
+        counts: dict[int, StepCount] = {}
+        for steps in self._levels:
+            found = self._found(_whole(steps), MOST_COUNTED)
+            counted = self._count(steps, found)
+            counts[counted.step] = counted
+            if found or not self._must_match(steps):
+                continue
+            if self._lacks_solutions(steps) or self._is_answered():
+                return StepReport(tuple(counts.values()), ())
+            cause = self._cause(steps)
+            if cause is not None:
+                return StepReport(tuple(counts.values()), (cause,))
+        cause = self._after_sequence(self._levels[-1])
+        return StepReport(tuple(counts.values()), () if cause is None else (cause,))
+
+    def _must_match(self, steps: FirstSteps) -> bool:
+        """Whether the query has no match if these first steps have none.
+
+        Steps that may all be empty match without an event, but a match of the query has an event.
+        Then the first of them that has any events is to blame.
+        """
+        if not can_be_empty(steps.chain):
+            return True
+        whole = self._levels[-1]
+        if not can_be_empty(whole.chain) or self._found(_whole(whole)):
+            return False
+        return steps is whole or bool(self._found(steps.alone()))
+
+    def _found(self, form: Form, most: int = 1) -> Found:
+        return self._search.found(form.plan, most, form.copies)
+
+    def _lacks_solutions(self, steps: FirstSteps) -> bool:
+        """Whether the last step has no events because of a GPM by itself."""
+        if _is_optional(steps.last) and not can_be_empty(steps.chain):
+            return False
+        if all(self._observed.counts(name)[0] for name in steps.names):
+            return False
+        return not self._found(steps.alone())
+
+    def _count(self, steps: FirstSteps, found: Found) -> StepCount:
+        question = self._observed.question
+        span = span_of(steps.last)
+        number = step_number(steps, span) or 1
+        step = question.resolved.query.sequence.steps[number - 1]
+        name = " ".join(question.text(step.span).split())
+        return StepCount(number, name, len(found), bool(found) and not found.complete)
+
+    # --- one step ---------------------------------------------------------------------------------
+
+    def _cause(self, steps: FirstSteps) -> Cause | None:
+        """Why no match reaches the last of some steps."""
+        alone = steps.alone()
+        if can_be_empty(steps.chain) or not _is_optional(steps.last):
+            early = self._too_early(steps, alone)
+            if early is not None:
+                return early
+        stages = _distinct_stages(steps)
+        before = alone
+        for stage, form in stages:
+            if not self._found(form):
+                return self._described(steps, stage, before)
+            before = form
+        return None
+
+    def _described(self, steps: FirstSteps, stage: Stage, before: Form) -> Cause:
+        near = self._found(before, _SAMPLE)
+        causes = StepCauses(steps, self._rows, near)
+        if stage.kind == "repetition":
+            return causes.repetition(self._most_repetitions(steps, stage.constraints))
+        return causes.cause(stage)
+
+    def _too_early(self, steps: FirstSteps, alone: Form) -> Cause | None:
+        """The cause if the last step's events come before those of the steps before only."""
+        causes = StepCauses(steps, self._rows, Found((), True))
+        if not self._found(alone):
+            return causes.order(None, None)
+        places = [i for i, other in enumerate(self._levels) if other is steps]
+        if not places[0] or can_be_empty(self._levels[places[0] - 1].chain):
+            return None
+        before = self._found(_unfiltered(self._levels[places[0] - 1]), _SAMPLE)
+        if not before:
+            return None
+        first = min(before.matches, key=lambda match: match.last)
+        after = self._search.found(alone.plan, 1, alone.copies, first.last)
+        if after:
+            return None
+        last = self._last_alone(alone)
+        return causes.order(first.trace[-1], last)
+
+    def _last_alone(self, alone: Form) -> TraceItem:
+        found = self._search.found(alone.plan, _SAMPLE, alone.copies)
+        return max(found.matches, key=lambda match: match.last).trace[-1]
+
+    def _most_repetitions(self, steps: FirstSteps, on: Constraints) -> int:
+        most = 1
+        while most < 64:
+            form = steps.form(replace(on, repetition=most + 1))
+            if not self._found(form):
+                break
+            most += 1
+        return most
+
+    def _is_answered(self) -> bool:
+        """Whether the query has an answer.
+
+        A step may have no match although the query has one: a variable that a later step binds,
+        too, is no group variable in the query, but one in its first steps.
+        """
+        answers, whole = self._observed.question.watched.answers, _whole(self._levels[-1])
+        return bool(self._search.found(_answering(whole, answers)))
+
+    # --- the whole sequence -----------------------------------------------------------------------
+
+    def _after_sequence(self, steps: FirstSteps) -> Cause | None:
+        """Why the sequence has matches, but the query no answers."""
+        if self._is_answered():
+            return None
+        answers, whole = self._observed.question.watched.answers, _whole(steps)
+        near = self._found(whole, _SAMPLE)
+        if not near:
+            return None
+        causes = StepCauses(steps, self._rows, near)
+        if answers.having is not None:
+            only = AnswerPlan((), False, "ALL", AfterMatch("NO SKIP"), answers.having, None)
+            if not self._search.found(_answering(whole, only)):
+                return causes.having(answers.having)
+        return causes.selection(answers.strategy)
+
+
+def _answering(form: Form, answers: AnswerPlan) -> QueryPlan:
+    """A query with what the original does to its matches."""
+    sequence = form.plan.sequence
+    instants = sequence.needs_instants or answers.strategy == "STRICT"
+    return replace(form.plan, answers=answers, sequence=replace(sequence, needs_instants=instants))
+
+
+def _unfiltered(steps: FirstSteps) -> Form:
+    """The steps without the constraints that only take matches away."""
+    *_, last = steps.stages()
+    nothing = Constraints()
+    return steps.form(
+        replace(
+            last.constraints,
+            window=False,
+            negations=nothing.negations,
+            untils=nothing.untils,
+            greedy=nothing.greedy,
+        )
+    )
+
+
+def _is_optional(link: Link) -> bool:
+    return can_be_empty(Chain((link,)))
+
+
+def _whole(steps: FirstSteps) -> Form:
+    """The steps with all their constraints."""
+    *_, last = steps.stages()
+    return steps.form(last.constraints)
+
+
+def _distinct_stages(steps: FirstSteps) -> Iterator[tuple[Stage, Form]]:
+    """The stages whose forms differ from the form before."""
+    before: Form | None = None
+    for stage in steps.stages():
+        form = steps.form(stage.constraints)
+        if before is None or _key(form) != _key(before):
+            yield stage, form
+        before = form
+
+
+def _key(form: Form) -> object:
+    plan = form.plan
+    return plan.sequence.chain, plan.patterns.gpms, plan.sequence.window
