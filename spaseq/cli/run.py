@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from contextlib import ExitStack, closing
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -76,8 +76,7 @@ def run(queries: tuple[Path, ...], chosen: Chosen) -> None:
             on_note=progress.note,
             on_progress=progress,
         )
-        if output.metrics_port is not None:
-            stack.enter_context(metrics_served(job.stats, output.metrics_port))
+        stack.enter_context(_metrics(job, output.metrics_port))
         stack.push(partial(_write_stats, job, output.stats))
         stack.callback(progress.clear)
         found = _answer(job, options, output, sides)
@@ -98,6 +97,11 @@ def _check_answers(plans: Sequence[QueryPlan], queries: Sequence[Path], chosen: 
     check_columns(chosen[OutputOptions], plans, chosen[FollowFlags].follow)
     inputs = given_inputs(plans, tuple(queries), chosen)
     check_outputs(given_outputs(chosen), inputs, given_checkpoint(chosen))
+
+
+def _metrics(job: Job, port: int | None) -> AbstractContextManager[object]:
+    """Serves the counts of a job, if there is a port for them."""
+    return nullcontext() if port is None else metrics_served(job.stats, port)
 
 
 def _streams(
