@@ -34,6 +34,8 @@ def steps() -> Iterator[str]:
     yield "advance_threshold_sequence"
     runs.collect(0)
     yield "collect"
+    list(runs.closed(0))
+    yield "close_windows"
     runs.make_room_for_waiting(1)
     yield "pool_size, compact_pool"
     chain = ChainState(_one_step(), 1, False)

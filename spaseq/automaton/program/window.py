@@ -16,6 +16,10 @@ Measures = TypeVar("Measures", int, "Int64s")
 """One measure, or an array of measures."""
 
 
+_NEVER = 2**63 - 1
+"""A measure after all others."""
+
+
 class _Measured:
     """Whether a window holds two events follows from the earliest event that it holds."""
 
@@ -48,6 +52,13 @@ class Sliding(_Measured):
         """The time (ms) at which the window of a match that began at `first` closes."""
         return first + self.length_ms
 
+    def closed(self, until: int | None) -> int:
+        """Matches that began before this measure have windows that closed by a time (ms).
+
+        None closes all windows.
+        """
+        return _NEVER if until is None else until - self.length_ms + 1
+
 
 @dataclass(frozen=True, slots=True)
 class Tumbling(_Measured):
@@ -73,6 +84,13 @@ class Tumbling(_Measured):
         """The end (ms) of the interval of a match that began at `first`."""
         number = (first - self.origin_ms) // self.length_ms
         return self.origin_ms + (number + 1) * self.length_ms
+
+    def closed(self, until: int | None) -> int:
+        """Matches that began before this measure have windows that closed by a time (ms).
+
+        None closes all windows.
+        """
+        return _NEVER if until is None else self.earliest(until)
 
 
 @dataclass(frozen=True, slots=True)

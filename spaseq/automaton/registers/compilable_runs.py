@@ -24,7 +24,14 @@ from spaseq.automaton.program.alternatives import (
     alternative_edges,
 )
 from spaseq.automaton.program.gpm_columns import GpmColumns
-from spaseq.automaton.program.nfa import Automaton, Edge, GreedyExit, Program, TakeLabel
+from spaseq.automaton.program.nfa import (
+    Acceptance,
+    Automaton,
+    Edge,
+    GreedyExit,
+    Program,
+    TakeLabel,
+)
 from spaseq.automaton.program.outer_steps import (
     NotChecked,
     OuterNegation,
@@ -33,6 +40,11 @@ from spaseq.automaton.program.outer_steps import (
     without_outer_negations,
 )
 from spaseq.automaton.program.window import Counted, Window
+from spaseq.automaton.registers.closings import (
+    check_closings,
+    closing_ends,
+    without_greedy_ends,
+)
 from spaseq.automaton.registers.compiled.edge_tests import (
     EVENT_TIME,
     EdgeTest,
@@ -94,6 +106,18 @@ class TestedEdge:
 
 
 @dataclass(frozen=True, slots=True)
+class TestedClosing:
+    """A way to accept in a state where a match waits for the close of its window.
+
+    A solution of `stops` ends the wait.
+    """
+
+    end: Acceptance
+    source: int  # state
+    stops: tuple[Stop, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class TestedNegation:
     """A negated step in first or last place, and the tests of its solution against a match.
 
@@ -114,6 +138,7 @@ class TestedProgram:
 
     key: tuple[str, ...]
     edges: tuple[TestedEdge, ...]
+    closings: tuple[TestedClosing, ...]
     outer: tuple[TestedNegation, ...]
     is_threshold_sequence: bool
 
@@ -141,8 +166,6 @@ class _Testing:
         self._outer = _outer_negations(program)
         self._counted = isinstance(window, Counted)
         self._takes = [*self._taking()]
-        if len(self._takes) > MOST_EDGES:
-            raise NoKernel(f"the automaton has more than {MOST_EDGES} edges")
         taken = {taking.take.gpm for _, taking in self._takes}
         self._bound = bound_by_state(self._automaton(), gpms)
         self._key = self._key_of(self._takes)
@@ -153,7 +176,11 @@ class _Testing:
         """The edges that can take a solution, with their tests."""
         edges = tuple(self._sharing_waits([e for e in map(self._edge, self._takes) if e]))
         outer = tuple(TestedNegation(n, self._checks.forbidding(n.take)) for n in self._outer)
-        return TestedProgram(self._key, edges, outer, self._is_threshold_sequence(edges))
+        closings = tuple(self._closings())
+        if len(edges) + len(closings) > MOST_EDGES:
+            raise NoKernel(f"the automaton has more than {MOST_EDGES} edges")
+        is_threshold_sequence = not closings and self._is_threshold_sequence(edges)
+        return TestedProgram(self._key, edges, closings, outer, is_threshold_sequence)
 
     # --- the whole program -----------------------------------------------------------------------
 
@@ -294,6 +321,17 @@ class _Testing:
         for left in edge.exits:
             yield from self._goes_on(source, left)
 
+    def _closings(self) -> Iterator[TestedClosing]:
+        """The ways to accept that wait for the close of the window."""
+        ends = [*closing_ends(self._program.automaton)]
+        if ends:
+            check_closings(self._program.automaton, self._takes)
+            if any(not negation.is_last for negation in self._outer):
+                raise NoKernel("a negated step in first place and a greedy loop in last place")
+        for source, end in ends:
+            stops = [stop for left in end.exits for stop in self._goes_on(source, left)]
+            yield TestedClosing(end, source, tuple(stops))
+
     def _goes_on(self, source: int, left: GreedyExit) -> Iterator[Stop]:
         """One more repetition of a greedy loop, unless UNTIL forbids it."""
         until, allowed = self._program.untils.get(left.repeat), list[EdgeTest]()
@@ -388,6 +426,6 @@ class _Testing:
 
 def _outer_negations(program: Program) -> tuple[OuterNegation, ...]:
     try:
-        return outer_negations(program)
+        return outer_negations(without_greedy_ends(program))
     except NotChecked as reason:
         raise NoKernel(str(reason)) from reason

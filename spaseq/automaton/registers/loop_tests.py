@@ -17,7 +17,6 @@ from spaseq.automaton.program.alternatives import (
     alternative_edges,
 )
 from spaseq.automaton.program.nfa import GreedyExit, Program, State
-from spaseq.automaton.program.outer_steps import GREEDY_PLACE
 from spaseq.automaton.registers.compiled.edge_tests import EdgeTest, EdgeTests, Number, Running
 from spaseq.lang import ast
 from spaseq.lang.sequence import SequenceOperator
@@ -52,8 +51,6 @@ def check_loops(program: Program) -> None:
         NoKernel: they do not.
     """
     states = program.automaton.states
-    if any(end.exits for state in states for end in state.acceptances):
-        raise NoKernel(GREEDY_PLACE)
     for left in program.further:
         one_more(program, left)
     for repeat in program.untils:

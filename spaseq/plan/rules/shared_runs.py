@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from spaseq.automaton.program.outer_steps import GREEDY_PLACE, outer_place
-from spaseq.plan.evaluators import obstacle_to_compiled_sets, with_evaluator
+from spaseq.plan.evaluators import (
+    obstacle_to_compiled_registers,
+    obstacle_to_compiled_sets,
+    with_evaluator,
+)
 from spaseq.plan.query_plan import EvaluatorChoice, EvaluatorName, QueryPlan
 from spaseq.plan.sharing import (
     obstacle_to_chain,
@@ -39,6 +43,9 @@ def shared_runs(plan: QueryPlan) -> QueryPlan:
     reason = f"GPMs in a row; {independent}" if more is None else f"{independent}; {more}"
     if obstacle_to_sharing_in_python(plan) is None:
         return with_evaluator(plan, EvaluatorChoice("compact", reason, sharing_key(plan)))
+    if _keeps_longest_loops(plan):
+        reason = f"{GREEDY_PLACE}, and a run there keeps only its longest loop"
+        return with_evaluator(plan, replace(choice, reason=reason))
     against = obstacle_to_compiled_sets(plan)
     if against is not None:
         reason = f"{outer_place(plan.sequence.program)}; {against}"
@@ -49,3 +56,16 @@ def shared_runs(plan: QueryPlan) -> QueryPlan:
         checked = "one more repetition in last place"
     reason = f"{reason}; each match is checked for {checked}"
     return with_evaluator(plan, EvaluatorChoice(name, reason, sharing_key(plan)))
+
+
+def _keeps_longest_loops(plan: QueryPlan) -> bool:
+    """Whether registers visit few runs to find the ends of a greedy loop in last place.
+
+    Sets list every shorter loop, too. Under `:` they are still better, as they share the runs.
+    """
+    program = plan.sequence.program
+    if outer_place(program) != GREEDY_PLACE:
+        return False
+    if any(edge.join is not None and edge.join.kind == ":" for edge in program.edges):
+        return False
+    return obstacle_to_compiled_registers(plan) is None

@@ -61,6 +61,22 @@ GREEDY = [
     ("N!; A; R++; C", "20 SECONDS"),
     ("A; (B | PLAIN)++; C", "20 SECONDS"),
 ]
+LAST = [
+    ("A; R++", "30 SECONDS"),
+    ("A; R{1,3}+", "30 SECONDS"),
+    ("A; R++[,]", "30 SECONDS"),
+    ("A: R{2,4}+[:4 SECONDS]", "9 SECONDS"),
+    ("A; R++ UNTIL OVER", "20 SECONDS"),
+    ("A; PLAIN++", "12 SECONDS TUMBLING"),
+    ("A, PLAIN*+", "30 SECONDS"),
+    ("A; B; PLAIN?+", "20 SECONDS"),
+    ("A; (B | PLAIN)++", "12 SECONDS"),
+    ("R++", "10 SECONDS"),
+    ("A; LIMITED++", "20 SECONDS"),
+    ("A; PLAIN+; HIGH{1,2}+", "16 SECONDS"),
+    ("A; R{2}; PLAIN{1,2}+[,] UNTIL HIGH", "30 SECONDS"),
+]
+"""Greedy loops in last place."""
 UNTIL = [
     ("A; R+ UNTIL N; C", "40 SECONDS"),
     ("A; R+ UNTIL OVER; C", "40 SECONDS"),
@@ -104,14 +120,16 @@ def answers_of_both(compiled: QueryPlan, python: QueryPlan, events: list[Event])
 
 
 @pytest.mark.parametrize("keys", [1, 3])
-@pytest.mark.parametrize(("sequence", "within"), OWN + GREEDY + UNTIL + RUNNING)
+@pytest.mark.parametrize(("sequence", "within"), OWN + GREEDY + LAST + UNTIL + RUNNING)
 def test_long_streams(sequence: str, within: str, keys: int) -> None:
     compiled, python = plans(loop_query(sequence, within))
     events = stream(sorted(used(sequence)), 400, keys, 5, ties=True)
     assert answers_of_both(compiled, python, events)
 
 
-@pytest.mark.parametrize("sequence", ["A; R++; C", "A; R+ UNTIL OVER; C", "A; SUMMED+; C"])
+@pytest.mark.parametrize(
+    "sequence", ["A; R++; C", "A; R++", "A; R+ UNTIL OVER; C", "A; SUMMED+; C"]
+)
 def test_the_planner_chooses_it(sequence: str) -> None:
     stage = SequenceStage(compile_query(loop_query(sequence, "40 SECONDS")))
     assert isinstance(stage._sequencer, RunSequencer)
@@ -123,6 +141,9 @@ def test_the_planner_chooses_it(sequence: str) -> None:
     [
         "A; R++; C",
         "A; PLAIN++[,]; C",
+        "A; R{1,3}+",
+        "A; PLAIN++[,]",
+        "A; R++ UNTIL OVER",
         "A; R+ UNTIL OVER; C",
         "A; R++ UNTIL OVER; C",
         "N!; A; R++; C",
@@ -194,7 +215,11 @@ def test_the_table_of_loops(sequence: str, answers: str) -> None:
 @pytest.mark.parametrize(
     ("sequence", "reason"),
     [
-        ("A; R++", "a greedy loop in last place looks at the rest of the window"),
+        (
+            "A; B+; B{1,2}+",
+            "a match may leave its greedy loop in last place, or have no more of it",
+        ),
+        ("N!; A; R++", "a negated step in first place and a greedy loop in last place"),
         ("A; (R; E)++; C", "a greedy loop repeats more than a single GPM"),
         ("A; (R; E)+ UNTIL OVER; C", "UNTIL stops a loop over more than a single GPM"),
         ("A; R+ UNTIL J; B", "the negated J shares ?b, whose value may still change"),

@@ -7,8 +7,9 @@ import numpy as np
 from spaseq.automaton.batch.match_builder import MatchBuilder
 from spaseq.automaton.batch.outer_checks import OuterNegations
 from spaseq.automaton.partition_sequencer import PartitionSequencer
-from spaseq.automaton.program.nfa import Edge, Program
+from spaseq.automaton.program.nfa import Acceptance, Edge, Program
 from spaseq.automaton.program.outer_steps import outer_negations
+from spaseq.automaton.registers.closings import without_greedy_ends
 from spaseq.automaton.registers.compiled.edge_tests import Number
 from spaseq.automaton.registers.compiled.run_state import RunState, WaitingPath
 from spaseq.automaton.registers.compiled.run_tables import RunTables
@@ -58,10 +59,17 @@ class _HandOver:
         ids = np.array(sorted({n for w in waiting for _, n in w.path}), np.int64)
         taken = self._builder.rows(ids)
         for run in waiting:
-            partition, step = self._partition(taken[run.path[0][1]]), steps[run.edge]
+            partition = self._partition(taken[run.path[0][1]])
+            path = [(steps[e], takes[e], taken[n][1]) for e, n in run.path]
+            if run.edge >= len(steps):
+                end = tables.closings[run.edge - len(steps)]
+                free = _may_leave(self._machine.program, tables, runs, run, end)
+                key = self._builder.partition_of(taken[run.path[0][1]])
+                self._sequencer.wait(key, partition.closing(end, path, run.origin, free))
+                continue
+            step = steps[run.edge]
             if (step.id, tuple(run.path)) not in opened:  # alternatives wait together
                 opened.add((step.id, tuple(run.path)))
-                path = [(steps[e], takes[e], taken[n][1]) for e, n in run.path]
                 may_leave = _may_leave(self._machine.program, tables, runs, run, step)
                 partition.wait_at(step, path, run.origin, may_leave)
             if runs.is_counted:
@@ -77,7 +85,7 @@ class _HandOver:
         """The matches that wait for the close of their windows."""
         last = [
             n.number
-            for n in outer_negations(self._machine.program)
+            for n in outer_negations(without_greedy_ends(self._machine.program))
             if n.is_last and n.number is not None
         ]
         for matches in outer.waiting:
@@ -102,7 +110,7 @@ class _HandOver:
 
 
 def _may_leave(
-    program: Program, tables: RunTables, runs: RunState, run: WaitingPath, edge: Edge
+    program: Program, tables: RunTables, runs: RunState, run: WaitingPath, way: Edge | Acceptance
 ) -> bool:
     """Whether nothing can be one more repetition of the greedy loop that a run waits to leave.
 
@@ -110,7 +118,7 @@ def _may_leave(
     """
     registers = {number: i for i, number in enumerate(tables.registers)}
     following = registers.get(Number("", measure="instant", plus=1))
-    for left in edge.exits:
+    for left in way.exits:
         mark = registers.get(Number(str(left.repeat), measure="mark"))
         if mark is not None and runs.register_of(run.node, mark) == 0:
             return True

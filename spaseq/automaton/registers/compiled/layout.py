@@ -11,7 +11,8 @@ import numpy as np
 from spaseq.automaton.batch.kernels.comparisons import CODES
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import Automaton, Edge
-from spaseq.automaton.registers.compilable_runs import MOST_EDGES, TestedEdge
+from spaseq.automaton.registers.closings import accepts_at_once
+from spaseq.automaton.registers.compilable_runs import MOST_EDGES, TestedClosing, TestedEdge
 from spaseq.automaton.registers.compiled.edge_tests import EdgeTest, Number, last_time
 from spaseq.automaton.registers.kernels import run_arrays as kernel
 from spaseq.automaton.registers.kernels.run_arrays import ProgramArrays
@@ -33,6 +34,7 @@ _KINDS = {None: kernel.FIRST, ";": kernel.NEXT, ":": kernel.ANY, ",": kernel.STR
 def program_arrays(
     automaton: Automaton,
     edges: Sequence[TestedEdge],
+    closings: Sequence[TestedClosing],
     numbers: Sequence[Number],
     registers: Sequence[Number],
     gpms: Sequence[GpmColumns],
@@ -41,6 +43,7 @@ def program_arrays(
 
     Args:
         edges: the edges along which a solution can be taken.
+        closings: where matches wait for the close of their windows.
         numbers: the numbers of solutions that tests compare or registers keep.
         registers: the numbers that runs keep.
         gpms: the columns of each GPM, by its index.
@@ -48,34 +51,49 @@ def program_arrays(
     rows = _EdgeRows(numbers, registers)
     for edge in edges:
         rows.add(edge, (*gpms[edge.take.gpm].variables, last_time(edge.take.name)))
+    for _ in closings:
+        rows.add_closing()
     table = rows.table()  # before the tests of negated GPMs, which belong to no edge's range
     killing: list[list[tuple[int, int, int]]] = [[] for _ in gpms]
-    stopping: list[list[tuple[int, int, int, int]]] = [[] for _ in gpms]
+    ways: tuple[TestedEdge | TestedClosing, ...] = (*edges, *closings)
+    stopping = _stopping(ways, rows, registers, len(gpms))
     for number, edge in enumerate(edges):
-        for stop in edge.stops:
-            marked = kernel.NONE if stop.marks is None else registers.index(stop.marks)
-            stopping[stop.gpm].append((number, *rows.add_tests(stop.tests), marked))
         for gpm, tests in edge.kills:
             killing[gpm].append((number, *rows.add_tests(tests)))
     taking = [[i for i, e in enumerate(edges) if e.take.gpm == g] for g in range(len(gpms))]
     states = range(len(automaton.states))
-    leaving = [[i for i, e in enumerate(edges) if e.source == s] for s in states]
+    leaving = [[i for i, e in enumerate(ways) if e.source == s] for s in states]
     return ProgramArrays(
         _begins(taking),
         _flat(taking),
         table,
-        np.array([_gap_ms(e.edge) for e in edges], np.int64),
+        np.array([*(_gap_ms(e.edge) for e in edges), *(kernel.NONE for _ in closings)], np.int64),
         _table(rows.tests, kernel.TEST_COLUMNS),
         np.array(rows.thresholds, np.int32),
         _table(rows.assignments, 3),
         _begins(leaving),
         _flat(leaving),
-        np.array([bool(s.acceptances) for s in automaton.states], np.uint8),
+        np.array([accepts_at_once(s) for s in automaton.states], np.uint8),
         _begins(killing),
         _table([kill for kills in killing for kill in kills], 3),
         _begins(stopping),
         _table([stop for stops in stopping for stop in stops], 4),
     )
+
+
+def _stopping(
+    ways: Sequence[TestedEdge | TestedClosing],
+    rows: _EdgeRows,
+    registers: Sequence[Number],
+    gpms: int,
+) -> list[list[tuple[int, int, int, int]]]:
+    """The rows of `stopping` for each GPM."""
+    stopping: list[list[tuple[int, int, int, int]]] = [[] for _ in range(gpms)]
+    for number, way in enumerate(ways):
+        for stop in way.stops:
+            marked = kernel.NONE if stop.marks is None else registers.index(stop.marks)
+            stopping[stop.gpm].append((number, *rows.add_tests(stop.tests), marked))
+    return stopping
 
 
 class _EdgeRows:
@@ -110,6 +128,12 @@ class _EdgeRows:
                 self.assignments.append((register, kernel.NONE, how))
             elif how is not None:
                 self.assignments.append((register, self._number[number.base], how))
+
+    def add_closing(self) -> None:
+        """Add an edge along which no solution is taken."""
+        row = self._ranges()
+        row[kernel.KIND], row[kernel.INDEXED] = kernel.CLOSING, kernel.NONE
+        self._rows.append(row)
 
     def _assigned(self, register: Number, edge: TestedEdge, bound: Sequence[str]) -> int | None:
         """How an edge sets a register; None if it does not."""

@@ -111,6 +111,7 @@ class RunSequencer:
         ]
         self._row_numbers = [*map(self._row_numbers_of, machine.gpms), _RowNumbers()]  # BARE last
         self._outer = OuterNegations(tables.outer, window, True) if tables.outer else None
+        self._waits = self._outer is not None or bool(tables.closings)
         self._most_rows, self._most_keys = _LEAST_ROWS, _LEAST_KEYS
         self._python: PartitionSequencer | None = None
 
@@ -132,7 +133,7 @@ class RunSequencer:
             return self._closed(watermark)
         solutions, framed = self._frame.rows(rows)
         found = self._advanced(solutions, framed, self._numbers(solutions))
-        return found if self._outer is None else chain(found, self._closed(watermark))
+        return chain(found, self._closed(watermark)) if self._waits else found
 
     def run_events(self, events: Sequence[EventRows], watermark: int) -> Iterable[SequenceMatch]:
         """Process a few events that came one by one, like `run`."""
@@ -150,7 +151,7 @@ class RunSequencer:
             return self._closed(watermark)
         taken, framed = self._frame.rows_of(events)
         found = self._advanced(taken, framed, self._numbers_of(taken))
-        return found if self._outer is None else chain(found, self._closed(watermark))
+        return chain(found, self._closed(watermark)) if self._waits else found
 
     def _check_kinds(self, kinds: Mapping[str, set[int]]) -> None:
         """Hand over to the evaluator in Python if float64 no longer decides all comparisons.
@@ -187,6 +188,11 @@ class RunSequencer:
         """The matches whose windows have closed by a time (ms)."""
         if self._outer is not None:
             for piece in self._outer.closed(until):
+                yield from self._builder.matches(piece)
+        window = self._machine.window
+        if self._tables.closings and not isinstance(window, Counted):
+            for piece in self._runs.closed(window.closed(until)):
+                piece.close = window.close(piece.ends[:, 1])
                 yield from self._builder.matches(piece)
 
     def consecutive(self, key: PartitionKey, instants: Iterable[Instant]) -> bool:

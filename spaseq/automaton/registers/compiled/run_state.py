@@ -21,6 +21,7 @@ from spaseq.automaton.registers.kernels.waiting_blocks import (
     compact_pool,
     pool_size,
 )
+from spaseq.automaton.registers.kernels.window_closes import close_windows
 from spaseq.compiled.arrays import Array, Arrays, Bools, Bytes, Float64s, Indices, Int64s
 from spaseq.rdf.columns.term_columns import distinct
 
@@ -182,7 +183,7 @@ class RunState:
             return
         slots = max(slots, 2 * before)
         block, made, threshold, run = self._waiting
-        size = slots * len(self._tables.edges)
+        size = slots * self._edges
         more = np.zeros((size, kernel.BLOCK_COLUMNS), np.int32)
         more[:, kernel.PLACE] = 1  # behind the NaN with which the pool begins
         more[: len(block)] = block
@@ -235,7 +236,33 @@ class RunState:
         self._collect(lowest)
         return distinct(self._node[:, kernel.SOLUTION])
 
+    def closed(self, lowest: int) -> Iterator[EnumeratedMatches]:
+        """The matches whose windows have closed: they began before the measure `lowest`.
+
+        They come in pieces, each valid until the next one.
+        """
+        cursor, full = self._cursor, kernel.MATCHED_FULL
+        while full != kernel.DONE:
+            cursor[kernel.MATCHED] = cursor[kernel.MATCHES] = 0
+            outputs = self._matched, self._ends, cursor
+            edge = self._tables.program.edge
+            full = close_windows(edge, self._runs, self._waiting, lowest, *outputs)
+            matches = int(cursor[kernel.MATCHES])
+            if matches:
+                yield EnumeratedMatches(
+                    self._matched[: cursor[kernel.MATCHED]], self._ends[:matches]
+                )
+            if full != kernel.DONE:
+                more = 2 * (len(self._matched) + int(cursor[kernel.NEED]))
+                self._matched = _resized(self._matched, more)
+                self._ends = _resized(self._ends, 2 * len(self._ends))
+
     # --- contents ---------------------------------------------------------------------------------
+
+    @property
+    def _edges(self) -> int:
+        """How many edges of the kernel runs may wait at."""
+        return len(self._tables.program.edge) - 1
 
     @property
     def _node(self) -> Int64s:
@@ -297,7 +324,7 @@ class RunState:
         """Every waiting run, except runs at `,` edges that the slot's next instant ends."""
         nodes, edge_mask = self._node.tolist(), (1 << kernel.EDGE_BITS) - 1
         block, made, _, run = self._waiting
-        kind, edges = self._tables.program.edge[:, kernel.KIND], len(self._tables.edges)
+        kind, edges = self._tables.program.edge[:, kernel.KIND], self._edges
         latest = np.repeat(self._progress[:, kernel.ORDINAL], edges)
         over = (np.tile(kind[:edges], len(self._progress)) == kernel.STRICT) & (made != latest)
         for b, (place, count, *_) in enumerate(block.tolist()):

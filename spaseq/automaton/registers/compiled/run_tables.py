@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from spaseq.automaton.batch.outer_checks import OuterChecks
 from spaseq.automaton.program.gpm_columns import GpmColumns
-from spaseq.automaton.program.nfa import Edge, Program
+from spaseq.automaton.program.nfa import Acceptance, Edge, Program
 from spaseq.automaton.program.window import Window
 from spaseq.automaton.registers.compilable_runs import tested_program
 from spaseq.automaton.registers.compiled.edge_tests import EdgeTests, Number
@@ -34,6 +34,8 @@ class RunTables:
     """The edge that takes a solution, for each edge of the kernel."""
     steps: tuple[Edge, ...]
     """The automaton's edge for each edge of the kernel: the same, or the edge of its bracket."""
+    closings: tuple[Acceptance, ...]
+    """Where matches wait for the close of their windows; the kernel's edges after `edges`."""
     program: ProgramArrays
     timed: bool
     """Whether an operator bounds a gap."""
@@ -57,10 +59,12 @@ def run_tables(
     edges = tested.edges
     tests = [t for e in edges for t in e.tests]
     tests += [t for e in edges for _, kill in e.kills for t in kill]
-    tests += [t for e in edges for stop in e.stops for t in stop.tests]
+    stops = [stop for edge in edges for stop in edge.stops]
+    stops += [stop for closing in tested.closings for stop in closing.stops]
+    tests += [t for stop in stops for t in stop.tests]
     in_runs = [t.right for t in tests if t.right_in != "solution"]
     in_runs += [t.left for t in tests if t.left_in_run]
-    in_runs += [s.marks for e in edges for s in e.stops if s.marks is not None]
+    in_runs += [stop.marks for stop in stops if stop.marks is not None]
     registers = tuple(dict.fromkeys(in_runs))
     checks = [t for negation in tested.outer for t in negation.tests or ()]
     of_solutions = [n.base for t in [*tests, *checks] for n in (t.left, t.right)]
@@ -73,7 +77,8 @@ def run_tables(
         tuple(dict.fromkeys(n for n in registers if n.running in ("SUM", "MIN", "MAX"))),
         tuple(e.edge for e in edges),
         tuple(e.step for e in edges),
-        program_arrays(program.automaton, edges, numbers, registers, gpms),
+        tuple(c.end for c in tested.closings),
+        program_arrays(program.automaton, edges, tested.closings, numbers, registers, gpms),
         any(e.edge.join is not None and e.edge.join.gap_ms is not None for e in edges),
         program.strict,
         tested.is_threshold_sequence,

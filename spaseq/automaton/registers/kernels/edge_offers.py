@@ -15,6 +15,7 @@ from spaseq.automaton.registers.kernels.run_arrays import (
     ANY,
     AS_IS,
     COUNT,
+    EVER,
     EXPIRED,
     HEAPED,
     HOW,
@@ -289,16 +290,23 @@ def mark_waiting(
 
 
 @device_function
-def end_waiting(batch: BatchArrays, block: int, first_test: int, end_test: int, row: int) -> None:
-    """Drop the waiting runs that a solution passes the tests against."""
+def end_waiting(
+    batch: BatchArrays, block: int, first_test: int, end_test: int, row: int, lowest: int
+) -> None:
+    """Drop the waiting runs that a solution passes the tests against.
+
+    Runs that began before the measure `lowest` stay.
+    """
     blocks, _, thresholds, runs = batch.waiting
-    if first_test == end_test:
+    if first_test == end_test and lowest == EVER:
         blocks[block, COUNT] = 0
         blocks[block, HEAPED] = 0
         return
     place, kept = blocks[block, PLACE], 0
     for i in range(place, place + blocks[block, COUNT]):
-        if not passes(batch, first_test, end_test, row, runs[i]):
+        run = as_nonnegative(runs[i])
+        over = batch.runs.node[run, ORIGIN] < lowest
+        if over or not passes(batch, first_test, end_test, row, run):
             thresholds[place + kept], runs[place + kept] = thresholds[i], runs[i]
             kept += 1
     if kept < blocks[block, COUNT]:

@@ -33,12 +33,14 @@ from spaseq.automaton.registers.kernels.run_arrays import (
     BLOCK_COLUMNS,
     CAPACITY,
     CLEARED,
+    CLOSING,
     COUNT,
     DONE,
     EDGE_COLUMNS,
     ENDS_FULL,
     ENTERED,
     EVENTS,
+    EVER,
     FIRST,
     HEAPED,
     INDEXED,
@@ -183,28 +185,35 @@ def _end_negated(batch: BatchArrays, gpm: Int32s, first: int, end: int, block: i
             for i in range(program.kills[g], program.kills[g + 1]):
                 at = block + program.killing[i, 0]
                 if batch.waiting.block[at, COUNT]:
-                    end_waiting(batch, at, program.killing[i, 1], program.killing[i, 2], row)
+                    first_test, end_test = program.killing[i, 1], program.killing[i, 2]
+                    end_waiting(batch, at, first_test, end_test, row, EVER)
 
 
 @device_function
-def _stop(batch: BatchArrays, gpm: Int32s, first: int, end: int, block: int, marks: bool) -> None:
+def _stop(
+    batch: BatchArrays, gpm: Int32s, first: int, end: int, block: int, floor: int, marks: bool
+) -> None:
     """End the waits of runs that solutions of one instant stop, before they are taken.
 
-    With `marks`, only set the registers that protect runs from that.
+    With `marks`, only set the registers that protect runs from that. A match that waits for the
+    close of its window, which began before `floor`, is not stopped any more.
     """
     program = batch.program
     for row in range(first, end):
         g = gpm[row]
         if g >= 0:
             for i in range(program.stops[g], program.stops[g + 1]):
-                at, register = block + program.stopping[i, 0], program.stopping[i, 3]
+                e, register = as_nonnegative(program.stopping[i, 0]), program.stopping[i, 3]
+                at, lowest = block + e, EVER
                 if batch.waiting.block[at, COUNT] == 0 or marks != (register >= 0):
                     continue
                 first_test, end_test = program.stopping[i, 1], program.stopping[i, 2]
                 if marks:
                     mark_waiting(batch, at, first_test, end_test, row, register)
                 else:
-                    end_waiting(batch, at, first_test, end_test, row)
+                    if program.edge[e, KIND] == CLOSING:
+                        lowest = floor
+                    end_waiting(batch, at, first_test, end_test, row, lowest)
 
 
 @inlined_device_function
@@ -300,8 +309,8 @@ def advance(
             if counted >= 0:
                 progress[here, EVENTS] = floor + counted
             if len(program.stopping):
-                _stop(batch, gpm, first, end, here * edges, True)
-                _stop(batch, gpm, first, end, here * edges, False)
+                _stop(batch, gpm, first, end, here * edges, floor, True)
+                _stop(batch, gpm, first, end, here * edges, floor, False)
             instant = Offered(first, np.nan, now, floor)
             count = as_nonnegative(_offer(batch, gpm, first, end, here * edges, instant))
             if negates:
@@ -353,12 +362,16 @@ def advance(
                     blocks[block, COUNT] = 0
                     waiting.made[block] = ordinal[row]
                 if blocks[block, COUNT] == blocks[block, CAPACITY]:
-                    size = make_room(waiting, block, node, floor, top, edge[out, INDEXED] >= 0)
+                    closing = edge[out, KIND] == CLOSING
+                    oldest = EVER if closing else floor
+                    size = make_room(waiting, block, node, oldest, top, edge[out, INDEXED] >= 0)
                     if size < 0:
                         full, need = POOL_FULL, -size
                         entered -= 1
                         break
-                    top, widest = top + size, max(widest, size)
+                    top += size
+                    if not closing:
+                        widest = max(widest, size)
                 enter(waiting, block, level, run, is_sorted)
             if full != DONE:
                 break

@@ -16,6 +16,9 @@ from spaseq.compiled.arrays import Bytes, Float64s, Int32s, Int64s
 
 NONE = -1
 
+EVER = -(2**63)
+"""A measure before all others."""
+
 
 class RowArrays(NamedTuple):
     """n solutions in the order of instants; those of one instant and slot are together."""
@@ -76,8 +79,9 @@ class ProgramArrays(NamedTuple):
 TARGET, KIND, INDEXED, SIGN, INCLUSIVE, THRESHOLDS, TESTS, ASSIGNMENTS = range(8)
 EDGE_COLUMNS = 8
 
-# Kinds of edges: out of the initial state; `;`; `:`; `,`.
-FIRST, NEXT, ANY, STRICT = range(4)
+# Kinds of edges: out of the initial state; `;`; `:`; `,`. No solution is taken along a CLOSING
+# edge: a run that still waits there when its window closes is a match.
+FIRST, NEXT, ANY, STRICT, CLOSING = range(5)
 
 # Columns of `test`: LEFT is a compared number of the solution, or ~r for register r of the run.
 # RIGHT is a register of the run; unless HOW is AS_IS, it takes the compared number ADDED first.

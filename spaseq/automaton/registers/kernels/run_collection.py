@@ -5,6 +5,7 @@ from __future__ import annotations
 from spaseq.automaton.registers.kernels.run_arrays import (
     ARRIVALS,
     ARRIVED,
+    CLOSING,
     COUNT,
     EVENTS,
     KIND,
@@ -25,13 +26,15 @@ from spaseq.compiled.decorators import device_function, inlined_device_function,
 def _drop_waiting(
     waiting: WaitingArrays, node: Int64s, edge: Int32s, progress: Int64s, counted: int, lowest: int
 ) -> None:
-    """Drop all waiting runs that are expired."""
+    """Drop all waiting runs that are expired, but not the matches that wait for a close."""
     edges = edge.shape[0] - 1
     for slot in range(progress.shape[0]):
         floor = lowest if counted < 0 else progress[slot, EVENTS] + 1 - counted
         for e in range(edges):
             block = slot * edges + e
             if waiting.block[block, COUNT]:
+                if edge[e, KIND] == CLOSING:
+                    continue
                 if edge[e, KIND] == STRICT and waiting.made[block] != progress[slot, ORDINAL]:
                     waiting.block[block, COUNT] = 0
                 else:

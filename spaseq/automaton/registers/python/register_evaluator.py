@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
 from spaseq.algebra.answers import Instant
-from spaseq.automaton.program.nfa import Edge, TakeLabel
+from spaseq.automaton.program.nfa import Acceptance, Edge, TakeLabel
 from spaseq.automaton.program.window import Counted
 from spaseq.automaton.registers.python.candidate_queue import CandidateQueue
 from spaseq.automaton.registers.python.event_history import EventHistory
@@ -93,12 +93,30 @@ class RegisterEvaluator:
         conditions, negated steps and loops up to now. `may_leave`: the run may leave its greedy
         loop whatever comes.
         """
+        self._stepper.wait_along(edge, self._run(path, origin), self._waiting, may_leave)
+
+    def closing(
+        self,
+        end: Acceptance,
+        path: Sequence[tuple[Edge, Edge, Row]],
+        origin: int,
+        may_leave: bool,
+    ) -> PartitionMatch:
+        """A match that waits for the close of its window, given like a run in `wait_at`."""
+        window, run = self._machine.window, self._run(path, origin)
+        assert not isinstance(window, Counted)
+        match = self._checks.match_of(self._stepper.ended(run, end.actions))
+        match.pending = () if may_leave else self._stepper.duties(run, end)
+        match.close = window.close(origin)
+        return match
+
+    def _run(self, path: Sequence[tuple[Edge, Edge, Row]], origin: int) -> Run:
         run = start_of(self._machine.program.automaton)
         for step, inner, row in path:
             run = self._with_row(run, step, inner, row, origin)
         assert run.last is not None
         self.last_time = max(self.last_time, run.last[0])
-        self._stepper.wait_along(edge, run, self._waiting, may_leave)
+        return run
 
     def _with_row(self, run: Run, edge: Edge, inner: Edge, row: Row, origin: int) -> Run:
         taking, label, values = self._machine.takes[inner.id], inner.label, row[4]

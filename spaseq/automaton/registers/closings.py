@@ -1,0 +1,61 @@
+"""Greedy loops in last place in the register kernel: matches wait for the close of their windows.
+
+A match that leaves such a loop early is no match if the loop repeats once more in its window. So it
+waits at an edge along which no solution is taken, and is stopped like a run that waits to leave a
+greedy loop elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from spaseq.automaton.batch.no_kernel import NoKernel
+from spaseq.automaton.program.alternatives import AlternativeEdge
+from spaseq.automaton.program.nfa import Acceptance, Automaton, Program, State
+
+
+def accepts_at_once(state: State) -> bool:
+    """Whether a match is complete in a state, whatever comes."""
+    return any(not end.exits for end in state.acceptances)
+
+
+def closing_ends(automaton: Automaton) -> Iterator[tuple[int, Acceptance]]:
+    """The ways to accept that wait for the close of the window, each with its state.
+
+    A match that is complete at once in the same state does not wait.
+    """
+    for number, state in enumerate(automaton.states):
+        if not accepts_at_once(state):
+            yield from ((number, end) for end in state.acceptances)
+
+
+def check_closings(automaton: Automaton, takes: Sequence[tuple[int, AlternativeEdge]]) -> None:
+    """Check that no match both waits for the close of its window and is complete before.
+
+    `takes` are the edges that take one solution, each with its source.
+
+    Raises:
+        NoKernel: there may be one, which counts as complete.
+    """
+    states = automaton.states
+    todo = [(0, 0)]
+    for one, other in todo:  # grows while it is walked; the states that equal traces may reach
+        waits = states[other].acceptances and not accepts_at_once(states[other])
+        if waits and accepts_at_once(states[one]):
+            raise NoKernel("a match may leave its greedy loop in last place, or have no more of it")
+        for source, taking in takes:
+            for beside, twin in takes:
+                if (source, beside) == (one, other) and taking.take.gpm == twin.take.gpm:
+                    pair = taking.edge.target, twin.edge.target
+                    if pair not in todo:
+                        todo.append(pair)
+
+
+def without_greedy_ends(program: Program) -> Program:
+    """The program without the greedy loops that its matches leave in last place."""
+    states = [
+        replace(state, acceptances=tuple(replace(end, exits=()) for end in state.acceptances))
+        for state in program.automaton.states
+    ]
+    return replace(program, automaton=replace(program.automaton, states=tuple(states)))
