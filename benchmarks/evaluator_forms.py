@@ -81,6 +81,8 @@ FORMS = (
     Form("&", "A; (B & C)", "ABC", in_pairs=True, python=ANY),
     Form("&", "A: (B & C)+; D", PAIRED, select="NEXT", in_pairs=True, python=("compact",)),
     Form("AND", "(A AND B); C", LOOPED, select="NEXT", python=("compact",)),
+    Form("AND, filter", "(A AND F), C", "AF" + "C" * 38, True, python=("registers",)),
+    Form("AND, filter", "A, (B AND C)", "AB" + "C" * 18, True, python=("registers",)),
     Form("AND", "A; (B AND C)+; D", PAIRED, select="NEXT", python=("compact",)),
 )
 
@@ -98,7 +100,7 @@ class FormLine:
 
 
 def limit_of(name: str, variable: str) -> str:
-    """The condition of a later step: R rises, D limits the sum over its repetitions."""
+    """The condition of a later step: R rises, D limits the sum over its repetitions, F has none."""
     match name:
         case "D":
             return f"SUM(?{variable}) < 2 * ?va"
@@ -112,7 +114,7 @@ def plan_of(form: Form, window: int, evaluator: str | None) -> QueryPlan:
     gpms = []
     for name in sorted(set(form.stream)):
         v = f"v{name.lower()}"
-        later = f" FILTER({limit_of(name, v)})" if form.is_filter and name not in "A" else ""
+        later = f" FILTER({limit_of(name, v)})" if form.is_filter and name not in "AF" else ""
         value = f" ; :v ?{v}" if form.is_filter else ""
         gpms.append(f"DEFINE GPM {name} ON S {{ [] a :{name} ; :k ?k{value}{later} }}")
     text = (

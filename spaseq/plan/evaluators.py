@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import get_args
 
 from spaseq.automaton.batch.no_kernel import NoKernel
+from spaseq.automaton.program.any_order import in_every_order
 from spaseq.automaton.program.contiguous import NotContiguous, contiguous
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.inlined import inlined
@@ -16,6 +18,7 @@ from spaseq.automaton.program.repetitions import MOST_STATES
 from spaseq.automaton.registers.compilable_runs import TestedProgram, tested_program
 from spaseq.automaton.sets.compilable_sets import check_letters, check_sets
 from spaseq.errors import UsageError
+from spaseq.expr.uses import timestamp_uses, variables_of
 from spaseq.plan.query_plan import EvaluatorChoice, EvaluatorName, QueryPlan
 from spaseq.plan.sharing import (
     keeps_all,
@@ -144,8 +147,22 @@ def _by_registers(plan: QueryPlan) -> Program:
     Raises:
         NotContiguous: the strategy is STRICT, and no program finds its matches only.
     """
-    program = plan.sequence.program
+    program = in_every_order(plan.sequence.program, lambda gpms: _are_free(plan, gpms))
     return inlined(contiguous(program) if plan.answers.strategy == "STRICT" else program)
+
+
+def _are_free(plan: QueryPlan, gpms: Sequence[int]) -> bool:
+    """Whether GPMs have one stream, and no FILTER of one uses what another one binds."""
+    chosen = [plan.patterns.gpms[gpm] for gpm in gpms]
+    if len({stream for gpm in chosen for stream in gpm.streams}) > 1:
+        return False
+    for gpm in chosen:
+        others = {v for other in chosen if other is not gpm for v in other.variables} - gpm.certain
+        names = {other.name for other in chosen}
+        for condition in gpm.conditions:
+            if variables_of(condition) & others or timestamp_uses(condition) & names:
+                return False
+    return True
 
 
 def selects(plan: QueryPlan) -> bool:

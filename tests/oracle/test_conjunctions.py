@@ -1,7 +1,8 @@
 """The engine against the oracle on queries with `&` and AND, most of them on events of one time.
 
 Every evaluator that can run a query runs it. In the first test no step looks at another's event,
-and the kernel of sets can run every query. The second test has conditions between events.
+and the kernel of sets can run every query. The second test has conditions between events, and the
+third has such conditions that compiled registers can run.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from random import Random
 import pytest
 
 from tests.oracle.agreement import Tally, compare
-from tests.oracle.choices import seeded
+from tests.oracle.choices import Choices, seeded
+from tests.oracle.draw_events import NS, STREAMS, Crowd, streamset
 from tests.oracle.engine import parsed
 from tests.oracle.strategies import STEP_1, Case, case
 from tests.sizes import sizes
@@ -72,3 +74,58 @@ def test_with_conditions(examples: int) -> None:
     tally = run(CORRELATED, examples, SEED)
     assert tally.answered["&"] >= examples // 20
     assert tally.answered["AND"] >= examples // 20
+
+
+ANY_ORDER = [
+    ("(A AND B); C", "C"),
+    ("(A AND B): C; D", "CD"),
+    ("D: (A AND B); C", "ABC"),
+    ("D, (A AND B), C", "ABC"),
+    ("(A AND B AND C); D", "D"),
+    ("((A AND B) | C); D", ""),
+    ("(A AND B)?; C; D", "D"),
+    ("D: (A AND B)+[:]; C", "AB"),
+    ("(A AND B); C+; D", "CD"),
+    ("D!; (A AND B); C", "C"),
+    ("(A AND B); D!; C", "C"),
+    ("C: D!: (A AND B): E?", "AB"),
+]
+"""Sequences that the compiled registers run with AND, and the GPMs with conditions on others."""
+
+BEFORE = {"A": "D", "B": "D", "C": "AB", "D": "C", "E": "AB"}
+
+
+def in_any_order(choices: Choices) -> Case:
+    """A case with a sequence of `ANY_ORDER`."""
+    sequence, conditioned = choices.pick(ANY_ORDER)
+    # In the order of the sequence, so that streams often have matches.
+    names = sorted({*"ABCDE"} & {*sequence.replace("AND", "")}, key=sequence.index)
+    partition, gpms = choices.pick(["", "PARTITION BY (?k)"]), []
+    for name in names:
+        limits = [other for other in BEFORE[name] if other in names and f"{other}!" not in sequence]
+        text = f"[] ex:is ex:{name} ; ex:v ?v{name}" + (" ; ex:k ?k" if partition else "")
+        if name in conditioned and limits and not choices.chance(4):
+            operator = choices.pick([">", "<", "=", "!="])
+            text += f" FILTER(?v{name} {operator} ?v{choices.pick(limits)})"
+        gpms.append(f"DEFINE GPM {name} ON S {{ {text} }}")
+    window = choices.pick(["9 SECONDS", "30 SECONDS", "20 SECONDS TUMBLING", "5 EVENTS"])
+    if "EVENTS" in window and "!" in sequence:
+        window = "9 SECONDS"
+    select = choices.pick(["", "", "NEXT", "LAST", "MAX", "STRICT"])
+    query = (
+        f"PREFIX ex: <{NS}> SELECT {select} * WITHIN {window} {partition} "
+        f"FROM STREAM S <{STREAMS[0]}> WHERE {{ SEQ({sequence}) {' '.join(gpms)} }}"
+    )
+    features = frozenset(["AND", "ties"])
+    streams = streamset(choices, features, Crowd(names, False, 12), STREAMS[:1])
+    return Case(query, features, streams)
+
+
+@sizes(60, 600)
+def test_in_any_order(examples: int) -> None:
+    tally = Tally()
+    for number in range(examples):
+        example = in_any_order(seeded(f"any order {SEED}:{number}"))
+        if wrong := compare(example, tally, Random(number)):
+            pytest.fail(f"example {number}: {wrong.kind}\n{wrong.text}", pytrace=False)
+    assert tally.by["AND", "compiled-registers"] >= examples // 10

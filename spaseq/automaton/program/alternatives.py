@@ -55,8 +55,14 @@ def _taken(edge: Edge) -> Iterator[tuple[int, TakeLabel]]:
 
 
 def _check(label: BracketLabel, edge: Edge) -> None:
-    if label.kind != "|":
-        raise NotSingle(f"a bracket with `{label.kind}` is matched as a whole")
+    if label.kind == "&":
+        raise NotSingle("a bracket with & may take several solutions of one event")
+    if label.kind == "AND":
+        if edge.join is not None and edge.join.kind == ";":
+            raise NotSingle("the matches of a bracket with AND compete after `;`")
+        raise NotSingle(
+            "AND has an operand of several steps or streams, or one that looks at another"
+        )
     if not all(map(is_single, label.operands)):
         if edge.join is not None and edge.join.kind == ";":
             raise NotSingle("the matches of an alternative of several steps compete after `;`")

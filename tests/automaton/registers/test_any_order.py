@@ -1,0 +1,90 @@
+"""AND on compiled registers, against registers in Python: `(A AND B)` is `(A: B | B: A)`."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from spaseq.automaton.registers.compiled.run_sequencer import RunSequencer
+from spaseq.compile import CompileOptions, compile_query
+from spaseq.errors import UsageError
+from spaseq.stages.sequence import SequenceStage
+from tests.automaton.cases import Event, query
+from tests.automaton.keyed_streams import KEYED, ODD, agreed, integer, plans, solutions, stream
+
+PATTERNS = KEYED | {"N": "?n :k ?k ; :v ?vn", "X": "?x :k ?k ; :v ?vx FILTER(?vx > ?va)"}
+
+
+def text(sequence: str, within: str = "20 SECONDS", partition: str = "") -> str:
+    """A query whose GPMs are all on one stream."""
+    names = sequence.replace("AND", "").replace("EVENTS", "")
+    used = {name: pattern for name, pattern in PATTERNS.items() if name in names}
+    return query(sequence, used, within, partition=partition).replace("ON S0, S1", "ON S0")
+
+
+def events(sequence: str, keys: int, size: int = 300) -> list[Event]:
+    """Events of one stream; some follow each other at one time."""
+    made = list[Event]()
+    names = sorted({*PATTERNS} & {*sequence.replace("AND", "")})
+    for event in stream(names, size, keys, 7):
+        time = event.time // 2000 * 2000
+        k = made[-1].k + 1 if made and made[-1].time == time else 0
+        made.append(Event(time, k, 0, event.solutions))
+    return made
+
+
+@pytest.mark.parametrize("keys", [1, 3])
+@pytest.mark.parametrize(
+    ("sequence", "within"),
+    [
+        ("(A AND N); B", "20 SECONDS"),
+        ("(A AND N): B; C", "12 SECONDS"),
+        ("A, (B AND C)", "40 SECONDS"),
+        ("A: (B AND C); E?", "12 SECONDS"),
+        ("A: (B AND C AND S); N", "60 SECONDS"),
+        ("((A AND N) | (A: N)); B", "20 SECONDS TUMBLING"),
+        ("A: N!: (B AND C)", "30 SECONDS"),
+        ("(A AND N); B", "9 EVENTS"),
+        ("X!; (A AND N); B", "20 SECONDS"),
+    ],
+)
+def test_long_streams(sequence: str, within: str, keys: int) -> None:
+    partition = "PARTITION BY (?k)" if "," in sequence else ""
+    compiled, python = plans(text(sequence, within, partition=partition))
+    assert isinstance(SequenceStage(compiled)._sequencer, RunSequencer)
+    assert agreed(compiled, python, events(sequence, keys), restarts=[90])
+
+
+@pytest.mark.parametrize("odd", ["a text", "beyond 2^53", "a float"])
+@pytest.mark.parametrize("sequence", ["(A AND N); B", "A: (B AND C); N"])
+def test_the_evaluator_in_python_goes_on(odd: str, sequence: str) -> None:
+    compiled, python = plans(text(sequence))
+    given, random = events(sequence, 1, 100), Random(11)
+    names = sorted(given[0].solutions.keys() | {"A", "B", "N"} & {*sequence.replace("AND", "")})
+    for _ in range(80):
+        name = random.choice(names)
+        value = ODD[odd] if random.random() < 0.1 else integer(random.randrange(100))
+        given.append(Event(given[-1].time + 1000, 0, 0, {name: solutions(random, name, value, 1)}))
+    assert agreed(compiled, python, given, pieces=[30], restarts=[])
+
+
+@pytest.mark.parametrize(
+    ("sequence", "reason"),
+    [
+        ("A; (B AND C)", "the matches of a bracket with AND compete after `;`"),
+        ("A: (B & C)", "a bracket with & may take several solutions of one event"),
+        ("(A AND B); C", "AND has an operand .* that looks at another"),
+        ("(A; N AND N); B", "AND has an operand of several steps"),
+    ],
+)
+def test_what_is_not_compiled(sequence: str, reason: str) -> None:
+    options = CompileOptions(evaluator="compiled-registers")
+    with pytest.raises(UsageError, match=reason):
+        compile_query(text(sequence), options=options)
+
+
+def test_operands_on_two_streams_may_share_an_instant() -> None:
+    two = text("(A AND N); B").replace("DEFINE GPM N ON S0", "DEFINE GPM N ON S1")
+    with pytest.raises(UsageError, match="AND has an operand of several steps or streams"):
+        compile_query(two, options=CompileOptions(evaluator="compiled-registers"))
