@@ -122,9 +122,9 @@ def measured(workload: Workload, events: int, rounds: int, directory: Path) -> L
     write(workload, events, path)
     text = query(workload)
     run(text, path, True)  # loads the kernels
-    without = [run(text, path, False) for _ in range(rounds)]
-    with_them = [run(text, path, True) for _ in range(rounds)]
-    best, best_with = min(without), min(with_them)
+    run(text, path, False)
+    both = [(run(text, path, False), run(text, path, True)) for _ in range(rounds)]
+    best, best_with = map(min, zip(*both, strict=True))
     rate, rate_with = (events / seconds / 1000 for seconds, *_ in (best, best_with))
     return Line(workload.name, workload.sequence, best[1], best_with[2], rate, rate_with)
 

@@ -9,7 +9,6 @@ match itself, or is part of one or of an answer.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from functools import cached_property
 from itertools import chain
 from operator import lt
 from typing import TypeAlias
@@ -26,6 +25,8 @@ _SHORT = 8
 class LiveMatch:
     """A match of some level, whose steps number `level`."""
 
+    __slots__ = ("_events", "_singles", "is_alive", "level", "match", "rows", "trace")
+
     def __init__(self, level: int, match: SequenceMatch) -> None:
         self.level, self.match = level, match
         trace = tuple([solution.item for solution in match.solutions])
@@ -34,16 +35,23 @@ class LiveMatch:
         self.trace: Trace = trace
         self.is_alive = True
         self.rows: tuple[int, ...] = ()  # numbers, if `NumberedLevels` found it
+        self._singles: frozenset[Binding] | None = None
+        self._events: frozenset[TraceItem] | None = None
 
-    @cached_property
+    @property
     def singles(self) -> frozenset[Binding]:
         """The bindings of its single variables."""
-        return frozenset(chain.from_iterable(s.singles for s in self.match.solutions))
+        if self._singles is None:
+            solutions = self.match.solutions
+            self._singles = frozenset([pair for own in solutions for pair in own.singles])
+        return self._singles
 
-    @cached_property
+    @property
     def events(self) -> frozenset[TraceItem]:
         """Its trace as a set."""
-        return frozenset(self.trace)
+        if self._events is None:
+            self._events = frozenset(self.trace)
+        return self._events
 
     def is_above(self, other: LiveMatch) -> bool:
         """Whether the other match is no partial match because of this one."""

@@ -1,70 +1,143 @@
 """Levels whose matches are compared as row numbers, before they are made.
 
-In a row of different GPMs, a match of k steps is part of a longer match exactly if its solutions
-are the first k solutions of that match. The kernels of sets number the rows of a batch. So most
-matches of the first steps, which become longer matches in the same batch, need not be made.
+The compiled sequencers number the rows of a batch. If each solution is a row with all bindings, a
+match is part of another one exactly if its rows are among the rows of the other. So most matches of
+the first steps, which become longer matches in the same batch, need not be made, and no match of
+all steps is ever made: it can only take away matches that are known when it is found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from spaseq.automaton.batch.match_builder import EnumeratedMatches
+from spaseq.automaton.batch.numbered_matches import NumberedMatches
+from spaseq.automaton.registers.compiled.run_sequencer import RunSequencer
 from spaseq.automaton.run.matches import SequenceMatch
 from spaseq.automaton.sequencer import AnySequencer
-from spaseq.automaton.sets.compiled.set_sequencer import NumberedMatches, SetSequencer
+from spaseq.automaton.sets.compiled.set_sequencer import SetSequencer
+from spaseq.compiled.arrays import Indices
 from spaseq.lang import sequence as seq
+from spaseq.lang.sequence import Chain
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.stages.answers import MOST_BYTES
 from spaseq.stages.live_matches import LiveMatch, LiveMatches
 
 RowNumbers: TypeAlias = tuple[int, ...]
 
+_SHORT = 8
+"""All beginnings of matches of at most this many rows are looked up; else only the longest."""
 
-class NumberedLevels:
-    """The sequencers of all levels of a sequence for which `applies` is true.
+_NEVER = 2**63 - 1
 
-    Rows have the same numbers in all of them as long as all order the batches alike. `live` are the
-    matches that have been made and are not known to be part of another one.
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What the form of a sequence says about the rows of its matches.
+
+    `is_row`: each step is a GPM that no other step has. So a match is part of a longer one exactly
+    if it is its beginning. `starts_once`: the GPM of the first step is in no other step. So all
+    matches that have the first row of a match begin with it.
     """
 
-    def __init__(self, sequencers: Sequence[SetSequencer], live: LiveMatches) -> None:
+    is_row: bool
+    starts_once: bool
+
+    @classmethod
+    def of(cls, chain: Chain) -> _Shape | None:
+        """The shape of a sequence; None if solutions of one instant may stand in any order."""
+        if any(isinstance(s, seq.BinaryStep) and s.kind != "|" for s in seq.steps(chain)):
+            return None
+        steps = [link.step for link in chain.links if not isinstance(link.step, seq.Negation)]
+        names = [o.gpm for o in seq.occurrences(chain) if o.negation is None]
+        all_single = all(isinstance(step, seq.GpmStep) for step in steps)
+        once = isinstance(steps[0], seq.GpmStep) and names.count(names[0]) == 1
+        return cls(all_single and len({*names}) == len(names), once)
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Some matches of a level, and their rows."""
+
+    level: int
+    matches: EnumeratedMatches
+    numbers: Sequence[RowNumbers]
+
+    def taken(self, places: Sequence[int]) -> Iterator[_Piece]:
+        """The matches at some places, as a piece; nothing if there are none."""
+        if len(places) == len(self.numbers):
+            yield self
+        elif places:
+            numbers = [self.numbers[i] for i in places]
+            yield _Piece(self.level, self.matches.take(places), numbers)
+
+
+class NumberedLevels:
+    """The sequencers of all levels of a sequence, if `of` finds that rows stand for solutions.
+
+    Rows have the same numbers in all of them as long as all order the batches alike. `live` are the
+    matches that have been made and are not known to be part of another one. `grouped` are the GPMs
+    that bind group variables.
+    """
+
+    def __init__(
+        self,
+        sequencers: Sequence[SetSequencer | RunSequencer],
+        live: LiveMatches,
+        shape: _Shape,
+        grouped: Indices,
+    ) -> None:
         self._sequencers, self._live = sequencers, live
+        self._shape, self._grouped = shape, grouped
         self._since: int | None = None  # rows from this number on have the same number everywhere
-        self._known: dict[RowNumbers, LiveMatch] = {}
+        self._waiting = _WaitingRows()
 
     @classmethod
     def of(
         cls, plan: QueryPlan, sequencers: Sequence[AnySequencer], live: LiveMatches
     ) -> NumberedLevels | None:
         """The levels of a plan; None if they must be compared as matches."""
-        steps = [link.step for link in plan.sequence.chain.links]
-        names = [step.occurrence.gpm for step in steps if isinstance(step, seq.GpmStep)]
-        different = len({*names}) == len(steps)
-        certain = all({*g.variables} - g.private <= g.certain for g in plan.patterns.gpms)
+        shape, gpms = _Shape.of(plan.sequence.chain), plan.patterns.gpms
+        certain = all({*g.variables} - g.private <= g.certain for g in gpms)
         strict = {level.plan.sequence.program.strict for level in plan.levels}
-        own = [s for s in sequencers if isinstance(s, SetSequencer)]
-        alike = len(own) == len(sequencers) and len(strict) == 1
-        return cls(own, live) if different and certain and alike else None
+        own = [s for s in sequencers if isinstance(s, SetSequencer | RunSequencer) and not s.waits]
+        if shape is None or not certain or len(strict) > 1 or len(own) < len(sequencers):
+            return None
+        owned = {v for level in plan.levels for v in level.plan.sequence.scope.owner}
+        grouped = [i for i, g in enumerate(gpms) if not owned.isdisjoint(g.variables)]
+        return cls(own, live, shape, np.array(grouped, np.intp))
+
+    def takes(self, rows: SolutionBatch) -> bool:
+        """Whether `run` can process the next batch. If not, rows that follow have new numbers."""
+        can = [sequencer.can_enumerate(rows) for sequencer in self._sequencers]
+        if all(can) and not self._has_twins(rows):
+            return True
+        self._since = None
+        return False
 
     def run(self, rows: SolutionBatch) -> Iterator[tuple[int, SequenceMatch, RowNumbers]]:
         """Process a batch: (level, match, its rows) of each match that must be kept.
 
-        The matches that they and others are above are dropped. The rows are empty if they have
+        Matches that wait and are part of others are dropped. The rows are empty if they have
         different numbers elsewhere.
+
+        Raises:
+            TooManyMatches: the matches of one level need too much memory.
         """
         if not len(rows):
             return
-        running = [sequencer.enumerated(rows) for sequencer in self._sequencers]
+        running = [sequencer.enumerated(rows, MOST_BYTES) for sequencer in self._sequencers]
         found = [next(each) for each in running]
         if not all(numbered.is_like(found[0]) for numbered in found):
             self._since = None
         elif self._since is None:
             self._since = found[0].first
-        yield from self._matches(found)
+        yield from self._kept(found)
         for each in running:
             for _ in each:
                 pass
@@ -73,50 +146,125 @@ class NumberedLevels:
         """A match that `run` gave waits."""
         if numbers:
             match.rows = numbers
-            self._known[numbers] = match
+            self._waiting.add(match)
 
     def forget(self, match: LiveMatch) -> None:
         """A match has been judged."""
-        self._known.pop(match.rows, None)
+        self._waiting.remove(match.rows)
 
     def renumber(self) -> None:
         """Rows have come that the levels may have numbered differently."""
         self._since = None
 
-    def _matches(
+    def _has_twins(self, rows: SolutionBatch) -> bool:
+        """Whether an event may have two solutions that differ in group variables only.
+
+        They count as one where matches are compared, so rows cannot stand for them.
+        """
+        if not len(self._grouped):
+            return False
+        mine = np.flatnonzero(np.isin(rows.gpm, self._grouped))
+        time = rows.time[mine]
+        if (time[1:] > time[:-1]).all():
+            return False
+        place = np.stack([rows.gpm[mine], rows.stream[mine], rows.k[mine], time])
+        place = place[:, np.lexsort(place)]
+        return bool((place[:, 1:] == place[:, :-1]).all(axis=0).any())
+
+    def _kept(
         self, found: Sequence[NumberedMatches]
     ) -> Iterator[tuple[int, SequenceMatch, RowNumbers]]:
-        covered: set[RowNumbers] = set()
-        since = 2**63 - 1 if self._since is None else self._since
-        made: list[tuple[int, EnumeratedMatches, list[RowNumbers]]] = []
+        """The matches of a batch that are not known to be part of others."""
+        since = _NEVER if self._since is None else self._since
+        pieces: list[_Piece] = []
+        parts: set[RowNumbers] = set()  # rows of which matches are part of others
+        complete: list[RowNumbers] = []
         for level in range(len(found), 0, -1):
-            for piece in found[level - 1].pieces:
-                own = [*map(tuple, piece.rows.reshape(-1, level).tolist())]
-                last = level == len(found)
-                kept = [
-                    i
-                    for i, numbers in enumerate(own)
-                    if numbers[0] < since or not (last or numbers in covered)
-                ]
-                if kept:
-                    made.append((level, _part(piece, level, kept), [own[i] for i in kept]))
-                alike = (
-                    own if not own or min(own)[0] >= since else [t for t in own if t[0] >= since]
-                )
-                for length in range(1, level):
-                    covered.update([numbers[:length] for numbers in alike])
-        for numbers in covered & self._known.keys():
-            part = self._known.pop(numbers)
-            if part.is_alive:
-                self._live.remove(part)
-        for level, piece, numbers_of in reversed(made):
-            matches = found[level - 1].built(piece)
-            for match, numbers in zip(matches, numbers_of, strict=True):
-                yield level, match, numbers if numbers[0] >= since else ()
+            matches = [_Piece(level, piece, piece.numbers()) for piece in found[level - 1].pieces]
+            numbered = [rows for piece in matches for rows in piece.numbers if rows[0] >= since]
+            parts.update(_beginnings(numbered))
+            if level == len(found):
+                complete = numbered
+                pieces += _with_rows_before(since, matches)
+            else:
+                pieces += _without(matches, parts)
+            if not self._shape.is_row:
+                parts.update(numbered)  # a match of equal rows and fewer steps is part of it
+        if not self._shape.is_row and complete:
+            inside = self._parts_of(complete, pieces)
+            pieces = [*_without(pieces, inside)]
+            parts |= inside
+        for match in self._waiting.pop(parts):
+            if match.is_alive:
+                self._live.remove(match)
+        for piece in reversed(pieces):
+            matches_of = found[piece.level - 1].built(piece.matches)
+            for made, rows in zip(matches_of, piece.numbers, strict=True):
+                yield piece.level, made, rows if rows[0] >= since else ()
+
+    def _parts_of(
+        self, complete: Iterable[RowNumbers], pieces: Iterable[_Piece]
+    ) -> set[RowNumbers]:
+        """The rows of matches that wait, or are to be made, whose rows complete matches have."""
+        candidates: dict[int, list[RowNumbers]] = {}
+        for piece in pieces:
+            for rows in piece.numbers:
+                candidates.setdefault(rows[0], []).append(rows)
+        by_first, parts = self._waiting.by_first, set[RowNumbers]()
+        for rows in complete:
+            for first in rows[:1] if self._shape.starts_once else rows:
+                if first in candidates or first in by_first:
+                    own = frozenset(rows)
+                    near = *candidates.get(first, ()), *by_first.get(first, ())
+                    parts.update(each for each in near if own.issuperset(each))
+        return parts
 
 
-def _part(piece: EnumeratedMatches, level: int, kept: list[int]) -> EnumeratedMatches:
-    """Some matches of a piece, each of `level` rows."""
-    ends = piece.ends[kept]
-    ends[:, 0] = np.arange(1, len(kept) + 1) * level
-    return EnumeratedMatches(piece.rows.reshape(-1, level)[kept].ravel(), ends)
+class _WaitingRows:
+    """The matches that wait, by their row numbers."""
+
+    def __init__(self) -> None:
+        self._matches: dict[RowNumbers, LiveMatch] = {}
+        self.by_first: dict[int, dict[RowNumbers, None]] = {}
+
+    def add(self, match: LiveMatch) -> None:
+        """Add a match that has rows."""
+        self._matches[match.rows] = match
+        self.by_first.setdefault(match.rows[0], {})[match.rows] = None
+
+    def remove(self, rows: RowNumbers) -> LiveMatch | None:
+        """Remove the match of some rows, if it waits."""
+        match = self._matches.pop(rows, None)
+        if match is not None:
+            near = self.by_first[rows[0]]
+            del near[rows]
+            if not near:
+                del self.by_first[rows[0]]
+        return match
+
+    def pop(self, several: Collection[RowNumbers]) -> Iterator[LiveMatch]:
+        """Remove the matches of several rows; yields those that waited."""
+        for rows in self._matches.keys() & several:
+            match = self.remove(rows)
+            if match is not None:
+                yield match
+
+
+def _beginnings(matches: Iterable[RowNumbers]) -> Iterator[RowNumbers]:
+    """The beginnings of matches: all of them for short matches, the longest for others."""
+    for rows in matches:
+        size = len(rows)
+        for length in range(1 if size <= _SHORT else size - 1, size):
+            yield rows[:length]
+
+
+def _without(pieces: Iterable[_Piece], parts: Collection[RowNumbers]) -> Iterator[_Piece]:
+    """The matches whose rows are not among `parts`."""
+    for piece in pieces:
+        yield from piece.taken([i for i, rows in enumerate(piece.numbers) if rows not in parts])
+
+
+def _with_rows_before(since: int, pieces: Iterable[_Piece]) -> Iterator[_Piece]:
+    """The matches whose first rows have lower numbers."""
+    for piece in pieces:
+        yield from piece.taken([i for i, rows in enumerate(piece.numbers) if rows[0] < since])

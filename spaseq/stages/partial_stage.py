@@ -8,14 +8,14 @@ it can be above other matches.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from spaseq.algebra.answers import Instant, PartialAnswer, TraceItem
+from spaseq.automaton.batch.numbered_matches import TooManyMatches
 from spaseq.automaton.program.window import Counted
 from spaseq.automaton.run.event_rows import EventRows
 from spaseq.automaton.run.machine import CorrelatedSolver, Machine
@@ -35,7 +35,12 @@ from spaseq.stages.answers import MOST_BYTES, Projection
 from spaseq.stages.live_matches import LiveMatch, LiveMatches
 from spaseq.stages.machine_of_plan import machine_of
 from spaseq.stages.numbered_levels import NumberedLevels
-from spaseq.stages.window_closes import CountedSchedule, EventCounts, TimedSchedule
+from spaseq.stages.window_closes import (
+    CountedSchedule,
+    EventCounts,
+    EventsAtInstant,
+    TimedSchedule,
+)
 
 _MATCH_BYTES, _EVENT_BYTES = 1024, 64
 
@@ -70,7 +75,9 @@ class PartialStage:
         self._name, window = plan.identity.name, plan.sequence.window
         self._partition = plan.sequence.partition
         self._levels = [_LevelRun(level, n, solve) for n, level in enumerate(plan.levels, 1)]
-        self._live = LiveMatches(first_names(plan.sequence.chain))
+        starters = first_names(plan.sequence.chain)
+        self._starters = {i for i, g in enumerate(plan.patterns.gpms) if g.name in starters}
+        self._live = LiveMatches(starters)
         sequencers = [level.sequencer for level in self._levels]
         self._numbered = NumberedLevels.of(plan, sequencers, self._live)
         self._counts = EventCounts(window) if isinstance(window, Counted) else None
@@ -88,16 +95,13 @@ class PartialStage:
     def run(self, rows: SolutionBatch, watermark: int) -> None:
         """Process rows, like a sequencer."""
         if self._counts is not None:
-            self._counts.see(_counted(rows, self._partition))
+            self._counts.see(_counted(rows, self._partition, self._starters))
         solved = rows
         if (rows.gpm == BARE).any():
             solved = rows.take(np.flatnonzero(rows.gpm != BARE))
-        if self._numbered is not None:
-            own = rows if self._levels[0].needs_instants else solved
-            for number, found, numbers in self._numbered.run(own):
-                match = self._add_one(self._levels[number - 1], found)
-                if match is not None:
-                    self._numbered.keep(match, numbers)
+        own = rows if self._levels[0].needs_instants else solved
+        if self._numbered is not None and self._numbered.takes(own):
+            self._add_numbered(self._numbered, own)
         else:
             for level in self._levels:
                 own = rows if level.needs_instants else solved
@@ -137,6 +141,15 @@ class PartialStage:
         for found in matches:
             self._add_one(level, found)
 
+    def _add_numbered(self, levels: NumberedLevels, rows: SolutionBatch) -> None:
+        try:
+            for number, found, numbers in levels.run(rows):
+                match = self._add_one(self._levels[number - 1], found)
+                if match is not None:
+                    levels.keep(match, numbers)
+        except TooManyMatches:
+            raise self._too_many() from None
+
     def _add_one(self, level: _LevelRun, found: SequenceMatch) -> LiveMatch | None:
         """Take a match of a level; None if it is known."""
         match = LiveMatch(level.number, found)
@@ -175,19 +188,17 @@ class PartialStage:
             self._counts.trim()
         self._found += sorted(found, key=PartialAnswer.order_key)
 
-    def _counted_events(
-        self, events: Sequence[EventRows]
-    ) -> Iterator[tuple[PartitionKey, Instant, int]]:
+    def _counted_events(self, events: Sequence[EventRows]) -> Iterator[EventsAtInstant]:
         gpms, partition = self._levels[0].machine.gpms, self._partition
-        seen: set[tuple[int, int, PartitionKey, int]] = set()
+        seen: set[tuple[int, int, PartitionKey, int, bool]] = set()
         for event in events:
             for gpm, values in event.solutions:
                 key: PartitionKey = ()
                 if partition:
                     variables = gpms[gpm].variables
                     key = tuple([values[variables.index(v)] for v in partition])
-                seen.add((event.time, event.k, key, event.stream))
-        return _numbers_of_events(seen)
+                seen.add((event.time, event.k, key, event.stream, gpm in self._starters))
+        return _at_instants(seen)
 
     # --- state ------------------------------------------------------------------------------------
 
@@ -232,10 +243,10 @@ class PartialStage:
         def match_of_number(number: int) -> LiveMatch:
             return matches[number] if number >= 0 else gone
 
-        for schedule, own in zip((self._judged, self._forgotten), schedules, strict=True):
-            schedule.restore(own, match_of_number)
         if self._counts is not None:
             self._counts.restore(counts)
+        for schedule, own in zip((self._judged, self._forgotten), schedules, strict=True):
+            schedule.restore(own, match_of_number)
 
 
 def _plain(match: SequenceMatch) -> tuple[object, ...]:
@@ -258,18 +269,25 @@ def _match_of(fields: tuple[Any, ...], shapes: dict[tuple[str, ...], int]) -> Se
 
 
 def _counted(
-    rows: SolutionBatch, partition: Sequence[str]
-) -> Iterator[tuple[PartitionKey, Instant, int]]:
-    """The events of a batch: (partition, instant, how many), in the order of instants."""
+    rows: SolutionBatch, partition: Sequence[str], starters: Collection[int]
+) -> Iterator[EventsAtInstant]:
+    """The events of a batch, in the order of instants."""
     keys = zip(*(rows.texts(v) for v in partition), strict=True) if partition else repeat(())
-    columns = rows.time.tolist(), rows.k.tolist(), keys, rows.stream.tolist()
-    return _numbers_of_events({*zip(*columns)})  # noqa: B905 - keys may repeat for ever
+    begins = np.isin(rows.gpm, [*starters]).tolist()
+    columns = rows.time.tolist(), rows.k.tolist(), keys, rows.stream.tolist(), begins
+    return _at_instants({*zip(*columns)})  # noqa: B905 - keys may repeat for ever
 
 
-def _numbers_of_events(
-    events: Iterable[tuple[int, int, PartitionKey, int]],
-) -> Iterator[tuple[PartitionKey, Instant, int]]:
-    """The same of distinct events (time, k, partition, stream)."""
-    numbers = Counter((time, k, key) for time, k, key, _ in events)
-    for time, k, key in sorted(numbers, key=lambda place: place[:2]):
-        yield key, (time, k), numbers[time, k, key]
+def _at_instants(
+    solutions: Iterable[tuple[int, int, PartitionKey, int, bool]],
+) -> Iterator[EventsAtInstant]:
+    """Solutions (time, k, partition, stream, whether a match can begin) by instant."""
+    streams: dict[tuple[int, int, PartitionKey], set[int]] = {}
+    begins = set()
+    for time, k, key, stream, can_begin in solutions:
+        streams.setdefault((time, k, key), set()).add(stream)
+        if can_begin:
+            begins.add((time, k, key))
+    for place in sorted(streams, key=lambda place: place[:2]):
+        time, k, key = place
+        yield EventsAtInstant(key, (time, k), len(streams[place]), place in begins)

@@ -6,6 +6,7 @@ import heapq
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Generic, TypeAlias, TypeVar
 
 from spaseq.algebra.answers import Instant
@@ -48,48 +49,83 @@ class TimedSchedule(Generic[Item]):
         self._heap = [(at, made, item(number)) for at, made, number in heap]
 
 
+@dataclass(frozen=True, slots=True)
+class EventsAtInstant:
+    """How many events of a partition there are at an instant, and whether a match can begin."""
+
+    key: PartitionKey
+    instant: Instant
+    number: int
+    begins: bool
+
+
 @dataclass(slots=True)
 class _PartitionCount:
-    """The last events of a partition: how many came before each instant, and up to it."""
+    """The events of a partition: how many came before an instant, and up to it.
+
+    After `trim` these are the instants at which matches of later events may have begun. `due` is
+    the last event that closes a window for which an item waits.
+    """
 
     instants: list[Instant] = field(default_factory=list)
     before: list[int] = field(default_factory=list)
     up_to: list[int] = field(default_factory=list)
     total: int = 0
+    begins: list[bool] = field(default_factory=list)
+    due: int = 0
 
-    def add(self, instant: Instant, events: int) -> None:
-        self.instants.append(instant)
+    def add(self, events: EventsAtInstant) -> None:
+        self.instants.append(events.instant)
         self.before.append(self.total)
-        self.total += events
+        self.total += events.number
         self.up_to.append(self.total)
+        self.begins.append(events.begins)
 
     def trim(self, window: int) -> None:
-        """Forget the instants at which no later match can begin, when they are many."""
-        gone = bisect_left(self.up_to, self.total - window + 1)
-        if gone > window:
-            for column in (self.instants, self.before, self.up_to):
-                del column[:gone]
+        """Forget the instants at which no match begins that a later event belongs to."""
+        gone = bisect_left(self.before, self.total - window + 1)
+        kept = [begins and i >= gone for i, begins in enumerate(self.begins)]
+        if not all(kept):
+            self.instants = [*compress(self.instants, kept)]
+            self.before = [*compress(self.before, kept)]
+            self.up_to = [*compress(self.up_to, kept)]
+            self.begins = [True] * len(self.instants)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether its events may be counted anew."""
+        return not self.instants and self.due <= self.total
 
 
 class EventCounts:
-    """The events of each partition under WITHIN n EVENTS."""
+    """The events of each partition under WITHIN n EVENTS.
+
+    `changed` are the partitions that have had events since the last `trim`.
+    """
 
     def __init__(self, window: Counted) -> None:
         self.window = window
         self.counts: dict[PartitionKey, _PartitionCount] = {}
+        self.changed: set[PartitionKey] = set()
 
-    def see(self, events: Iterable[tuple[PartitionKey, Instant, int]]) -> None:
-        """Count events: (partition, instant, how many), in the order of instants."""
-        for key, instant, number in events:
-            self.counts.setdefault(key, _PartitionCount()).add(instant, number)
+    def see(self, several: Iterable[EventsAtInstant]) -> None:
+        """Count events, in the order of instants."""
+        for events in several:
+            self.changed.add(events.key)
+            self.counts.setdefault(events.key, _PartitionCount()).add(events)
 
-    def number_of(self, key: PartitionKey, first: Instant) -> int:
-        """The number of the last event of the window that begins at an instant."""
+    def due(self, key: PartitionKey, first: Instant) -> int:
+        """The number of the last event of the window that begins at an instant.
+
+        The partition is kept until that event comes.
+        """
         count = self.counts[key]
-        return count.before[bisect_left(count.instants, first)] + self.window.events
+        number = count.before[bisect_left(count.instants, first)] + self.window.events
+        count.due = max(count.due, number)
+        return number
 
     def instant_of(self, key: PartitionKey, number: int) -> Instant | None:
-        """The instant of the event with a number; None if it has not come."""
+        """The instant of an event since the last `trim`, by its number; None if it is to come."""
         count = self.counts[key]
         if number > count.total:
             return None
@@ -97,17 +133,24 @@ class EventCounts:
 
     def trim(self) -> None:
         """Forget what no later match needs."""
-        for count in self.counts.values():
+        for key in self.changed:
+            count = self.counts[key]
             count.trim(self.window.events)
+            if count.is_idle:
+                del self.counts[key]
+        self.changed.clear()
 
     def snapshot(self) -> object:
-        """The state for a snapshot."""
+        """The state for a snapshot, taken after `trim`."""
         return [(k, c.instants, c.before, c.up_to, c.total) for k, c in self.counts.items()]
 
     def restore(self, state: object) -> None:
         """Continue from what `snapshot` returned."""
         assert isinstance(state, list)
-        self.counts = {key: _PartitionCount(*parts) for key, *parts in state}
+        self.counts = {}
+        for key, instants, before, up_to, total in state:
+            begins = [True] * len(instants)
+            self.counts[key] = _PartitionCount(instants, before, up_to, total, begins)
 
 
 class CountedSchedule(Generic[Item]):
@@ -122,7 +165,7 @@ class CountedSchedule(Generic[Item]):
     def add(self, item: Item, key: PartitionKey, first: Instant) -> None:
         """Add an item for the close of the window of a match that begins at an instant."""
         self._made += 1
-        due = self._counts.number_of(key, first)
+        due = self._counts.due(key, first)
         heapq.heappush(self._waiting.setdefault(key, []), (due, self._made, item))
 
     def closed(self, until: int | None) -> Iterator[tuple[Instant | None, Item]]:
@@ -130,9 +173,9 @@ class CountedSchedule(Generic[Item]):
 
         None for all; the items whose windows are still open then come last.
         """
-        for key, waiting in list(self._waiting.items()):
-            self._settle(key, waiting)
-            if not waiting:
+        for key in self._counts.changed & self._waiting.keys():
+            self._settle(key, self._waiting[key])
+            if not self._waiting[key]:
                 del self._waiting[key]
         while self._heap and (until is None or self._heap[0][0][0] <= until):
             instant, _, item = heapq.heappop(self._heap)
@@ -159,10 +202,13 @@ class CountedSchedule(Generic[Item]):
         return waiting, [(at, made, number(item)) for at, made, item in self._heap], self._made
 
     def restore(self, state: object, item: Callable[[int], Item]) -> None:
-        """Continue from what `snapshot` returned."""
+        """Continue from what `snapshot` returned, after the counts have."""
         assert isinstance(state, tuple)
         waiting, heap, self._made = state
         self._waiting = {
             key: [(due, made, item(n)) for due, made, n in dues] for key, dues in waiting
         }
+        for key, dues in waiting:
+            count = self._counts.counts[key]
+            count.due = max(count.due, *(due for due, _, _ in dues))
         self._heap = [(at, made, item(n)) for at, made, n in heap]

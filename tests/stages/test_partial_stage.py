@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from random import Random
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import pytest
 
@@ -14,15 +14,22 @@ from spaseq.plan.planning_options import CompileOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events, triples_of
+from spaseq.stages.live_matches import LiveMatches
 from spaseq.stages.numbered_levels import NumberedLevels
 from spaseq.stages.sequence import PatternStage, SequenceStage
 
 STREAMS = ("http://e/s", "http://e/t")
+NUMBER = '"{}"^^<http://www.w3.org/2001/XMLSchema#integer>'
 
 
-def plan_of(sequence: str, partition: str) -> QueryPlan:
+def plan_of(sequence: str, partition: str, within: int = 20) -> QueryPlan:
     gpms = "".join(f"DEFINE GPM {n} ON S, T {{ ?{n} <http://e/{n}> ?k }} " for n in "ABC")
-    query = f"""SELECT * WITHIN 20 MILLISECONDS {partition}
+    gpms += (
+        "DEFINE GPM R ON S, T { ?R <http://e/B> ?r . FILTER (!BOUND(PREV(?r)) || ?r >= PREV(?r)) } "
+    )
+    gpms += "DEFINE GPM H ON S, T { ?H <http://e/C> ?h . FILTER (?h > ?k) } "
+    gpms += "DEFINE GPM L ON S, T { ?L <http://e/B> ?l } DEFINE GPM M ON S { ?M <http://e/C> ?m } "
+    query = f"""SELECT * WITHIN {within} MILLISECONDS {partition}
     FROM STREAM S <{STREAMS[0]}> FROM STREAM T <{STREAMS[1]}> SEQ({sequence}) {{ {gpms} }}"""
     return compile_query(query, options=CompileOptions(partial=True))
 
@@ -38,7 +45,9 @@ def found(plan: QueryPlan, seed: int) -> list[PartialAnswer]:
             events = []
             for time in sorted(random.choices(range(20 * batch, 20 * batch + 20), k=12)):
                 names = random.sample("ABC", random.randint(1, 2))
-                text = "".join(f'_:x <http://e/{n}> "{random.randint(1, 3)}" .\n' for n in names)
+                text = "".join(
+                    f"_:x <http://e/{n}> {NUMBER.format(random.randint(1, 3))} .\n" for n in names
+                )
                 events.append((time, None, triples_of(text)))
             stage.push(matcher.match(batch_from_events(stream, events, counter)))
         stage.advance(20 * batch + 19)
@@ -51,12 +60,74 @@ def found(plan: QueryPlan, seed: int) -> list[PartialAnswer]:
     return partials + stage.partials()
 
 
-@pytest.mark.parametrize("partition", ["", "PARTITION BY (?k)"])
-@pytest.mark.parametrize("sequence", ["A; B; C", "A: B; C", "A, B: C"])
-def test_numbers_and_matches_agree(sequence: str, partition: str) -> None:
-    plan = plan_of(sequence, partition)
+ROWS = ["A; B; C", "A: B; C", "A, B: C", "A: B: M!", "M!; A; B", "A; M!; B"]
+LONG = [sequence for sequence in ROWS if "M!; A" not in sequence]
+LOOPS = ["A; L+; C", "A: L+[:]; M", "A; L++; C", "A: L*; C", "A; L?; C", "(A: L)+; C", "L+; A; L"]
+REGISTERS = ["A; R+; C", "A: H; B", "A: R+; H", "M!; A; H; B", "A; (H | L); C", "A: L+; A"]
+
+
+@pytest.mark.parametrize("sequence", ROWS + LOOPS + REGISTERS)
+def test_numbers_and_matches_agree(sequence: str) -> None:
+    _agree(plan_of(sequence, "", 20 if sequence in LONG else 4))
+
+
+@pytest.mark.parametrize("sequence", ROWS)
+def test_numbers_and_matches_agree_with_a_partition(sequence: str) -> None:
+    if "M" not in sequence:
+        _agree(plan_of(sequence, "PARTITION BY (?k)"))
+
+
+def _agree(plan: QueryPlan) -> None:
     for seed in range(6):
         numbered = found(plan, seed)
         with patch.object(NumberedLevels, "of", return_value=None):
             assert numbered == found(plan, seed)
         assert numbered
+
+
+@pytest.mark.parametrize("sequence", ["A; B; C", "A; L+; C", "A; R+; C", "A; (B | L)"])
+def test_few_matches_are_made(sequence: str) -> None:
+    """Matches of all steps, and those that become longer in the same batch, are not made."""
+    with patch.object(LiveMatches, "add", autospec=True) as add:
+        assert _matches_added(plan_of(sequence, ""), add) == 1
+
+
+def _matches_added(plan: QueryPlan, add: Mock) -> int:
+    stage = SequenceStage(plan)
+    counter, matcher = InstantCounter(), PatternStage(plan, KnowledgeBase.empty())
+    events = [
+        (time, None, triples_of(f"_:x <http://e/{n}> {NUMBER.format(1)} ."))
+        for time, n in enumerate("ABCBCA")
+    ]
+    stage.push(matcher.match(batch_from_events(STREAMS[0], events, counter)))
+    stage.advance(10)
+    return len(add.mock_calls)
+
+
+def test_counts_are_kept_only_for_partitions_that_have_begun() -> None:
+    """Under WITHIN n EVENTS, instants at which no match begins are forgotten."""
+    query = """SELECT * WITHIN 3 EVENTS PARTITION BY (?k) FROM STREAM S <http://e/s> SEQ(A; B)
+    { DEFINE GPM A ON S { ?A <http://e/A> ?k } DEFINE GPM B ON S { ?B <http://e/B> ?k } }"""
+    stage = SequenceStage(compile_query(query, options=CompileOptions(partial=True)))
+    matcher = PatternStage(stage._plan, KnowledgeBase.empty())
+    counter = InstantCounter()
+
+    def push(time: int, *names_and_keys: tuple[str, int]) -> list[PartialAnswer]:
+        triples = "".join(f'_:x <http://e/{n}> "{k}" .\n' for n, k in names_and_keys)
+        events = [(time, None, triples_of(triples))]
+        stage.push(matcher.match(batch_from_events(STREAMS[0], events, counter)))
+        stage.advance(time)
+        return stage.partials()
+
+    assert stage._partial is not None and stage._partial._counts is not None
+    counts = stage._partial._counts.counts
+    for time in range(50):
+        push(time, *(("B", key) for key in range(5)))
+    assert not counts
+    push(50, ("A", 1), ("A", 2))
+    assert {len(count.instants) for count in counts.values()} == {1}
+    assert [*push(51, ("B", 2)), *push(52, ("A", 1))] == []
+    (partial,) = push(53, ("A", 1))
+    assert partial.closed == (53, 0)
+    assert not [*push(54, ("B", 2)), *push(55, ("B", 2))]
+    assert len(counts) == 1

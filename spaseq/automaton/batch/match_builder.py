@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, repeat
+from itertools import islice, pairwise, repeat
 from typing import TypeAlias
 
 import numpy as np
@@ -45,6 +45,21 @@ class EnumeratedMatches:
     rows: Int64s
     ends: Int64s
     close: Int64s | None = None
+
+    def numbers(self) -> list[tuple[int, ...]]:
+        """The row numbers of each match."""
+        ends = self.ends[:, 0]
+        rows = self.rows[: int(ends[-1])].tolist() if len(ends) else []
+        return [tuple(rows[begin:end]) for begin, end in pairwise([0, *ends.tolist()])]
+
+    def take(self, chosen: Sequence[int]) -> EnumeratedMatches:
+        """Some of the matches, given by their places; none of them waits."""
+        ends = self.ends[chosen]
+        lengths = np.diff(self.ends[:, 0], prepend=0)[chosen]
+        begins, behind = ends[:, 0] - lengths, np.cumsum(lengths)
+        places = np.arange(int(behind[-1])) + np.repeat(begins - behind + lengths, lengths)
+        ends[:, 0] = behind
+        return EnumeratedMatches(self.rows[places], ends)
 
 
 class MatchBuilder:

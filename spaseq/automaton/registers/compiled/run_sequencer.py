@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.batch.frame import BatchFrame, OrderedRows
-from spaseq.automaton.batch.match_builder import MatchBuilder
+from spaseq.automaton.batch.match_builder import EnumeratedMatches, MatchBuilder
+from spaseq.automaton.batch.numbered_matches import NumberedMatches, stored
 from spaseq.automaton.batch.outer_checks import OuterNegations
 from spaseq.automaton.batch.slots import Interner
 from spaseq.automaton.partition_sequencer import PartitionSequencer
@@ -36,6 +37,8 @@ from spaseq.compiled.arrays import Float64s, Int64s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import distinct
 from spaseq.rdf.terms.number_kinds import OTHER
+
+T = TypeVar("T")
 
 _LEAST_ROWS = 4096
 _LEAST_KEYS = 256
@@ -124,9 +127,7 @@ class RunSequencer:
         """Process rows up to the watermark (ms) that are later than all rows before."""
         if self._python is None and len(rows):
             rows = self._with_formulas(rows)
-            self._check_kinds(self._kinds(rows))
-            if self._accumulation.numbers and not self._accumulation.holds(rows, self._totals):
-                self._hand_over()
+            self._check_numbers(rows)
         if self._python is not None:
             return self._python.run(rows, watermark)
         if not len(rows):
@@ -152,6 +153,35 @@ class RunSequencer:
         taken, framed = self._frame.rows_of(events)
         found = self._advanced(taken, framed, self._numbers_of(taken))
         return chain(found, self._closed(watermark)) if self._waits else found
+
+    @property
+    def waits(self) -> bool:
+        """Whether matches wait for the close of their windows."""
+        return self._outer is not None and self._outer.is_last
+
+    def can_enumerate(self, rows: SolutionBatch) -> bool:
+        """Whether `enumerated` can process the next rows; it cannot after they are handed over."""
+        if self.waits:
+            return False
+        if self._python is None and len(rows):
+            self._check_numbers(self._with_formulas(rows))
+        return self._python is None
+
+    def enumerated(self, rows: SolutionBatch, most_bytes: int) -> Iterator[NumberedMatches]:
+        """Process rows for which `can_enumerate` is true; see `SetSequencer.enumerated`."""
+        solutions, ordered = self._frame.rows(self._with_formulas(rows))
+        empty = NumberedMatches(ordered.number, self._frame.order, (), self._builder.matches)
+
+        def numbered(pieces: Iterable[EnumeratedMatches]) -> Iterator[NumberedMatches]:
+            yield replace(empty, pieces=stored(pieces, most_bytes))
+
+        return self._processed(solutions, ordered, self._numbers(solutions), numbered)
+
+    def _check_numbers(self, rows: SolutionBatch) -> None:
+        """Hand over to the evaluator in Python if float64 is not exact for these rows."""
+        self._check_kinds(self._kinds(rows))
+        if self._accumulation.numbers and not self._accumulation.holds(rows, self._totals):
+            self._hand_over()
 
     def _check_kinds(self, kinds: Mapping[str, set[int]]) -> None:
         """Hand over to the evaluator in Python if float64 no longer decides all comparisons.
@@ -268,6 +298,20 @@ class RunSequencer:
     def _advanced(
         self, solutions: SolutionBatch | list[GpmRow], rows: OrderedRows, numbers: Float64s
     ) -> Iterator[SequenceMatch]:
+        return self._processed(solutions, rows, numbers, self._built)
+
+    def _built(self, pieces: Iterable[EnumeratedMatches]) -> Iterator[SequenceMatch]:
+        for piece in pieces:
+            yield from self._builder.matches(piece)
+
+    def _processed(
+        self,
+        solutions: SolutionBatch | list[GpmRow],
+        rows: OrderedRows,
+        numbers: Float64s,
+        matches: Callable[[Iterable[EnumeratedMatches]], Iterator[T]],
+    ) -> Iterator[T]:
+        """Process a batch; yields what `matches` makes of the pieces of its matches."""
         outer, bound = self._outer, self._frame.keys.bound
         self._runs.grow(bound)
         for i, number in self._measures:
@@ -276,8 +320,8 @@ class RunSequencer:
         if outer is not None:
             outer.begin(rows, bound, numbers)
         taken = np.zeros(len(rows), np.uint8)
-        for matched in self._runs.advance(rows, numbers, taken):
-            yield from self._builder.matches(matched if outer is None else outer.checked(matched))
+        pieces: Iterable[EnumeratedMatches] = self._runs.advance(rows, numbers, taken)
+        yield from matches(pieces if outer is None else map(outer.checked, pieces))
         if outer is not None:
             outer.end(taken)
         self._builder.end(taken)

@@ -6,7 +6,7 @@ It drives the chain kernel or the compact kernel over batches of columns.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import Protocol, TypeVar
 
@@ -15,6 +15,7 @@ import numpy as np
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.batch.frame import BatchFrame, OrderedRows
 from spaseq.automaton.batch.match_builder import EnumeratedMatches, MatchBuilder
+from spaseq.automaton.batch.numbered_matches import NumberedMatches, stored
 from spaseq.automaton.batch.outer_checks import OuterNegations, plain_checks
 from spaseq.automaton.program.outer_steps import outer_negations
 from spaseq.automaton.run.event_rows import EventRows, GpmRow
@@ -31,30 +32,6 @@ from spaseq.rdf.columns.term_columns import distinct
 _LEAST_KEYS = 256
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class NumberedMatches:
-    """The matches of one batch as row numbers, in pieces.
-
-    Rows are numbered from `first` on, in the `order` of `BatchFrame`: sequencers that get the same
-    batches number the rows alike if their orders are equal.
-    """
-
-    first: int
-    order: Sequence[Indices]
-    pieces: Sequence[EnumeratedMatches]
-    builder: MatchBuilder
-
-    def is_like(self, other: NumberedMatches) -> bool:
-        """Whether the rows of two sequencers' batch have the same numbers."""
-        return len(self.order) == len(other.order) and all(
-            map(np.array_equal, self.order, other.order)
-        )
-
-    def built(self, piece: EnumeratedMatches) -> Iterator[SequenceMatch]:
-        """Some matches with their bindings."""
-        return self.builder.matches(piece)
 
 
 class SetState(Protocol):
@@ -112,28 +89,40 @@ class SetSequencer:
         found = self._advanced(*self._frame.rows_of(events)) if events else ()
         return found if self._outer is None else chain(found, self._closed(watermark))
 
-    def enumerated(self, rows: SolutionBatch) -> Iterator[NumberedMatches]:
+    @property
+    def waits(self) -> bool:
+        """Whether matches wait for the close of their windows."""
+        return self._outer is not None and self._outer.is_last
+
+    def can_enumerate(self, rows: SolutionBatch) -> bool:
+        """Whether `enumerated` can process the next rows."""
+        return not self.waits
+
+    def enumerated(self, rows: SolutionBatch, most_bytes: int) -> Iterator[NumberedMatches]:
         """Process rows like `run`, and yield the numbers of the rows of all matches, once.
 
         Until the iterator goes on, `NumberedMatches.built` makes the matches themselves.
+
+        Raises:
+            TooManyMatches: their numbers need more than `most_bytes`.
         """
-        assert self._outer is None
         solutions, ordered = self._frame.rows(rows)
-        nodes, is_given = self._state.nodes, False
-        empty = NumberedMatches(ordered.number, self._frame.order, (), self._builder)
+        is_given = False
+        empty = NumberedMatches(ordered.number, self._frame.order, (), self._builder.matches)
 
         def numbered(roots: Int64s) -> Iterator[NumberedMatches]:
-            pieces = [
-                EnumeratedMatches(piece.rows.copy(), piece.ends.copy())
-                for piece in nodes.matches(roots, ordered.lowest)
-            ]
-            yield replace(empty, pieces=pieces)
+            pieces = self._checked(self._state.nodes.matches(roots, ordered.lowest))
+            yield replace(empty, pieces=stored(pieces, most_bytes))
 
         for found in self._processed(solutions, ordered, numbered):
             is_given = True
             yield found
         if not is_given:
             yield empty
+
+    def _checked(self, pieces: Iterable[EnumeratedMatches]) -> Iterable[EnumeratedMatches]:
+        """The matches that negated steps in first and last place leave."""
+        return pieces if self._outer is None else map(self._outer.checked, pieces)
 
     def close(self) -> Iterator[SequenceMatch]:
         """All streams have ended."""
@@ -255,9 +244,7 @@ class SetSequencer:
                 yield from self._limited(nodes, group, rows.lowest, machine.limit)
             return
         chosen = groups[0] if len(groups) == 1 else np.concatenate(groups)
-        for piece in nodes.matches(chosen, rows.lowest):
-            if self._outer is not None:
-                piece = self._outer.checked(piece)
+        for piece in self._checked(nodes.matches(chosen, rows.lowest)):
             yield from self._builder.matches(piece)
 
     def _greatest(

@@ -1,0 +1,58 @@
+"""All matches of one batch as the numbers of their rows, before any of them is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from spaseq.automaton.batch.match_builder import EnumeratedMatches
+from spaseq.automaton.run.matches import SequenceMatch
+from spaseq.compiled.arrays import Indices
+
+_MATCH_BYTES, _ROW_BYTES = 128, 64
+"""Memory of a match as row numbers, for each match and for each of its rows, estimated."""
+
+
+class TooManyMatches(Exception):
+    """A batch has more matches than the memory for them holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedMatches:
+    """The matches of one batch as row numbers, in pieces.
+
+    Rows are numbered from `first` on, in the `order` of `BatchFrame`: sequencers that get the same
+    batches number the rows alike if their orders are equal. `built` makes some of the matches.
+    """
+
+    first: int
+    order: Sequence[Indices]
+    pieces: Sequence[EnumeratedMatches]
+    built: Callable[[EnumeratedMatches], Iterator[SequenceMatch]]
+
+    def is_like(self, other: NumberedMatches) -> bool:
+        """Whether the rows of two sequencers' batch have the same numbers."""
+        return (
+            self.first == other.first
+            and len(self.order) == len(other.order)
+            and all(map(np.array_equal, self.order, other.order))
+        )
+
+
+def stored(pieces: Iterable[EnumeratedMatches], most_bytes: int) -> list[EnumeratedMatches]:
+    """Copies of pieces that are valid only until the next one.
+
+    Raises:
+        TooManyMatches: they need more than `most_bytes`.
+    """
+    kept: list[EnumeratedMatches] = []
+    for piece in pieces:
+        if len(piece.ends):
+            size = int(piece.ends[-1, 0])
+            most_bytes -= _MATCH_BYTES * len(piece.ends) + _ROW_BYTES * size
+            if most_bytes < 0:
+                raise TooManyMatches
+            kept.append(EnumeratedMatches(piece.rows[:size].copy(), piece.ends.copy()))
+    return kept
