@@ -6,7 +6,8 @@
 Streams are N-Quads files, read by the local runtime, with an event every 10 ms. *Selective*: one
 event in a hundred is a step. *Matching*: every event is a step, and each first step of a key is
 followed by the rest. *Answering*: every event is a step, and ends several answers. In these, one
-first step in a hundred stays without the rest. *Waiting*: every second one does. *Without* and
+first step in a hundred stays without the rest. *Broken off*: every second one does. *Closing*:
+answers wait for the close of their windows, because of a negated step in last place. *Without* and
 *with* are thousands of events per second of CPU time, in the best round. *Ratio* is how many times
 as long the run takes with partial matches.
 """
@@ -45,7 +46,8 @@ WORKLOADS = (
     Workload("matching", "A; B; C", 1, 100),
     Workload("matching", "A; B+; C", 1, 100),
     Workload("answering", "A: B: C", 1, 100, "300 MILLISECONDS"),
-    Workload("waiting", "A; B; C", 1, 2),
+    Workload("closing", "A; C; B!", 1, 100),
+    Workload("broken off", "A; B; C", 1, 2),
 )
 
 

@@ -228,7 +228,11 @@ class SequenceStage:
                 f"this version reads {OLDEST_STATE} and {STATE_VERSION}"
             )
         if fingerprint != self._plan.identity.fingerprint:
-            raise RunError(f"the state is of another query than {self._plan.identity.name}")
+            name = self._plan.identity.name
+            raise RunError(
+                f"the state is of another query than {name}, or of a version of spaseq that runs "
+                "it with another evaluator: begin again without the state"
+            )
         sequence, buffer, skips, suppressed, *partial = pickled.state()
         self._sequencer.restore(sequence)
         if self._partial is not None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import stat
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -108,6 +108,7 @@ def _description(job: Job, watermark_ms: int) -> dict[str, Any]:
     return {
         "version": FORMAT_VERSION,
         "queries": {p.identity.name: p.identity.fingerprint for p in job.plans},
+        "evaluators": {p.identity.name: p.sequence.evaluator.name for p in job.plans},
         "knowledge": job.knowledge.hash if job.watch is None else "may change",
         "streams": {stream.iri: stream.followed().identity() for stream in job.streams},
         "watermark_ms": watermark_ms,
@@ -128,7 +129,7 @@ def _check(
         before, now = ("with", "without") if found.get("partial") else ("without", "with")
         changes.append(f"it was started {before} partial matches, and is resumed {now} them")
     else:
-        changes += _differences("query", found["queries"], wanted["queries"])
+        changes += _query_changes(found, wanted)
     if list(found["queries"]) != list(wanted["queries"]) and not changes:
         changes.append("the queries come in another order")
     if found["knowledge"] != wanted["knowledge"]:
@@ -144,6 +145,22 @@ def _check(
             f"checkpoint {directory} cannot be resumed: {'; '.join(changes)}. "
             "Start again with an empty checkpoint directory."
         )
+
+
+def _query_changes(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
+    """What keeps queries from going on with their state. Older checkpoints name no evaluators."""
+    before, now = found.get("evaluators", {}), wanted["evaluators"]
+    yield from _differences("query", found["queries"], wanted["queries"])
+    for name, fingerprint in wanted["queries"].items():
+        if found["queries"].get(name, fingerprint) == fingerprint:
+            continue
+        if name not in before:
+            yield f"or another version of spaseq ran {name} with another evaluator than {now[name]}"
+        elif before[name] != now[name]:
+            yield (
+                f"{name} ran with the evaluator {before[name]}, and this version of spaseq, or "
+                f"these options, run it with {now[name]}"
+            )
 
 
 def _differences(what: str, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:

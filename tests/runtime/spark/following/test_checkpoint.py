@@ -35,16 +35,31 @@ class Inputs:
 
 
 @dataclass(frozen=True)
+class Evaluator:
+    """The part of the choice of an evaluator that a checkpoint uses."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class SequenceStandIn:
+    """The part of a sequence's plan that a checkpoint uses."""
+
+    evaluator: Evaluator
+
+
+@dataclass(frozen=True)
 class Plan:
     """The part of a plan that a job and a checkpoint use."""
 
     identity: Identity
+    sequence: SequenceStandIn
     levels: tuple[()] = ()
     inputs: Inputs = Inputs()
 
 
-def plan(name: str, fingerprint: str) -> Plan:
-    return Plan(Identity(name, fingerprint))
+def plan(name: str, fingerprint: str, evaluator: str = "registers") -> Plan:
+    return Plan(Identity(name, fingerprint), SequenceStandIn(Evaluator(evaluator)))
 
 
 def job_of(*plans: Plan, paths: tuple[str, ...] = ("/in",)) -> Job:
@@ -76,6 +91,21 @@ def test_another_job_is_refused_with_what_has_changed(
     Checkpoint.open(tmp_path, job_of(), 0, 8)
     with pytest.raises(UsageError, match=change):
         Checkpoint.open(tmp_path, job, watermark_ms, 8)
+
+
+def test_a_query_that_another_evaluator_runs_is_refused_with_the_cause(tmp_path: Path) -> None:
+    Checkpoint.open(tmp_path, job_of(), 0, 8)
+    now = job_of(plan("q", "2", "compiled-registers"))
+    cause = "q ran with the evaluator registers, and this version .* run it with compiled-registers"
+    with pytest.raises(UsageError, match=f"{cause}.* Start again with an empty"):
+        Checkpoint.open(tmp_path, now, 0, 8)
+    manifest = tmp_path / "spaseq.json"
+    older = read_json(manifest, dict)
+    del older["evaluators"]
+    write_json(manifest, older)
+    cause = "another version of spaseq ran q with another evaluator than compiled-registers"
+    with pytest.raises(UsageError, match=f"query q has changed; or {cause}"):
+        Checkpoint.open(tmp_path, now, 0, 8)
 
 
 def test_other_knowledge_is_refused(tmp_path: Path) -> None:
