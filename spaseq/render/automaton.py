@@ -68,7 +68,7 @@ class _AutomatonText:
                 if isinstance(edge.label, BracketLabel):
                     yield from self._operands(edge.label, f"{lead}       ")
             for end in state.acceptances:
-                if end.actions or end.negations:
+                if end.actions or end.negations or end.exits:
                     yield f"{lead}  accept{_passing(end)}"
 
     def _operands(self, bracket: BracketLabel, lead: str) -> Iterator[str]:

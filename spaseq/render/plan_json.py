@@ -61,7 +61,8 @@ def _gpm(plan: QueryPlan, gpm: GpmPlan, words: QueryWords) -> Json:
         "streams": [plan.inputs.stream_names[stream] for stream in gpm.streams],
         "binds": [v for v in gpm.variables if not v.startswith("_:")],
         "keeps": sorted(v for v in gpm.private if not v.startswith("_:")),
-        "conditions": words.conditions(gpm.conditions),
+        "filters": words.filters(gpm),
+        "conditions": words.looking_back(gpm),
         "negated": gpm.negated,
         "in_stage_2": None if gpm.correlation is None else gpm.correlation.reason,
     }

@@ -68,7 +68,9 @@ def _stage1(plan: QueryPlan, words: QueryWords) -> Iterator[str]:
     yield "stage 1    ingest and graph patterns, in parallel, per event"
     for gpm in plan.patterns.gpms:
         yield f"  {_gpm(plan, gpm)}"
-        for condition in words.conditions(gpm.conditions):
+        for condition in words.filters(gpm):
+            yield f"    filter {condition}"
+        for condition in words.looking_back(gpm):
             yield f"    if     {condition}"
     for names, triples in shared_patterns(plan):
         yield f"  shared by {', '.join(names)}: {' . '.join(map(words.triple, triples))}"

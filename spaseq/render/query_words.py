@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from spaseq.algebra.groups import conjuncts
-from spaseq.algebra.nodes import PatternTerm, TriplePattern, is_reserved
+from spaseq.algebra.nodes import Filter, Pattern, PatternTerm, TriplePattern, is_reserved
 from spaseq.automaton.program.window import Counted, Sliding, Tumbling, Window
 from spaseq.lang import ast
 from spaseq.lang.format_expressions import ExpressionText
 from spaseq.lang.format_patterns import PatternText
 from spaseq.lang.format_terms import TermText
+from spaseq.lang.rewriting import rewritten
 from spaseq.lang.sequence import (
     BinaryStep,
     Chain,
@@ -23,6 +24,7 @@ from spaseq.lang.sequence import (
     Repeat,
     SequenceOperator,
 )
+from spaseq.plan.query_plan import GpmPlan
 from spaseq.rdf.terms.times import format_time
 from spaseq.rdf.terms.vocabulary import RDF
 
@@ -55,6 +57,19 @@ class QueryWords:
         """An expression on one line."""
         return _LINE_END.sub(" ", self._expressions().text(expr))
 
+    def filters(self, gpm: GpmPlan) -> list[str]:
+        """The FILTERs of a GPM that read only its event, each conjunct by itself."""
+        return self.conditions(_filters(gpm.pattern)) if gpm.correlation is None else []
+
+    def looking_back(self, gpm: GpmPlan) -> list[str]:
+        """The FILTERs of a GPM that may read earlier steps, each conjunct by itself."""
+        found = [*gpm.conditions]
+        if gpm.correlation is not None:
+            names: dict[str, ast.Node] = dict(gpm.correlation.parameters)
+            written = (rewritten(e, lambda n: _named(n, names)) for e in _filters(gpm.pattern))
+            found = [*written, *found]
+        return self.conditions(found)
+
     def conditions(self, exprs: Iterable[ast.Expr]) -> list[str]:
         """The conjuncts of some conditions, each by itself."""
         return [self.condition(expr) for expr in conjuncts(exprs)]
@@ -77,6 +92,18 @@ class QueryWords:
 
     def _expressions(self) -> ExpressionText:
         return PatternText(TermText(self.prologue), Counter()).expressions
+
+
+def _filters(pattern: Pattern) -> Iterator[ast.Expr]:
+    """The FILTERs of a whole pattern."""
+    while isinstance(pattern, Filter):
+        yield pattern.expr
+        pattern = pattern.pattern
+
+
+def _named(node: ast.Node, names: Mapping[str, ast.Node]) -> ast.Node | None:
+    """What a variable stands for; None for other nodes."""
+    return names.get(node.name) if isinstance(node, ast.Var) else None
 
 
 def duration_text(ms: int) -> str:
@@ -114,8 +141,8 @@ def sequence_text(chain: Chain) -> str:
     """A sequence as in a query.
 
     >>> from spaseq.compile import compile_query
-    >>> plan = compile_query('''SELECT * WITHIN 1 HOURS FROM STREAM S <e:s> SEQ(A;[5 SECONDS] (A, A)+)
-    ...     { DEFINE GPM A ON S { ?x <e:is> ?y } }''')
+    >>> plan = compile_query('''SELECT * WITHIN 1 HOURS FROM STREAM S <e:s>
+    ...     SEQ(A;[5 SECONDS] (A, A)+) { DEFINE GPM A ON S { ?x <e:is> ?y } }''')
     >>> sequence_text(plan.sequence.chain)
     'A;[5 SECONDS] (A, A)+'
     """
