@@ -17,6 +17,7 @@ from spaseq.lang import ast
 from spaseq.lang import sequence as seq
 from spaseq.lang.format_terms import TermText
 from spaseq.lang.variables import expression_variables, prev_uses, walk
+from spaseq.rdf.terms.term import split_literal
 from spaseq.rdf.terms.times import format_time
 
 _UNITS = (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1000))
@@ -42,6 +43,13 @@ def event_text(terms: TermText, item: TraceItem) -> str:
     if name is None:
         return f"the event at {time}"
     return f"{terms.iri(name.removeprefix('<').removesuffix('>'))} at {time}"
+
+
+def value_text(terms: TermText, text: str) -> str:
+    """A value that a FILTER compares: a number without its type, another term as written."""
+    if text.startswith('"') and number(text) is not None:
+        return split_literal(text)[0]
+    return as_written(terms, text)
 
 
 def parts_of(match: Answer, steps: FirstSteps) -> tuple[list[TraceItem], list[TraceItem]]:
@@ -129,7 +137,7 @@ def _miss(expr: ast.Expr, match: Answer, terms: TermText, options: Options) -> M
         *((f"PREV(?{v})", env.previous(v)) for v in sorted(previous)),
     ]:
         if read is not None:
-            values.append((name, as_written(terms, read)))
+            values.append((name, value_text(terms, read)))
         elif name not in guarded and unbound is None:
             unbound = name
     distances = [d for part in _conjuncts(expr) if (d := _distance(part, env, options)) is not None]

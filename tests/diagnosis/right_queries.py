@@ -109,3 +109,52 @@ WHERE {
     {"Bars": "stocks/nasdaq.nq"},
     {},
 )
+
+RISE = Right(
+    """PREFIX : <http://stocks.example/>
+SELECT ?t ?c1 ?c3
+WITHIN 30 MINUTES
+PARTITION BY (?t)
+FROM STREAM Bars <http://stocks.example/stream/nasdaq>
+WHERE {
+  SEQ(A, B{2}; C)
+  DEFINE GPM A ON Bars { ?a :ticker ?t ; :close ?c1 ; :volume ?n1 }
+  DEFINE GPM B ON Bars { ?b :ticker ?t ; :close ?c2 FILTER(?c2 > COALESCE(PREV(?c2), ?c1)) }
+  DEFINE GPM C ON Bars { ?c :ticker ?t ; :close ?c3 ; :volume ?n3 FILTER(?c3 < ?c1) }
+  DEFINE GPM U ON Bars { ?u :ticker ?t ; :close ?c4 FILTER(?c4 > 100000) }
+}
+HAVING (?c3 < 100000)
+""",
+    {"Bars": "stocks/nasdaq.nq"},
+    {},
+)
+
+ROAD = Right(
+    """PREFIX : <http://aarhus.example/>
+PREFIX sosa: <http://www.w3.org/ns/sosa/>
+SELECT *
+WITHIN 3 HOURS
+FROM STREAM S1 <http://aarhus.example/stream/traffic-183117>
+FROM STREAM S2 <http://aarhus.example/stream/traffic-183063>
+FROM STREAM Parking <http://aarhus.example/stream/parking>
+FROM STREAM Weather <http://aarhus.example/stream/weather>
+WHERE {
+  SEQ(A; (B & C); P; W)
+  DEFINE GPM A ON S1 { ?a :avgSpeed ?v1 FILTER(?v1 < 25) }
+  DEFINE GPM B ON S1 { ?b :avgSpeed ?v2 ; :vehicleCount ?n2 }
+  DEFINE GPM C ON S2 { ?c :avgSpeed ?v3 FILTER(?v3 < 60) }
+  DEFINE GPM P ON Parking {
+    ?p sosa:madeBySensor <http://aarhus.example/s/SALLING> ; :parkedVehicles ?parked
+  }
+  DEFINE GPM W ON Weather { ?w :temperature ?degrees FILTER(?degrees > -50) }
+  DEFINE GPM N ON Parking { ?q :parkedVehicles ?other }
+}
+""",
+    {
+        "S1": "aarhus/traffic-183117.nq",
+        "S2": "aarhus/traffic-183063.nq",
+        "Parking": "aarhus/parking.nq",
+        "Weather": "aarhus/weather.nq",
+    },
+    {},
+)
