@@ -13,6 +13,8 @@ from spaseq.sources.files import FileSource
 from spaseq.sources.iterables import EventSource
 from spaseq.sources.stdin import StdinSource
 
+__all__ = ["SOURCES", "Source", "source_of"]
+
 SOURCES: tuple[type[Source], ...] = (StdinSource, FileSource, EventSource)
 """The kinds of source; the first that takes what a user gave is the one."""
 

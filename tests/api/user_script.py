@@ -1,0 +1,106 @@
+"""A user's program with every public name; `test_user_script` runs it and checks its types."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import assert_type
+
+import spaseq
+from spaseq.options import EngineKeywords
+
+QUERY = """SELECT ?x ?t WITHIN 1 MINUTES FROM STREAM S <http://example/s>
+WHERE { SEQ (A) DEFINE GPM A ON S { ?x <http://example/t> ?t } }"""
+GRAPH = '<http://example/pan> <http://example/t> "9" .'
+
+
+@spaseq.function("http://example/f#half")
+def half(number: int) -> float:
+    return number / 2
+
+
+def readings(count: int) -> Iterator[spaseq.Event]:
+    for number in range(count):
+        yield spaseq.Event(GRAPH, 1000 * number, iri=f"http://example/e{number}")
+
+
+async def awaited() -> AsyncIterator[spaseq.Event]:
+    for event in readings(2):
+        yield event
+
+
+def tables() -> None:
+    stats = spaseq.Stats()
+    answers = spaseq.run(QUERY, {"S": list(readings(3))}, runtime="local", stats=stats)
+    assert_type(answers, spaseq.Answers)
+    columns: list[str] = answers.columns
+    print(columns, answers.to_arrow().num_rows, len(answers.to_pandas()), answers.to_polars().shape)
+    print(len(answers.to_rdflib()), stats.matches, answers.stats is stats, repr(answers))
+    for match in answers:
+        assert_type(match, spaseq.Match)
+        term: spaseq.Term = match.bindings["t"]
+        traced: spaseq.TracedEvent = match.trace[0]
+        print(term.n3(), term.kind, traced.gpm, traced.time.isoformat(), match.end > match.start)
+
+
+def generators() -> None:
+    parts: list[spaseq.PartialMatch] = []
+    answers = spaseq.run(
+        spaseq.parse(QUERY), {"S": readings(3)}, on_partial=parts.append, watermark_ms=5
+    )
+    first = next(answers)
+    assert_type(first, spaseq.Match)
+    answers.close()
+    print(first.start.isoformat(), [part.reached for part in parts])
+
+
+async def loop() -> None:
+    answers = spaseq.run_async(QUERY, {"S": awaited()})
+    assert_type(answers, spaseq.AsyncAnswers)
+    async for match in answers:
+        assert_type(match, spaseq.Match)
+        print(match.query)
+    await answers.aclose()
+
+
+def engine() -> None:
+    services = spaseq.ServiceOptions(timeout_s=2)
+    options: EngineKeywords = {"limits": spaseq.Limits(), "services": services}
+    bad: list[object] = []
+    with spaseq.Engine([QUERY], on_bad=bad.append, **options) as live:
+        found = live.push("S", GRAPH, "2014-08-01T07:50:00Z")
+        assert_type(found, list[spaseq.Match])
+        found += live.push_many([("S", spaseq.Event(GRAPH, "2014-08-02"))])
+        found += live.close()
+    print(len(found), live.suppressed, bad)
+    try:
+        live.advance(0)
+    except spaseq.errors.UsageError as error:
+        print(error)
+
+
+def reports() -> None:
+    report: spaseq.Report = spaseq.why(QUERY, {"S": []})
+    causes: list[spaseq.Cause] = list(report.causes)
+    print([cause.kind for cause in causes])
+    explanation: spaseq.Explanation = spaseq.explain(Path("query.rq"))
+    print(str(explanation)[:20])
+
+
+def contracts(source: spaseq.sources.Source, sink: spaseq.sinks.Sink) -> str:
+    return source.describe() + sink.form
+
+
+def bench() -> None:
+    with spaseq.testing.Harness(QUERY) as harness:
+        harness.push("S", {"<http://example/t>": 9}, at=0)
+    print(harness.answers, spaseq.options.RunOptions().follow, spaseq.__version__)
+
+
+if __name__ == "__main__":
+    Path("query.rq").write_text(QUERY)
+    tables()
+    generators()
+    asyncio.run(loop())
+    engine()
+    reports()
+    bench()
