@@ -25,6 +25,7 @@ from spaseq.cli.run_inputs import given_inputs, kb_source, stream_sources
 from spaseq.cli.run_options import RUN_OPTIONS, FollowFlags, InputTexts, OutputOptions, SideOptions
 from spaseq.cli.side_outputs import SideOutputs
 from spaseq.cli.startup import keep_arrow_from_pandas
+from spaseq.compile import Checked
 from spaseq.errors import SpaseqError
 from spaseq.options import RunOptions
 from spaseq.plan.query_plan import QueryPlan
@@ -54,10 +55,7 @@ def run(queries: tuple[Path, ...], chosen: Chosen) -> None:
     Only answers go to stdout; progress, warnings and a summary go to stderr.
     """  # fmt: skip
     options, output = run_options(chosen), chosen[OutputOptions]
-    if options.runtime.name == "local":
-        keep_arrow_from_pandas()
-    chosen[QueryOptions].load()
-    checked = checked_files(queries, options.planning)
+    checked = _loaded(queries, options, chosen)
     plans = reading_order(plans_of(checked))
     _check_answers(plans, queries, chosen)
     progress = ProgressLine()
@@ -82,13 +80,21 @@ def run(queries: tuple[Path, ...], chosen: Chosen) -> None:
         found = _answer(job, options, output, sides)
         progress.clear()
         tell(summary(job.stats))
-        only_bad = job.stats.bad > 0 and not job.stats.events and options.follow is None
+        only_bad = options.follow is None and job.stats.bad > 0 and not job.stats.events
         sides.report(only_bad)
-        if options.follow is None and not found and not only_bad:
+        if options.follow is None and not (found or only_bad):
             tell(no_answer_line(checked, job.stats, command_for_more(queries, chosen)))
         if output.why is not None:
             write_report(output.why, checked, job)
         sides.refuse(only_bad)
+
+
+def _loaded(queries: tuple[Path, ...], options: RunOptions, chosen: Chosen) -> list[Checked]:
+    """The checked queries, with the functions that they call."""
+    if options.runtime.name == "local":
+        keep_arrow_from_pandas()
+    chosen[QueryOptions].load()
+    return checked_files(queries, options.planning)
 
 
 def _check_answers(plans: Sequence[QueryPlan], queries: Sequence[Path], chosen: Chosen) -> None:

@@ -45,7 +45,8 @@ def _vacuous_negations(resolved: Resolved) -> Iterator[Diagnostic]:
                 yield _warning(
                     resolved,
                     "vacuous-negation",
-                    "negation between two ',' can never fail: no event lies between them",
+                    "negation between two ',' can never fail: no event lies between them; "
+                    "write `;`",
                     link.step.span,
                 )
 

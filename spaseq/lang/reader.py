@@ -142,7 +142,7 @@ class _Reader:
         if name != "where":  # WHERE describes nothing
             self.reading.broken_clauses.update(("streams", "kbs") if name == "from" else (name,))
         if section.keyword == "PREFIX":
-            names = [i.text for i in self.inside(section) if i.kind in ("pname", "word")]
+            names = [i.text for i in self.inside(section) if i.kind in ("pname", "word")] or [""]
             self.reading.unreadable_prefixes.update(name.partition(":")[0] for name in names[:1])
 
     def sequence(self, section: Section) -> None:
@@ -244,6 +244,9 @@ class _Reader:
 
     def report_strays(self, strays: Iterable[Stray]) -> None:
         for stray in strays:
+            if stray.lexeme is not None and stray.lexeme.text.lower() == "@prefix":
+                later = (i.text for i in self.parser.lexemes if i.kind == "pname")
+                self.reading.unreadable_prefixes.add(next(later, ":").partition(":")[0])
             if stray.after not in self.broken_sections:
                 place = len(self.parser.text) if stray.lexeme is None else stray.lexeme.span.start
                 self.report_end(place, "the query", *stray.expected)

@@ -109,7 +109,8 @@ class _Resolver:
         if isinstance(window, ast.TimeWindow):
             length = window.length.amount
         if window is not None and length < 1:
-            yield self.error("empty-window", "an empty window holds no match", window.span)
+            message = "an empty window holds no match: write a number of at least 1"
+            yield self.error("empty-window", message, window.span)
         if isinstance(window, ast.TimeWindow):
             yield from self._duration(window.length)
         if isinstance(window, ast.CountWindow) and length > LONGEST_MS:
@@ -119,7 +120,9 @@ class _Resolver:
             literal = literal_text(window.origin, XSD_DATE_TIME)
             if parse_time(literal) is None:
                 message = f"{window.origin!r} is not a dateTime"
-                yield self.error("not-a-time", message, window.span, ["2020-01-31T00:00:00Z"])
+                start = self.source.text.find(window.origin, window.span.start, window.span.end)
+                span = Span(start, start + len(window.origin)) if start >= 0 else window.span
+                yield self.error("not-a-time", message, span, ["2020-01-31T00:00:00Z"])
         yield from self._duplicates([(s.name, s.span) for s in query.streams], "stream")
         names: dict[str, str] = {}
         for stream in query.streams:
@@ -130,9 +133,8 @@ class _Resolver:
         if not query.streams and "streams" not in self.broken_clauses:
             yield self.error(
                 "missing-stream",
-                "the query reads no stream",
-                query.span,
-                ["FROM STREAM NAME <iri>"],
+                "the query reads no stream: write FROM STREAM S <iri> before WHERE",
+                query.form.span,
             )
         yield from self._registered()
 
@@ -163,7 +165,7 @@ class _Resolver:
         yield from self._duplicates([(g.name, g.span) for g in self.query.gpms], "GPM")
         for gpm in self.query.gpms:
             for ref in gpm.streams:
-                if ref.name not in streams and "streams" not in self.broken_clauses:
+                if streams and ref.name not in streams and "streams" not in self.broken_clauses:
                     message = f"no stream is called {ref.name}"
                     yield self.error("unknown-stream", message, ref.span, streams, ref.name)
             for name in graph_names(gpm.pattern):
@@ -182,10 +184,8 @@ class _Resolver:
                 yield self.error("unknown-gpm", message, use.span, names, use.gpm)
         yield from self._brackets(self.query.sequence)
         if all(o.negation is not None for o in occurrences(self.chain)):
-            yield self.error(
-                "only-negations", "a query of negations only has no matches",
-                self.query.sequence.span,
-            )  # fmt: skip
+            message = "a query of negations only has no matches: add a step that is not negated"
+            yield self.error("only-negations", message, self.query.sequence.span)
 
     def _duration(self, given: ast.TimeSpan) -> Findings:
         if given.ms > LONGEST_MS:
@@ -244,7 +244,8 @@ class _Resolver:
             if owner is None:
                 yield self.error(
                     "not-a-group-variable",
-                    f"PREV(?{prev.var.name}): ?{prev.var.name} is not bound in a repeated step",
+                    f"PREV(?{prev.var.name}): ?{prev.var.name} is not bound in a repeated step"
+                    f"{self._repeat_it(prev.var.name)}",
                     prev.span, {f"?{v}" for v in owners}, f"?{prev.var.name}",
                 )  # fmt: skip
             elif not any(owner in o.repeats for o in uses):
@@ -264,7 +265,7 @@ class _Resolver:
             yield self.error(
                 "not-a-group-variable",
                 f"{use.function} ranges over a group variable, but {operand} is not bound "
-                "in a repeated step",
+                f"in a repeated step{self._repeat_it(*plain[:1])}",
                 use.span, {f"?{v}" for v in owners},
             )  # fmt: skip
         elif len(names) > 1:
@@ -273,6 +274,12 @@ class _Resolver:
                 f"{use.function} ranges over one group variable, not over {len(names)}",
                 use.span,
             )
+
+    def _repeat_it(self, *names: str) -> str:
+        """The advice to repeat the step that binds a variable."""
+        uses = self.scope.occurrences
+        step = next((u.gpm for n in names for u in uses if n in self.binds.get(u.gpm, ())), None)
+        return "" if step is None else f"; repeat its step, as in {step}+"
 
     def _timestamps(self, expr: ast.Expr) -> Findings:
         names = {g.name for g in self.query.gpms}

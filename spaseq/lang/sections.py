@@ -182,7 +182,10 @@ class _Cutter:
             return None
         if word in OPENINGS:
             return word
-        return None if word in _WITHIN_CLAUSES else nearest(word, OPENINGS, at_least=0.7)
+        meant = None if word in _WITHIN_CLAUSES else nearest(word, OPENINGS, at_least=0.7)
+        if meant == "FROM" and not nearest(self.keyword(index + 1), ["STREAM", "NAMED"]):
+            return None
+        return meant
 
     # --- the body
 

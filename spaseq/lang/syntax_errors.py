@@ -174,6 +174,8 @@ def _advice(failure: Failure, lexeme: Lexeme) -> str:
         return f": write ({text}(...) AS ?name)"
     if lexeme.kind == "iri" and "an operator" in expected:
         return ": this is an IRI; for a comparison, put a space after <"
+    if failure.where == "the HAVING clause" and expected == {"'('"}:
+        return ": put the condition in brackets"
     if lexeme.kind == "var" and "a function" in expected and "a variable" not in expected:
         return ": put the condition in brackets"
     return ""

@@ -114,7 +114,7 @@ REFUSALS = [
             query("A; B", within=""), "SELECT", "the state would grow without limit"),
     Refusal("Window", query("A", within="WITHIN 0 SECONDS"), "WITHIN 0 SECONDS", "empty window"),
     Refusal("Window", query("A", within='WITHIN 1 DAYS TUMBLING FROM "yesterday"'),
-            'WITHIN 1 DAYS TUMBLING FROM "yesterday"', "dateTime"),
+            "yesterday", "dateTime"),
     Refusal("Partition",
             query("A; C", "DEFINE GPM A ON S { ?s :p ?a } DEFINE GPM C ON S { ?t :p ?c }",
                   clauses="PARTITION BY (?s)"), "?s", "GPM C does not bind ?s"),

@@ -82,7 +82,7 @@ ONE_MISTAKE = [
     ("?s ex:p ?x", "?s", 8, 26, "unexpected '}' in GPM A", "a predicate", None),
     ("; B+", ";", 7, 9, "unexpected ')' in the sequence", "the name of a GPM", None),
     ("WHERE {\n  SEQ(A; B+)", "SEQ(A; B+)", 7, 3, "unexpected 'DEFINE'", "'{'", None),
-    ("ex: <http://ex.org/>", "ex: http://ex.org/", 1, 12, "unexpected 'http:", "an IRI", None),
+    ("ex: <http://ex.org/>", "ex: http://ex.org/", 1, 12, "put the IRI into angle", None, None),
     # brackets
     ("?x }", "?x", 8, 21, "'{' is never closed in GPM A", "'}'", None),
     ("  }\n}", "  }\n", 6, 7, "'{' is never closed in the query", "'}'", None),
@@ -99,7 +99,7 @@ ONE_MISTAKE = [
     ("?y < ?x", "?y < ?x < 5", 11, 20, "unexpected '<' in GPM B", "')'", None),
     ("B+", "B+!", 7, 12, "unexpected '!' in the sequence", "')'", None),
     ("  }\n}", "  }\n}\nLIMIT 10", 14, 1, "unexpected 'LIMIT' in the query", None, None),
-    ("  }\n}", "  }\n}\nHAVING ?x", 14, 8, "unexpected '?x' in the HAVING clause", "'('", None),
+    ("  }\n}", "  }\n}\nHAVING ?x", 14, 8, "put the condition in brackets", None, None),
     ("SELECT ?x ?y", "SELECT (?x + 1)", 2, 15, "unexpected ')'", None, None),
     ("WITHIN 5", "WITHIN 1.5", 3, 9, "unexpected '.5' in the WITHIN clause", None, None),
     # advice instead of the expected tokens, if the cause is clear

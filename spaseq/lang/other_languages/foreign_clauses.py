@@ -107,6 +107,8 @@ def _on_nameless(place: Place) -> Advice:
 def on_declaration(place: Place) -> Advice | None:
     """Advice on DEFINE, FROM, PARTITION BY and AFTER MATCH."""
     expected = place.expected
+    if expected == {"GPM"} and place.keyword(1) == "ON":
+        return place.advice(f"write DEFINE GPM {place.name(0, 'A')}")
     if expected == {"GPM"} and not nearest(place.keyword(), ["GPM"]):
         return place.advice("write DEFINE GPM A ON S { ... }, with the conditions as FILTERs")
     if "EVENT" in expected and place.keyword() in ("ROW", "ROWS"):

@@ -6,7 +6,6 @@ import re
 
 from spaseq.lang.functions import ALL_FUNCTIONS
 from spaseq.lang.other_languages.advice import Advice, Place
-from spaseq.lang.spelling import nearest
 
 _EXPRESSION_SIGNS = {
     "==": "write =",
@@ -54,7 +53,7 @@ def on_bare_name(place: Place) -> Advice | None:
         return None
     if place.is_punct(1, "."):
         return _on_field(place)
-    if nearest(word, ALL_FUNCTIONS):
+    if word in ALL_FUNCTIONS:
         return None
     return place.advice(f"a variable begins with a question mark: write ?{place.name(0, 'x')}")
 

@@ -18,11 +18,14 @@ from spaseq.lang.other_languages.foreign_clauses import (
 )
 from spaseq.lang.other_languages.foreign_expressions import on_expression
 from spaseq.lang.other_languages.foreign_sequences import on_sequence
+from spaseq.lang.other_languages.foreign_terms import on_iri, on_name, on_turtle
 from spaseq.lang.scan import Lexeme
 
 
 def advice_on(place: Place) -> Advice | None:
     """Advice on another language's syntax at a place; None if it is none that we know."""
+    if found := on_iri(place) or on_turtle(place):
+        return found
     if "GPM" not in place.where and (found := on_clause(place)):
         return found
     if place.where == "the sequence":
@@ -37,6 +40,8 @@ def advice_on(place: Place) -> Advice | None:
         {"a variable"},
     ):
         return on_expression(place)
+    if "GPM" in place.where and (found := on_name(place)):
+        return found
     return on_declaration(place)
 
 
