@@ -69,7 +69,7 @@ class BadReasons:
                     f"{name} looks like Turtle or TriG, whatever its name says: name it .trig if "
                     "it has named graphs, else .ttl, and say --triples-per-event N"
                 )
-            elif nothing_read and file.untimed and file.untimed + file.strays == file.count:
+            elif nothing_read and file.untimed and 2 * (file.untimed + file.strays) > file.count:
                 yield f"no event of {name} has a time: {_how_to_time(file.time_predicate)}"
 
 

@@ -5,6 +5,7 @@ Each function checks that its options go together.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,6 +37,7 @@ def run_options(chosen: Chosen) -> RunOptions:
     runtime, knowledge = chosen[RuntimeOptions].name, chosen[KnowledgeOptions]
     if runtime == "spark" and chosen[ReadingOptions].threads is not None:
         raise UsageError("--threads goes with --runtime local; on Spark tasks read side by side")
+    _check_time_predicate(chosen[ReadingOptions].time_predicate)
     follow = _follow_options(chosen, runtime)
     if knowledge.kb_refresh and follow is None:
         raise UsageError("--kb-refresh goes with --follow")
@@ -65,6 +67,14 @@ def why_options(chosen: Chosen) -> RunOptions:
         runtime=RuntimeOptions("local"),
         limits=chosen[Limits],
     )
+
+
+def _check_time_predicate(iri: str) -> None:
+    if re.fullmatch(r"(?!urn:|tag:)[\w-]*:[\w-]+", iri):
+        raise UsageError(
+            f"--time-predicate {iri}: write the whole IRI, such as "
+            "http://www.w3.org/ns/prov#generatedAtTime"
+        )
 
 
 def given_outputs(chosen: Chosen) -> list[NamedPath]:

@@ -14,6 +14,7 @@ import click
 from spaseq.cli.messages import escaped_streams, tell
 from spaseq.cli.signals import AskedToEnd, terminable
 from spaseq.errors import SpaseqError, Terminated
+from spaseq.lang.spelling import suggested
 
 USAGE = 2
 FAILURE = 4
@@ -60,6 +61,9 @@ class Subcommands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
+            near = suggested(cmd_name, COMMANDS)
+            if near is not None:
+                ctx.fail(f"No such command '{cmd_name}'. Did you mean '{near}'?")
             return None
         command = getattr(import_module(f"spaseq.cli.{cmd_name}"), cmd_name)
         assert isinstance(command, click.Command)

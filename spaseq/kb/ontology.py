@@ -32,7 +32,7 @@ def entailing_schema(
     if entailment is None:
         raise UsageError("an ontology has no effect without entailment: say rdfs")
     if not sources:
-        raise UsageError(f"entailment {entailment} needs an ontology")
+        raise UsageError(f"entailment {entailment} needs an ontology (--ontology FILE)")
     schema = Schema.of(t for source in sources for t in triples_in(source, limits))
     names = ", ".join(str(s) for s in sources if isinstance(s, str | PathLike)) or "the graph"
     if not schema.axioms:
