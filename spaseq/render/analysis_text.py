@@ -8,6 +8,7 @@ from typing import Any, cast
 from spaseq.algebra import nodes as n
 from spaseq.lang import ast
 from spaseq.measures import Measure, Measures
+from spaseq.message_text import public_address
 from spaseq.render.query_words import QueryWords
 
 _COLUMNS = ("node", "rows in", "rows", "seconds", "memory")
@@ -95,6 +96,8 @@ def _part(node: object, words: QueryWords) -> str:
     match node:
         case tuple():
             return " . ".join(words.triple(triple) for triple in node)
+        case n.Service(str(name)):
+            return f"SERVICE <{public_address(name[1:-1])}>"
         case n.Graph(name) | n.Service(name):
             return f"{type(node).__name__.upper()} {words.term(name)}"
         case n.LeftJoin():
