@@ -13,7 +13,7 @@ from spaseq.diagnosis.observed import Observed, Observer
 from spaseq.diagnosis.patterns import GpmQuestion
 from spaseq.diagnosis.probes import run_probes
 from spaseq.diagnosis.question import Question
-from spaseq.diagnosis.report import Cause, GpmCount, Report, StreamCount
+from spaseq.diagnosis.report import Cause, GpmCount, Report, StreamCount, plural
 from spaseq.diagnosis.steps import step_report
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import StageOptions
@@ -61,6 +61,7 @@ class Diagnosis:
             ),
             tuple(_gpm_counts(observed)),
             steps.steps,
+            tuple(_failures(observed)),
         )
 
     def _answers(self, observed: Observed) -> int:
@@ -90,6 +91,12 @@ class Diagnosis:
         if asked:
             run_probes([q.probes for q in asked], self.sources)
             yield from (cause for q in asked for cause in q.causes())
+
+
+def _failures(observed: Observed) -> Iterator[str]:
+    """A line for each reason why events were left out."""
+    for reason, count in observed.failed.items():
+        yield f"left out: {plural(count, 'event')}, {reason}"
 
 
 def _gpm_counts(observed: Observed) -> Iterator[GpmCount]:

@@ -144,18 +144,20 @@ class KbPattern:
                     )
                 )
                 count = base.size if false is None else false.size
-                yield failing(place, condition, _Known.of(base, read), count, frozenset(names))
+                yield failing(
+                    place, condition, _GraphSolutions.of(base, read), count, frozenset(names)
+                )
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _GraphSolutions:
     """Solutions over the knowledge base, with the values of some variables."""
 
     solutions: int
     values: dict[str, Counter[str]]
 
     @classmethod
-    def of(cls, found: Solutions, variables: Iterable[str]) -> _Known:
+    def of(cls, found: Solutions, variables: Iterable[str]) -> _GraphSolutions:
         values = {}
         for name in variables:
             codes, counts = np.unique(found.column(name), return_counts=True)

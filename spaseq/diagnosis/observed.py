@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -72,7 +72,8 @@ class Observed:
     `streams` are in the order of the query. `rows` are the rows that stage 1 hands on with the plan
     `question.watched`, in order of instant and stream: the solutions of all GPMs, and bare rows
     (`gpm` is BARE). Without PARTITION BY every event without a solution has one bare row. With
-    PARTITION BY every event has a bare row for each of its partitions.
+    PARTITION BY every event has a bare row for each of its partitions. `failed` counts the events
+    that exceed a limit or lack an endpoint's answer, by the reason.
     """
 
     question: Question
@@ -80,6 +81,7 @@ class Observed:
     rows: SolutionBatch
     knowledge: KnowledgeBase
     limits: Limits = DEFAULT_LIMITS
+    failed: Mapping[str, int] = field(default_factory=dict)
 
     def of_gpm(self, name: str) -> SolutionBatch:
         """The solutions of a GPM, in order of instant and stream."""
@@ -117,7 +119,8 @@ class Observer:
             iri: StreamSeen(name, iri)
             for iri, name in zip(inputs.streams, inputs.stream_names, strict=True)
         }
-        self._stage = PatternStage(question.watched, knowledge, _ignore, limits)
+        self._failed = Counter[str]()
+        self._stage = PatternStage(question.watched, knowledge, self._fail, limits)
         self._rows: list[SolutionBatch] = []
 
     def read(self, source: Source) -> None:
@@ -146,9 +149,14 @@ class Observer:
         if not (np.diff(order) == 1).all():
             rows = rows.take(order)
         return Observed(
-            self._question, tuple(self._streams.values()), rows, self._knowledge, self._limits
+            self._question,
+            tuple(self._streams.values()),
+            rows,
+            self._knowledge,
+            self._limits,
+            self._failed,
         )
 
-
-def _ignore(bad: BadInput) -> None:
-    """The run itself reports bad input of its stages."""
+    def _fail(self, bad: BadInput) -> None:
+        if bad.reason in self._failed or len(self._failed) < MOST_REASONS:
+            self._failed[bad.reason] += 1

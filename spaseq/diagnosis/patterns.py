@@ -72,6 +72,8 @@ class GpmQuestion:
         never = [cause for cause in found if cause.kind in _NEVER]
         if not found and self._empty:
             text = "the pattern as a whole matches no event"
+            if self._group.whole.exceeded:
+                text = "the events that might match exceed a limit"
             return [self._place.cause("pattern-never-matches", self._gpm.pattern, text)]
         return sorted(never, key=lambda cause: _NEVER.index(cause.kind)) or found
 

@@ -129,3 +129,10 @@ def test_events_of_a_program_are_read_once() -> None:
         SEQ(A) { DEFINE GPM A ON S { ?a <http://example/wrod> ?w } }"""
     cause = spaseq.why(text, {"S": events}).causes[0]
     assert (cause.kind, cause.suggestion) == ("predicate-never-occurs", "<http://example/word>")
+
+
+def test_events_beyond_a_limit(tmp_path: Path) -> None:
+    s, t = stream(tmp_path / "s.nq", "a"), stream(tmp_path / "t.nq", "b")
+    report = spaseq.why(QUERY, {"S": s, "T": t}, limits=spaseq.Limits(timeout_s=1e-9))
+    assert "left out: 2 events, exceeds a limit" in report.as_text()
+    assert report.causes[0].text == "the events that might match exceed a limit"
