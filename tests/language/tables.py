@@ -43,6 +43,8 @@ NUMBERS = [
 """A: any; B: value < A's; C: value = 16."""
 
 LETTERS = [
+    Row("a1 b1 c1 b2 c2", "A: (B; C | C)", "a1 b1 c1 · a1 c1 · a1 b2 c2 · a1 c2"),
+    Row("a1 b1 c1 b2", "(A; B | A, C | A: C)", "a1 b1 · a1 c1"),
     Row("a1 a2 b1 b2 c", "A; B", "a1 b1 · a2 b1"),
     Row("a1 a2 b1 b2 c", "A: B", "a1 b1 · a1 b2 · a2 b1 · a2 b2"),
     Row("a1 a2 b1 b2 c", "A, B", "a2 b1"),
@@ -69,6 +71,8 @@ SELECTION = [
     Row(_AB, "A: B+: C", "a2 b1 b2 c", select="LAST"),
     Row(_AB, "A: B+: C", "a1 b1 b2 c · a2 b1 b2 c", select="MAX"),
     Row(_AB, "A: B+: C", "a2 b1 b2 c", select="STRICT"),
+    Row("b1 b2 b3 c1", "B+[:]; C", "b1 b2 b3 c1", select="MAX"),
+    Row("b1 c1 b2 c2", "B+; C", "b1 c1 · b1 b2 c2", select="MAX"),
     Row(_AB, "A: B", _PAIRS, after_match="NO SKIP"),
     Row(_AB, "A: B", "a1 b1 · a2 b1", after_match="CONSUME"),
     Row(_AB, "A: B", "a1 b1 · a2 b1", after_match="SKIP TO NEXT EVENT"),
@@ -123,6 +127,9 @@ LOOPS = [
     Row("a1 b1 x b2", "A, B++", "a1 b1"),
     Row("a1 b1 x b2 b3", "A; B++", "a1 b1 b2", "3 SECONDS"),
     Row("a1 b1 b2 b3", "A; B{1,2}+", "a1 b1 b2"),
+    Row("a1 b1 b2 x b3", "A; B{1,3}+[,]", "a1 b1 b2"),
+    Row("a1 b1 b2 b3", "A: B{1,2}+[,]", "a1 b1 b2 · a1 b2 b3 · a1 b3"),
+    Row("a1 b1 x b2 b3", "A; B++ UNTIL U", "a1 b1"),
     Row("b1 b2 a1 b3 a2", "B++; A", "b1 b2 a1 · b2 a1 · b1 b2 b3 a2 · b2 b3 a2 · b3 a2"),
     Row("a1 b1 c1 b2 x c2 b3", "A; (B; C)++", "a1 b1 c1 b2 c2"),
     Row("a1 b1 b2 c", "A; (B | (B; B))++; C", "a1 b1 b2 c"),

@@ -66,7 +66,7 @@ def _check(label: BracketLabel, edge: Edge) -> None:
     if not all(map(is_single, label.operands)):
         if edge.join is not None and edge.join.kind == ";":
             raise NotSingle("the matches of an alternative of several steps compete after `;`")
-        raise NotSingle("an alternative of several steps is matched as a whole")
+        raise NotSingle("an alternative begins with a loop that has an UNTIL")
 
 
 def is_single(operand: Automaton) -> bool:

@@ -43,7 +43,7 @@ def check_closings(automaton: Automaton, takes: Sequence[tuple[int, AlternativeE
     for one, other in todo:  # grows while it is walked; the states that equal traces may reach
         waits = states[other].acceptances and not accepts_at_once(states[other])
         if waits and accepts_at_once(states[one]):
-            raise NoKernel("a match may leave its greedy loop in last place, or have no more of it")
+            raise NoKernel("a match may end both within its greedy loop and after all of it")
         for source, taking in takes:
             for beside, twin in takes:
                 if (source, beside) == (one, other) and taking.take.gpm == twin.take.gpm:

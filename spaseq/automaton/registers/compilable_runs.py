@@ -327,7 +327,7 @@ class _Testing:
         if ends:
             check_closings(self._program.automaton, self._takes)
             if any(not negation.is_last for negation in self._outer):
-                raise NoKernel("a negated step in first place and a greedy loop in last place")
+                raise NoKernel("a negated step stands first, and a greedy loop last")
         for source, end in ends:
             stops = [stop for left in end.exits for stop in self._goes_on(source, left)]
             yield TestedClosing(end, source, tuple(stops))

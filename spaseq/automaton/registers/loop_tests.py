@@ -112,8 +112,8 @@ def running_aggregate(aggregate: ast.Aggregate) -> tuple[str, Running | None]:
     """
     operand, function = aggregate.operand, aggregate.function
     if not isinstance(operand, ast.Var):
-        raise NoKernel(f"{function} of more than a variable")
+        raise NoKernel(f"{function} in a loop is of more than a variable")
     if function not in _RUNNING or (aggregate.distinct and function in ("COUNT", "SUM")):
         distinct = "DISTINCT " if aggregate.distinct else ""
-        raise NoKernel(f"{function}({distinct}?{operand.name}) of the repetitions so far")
+        raise NoKernel(f"no register keeps {function}({distinct}?{operand.name}) of a loop so far")
     return operand.name, _RUNNING[function]

@@ -215,16 +215,13 @@ def test_the_table_of_loops(sequence: str, answers: str) -> None:
 @pytest.mark.parametrize(
     ("sequence", "reason"),
     [
-        (
-            "A; B+; B{1,2}+",
-            "a match may leave its greedy loop in last place, or have no more of it",
-        ),
-        ("N!; A; R++", "a negated step in first place and a greedy loop in last place"),
+        ("A; B+; B{1,2}+", "a match may end both within its greedy loop and after all of it"),
+        ("N!; A; R++", "a negated step stands first, and a greedy loop last"),
         ("A; (R; E)++; C", "a greedy loop repeats more than a single GPM"),
         ("A; (R; E)+ UNTIL OVER; C", "UNTIL stops a loop over more than a single GPM"),
         ("A; R+ UNTIL J; B", "the negated J shares ?b, whose value may still change"),
         ("A; (R; SUMMED)+", "SUM(?vsummed) is not in the step that begins the repetition"),
-        ("A; AVERAGE+; C", "AVG(?vaverage) of the repetitions so far"),
+        ("A; AVERAGE+; C", "no register keeps AVG(?vaverage) of a loop so far"),
         ("A; DOUBLED+; C", "a FILTER computes with an aggregate of the repetitions so far"),
     ],
 )
