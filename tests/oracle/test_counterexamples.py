@@ -16,6 +16,12 @@ from tests.oracle.draw_events import NS, STREAMS, Arrivals, number, term
 from tests.oracle.strategies import Case
 
 CASES = {
+    "one more repetition of a greedy loop counts its own inner repetitions": (
+        "(B{2})++",
+        "WITHIN 3 SECONDS",
+        {},
+        "B@2 B@3 B@4 B@5",
+    ),
     "an operand of AND is a match by itself, whatever the other operand takes": (
         "A ; (A , B AND C+)",
         "WITHIN 1 SECONDS",

@@ -53,6 +53,11 @@ def counts_after(
     ((0, 2),)
     >>> counts_after({0: RepeatBounds(1, 2)}, ((0, 2),), again) is None
     True
+
+    A step that starts counts from 0, whatever an earlier loop around it has left:
+
+    >>> counts_after({0: RepeatBounds(2, 2)}, ((0, 2),), [Action("start", 0)])
+    ((0, 1),)
     """
     if not bounds or not actions:
         return counts
@@ -62,6 +67,8 @@ def counts_after(
         if own is None:
             continue
         done = after.pop(action.repeat, 0)
+        if action.kind == "start":
+            done = 0
         if action.kind == "exit":
             if done < own.minimum:
                 return None
