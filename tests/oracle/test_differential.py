@@ -46,6 +46,8 @@ COMPILED = (
     ("!-last", "compiled-registers"),
     ("STRICT", "compiled-registers"),
     ("MAX", "compiled-chain"),
+    ("&", "compiled-compact"),
+    ("AND", "compiled-compact"),
     ("MAX", "compiled-compact"),
     ("|", "compiled-registers"),
     ("|-of-steps", "compiled-registers"),
