@@ -7,11 +7,13 @@ from pathlib import Path
 
 import click
 
-from spaseq.cli.option_groups import Chosen, OptionGroup, grouped_command
-from spaseq.cli.queries import FUNCTIONS, QUERY_FILES, QueryOptions, check_file
+from spaseq.cli.checked_options import why_options
+from spaseq.cli.option_groups import Chosen, grouped_command
+from spaseq.cli.queries import QUERY_FILES, QueryOptions, check_file
+from spaseq.cli.run_options import WHY_OPTIONS, InputTexts
 
 
-@grouped_command(OptionGroup("Options", (FUNCTIONS,)))
+@grouped_command(*WHY_OPTIONS)
 @QUERY_FILES
 @click.option("--json", "as_json", is_flag=True, help="One JSON array of findings on stdout.")
 def check(queries: tuple[Path, ...], as_json: bool, chosen: Chosen) -> int:
@@ -19,9 +21,19 @@ def check(queries: tuple[Path, ...], as_json: bool, chosen: Chosen) -> int:
 
     Every error and warning is reported with its place, what was expected and the nearest valid
     name. Exit status 1 if there is an error.
+
+    With --stream the streams are read, and patterns that nothing in them and in the knowledge
+    bases matches are warnings, too.
     """
     chosen[QueryOptions].load()
-    findings = [d for path in queries for d in check_file(path).diagnostics]
+    planning = why_options(chosen).planning
+    checked = [check_file(path, planning) for path in queries]
+    findings = [d for each in checked for d in each.diagnostics]
+    if chosen[InputTexts].streams and not any(d.severity == "error" for d in findings):
+        from spaseq.cli.given_data import unmatched
+
+        found = zip(checked, unmatched(checked, chosen), strict=True)
+        findings = [d for each, more in found for d in (*each.diagnostics, *more)]
     errors = sum(d.severity == "error" for d in findings)
     if as_json:
         click.echo(json.dumps([d.to_json() for d in findings], indent=2))

@@ -68,3 +68,15 @@ def test_a_missing_query_file(place: Place) -> None:
     done = place.spaseq("check", "nothing.rq")
     assert done.status == 3
     assert "nothing.rq" in done.err
+
+
+def test_a_pattern_that_no_given_event_matches_is_a_warning(place: Place) -> None:
+    place.write("typo.rq", QUERY.replace("?s :price ?p2", "?s :prize ?p2"))
+    given = ["--stream", "S1=stream.nq", "--kb", "kb.ttl"]
+    done = place.spaseq("check", "typo.rq", *given)
+    assert done.status == 0
+    assert "typo.rq:8:24: warning: " in done.out
+    assert "[predicate-never-occurs]" in done.out
+    assert ":price" in done.out.partition("[predicate-never-occurs]")[0]
+    good = place.spaseq("check", "query.rq", *given)
+    assert (good.status, good.out) == (0, "")
