@@ -66,9 +66,10 @@ def run(
             streams in a circle, or an option is unknown or contradicts another.
     """
     live = [name for name, given in streams.items() if isinstance(given, Iterator)]
-    task = prepare("run", query, streams, kb, runtime or ("local" if live else "spark"), options)
+    runtime = runtime or ("local" if live else "spark")
+    streaming = bool(live) and runtime == "local"
+    task = prepare("run", query, streams, kb, runtime, options, pushed=streaming)
     task.listen(on_bad, stats)
-    streaming = bool(live) and task.options.runtime.name == "local"
     matches = _streamed(task) if streaming else _matches(task)
     return Answers(matches, task.job.plans, task.job.stats, live=streaming)
 
@@ -105,15 +106,20 @@ def prepare(
     kb: Mapping[str, KbInput] | None,
     runtime: str,
     options: RunKeywords,
+    pushed: bool,
 ) -> Task:
-    """Plan queries and load the knowledge base for a call; raises what `run` raises."""
+    """Plan queries and load the knowledge base for a call; raises what `run` raises.
+
+    `pushed` says that events come one by one.
+    """
     chosen = RunOptions.of(call, RunKeywords, options)
     chosen = replace(chosen, runtime=RuntimeOptions(runtime))
     on_partial = options.get("on_partial")
     delay_ms = options.get("watermark_ms", 0)
     if delay_ms < 0:
         raise UsageError(f"watermark_ms is {delay_ms}; it must be at least 0")
-    plans = plan_queries(query, replace(chosen.planning, partial=on_partial is not None))
+    planning = replace(chosen.planning, partial=on_partial is not None)
+    plans = plan_queries(query, planning, pushed)
     bound = bind_streams(plans, streams)
     job = Job(plans, (), load_knowledge(plans, kb or {}, chosen.knowledge), chosen.stages)
     if on_partial is not None:

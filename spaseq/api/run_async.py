@@ -66,7 +66,7 @@ def run_async(
         raise UsageError("asynchronous streams go with the runtime local")
 
     def ready() -> Task:
-        task = prepare("run_async", query, streams, kb, "local", options)
+        task = prepare("run_async", query, streams, kb, "local", options, pushed=True)
         task.listen(on_bad, counts)
         return task
 
