@@ -84,3 +84,20 @@ def test_why_does_not_go_with_follow(given: list[str]) -> None:
     arguments = ["run", *given, "--follow", "--checkpoint", "state", "--why", "why.txt"]
     result = CliRunner().invoke(cli, arguments)
     assert "--why reads streams that have ended" in str(result.exception)
+
+
+def test_the_reports_of_several_queries(given: list[str]) -> None:
+    Path("all.rq").write_text(QUERY.replace("A; B", "A; B?"))
+    called("run", "--runtime", "local", "all.rq", *given, "--why", "why.jsonl")
+    reports = [json.loads(line) for line in Path("why.jsonl").read_text().splitlines()]
+    assert [(r["query"], r["answers"], len(r["causes"])) for r in reports] == [
+        ("all", 2, 0),
+        ("jam", 0, 1),
+    ]
+
+
+def test_standard_input_is_read_again_for_the_report(given: list[str]) -> None:
+    arguments = ["run", "--runtime", "local", *given[:-1], "T=-", "--why", "why.json"]
+    result = CliRunner().invoke(cli, arguments, input=Path("t.nq").read_text())
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(Path("why.json").read_text())["streams"][1]["events"] == 2
