@@ -17,7 +17,7 @@ import rdflib
 
 import spaseq
 from spaseq import Answers, Event
-from spaseq.errors import UsageError
+from spaseq.errors import RunError, UsageError
 
 EX = "http://example/"
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -342,3 +342,11 @@ def test_dir_and_help_show_the_public_names() -> None:
         assert name in run.stdout, name
     assert "import_module" not in shown
     assert [getattr(spaseq, name) for name in spaseq.__all__]
+
+
+def test_a_time_beyond_the_range_of_tables_is_named() -> None:
+    found = spaseq.run(QUERY, {"S": [Event(event(1, '"a"').graph, 2**61)]}, runtime="local")
+    with pytest.raises(RunError, match="too far from the epoch for a table"):
+        found.to_arrow()
+    assert len(list(found)) == 1  # they are kept
+    assert "<table" in found._repr_html_()
