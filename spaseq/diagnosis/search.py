@@ -97,7 +97,7 @@ class RowSearch:
 
     def _answers(self, plan: QueryPlan, rows: SolutionBatch) -> Iterator[list[Answer] | None]:
         """The answers of one piece of time after the other; None if the time is over."""
-        observed, deadline = self.observed, self.time.deadline()
+        observed, deadline = self.observed, None
         stage = SequenceStage(plan, StageOptions(None, observed.limits), observed.knowledge)
         start, size, n = 0, 1, len(rows)
         while start < n:
@@ -107,6 +107,8 @@ class RowSearch:
             stage.push(rows.take(slice(start, end)))
             yield stage.advance(last)
             start, now = end, monotonic()
+            if deadline is None:  # a kernel may have been compiled until now
+                deadline = self.time.deadline()
             if now > deadline or stage.live_runs() > MOST_RUNS:
                 yield None
                 return
