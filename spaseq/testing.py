@@ -38,6 +38,7 @@ from spaseq.errors import BadEvents, InputError
 from spaseq.lang.parser import parse
 from spaseq.options import EngineKeywords, KbInput
 from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.terms.program_times import time_ms
 from spaseq.sources.iterables import Event
 
 __all__ = ["Harness", "letter_query", "letters", "words"]
@@ -136,7 +137,7 @@ class Harness:
         except BadEvents as error:
             self.matches += error.matches
             raise error.bad[0][1] from None
-        self._now = _datetime(event.time)
+        self._now = _EPOCH + timedelta(milliseconds=time_ms(event.time))
         self._events.setdefault(stream, []).append(event)
 
     def advance(self, to: Seconds | datetime) -> None:
