@@ -169,7 +169,7 @@ def _advice(failure: Failure, lexeme: Lexeme) -> str:
     if "a sequence operator" in expected and text in _BRANCHES:
         if expected & {"'|'", "'&'", "AND"}:
             return ": a bracket has one kind of operator; nest brackets to mix them"
-        return ": put it in its own bracket, as in SEQ((A | B); C)"
+        return f": put it in its own bracket, as in SEQ((A {text} B); C)"
     if "a selection strategy" in expected and text in ALL_FUNCTIONS:
         return f": write ({text}(...) AS ?name)"
     if lexeme.kind == "iri" and "an operator" in expected:
