@@ -11,7 +11,7 @@ from spaseq.kb.load import load_kb
 from spaseq.kb.refresh import KbWatch
 from spaseq.options import KbInput, KnowledgeOptions, PlanningOptions
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.runtime.job.binding import check_kbs
+from spaseq.runtime.job.binding import check_kbs, check_mapping
 from spaseq.runtime.job.chaining import reading_order
 
 KbSources = Sequence[tuple[str | None, KbInput]]
@@ -41,8 +41,11 @@ def load_knowledge(
 
     Raises:
         InputError: a source does not load, or a graph that a query names is missing.
-        UsageError: the plans would ask an endpoint for a path that SPARQL cannot express.
+        UsageError: `kb` is a source without its graph, or the plans would ask an endpoint for a
+            path that SPARQL cannot express.
     """
+    if not (isinstance(kb, list) and all(isinstance(source, tuple) for source in kb)):
+        check_mapping("kb", kb, (iri for plan in plans for iri in plan.inputs.kbs))
     knowledge = load_kb(_sources(kb), options.services, cache_at(options.kb_cache))
     check_kbs(plans, knowledge)
     return knowledge

@@ -65,9 +65,11 @@ def run(
         UsageError: a stream has no input, an input has no stream, queries read each other's
             streams in a circle, or an option is unknown or contradicts another.
     """
-    live = [name for name, given in streams.items() if isinstance(given, Iterator)]
+    live = isinstance(streams, Mapping) and any(
+        isinstance(given, Iterator) for given in streams.values()
+    )
     runtime = runtime or ("local" if live else "spark")
-    streaming = bool(live) and runtime == "local"
+    streaming = live and runtime == "local"
     task = prepare("run", query, streams, kb, runtime, options, pushed=streaming)
     task.listen(on_bad, stats)
     matches = _streamed(task) if streaming else _matches(task)

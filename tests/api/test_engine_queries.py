@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -79,6 +81,15 @@ def test_a_text_that_looks_like_a_path(text: str) -> None:
         Engine(text)
     with pytest.raises(UsageError, match="looks like a path"):
         spaseq.run(text, {})
+
+
+@pytest.mark.parametrize("given", ["bars.nq", ["bars.nq"], Path("bars.nq")])
+def test_inputs_without_names(given: Any) -> None:
+    shown = re.escape(repr(given))
+    with pytest.raises(UsageError, match=rf"inputs by name: streams=\{{'S': {shown}\}}"):
+        spaseq.run(PLAIN, given, runtime="local")
+    with pytest.raises(UsageError, match=rf"inputs by name: kb=\{{'NAME': {shown}\}}"):
+        spaseq.run(PLAIN, {"S": []}, kb=given, runtime="local")
 
 
 def test_what_is_no_query() -> None:

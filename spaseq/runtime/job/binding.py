@@ -17,6 +17,9 @@ from spaseq.runtime.job.chaining import registered
 
 V = TypeVar("V")
 
+_SHOWN = 60
+"""The longest input that a message repeats, in characters."""
+
 
 def split_assignment(text: str, names: Collection[str]) -> tuple[str, str] | None:
     """Split `NAME=VALUE`, `IRI=VALUE` or `<IRI>=VALUE`; the longest known name wins.
@@ -51,15 +54,33 @@ def stream_names(plans: Sequence[QueryPlan]) -> dict[str, str]:
     return {n: i for n, i in names.items() if n not in clashes}
 
 
+def check_mapping(what: str, given: object, names: Iterable[str]) -> None:
+    """Check that inputs are given by name.
+
+    Args:
+        what: the keyword that takes them.
+        names: what the queries call the inputs; the error shows the shortest.
+
+    Raises:
+        UsageError: they are not.
+    """
+    if not isinstance(given, Mapping):
+        name, shown = min(names, key=len, default="NAME"), repr(given)
+        shown = shown if len(shown) <= _SHOWN else "..."
+        raise UsageError(f"{what} takes inputs by name: {what}={{{name!r}: {shown}}}")
+
+
 def bind_streams(plans: Sequence[QueryPlan], given: Mapping[str, V]) -> dict[str, V]:
     """The inputs by stream IRI, in the order of the queries.
 
     A followed run numbers its streams in that order, which must be the same when it resumes.
 
     Raises:
-        UsageError: a stream has no input, or an input belongs to no stream or to a registered one.
+        UsageError: a stream has no input, an input belongs to no stream or to a registered one, or
+            the inputs have no names.
     """
     names = stream_names(plans)
+    check_mapping("streams", given, names)
     made = registered(plans)
     bound: dict[str, V] = {}
     for name, value in given.items():
