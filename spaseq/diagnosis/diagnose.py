@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-
-import numpy as np
+from time import monotonic
 
 from spaseq.diagnosis.inputs import input_causes
 from spaseq.diagnosis.needed import needed_gpms
@@ -14,6 +13,7 @@ from spaseq.diagnosis.patterns import GpmQuestion
 from spaseq.diagnosis.probes import run_probes
 from spaseq.diagnosis.question import Question
 from spaseq.diagnosis.report import Cause, GpmCount, Report, StreamCount, plural
+from spaseq.diagnosis.search import answers_in_pieces
 from spaseq.diagnosis.steps import step_report
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import StageOptions
@@ -21,8 +21,8 @@ from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.sources.base import Source
 from spaseq.stages.sequence import SequenceStage
 
-_CHUNK = 65_536
-"""About how many rows stage 2 gets at a time."""
+COUNT_SECONDS = 6.0
+"""How long the answers are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Diagnosis:
         for source in self.sources.values():
             observer.read(source)
         observed = observer.observed()
-        answers = self._answers(observed)
+        answers, all_counted = self._answers(observed, COUNT_SECONDS)
         steps = step_report(observed)
         causes = () if answers else tuple(self._causes(observed)) or steps.causes
         return Report(
@@ -61,23 +61,21 @@ class Diagnosis:
             ),
             tuple(_gpm_counts(observed)),
             steps.steps,
-            tuple(_failures(observed)),
+            (*_failures(observed), *(() if answers or causes else steps.notes)),
+            not all_counted,
         )
 
-    def _answers(self, observed: Observed) -> int:
-        """How many answers a run has."""
+    def _answers(self, observed: Observed, seconds: float) -> tuple[int, bool]:
+        """How many answers a run has, and whether that is all of them."""
         plan = self.question.plan
         stage = SequenceStage(plan, self.options, self.knowledge, _ignore)
         rows = observed.rows if plan.sequence.needs_instants else observed.solutions
-        count = start = 0
-        while start < len(rows):
-            end = min(start + _CHUNK, len(rows))
-            last = int(rows.time[end - 1])
-            end = int(np.searchsorted(rows.time, last, side="right"))
-            stage.push(rows.take(slice(start, end)))
-            count += len(stage.advance(last))
-            start = end
-        return count + len(stage.close())
+        count = 0
+        for answers in answers_in_pieces(stage, rows, lambda: monotonic() + seconds):
+            if answers is None:
+                return count, False
+            count += len(answers)
+        return count, True
 
     def _causes(self, observed: Observed) -> Iterator[Cause]:
         chain = self.question.resolved.chain

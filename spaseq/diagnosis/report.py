@@ -127,7 +127,10 @@ class StepCount:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The counts of a run and, if it has no answers, its causes, the most telling one first."""
+    """The counts of a run and, if it has no answers, its causes, the most telling one first.
+
+    `at_least` says that the answers were no longer counted after a while.
+    """
 
     answers: int
     causes: tuple[Cause, ...] = ()
@@ -135,6 +138,7 @@ class Report:
     gpms: tuple[GpmCount, ...] = ()
     steps: tuple[StepCount, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    at_least: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """The report as one JSON object."""
@@ -144,6 +148,7 @@ class Report:
             "streams": [stream.as_json() for stream in self.streams],
             "gpms": [gpm.as_json() for gpm in self.gpms],
             "steps": [step.as_json() for step in self.steps],
+            **({"at_least": True} if self.at_least else {}),
         }
 
     def as_text(self) -> str:
@@ -165,7 +170,10 @@ class Report:
         for cause in self.causes:
             if cause.stream is None and (cause.kind not in OF_GPM or cause.gpm not in shown):
                 yield from _caused(cause, "  ")
-        yield _labelled("answers", f"{self.answers:{_COUNT},}")
+        if self.at_least:
+            yield _labelled("answers", f"at least {self.answers:,}")
+        else:
+            yield _labelled("answers", f"{self.answers:{_COUNT},}")
         yield from self.notes
 
     def _of_stream(self, name: str) -> Iterator[str]:

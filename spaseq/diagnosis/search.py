@@ -7,8 +7,9 @@ longer, and a search that needs too much time or memory stops early. It is then 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from math import inf
 from time import monotonic
 
 import numpy as np
@@ -63,6 +64,45 @@ class Found:
     def __len__(self) -> int:
         return len(self.matches)
 
+    @property
+    def nothing(self) -> bool:
+        """Whether it is certain that there is no match."""
+        return self.complete and not self.matches
+
+    @property
+    def unknown(self) -> bool:
+        """Whether the search stopped before it found a match."""
+        return not self.complete and not self.matches
+
+
+def answers_in_pieces(
+    stage: SequenceStage, rows: SolutionBatch, deadline: Callable[[], float]
+) -> Iterator[list[Answer] | None]:
+    """The answers of one piece of time after the other; None if the time is over.
+
+    The rows are in order of time. `deadline` says when to stop; it is asked after the first piece,
+    because a kernel may have been compiled until then.
+    """
+    start, size, n, end_time = 0, 1, len(rows), inf
+    while start < n:
+        before = monotonic()
+        last = int(rows.time[min(start + size, n) - 1])
+        end = int(np.searchsorted(rows.time, last, "right"))
+        stage.push(rows.take(slice(start, end)))
+        yield stage.advance(last)
+        now = monotonic()
+        if not start:
+            end_time = deadline()
+        start = end
+        if now > end_time or stage.live_runs() > MOST_RUNS:
+            yield None
+            return
+        if now - before < _SHORT:
+            size = min(2 * size, _LARGEST_PIECE)
+        elif now - before > _LONG:
+            size = max(size // 8, 1)
+    yield stage.close()
+
 
 @dataclass(frozen=True, slots=True)
 class RowSearch:
@@ -96,27 +136,9 @@ class RowSearch:
         return Found(tuple(matches), True)
 
     def _answers(self, plan: QueryPlan, rows: SolutionBatch) -> Iterator[list[Answer] | None]:
-        """The answers of one piece of time after the other; None if the time is over."""
-        observed, deadline = self.observed, None
+        observed = self.observed
         stage = SequenceStage(plan, StageOptions(None, observed.limits), observed.knowledge)
-        start, size, n = 0, 1, len(rows)
-        while start < n:
-            before = monotonic()
-            last = int(rows.time[min(start + size, n) - 1])
-            end = int(np.searchsorted(rows.time, last, "right"))
-            stage.push(rows.take(slice(start, end)))
-            yield stage.advance(last)
-            start, now = end, monotonic()
-            if deadline is None:  # a kernel may have been compiled until now
-                deadline = self.time.deadline()
-            if now > deadline or stage.live_runs() > MOST_RUNS:
-                yield None
-                return
-            if now - before < _SHORT:
-                size = min(2 * size, _LARGEST_PIECE)
-            elif now - before > _LONG:
-                size = max(size // 8, 1)
-        yield stage.close()
+        return answers_in_pieces(stage, rows, self.time.deadline)
 
     def _rows(
         self, plan: QueryPlan, copies: Mapping[int, int], after: tuple[int, int] | None

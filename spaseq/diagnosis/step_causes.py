@@ -63,6 +63,12 @@ class StepCauses:
         assert stage.of is not None
         return self._greedy(stage.of)
 
+    def cut_off(self, stage: Stage) -> Cause:
+        """The cause in the constraint of a stage, where earlier constraints are not known."""
+        text = f"no match of {self.step} is left with this constraint; a search with fewer was cut "
+        text += "off, so that a constraint before it may be the cause"
+        return self.at_step(stage.kind, text)
+
     # --- places -----------------------------------------------------------------------------------
 
     @property

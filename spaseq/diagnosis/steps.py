@@ -27,12 +27,19 @@ _SAMPLE = 1_000
 """How many candidates are looked at for an example."""
 
 
+_CUT_OFF = "the search was cut off at {}: no cause is named, because none is certain"
+
+
 @dataclass(frozen=True, slots=True)
 class StepReport:
-    """The counts of the steps and, if the sequence has no match, the cause."""
+    """The counts of the steps and, if the sequence has no match, the cause.
+
+    `notes` say that a search was cut off, so that there may be a cause that was not seen.
+    """
 
     steps: tuple[StepCount, ...]
     causes: tuple[Cause, ...]
+    notes: tuple[str, ...] = ()
 
 
 def step_report(observed: Observed, time: SearchTime | None = None) -> StepReport:
@@ -50,22 +57,30 @@ class _Diagnosis:
         question = observed.question
         self._levels = all_first_steps(question.resolved, question.watched)
         self._rows = SeenRows(observed)
+        self._cut: str | None = None  # the first step of which a search stopped too early
 
     def report(self) -> StepReport:
+        """The counts, and the cause or the note that there may be one."""
+        steps, cause = self._outcome()
+        if cause is not None:
+            return StepReport(steps, (cause,))
+        return StepReport(steps, (), () if self._cut is None else (_CUT_OFF.format(self._cut),))
+
+    def _outcome(self) -> tuple[tuple[StepCount, ...], Cause | None]:
         counts: dict[int, StepCount] = {}
         for steps in self._levels:
             found = self._found(_whole(steps), MOST_COUNTED)
             counted = self._count(steps, found)
+            self._note(found, counted.name)
             counts[counted.step] = counted
             if found or not self._must_match(steps):
                 continue
             if self._lacks_solutions(steps) or self._is_answered():
-                return StepReport(tuple(counts.values()), ())
+                return tuple(counts.values()), None
             cause = self._cause(steps)
-            if cause is not None:
-                return StepReport(tuple(counts.values()), (cause,))
-        cause = self._after_sequence(self._levels[-1])
-        return StepReport(tuple(counts.values()), () if cause is None else (cause,))
+            if cause is not None or found.unknown:
+                return tuple(counts.values()), cause
+        return tuple(counts.values()), self._after_sequence(self._levels[-1])
 
     def _must_match(self, steps: FirstSteps) -> bool:
         """Whether the query has no match if these first steps have none.
@@ -76,7 +91,7 @@ class _Diagnosis:
         if not can_be_empty(steps.chain):
             return True
         whole = self._levels[-1]
-        if not can_be_empty(whole.chain) or self._found(_whole(whole)):
+        if not can_be_empty(whole.chain) or not self._found(_whole(whole)).nothing:
             return False
         return steps is whole or bool(self._found(steps.alone()))
 
@@ -91,13 +106,18 @@ class _Diagnosis:
             return False
         return not self._found(steps.alone())
 
+    def _note(self, found: Found, name: str) -> None:
+        """Keep in mind that a search of a step found nothing because it stopped."""
+        if found.unknown and self._cut is None:
+            self._cut = name
+
     def _count(self, steps: FirstSteps, found: Found) -> StepCount:
         question = self._observed.question
         span = span_of(steps.last)
         number = step_number(steps, span) or 1
         step = question.resolved.query.sequence.steps[number - 1]
         name = " ".join(question.text(step.span).split())
-        return StepCount(number, name, len(found), bool(found) and not found.complete)
+        return StepCount(number, name, len(found), not found.complete)
 
     # --- one step ---------------------------------------------------------------------------------
 
@@ -108,26 +128,36 @@ class _Diagnosis:
             early = self._too_early(steps, alone)
             if early is not None:
                 return early
-        stages = _distinct_stages(steps)
-        before = alone
-        for stage, form in stages:
-            if not self._found(form):
-                return self._described(steps, stage, before)
+        before, cut = alone, False
+        for stage, form in _distinct_stages(steps):
+            found = self._found(form)
+            if found.nothing:
+                return self._cut_off(steps, stage) if cut else self._described(steps, stage, before)
+            cut = cut or found.unknown
             before = form
         return None
 
-    def _described(self, steps: FirstSteps, stage: Stage, before: Form) -> Cause:
-        near = self._found(before, _SAMPLE)
+    def _cut_off(self, steps: FirstSteps, stage: Stage) -> Cause | None:
+        """The cause if a search of a form with fewer constraints stopped before it found any."""
+        causes = StepCauses(steps, self._rows, Found((), False))
+        return causes.cut_off(stage)
+
+    def _described(self, steps: FirstSteps, stage: Stage, before: Form) -> Cause | None:
+        near = self._found(before, _SAMPLE) or self._found(before)
         causes = StepCauses(steps, self._rows, near)
+        if not near:
+            return causes.cut_off(stage)
         if stage.kind == "repetition":
-            return causes.repetition(self._most_repetitions(steps, stage.constraints))
+            most = self._most_repetitions(steps, stage.constraints)
+            return causes.cut_off(stage) if most is None else causes.repetition(most)
         return causes.cause(stage)
 
     def _too_early(self, steps: FirstSteps, alone: Form) -> Cause | None:
         """The cause if the last step's events come before those of the steps before only."""
         causes = StepCauses(steps, self._rows, Found((), True))
-        if not self._found(alone):
-            return causes.order(None, None)
+        found = self._found(alone)
+        if not found:
+            return causes.order(None, None) if found.nothing else None
         places = [i for i, other in enumerate(self._levels) if other is steps]
         if not places[0] or can_be_empty(self._levels[places[0] - 1].chain):
             return None
@@ -136,32 +166,39 @@ class _Diagnosis:
             return None
         first = min(before.matches, key=lambda match: match.last)
         after = self._search.found(alone.plan, 1, alone.copies, first.last)
-        if after:
+        if not after.nothing:
             return None
         last = self._last_alone(alone)
         return causes.order(first.trace[-1], last)
 
-    def _last_alone(self, alone: Form) -> TraceItem:
+    def _last_alone(self, alone: Form) -> TraceItem | None:
         found = self._search.found(alone.plan, _SAMPLE, alone.copies)
+        if not found:
+            return None
         return max(found.matches, key=lambda match: match.last).trace[-1]
 
-    def _most_repetitions(self, steps: FirstSteps, on: Constraints) -> int:
+    def _most_repetitions(self, steps: FirstSteps, on: Constraints) -> int | None:
+        """How often the last step repeats at most; None if a search stopped too early."""
         most = 1
         while most < 64:
-            form = steps.form(replace(on, repetition=most + 1))
-            if not self._found(form):
+            found = self._found(steps.form(replace(on, repetition=most + 1)))
+            if found.unknown:
+                return None
+            if not found:
                 break
             most += 1
         return most
 
     def _is_answered(self) -> bool:
-        """Whether the query has an answer.
+        """Whether the query has an answer, or may have one that the search did not reach.
 
         A step may have no match although the query has one: a variable that a later step binds,
         too, is no group variable in the query, but one in its first steps.
         """
         answers, whole = self._observed.question.watched.answers, _whole(self._levels[-1])
-        return bool(self._search.found(_answering(whole, answers)))
+        found = self._search.found(_answering(whole, answers))
+        self._note(found, "the whole sequence")
+        return not found.nothing
 
     # --- the whole sequence -----------------------------------------------------------------------
 
@@ -176,8 +213,9 @@ class _Diagnosis:
         causes = StepCauses(steps, self._rows, near)
         if answers.having is not None:
             only = AnswerPlan((), False, "ALL", AfterMatch("NO SKIP"), answers.having, None)
-            if not self._search.found(_answering(whole, only)):
-                return causes.having(answers.having)
+            found = self._search.found(_answering(whole, only))
+            if not found:
+                return causes.having(answers.having) if found.nothing else None
         return causes.selection(answers.strategy)
 
 
