@@ -34,6 +34,8 @@ def why(
     query: QueryInput | Sequence[QueryInput],
     streams: Mapping[str, StreamInput],
     kb: Mapping[str, KbInput] | None = None,
+    *,
+    event: str | None = None,
     **options: Unpack[StreamKeywords],
 ) -> Report:
     """Say where the way from the events of streams to the answers of a query ends.
@@ -43,6 +45,7 @@ def why(
             and the others make the streams that it reads.
         streams: as for `spaseq.run`. They are read to their ends, in this process.
         kb: as for `spaseq.run`.
+        event: the IRI of an event; the report is then about the answers that hold it.
         options: any of `spaseq.options.StreamKeywords`.
 
     Returns:
@@ -60,7 +63,7 @@ def why(
     with ScratchDirectory("why") as directory:
         given = bounded_sources(bound, chosen)
         sources = [source.shared(Path(directory)) for source in given]
-        return report_on(checked, 0, sources, knowledge, chosen.stages)
+        return report_on(checked, 0, sources, knowledge, chosen.stages, event)
 
 
 def report_on(
@@ -69,11 +72,14 @@ def report_on(
     sources: Sources,
     knowledge: KnowledgeBase,
     options: StageOptions,
+    event: str | None = None,
 ) -> Report:
-    """The report on one of several checked queries without errors.
+    """The report on one of several checked queries without errors, or on an event of its streams.
 
     The others make the streams that it reads. Each source may be opened several times.
     """
+    if event is not None:
+        event = event.strip().removeprefix("<").removesuffix(">")
     asked = checked[number]
     assert asked.query is not None and asked.plan is not None
     plans = [each.plan for each in checked if each.plan is not None]
@@ -83,7 +89,8 @@ def report_on(
     question = Question.of(
         resolve(asked.query, asked.source), asked.plan, asked.plan.expressions.schema
     )
-    return Diagnosis(question, {s.iri: s for s in own}, knowledge, options, made).report()
+    by_iri = {source.iri: source for source in own}
+    return Diagnosis(question, by_iri, knowledge, options, made, event).report()
 
 
 def _registered(

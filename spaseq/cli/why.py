@@ -23,7 +23,10 @@ from spaseq.scratch import ScratchDirectory
 @grouped_command(*WHY_OPTIONS)
 @QUERY_FILES
 @click.option("--json", "as_json", is_flag=True, help="The report as one JSON object.")
-def why(queries: tuple[Path, ...], as_json: bool, chosen: Chosen) -> None:
+@click.option(
+    "--event", metavar="IRI", help="Say why no answer holds this event, the graph of that name."
+)
+def why(queries: tuple[Path, ...], as_json: bool, event: str | None, chosen: Chosen) -> None:
     """Say why a query has no answers: where the way from events to answers ends.
 
     \b
@@ -43,5 +46,5 @@ def why(queries: tuple[Path, ...], as_json: bool, chosen: Chosen) -> None:
         streams = stream_sources(plans, inputs.streams, options)
         shared = [stream.shared(Path(directory)) for stream in streams]
         knowledge = load_knowledge(plans, sources, options.knowledge)
-        report = report_on(checked, 0, shared, knowledge, options.stages)
+        report = report_on(checked, 0, shared, knowledge, options.stages, event)
     click.echo(json.dumps(report.as_json(), ensure_ascii=False) if as_json else report.as_text())

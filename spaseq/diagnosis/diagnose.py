@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from time import monotonic
 
+from spaseq.diagnosis.event_question import COUNT_SECONDS, EventQuestion, Outcome
 from spaseq.diagnosis.inputs import input_causes
 from spaseq.diagnosis.needed import needed_gpms
 from spaseq.diagnosis.observed import Observed, Observer
@@ -15,14 +16,12 @@ from spaseq.diagnosis.question import Question
 from spaseq.diagnosis.report import Cause, GpmCount, Report, StreamCount, plural
 from spaseq.diagnosis.search import answers_in_pieces
 from spaseq.diagnosis.steps import step_report
+from spaseq.diagnosis.watched_event import EventWatch, WatchedSource
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import StageOptions
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.sources.base import Source
 from spaseq.stages.sequence import SequenceStage
-
-COUNT_SECONDS = 6.0
-"""How long the answers are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +29,8 @@ class Diagnosis:
     """A question with all that answers it.
 
     `sources` are the inputs of its streams, by IRI; each may be opened several times. `made` are
-    the IRIs of the streams that other queries register.
+    the IRIs of the streams that other queries register. `event` is the IRI of an event; then the
+    question is about the answers that hold it.
     """
 
     question: Question
@@ -38,6 +38,7 @@ class Diagnosis:
     knowledge: KnowledgeBase
     options: StageOptions = StageOptions()
     made: Collection[str] = field(default=())
+    event: str | None = None
 
     def report(self) -> Report:
         """Read the streams and say where the way to answers ends.
@@ -46,32 +47,46 @@ class Diagnosis:
             InputError: a stream cannot be read.
         """
         observer = Observer(self.question, self.knowledge, self.options.limits)
+        watch = None if self.event is None else EventWatch(self.event)
         for source in self.sources.values():
-            observer.read(source)
+            observer.read(source if watch is None else WatchedSource(source, watch))
         observed = observer.observed()
-        answers, all_counted = self._answers(observed, COUNT_SECONDS)
+        if watch is not None:
+            return self._of_event(observed, watch)
+        answers, all_counted = self._answers(observed)
         steps = step_report(observed)
         causes = () if answers else tuple(self._causes(observed)) or steps.causes
+        return self._report(observed, Outcome(answers, all_counted, causes, steps))
+
+    def _of_event(self, observed: Observed, watch: EventWatch) -> Report:
+        """The report on an event."""
+        found = EventQuestion(observed, watch, self.sources, self.options).outcome()
+        return self._report(observed, found)
+
+    def _report(self, observed: Observed, found: Outcome) -> Report:
+        streams = (
+            StreamCount(s.name, s.iri, s.events, s.triples, s.first, s.last, s.bad.total())
+            for s in observed.streams
+        )
+        unsure = () if found.answers or found.causes else found.steps.notes
         return Report(
-            answers,
-            causes,
-            tuple(
-                StreamCount(s.name, s.iri, s.events, s.triples, s.first, s.last, s.bad.total())
-                for s in observed.streams
-            ),
+            found.answers,
+            found.causes,
+            tuple(streams),
             tuple(_gpm_counts(observed)),
-            steps.steps,
-            (*_failures(observed), *(() if answers or causes else steps.notes)),
-            not all_counted,
+            found.steps.steps,
+            (*_failures(observed), *unsure),
+            not found.complete,
+            found.event,
         )
 
-    def _answers(self, observed: Observed, seconds: float) -> tuple[int, bool]:
+    def _answers(self, observed: Observed) -> tuple[int, bool]:
         """How many answers a run has, and whether that is all of them."""
         plan = self.question.plan
         stage = SequenceStage(plan, self.options, self.knowledge, _ignore)
         rows = observed.rows if plan.sequence.needs_instants else observed.solutions
         count = 0
-        for answers in answers_in_pieces(stage, rows, lambda: monotonic() + seconds):
+        for answers in answers_in_pieces(stage, rows, lambda: monotonic() + COUNT_SECONDS):
             if answers is None:
                 return count, False
             count += len(answers)

@@ -129,7 +129,8 @@ class StepCount:
 class Report:
     """The counts of a run and, if it has no answers, its causes, the most telling one first.
 
-    `at_least` says that the answers were no longer counted after a while.
+    `at_least` says that the answers were no longer counted after a while. `event` is the event that
+    the report is about, for people; it counts the answers and sequences that hold this event.
     """
 
     answers: int
@@ -139,6 +140,7 @@ class Report:
     steps: tuple[StepCount, ...] = ()
     notes: tuple[str, ...] = field(default=())
     at_least: bool = False
+    event: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """The report as one JSON object."""
@@ -165,6 +167,8 @@ class Report:
                     shown.add(gpm.name)
                     yield _labelled(f"  {gpm.name}", _solutions(gpm))
                     yield from self._of_gpm(gpm.name)
+        if self.event:
+            yield _labelled("event", self.event)
         if self.steps:
             yield _labelled("sequence", _progress(self.steps))
         for cause in self.causes:

@@ -16,6 +16,7 @@ import numpy as np
 
 from spaseq.algebra.answers import Answer
 from spaseq.compiled.arrays import Indices
+from spaseq.diagnosis.held_event import HeldEvent
 from spaseq.diagnosis.observed import Observed
 from spaseq.lang.sequence import occurrences
 from spaseq.options import StageOptions
@@ -76,13 +77,19 @@ class Found:
 
 
 def answers_in_pieces(
-    stage: SequenceStage, rows: SolutionBatch, deadline: Callable[[], float]
+    stage: SequenceStage,
+    rows: SolutionBatch,
+    deadline: Callable[[], float],
+    until: int | None = None,
 ) -> Iterator[list[Answer] | None]:
     """The answers of one piece of time after the other; None if the time is over.
 
     The rows are in order of time. `deadline` says when to stop; it is asked after the first piece,
-    because a kernel may have been compiled until then.
+    because a kernel may have been compiled until then. With `until` the streams have come to this
+    time (ms) and have not ended.
     """
+    if until is not None:
+        rows = rows.take(slice(0, int(np.searchsorted(rows.time, until, "right"))))
     start, size, n, end_time = 0, 1, len(rows), inf
     while start < n:
         before = monotonic()
@@ -101,12 +108,12 @@ def answers_in_pieces(
             size = min(2 * size, _LARGEST_PIECE)
         elif now - before > _LONG:
             size = max(size // 8, 1)
-    yield stage.close()
+    yield stage.close() if until is None else stage.advance(until)
 
 
 @dataclass(frozen=True, slots=True)
 class RowSearch:
-    """Searches the rows that were observed.
+    """Searches the rows that were observed, for matches that hold an event if one is given.
 
     `after` are the rows to search: those later than this instant. `copies` says of which GPM each
     added GPM of a plan takes the rows.
@@ -114,6 +121,7 @@ class RowSearch:
 
     observed: Observed
     time: SearchTime
+    held: HeldEvent | None = None
 
     def found(
         self,
@@ -127,10 +135,11 @@ class RowSearch:
         if len(rows) > FEW_ROWS:
             plan = compiled_runs(shared_runs(plan))
         matches: list[Answer] = []
+        held = self.held if self.held and self.held.concerns(plan.sequence.chain) else None
         for some in self._answers(plan, rows):
             if some is None:
                 return Found(tuple(matches), False)
-            matches += some
+            matches += some if held is None else filter(held.is_in, some)
             if len(matches) >= most:
                 return Found(tuple(matches[:most]), False)
         return Found(tuple(matches), True)

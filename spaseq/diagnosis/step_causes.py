@@ -27,6 +27,7 @@ from spaseq.lang import ast
 from spaseq.lang import sequence as seq
 from spaseq.lang.sequence import Chain, Link, occurrences
 from spaseq.lang.variables import walk
+from spaseq.plan.query_plan import AfterMatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +152,7 @@ class StepCauses:
         miss = nearest_miss(
             expr, self.near.matches, self._question.terms, self.steps.plan.expressions
         )
-        text, example = f"false for {self._among.replace('candidate', 'match')}", None
+        text, example = f"false for {self._matches}", None
         if miss is not None:
             example = ", ".join(f"{name} = {value}" for name, value in miss.values) or None
             text += f"; the nearest has {example}" if example else ""
@@ -162,6 +163,10 @@ class StepCauses:
     def selection(self, strategy: str) -> Cause:
         """The selection strategy leaves no match, or CONSTRUCT makes no triples of any."""
         form = self.steps.resolved.query.form
+        if strategy not in ("ALL", "STRICT"):
+            text = f"SELECT {strategy} keeps other matches and drops {self._matches}"
+            last = self._event(self.near.matches[0].trace[-1])
+            return self._at(form, "selection", f"{text}; leave out {strategy}", last)
         if strategy != "STRICT":
             text = "CONSTRUCT makes no triple of any match: its variables are unbound"
             return self._at(form, "construct-empty", text, None)
@@ -172,10 +177,27 @@ class StepCauses:
             for row in self.rows.between(at(one), at(next_))[:1]
         ]
         example = self._event(self.rows.item(places[0])) if places else None
-        text = f"SELECT STRICT drops {self._among.replace('candidate', 'match')}"
+        text = f"SELECT STRICT drops {self._matches}"
         text += ": it keeps only matches without another event between theirs"
         text += f", such as {example}" if example else ""
         return self._at(form, "selection", f"{text}; leave out STRICT", example)
+
+    def after_match(self, skip: AfterMatch) -> Cause:
+        """AFTER MATCH leaves out the matches because of other answers."""
+        text = f"AFTER MATCH {skip.kind} leaves out {self._matches}: they overlap earlier answers"
+        example = self._event(self.near.matches[0].trace[0])
+        form = self.steps.resolved.query.form
+        return self._at(form, "after-match", f"{text}; leave out AFTER MATCH", example)
+
+    def distinct(self) -> Cause:
+        """DISTINCT leaves out the matches because other answers have their values."""
+        text = f"DISTINCT drops {self._matches}: other answers have the same values"
+        form = self.steps.resolved.query.form
+        return self._at(form, "distinct", f"{text}; leave out DISTINCT", None)
+
+    @property
+    def _matches(self) -> str:
+        return self._among.replace("candidate", "match" if len(self.near) == 1 else "matche")
 
     def _at(self, node: ast.Node, kind: str, text: str, example: str | None) -> Cause:
         """A cause at a node that is in no step."""

@@ -27,6 +27,8 @@ _SAMPLE = 1_000
 """How many candidates are looked at for an example."""
 
 
+_NO_SKIP = AfterMatch("NO SKIP")
+
 _CUT_OFF = "the search was cut off at {}: no cause is named, because none is certain"
 
 
@@ -42,18 +44,25 @@ class StepReport:
     notes: tuple[str, ...] = ()
 
 
-def step_report(observed: Observed, time: SearchTime | None = None) -> StepReport:
+def step_report(
+    observed: Observed,
+    time: SearchTime | None = None,
+    search: RowSearch | None = None,
+    whole: RowSearch | None = None,
+) -> StepReport:
     """How far the sequence comes, and what stops it.
 
     There is no cause if the query has an answer, or if a step is not reached because one of its
-    GPMs has no solution by itself.
+    GPMs has no solution by itself. For the sequences that hold an event, `search` looks for the
+    matches of steps, and `whole` for answers.
     """
-    return _Diagnosis(observed, RowSearch(observed, time or SearchTime())).report()
+    search = search or RowSearch(observed, time or SearchTime())
+    return _Diagnosis(observed, search, whole or search).report()
 
 
 class _Diagnosis:
-    def __init__(self, observed: Observed, search: RowSearch) -> None:
-        self._observed, self._search = observed, search
+    def __init__(self, observed: Observed, search: RowSearch, whole: RowSearch) -> None:
+        self._observed, self._search, self._whole = observed, search, whole
         question = observed.question
         self._levels = all_first_steps(question.resolved, question.watched)
         self._rows = SeenRows(observed)
@@ -196,7 +205,7 @@ class _Diagnosis:
         too, is no group variable in the query, but one in its first steps.
         """
         answers, whole = self._observed.question.watched.answers, _whole(self._levels[-1])
-        found = self._search.found(_answering(whole, answers))
+        found = self._whole.found(_answering(whole, answers))
         self._note(found, "the whole sequence")
         return not found.nothing
 
@@ -212,11 +221,19 @@ class _Diagnosis:
             return None
         causes = StepCauses(steps, self._rows, near)
         if answers.having is not None:
-            only = AnswerPlan((), False, "ALL", AfterMatch("NO SKIP"), answers.having, None)
-            found = self._search.found(_answering(whole, only))
+            only = AnswerPlan((), False, "ALL", _NO_SKIP, answers.having, None)
+            found = self._whole.found(_answering(whole, only))
             if not found:
                 return causes.having(answers.having) if found.nothing else None
-        return causes.selection(answers.strategy)
+        if self._lost(whole, replace(answers, after_match=_NO_SKIP, distinct=False)):
+            return causes.selection(answers.strategy)
+        if self._lost(whole, replace(answers, distinct=False)):
+            return causes.after_match(answers.after_match)
+        return causes.distinct() if answers.distinct else None
+
+    def _lost(self, whole: Form, answers: AnswerPlan) -> bool:
+        """Whether no match is left, which is certain."""
+        return self._whole.found(_answering(whole, answers)).nothing
 
 
 def _answering(form: Form, answers: AnswerPlan) -> QueryPlan:

@@ -1,0 +1,209 @@
+"""Why no answer holds an event, or why a followed run may lack the answers that do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from time import monotonic
+
+from spaseq.diagnosis.held_event import (
+    HeldEvent,
+    holds,
+    matched_gpms,
+    near_in_time,
+    without_other_events,
+)
+from spaseq.diagnosis.observed import Observed, Observer
+from spaseq.diagnosis.patterns import GpmQuestion
+from spaseq.diagnosis.probes import run_probes
+from spaseq.diagnosis.relaxed import all_first_steps
+from spaseq.diagnosis.report import Cause, plural
+from spaseq.diagnosis.search import RowSearch, SearchTime, answers_in_pieces
+from spaseq.diagnosis.seen_matches import duration
+from spaseq.diagnosis.steps import StepReport, step_report
+from spaseq.diagnosis.watched_event import EventWatch, OneEventSource, SeenEvent
+from spaseq.lang.sequence import Chain, Link, Occurrence, occurrences
+from spaseq.options import StageOptions
+from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.terms.times import format_time
+from spaseq.sources.base import Source
+from spaseq.stages.sequence import SequenceStage
+
+COUNT_SECONDS = 6.0
+"""How long the answers are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The number of answers, and why there are none, or not yet.
+
+    `complete` says that all answers were counted. `event` is the event in question, for people; the
+    answers are then those that hold it.
+    """
+
+    answers: int
+    complete: bool
+    causes: tuple[Cause, ...] = ()
+    steps: StepReport = field(default_factory=lambda: StepReport((), ()))
+    event: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EventQuestion:
+    """The question about an event that the watch looked for in all that was observed."""
+
+    observed: Observed
+    watch: EventWatch
+    sources: Mapping[str, Source]
+    options: StageOptions
+
+    def outcome(self) -> Outcome:
+        """The answer to the question."""
+        event, name = self.watch.seen, self._name
+        if event is None:
+            return Outcome(0, True, (self._absent(),), event=name)
+        stream = next(s.name for s in self.observed.streams if s.iri == event.stream)
+        gpms = matched_gpms(self.observed, event)
+        shown = f"{name} at {format_time(event.time).removesuffix('Z')} in {stream}, "
+        shown += f"matches {', '.join(gpms)}" if gpms else "matches no GPM"
+        if not gpms:
+            return Outcome(0, True, tuple(self._unmatched(event, stream)), event=shown)
+        count, complete, final = self._answers(event)
+        if count:
+            return Outcome(count, complete, tuple(self._later(event, final)), event=shown)
+        steps = self._steps(event, gpms)
+        causes = steps.causes
+        if not causes and complete and self.options.limit_per_event is not None:
+            causes = tuple(self._limit(event))
+        return Outcome(0, complete, causes, steps, shown)
+
+    @property
+    def _name(self) -> str:
+        return self.observed.question.terms.iri(self.watch.iri)
+
+    # --- the input and the GPMs -------------------------------------------------------------------
+
+    def _absent(self) -> Cause:
+        """The event was not read."""
+        name, bad = self._name, self.watch.bad
+        if bad is not None:
+            place = f"{bad.file}:{bad.line}" if bad.line else bad.file
+            text = f"event {name} is bad: {bad.reason} ({place})"
+            return Cause("bad-event", count=1, term=name, example=place, text=text)
+        known = sum(stream.events for stream in self.observed.streams)
+        text = f"event {name} is not in the input ({plural(known, 'event')}); "
+        text += "an event's IRI is the name of its graph"
+        return Cause("no-such-event", count=known, term=name, text=text)
+
+    def _unmatched(self, event: SeenEvent, stream: str) -> Iterator[Cause]:
+        """Why no GPM has a solution on the event."""
+        question = self.observed.question
+        own = {s: OneEventSource(source, self.watch) for s, source in self.sources.items()}
+        alone = Observer(question, self.observed.knowledge, self.observed.limits)
+        alone.read(own[event.stream])
+        observed = alone.observed()
+        uses = [u for u in occurrences(question.resolved.chain) if u.negation is None]
+        names = [
+            name
+            for name in dict.fromkeys(use.gpm for use in uses)
+            if stream in {ref.name for ref in question.gpm(name).streams}
+        ]
+        asked = [GpmQuestion(observed, name) for name in names]
+        run_probes([q.probes for q in asked], {event.stream: own[event.stream]})
+        for each in asked:
+            yield from each.causes()
+
+    # --- answers ----------------------------------------------------------------------------------
+
+    def _answers(self, event: SeenEvent) -> tuple[int, bool, bool]:
+        """How many answers hold the event, whether that is all, and whether one is final."""
+        observed = near_in_time(self.observed, event)
+        count, complete = self._counted(observed, event, self.options)
+        if not count:
+            return 0, complete, True
+        until = min(s.last for s in observed.streams if s.last is not None) - 1
+        early, _ = self._counted(observed, event, self.options, until)
+        return count, complete, early > 0
+
+    def _counted(
+        self,
+        observed: Observed,
+        event: SeenEvent,
+        options: StageOptions,
+        until: int | None = None,
+    ) -> tuple[int, bool]:
+        """How many answers hold the event, and whether that is all.
+
+        With `until` (ms), only answers that are certain when all streams have come to this time.
+        """
+        plan = observed.question.plan
+        stage = SequenceStage(plan, options, observed.knowledge, _ignore)
+        rows = observed.rows if plan.sequence.needs_instants else observed.solutions
+        count = 0
+        pieces = answers_in_pieces(stage, rows, lambda: monotonic() + COUNT_SECONDS, until)
+        for answers in pieces:
+            if answers is None:
+                return count, False
+            count += sum(holds(answer, event) for answer in answers)
+        return count, True
+
+    def _later(self, event: SeenEvent, final: bool) -> Iterator[Cause]:
+        """Why a run with --follow may not have given the answers."""
+        name = self._name
+        if event.late_ms:
+            text = f"event {name} came {duration(event.late_ms)} behind a later event of its stream"
+            text += "; a run with --follow may leave it out"
+            bound = f"--watermark '{duration(event.late_ms).upper()}'"
+            yield Cause("late", count=1, term=name, suggestion=bound, text=f"{text}: use {bound}")
+        if not final:
+            last = min(s.last for s in self.observed.streams if s.last is not None)
+            text = f"no answer with event {name} is certain before the streams end at "
+            text += format_time(last).removesuffix("Z")
+            text += "; a run with --follow waits for later events of each stream"
+            yield Cause("not-final-yet", count=1, term=name, text=text)
+
+    # --- sequences --------------------------------------------------------------------------------
+
+    def _steps(self, event: SeenEvent, gpms: list[str]) -> StepReport:
+        """How far sequences come that hold the event, in the place where they come farthest."""
+        question, time = self.observed.question, SearchTime()
+        best: StepReport | None = None
+        for first in all_first_steps(question.resolved, question.watched):
+            for use in _positive(first.last, gpms):
+                held = HeldEvent(event, use.gpm, use.span)
+                seen = without_other_events(self.observed, first.last, held)
+                whole = RowSearch(near_in_time(self.observed, event), time, held)
+                report = step_report(seen, time, RowSearch(seen, time, held), whole)
+                if best is None or len(report.steps) > len(best.steps):
+                    best = report
+        return StepReport((), tuple(self._negated(gpms))) if best is None else best
+
+    def _negated(self, gpms: list[str]) -> Iterator[Cause]:
+        """The event matches negated GPMs only."""
+        question = self.observed.question
+        for name in gpms:
+            use = next(u for u in occurrences(question.resolved.chain) if u.gpm == name)
+            line, column = question.place(use.span)
+            text = f"event {self._name} matches {name}, which is negated: no match holds it"
+            step = question.step_of(name)
+            yield Cause("negation", name, step, line, column, 1, name, text=text)
+
+    def _limit(self, event: SeenEvent) -> Iterator[Cause]:
+        """The limit leaves out the answers."""
+        free = replace(self.options, limit_per_event=None)
+        count, _ = self._counted(near_in_time(self.observed, event), event, free)
+        if count:
+            most = self.options.limit_per_event
+            text = f"--limit-per-event {most} leaves out {plural(count, 'answer')} that hold "
+            text += f"{self._name}: others end at the same event and come before them"
+            yield Cause("limit", count=count, term="--limit-per-event", text=text)
+
+
+def _positive(link: Link, gpms: list[str]) -> Iterator[Occurrence]:
+    """The uses of some GPMs in a step that are not negated."""
+    uses = occurrences(Chain((link,)))
+    return (use for use in uses if use.negation is None and use.gpm in gpms)
+
+
+def _ignore(bad: BadInput) -> None:
+    """The run itself reports bad input of its stages."""
