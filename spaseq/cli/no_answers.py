@@ -12,6 +12,8 @@ from spaseq.cli.option_groups import Chosen
 from spaseq.cli.run_options import WHY_OPTIONS
 from spaseq.compile import Checked
 from spaseq.diagnosis.needed import needed_gpms
+from spaseq.diagnosis.report import plural
+from spaseq.message_text import public_address
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.job.job import Job, Stats
 from spaseq.sinks.line_file import open_lines
@@ -31,18 +33,18 @@ def no_answer_line(checked: Sequence[Checked], stats: Stats, more: str) -> str:
 
 def _cause(plan: QueryPlan, stats: Stats) -> str:
     """The first stage of a query at which nothing is left."""
+    bad = f", beside {plural(stats.bad, 'bad input')}" if stats.bad else ""
     if not stats.events:
-        bad = f": {stats.bad:,} of bad input" if stats.bad else ""
         return f"its streams have no events{bad}"
     found = stats.solutions.get(plan.identity.title, {})
     for name in needed_gpms(plan.sequence.chain, lambda name: found.get(name, 0) > 0):
         if not found.get(name):
-            return f"GPM {name} matches no event"
+            return f"GPM {name} matches no event{bad}"
     return "its GPMs match events, but no sequence of them"
 
 
 def command_for_more(queries: Sequence[Path], chosen: Chosen) -> str:
-    """The command that says why the first query has no answers."""
+    """The command that says why the first query has no answers, without passwords."""
     words = ["spaseq", "why", *map(str, queries)]
     for option in (option for group in WHY_OPTIONS for option in group.options):
         value = getattr(chosen[option.part], option.field)
@@ -52,8 +54,16 @@ def command_for_more(queries: Sequence[Path], chosen: Chosen) -> str:
             words.append(option.opts[0])
         elif isinstance(value, str | int | tuple):
             values = value if isinstance(value, tuple) else (value,)
-            words += [word for each in values for word in (option.opts[0], str(each))]
+            words += [word for each in values for word in (option.opts[0], _public(str(each)))]
     return shlex.join(words)
+
+
+def _public(value: str) -> str:
+    """The value of an option; an endpoint's address, also after `IRI=`, keeps its secrets."""
+    graph, scheme, place = value.rpartition("http")
+    if graph and not graph.endswith("="):
+        return value
+    return graph + public_address(scheme + place) if scheme else value
 
 
 def write_report(path: str, checked: Sequence[Checked], job: Job) -> None:

@@ -98,7 +98,7 @@ def test_a_greedy_loop_in_last_place_is_compiled(sequence: str, expected: str) -
     _, events = letters(stream, "AB")
     names = {name: "[] :is []" for name in "AB" if name in sequence}
     found = plans(query(sequence, names))
-    assert found.keys() == {"registers", "compiled-compact"}
+    assert {"registers", "compiled-compact"} <= found.keys()
     for plan in found.values():
         answers, _ = run(plan, events)
         assert sorted(words(answers, stream)) == sorted(expected.split(" · "))

@@ -157,7 +157,8 @@ class RunSequencer:
     @property
     def waits(self) -> bool:
         """Whether matches wait for the close of their windows."""
-        return self._outer is not None and self._outer.is_last
+        is_last = self._outer is not None and self._outer.is_last
+        return is_last or bool(self._tables.closings)
 
     def can_enumerate(self, rows: SolutionBatch) -> bool:
         """Whether `enumerated` can process the next rows; it cannot after they are handed over."""
