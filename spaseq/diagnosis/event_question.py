@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from time import monotonic
+from typing import TypeAlias
 
 from spaseq.diagnosis.held_event import (
     HeldEvent,
@@ -22,12 +23,15 @@ from spaseq.diagnosis.search import RowSearch, SearchTime, answers_in_pieces
 from spaseq.diagnosis.seen_matches import duration
 from spaseq.diagnosis.steps import StepReport, step_report
 from spaseq.diagnosis.watched_event import EventWatch, OneEventSource, SeenEvent
-from spaseq.lang.sequence import Chain, Link, Occurrence, occurrences
+from spaseq.lang.sequence import Chain, Link, occurrences
 from spaseq.options import StageOptions
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.terms.times import format_time
 from spaseq.sources.base import Source
 from spaseq.stages.sequence import SequenceStage
+
+Place: TypeAlias = tuple[Link, HeldEvent]
+"""A step of a sequence with the event that it should take."""
 
 COUNT_SECONDS = 6.0
 """How long the answers are counted."""
@@ -68,10 +72,11 @@ class EventQuestion:
         shown += f"matches {', '.join(gpms)}" if gpms else "matches no GPM"
         if not gpms:
             return Outcome(0, True, tuple(self._unmatched(event, stream)), event=shown)
-        count, complete, final = self._answers(event)
+        places = self._places(event, gpms)
+        count, complete, final = self._answers(event, places)
         if count:
             return Outcome(count, complete, tuple(self._later(event, final)), event=shown)
-        steps = self._steps(event, gpms)
+        steps = self._steps(places) or StepReport((), tuple(self._negated(gpms)))
         causes = steps.causes
         if not causes and complete and self.options.limit_per_event is not None:
             causes = tuple(self._limit(event))
@@ -115,9 +120,10 @@ class EventQuestion:
 
     # --- answers ----------------------------------------------------------------------------------
 
-    def _answers(self, event: SeenEvent) -> tuple[int, bool, bool]:
+    def _answers(self, event: SeenEvent, places: list[Place]) -> tuple[int, bool, bool]:
         """How many answers hold the event, whether that is all, and whether one is final."""
-        observed = near_in_time(self.observed, event)
+        seen = self._alone(*places[0]) if len(places) == 1 else self.observed
+        observed = near_in_time(seen, event)
         count, complete = self._counted(observed, event, self.options)
         if not count:
             return 0, complete, True
@@ -164,19 +170,39 @@ class EventQuestion:
 
     # --- sequences --------------------------------------------------------------------------------
 
-    def _steps(self, event: SeenEvent, gpms: list[str]) -> StepReport:
+    def _places(self, event: SeenEvent, gpms: list[str]) -> list[Place]:
+        """The places of the sequence that the event may have in a match."""
+        question = self.observed.question
+        return [
+            (first.last, HeldEvent(event, use.gpm, use.span))
+            for first in all_first_steps(question.resolved, question.watched)
+            for use in occurrences(Chain((first.last,)))
+            if use.negation is None and use.gpm in gpms
+        ]
+
+    def _alone(self, link: Link, held: HeldEvent) -> Observed:
+        """The rows that decide which answers hold an event: without other events in its place.
+
+        Where other answers matter, these are all rows.
+        """
+        answers = self.observed.question.plan.answers
+        skips = answers.after_match.kind != "NO SKIP"
+        if skips or answers.distinct or answers.strategy != "ALL" or self.options.limit_per_event:
+            return self.observed
+        return without_other_events(self.observed, link, held)
+
+    def _steps(self, places: list[Place]) -> StepReport | None:
         """How far sequences come that hold the event, in the place where they come farthest."""
-        question, time = self.observed.question, SearchTime()
+        time = SearchTime()
         best: StepReport | None = None
-        for first in all_first_steps(question.resolved, question.watched):
-            for use in _positive(first.last, gpms):
-                held = HeldEvent(event, use.gpm, use.span)
-                seen = without_other_events(self.observed, first.last, held)
-                whole = RowSearch(near_in_time(self.observed, event), time, held)
-                report = step_report(seen, time, RowSearch(seen, time, held), whole)
-                if best is None or len(report.steps) > len(best.steps):
-                    best = report
-        return StepReport((), tuple(self._negated(gpms))) if best is None else best
+        for link, held in places:
+            seen = without_other_events(self.observed, link, held)
+            answering = near_in_time(self._alone(link, held), held.event)
+            whole = RowSearch(answering, time, held)
+            report = step_report(seen, time, RowSearch(seen, time, held), whole)
+            if best is None or len(report.steps) > len(best.steps):
+                best = report
+        return best
 
     def _negated(self, gpms: list[str]) -> Iterator[Cause]:
         """The event matches negated GPMs only."""
@@ -197,12 +223,6 @@ class EventQuestion:
             text = f"--limit-per-event {most} leaves out {plural(count, 'answer')} that hold "
             text += f"{self._name}: others end at the same event and come before them"
             yield Cause("limit", count=count, term="--limit-per-event", text=text)
-
-
-def _positive(link: Link, gpms: list[str]) -> Iterator[Occurrence]:
-    """The uses of some GPMs in a step that are not negated."""
-    uses = occurrences(Chain((link,)))
-    return (use for use in uses if use.negation is None and use.gpm in gpms)
 
 
 def _ignore(bad: BadInput) -> None:

@@ -67,13 +67,16 @@ def matched_gpms(observed: Observed, event: SeenEvent) -> list[str]:
 def without_other_events(observed: Observed, link: Link, held: HeldEvent) -> Observed:
     """What was seen, where the held GPM has no solution but on the event.
 
-    That leaves out no match that holds it if the GPM stands in one place, outside loops. Otherwise
-    everything stays.
+    The matches that hold it stay the same if the GPM stands in one place, is a step by itself, and
+    no operator looks for the next of its events. Otherwise everything stays.
     """
     question = observed.question
-    uses = [use for use in occurrences(question.resolved.chain) if use.gpm == held.gpm]
-    loops = any(isinstance(step, seq.Repeat) for step in seq.steps(Chain((link,))))
-    if len(uses) > 1 or loops:
+    chain = question.resolved.chain
+    uses = [use for use in occurrences(chain) if use.gpm == held.gpm]
+    first = next(li for li in chain.links if not isinstance(li.step, seq.Negation))
+    begins = first.step == link.step
+    alone = isinstance(link.step, seq.GpmStep) and (begins or link.join.kind == ":")
+    if len(uses) > 1 or not alone:
         return observed
     rows = observed.rows
     others = (rows.gpm == question.gpm_number(held.gpm)) & ~rows_of(observed, held.event)

@@ -323,7 +323,26 @@ class StepCauses:
         text += "; & needs one time, AND takes any order: write AND, or a sequence with a gap bound"
         return self.at_step("simultaneity", text, example=example)
 
+    def _next_taken(self) -> Cause | None:
+        """The cause if `;` takes an event of the step that comes before that of the candidate."""
+        if not isinstance(self.steps.last.step, seq.GpmStep) or self.steps.last.join.kind != ";":
+            return None
+        for match in self.near.matches[:200]:
+            before, own = parts_of(match, self.steps)
+            if not before or not own:
+                continue
+            taken = self.rows.of_gpms(self.steps.names, at(before[-1]), at(own[0]))
+            if taken:
+                example = self._event(taken[0])
+                text = f"; takes {example}, the next {self.step} after {self._event(before[-1])}"
+                text += f", and not {self._event(own[0])}; write : to try all events"
+                return self.at_step("contiguity", text, suggestion=":", example=example)
+        return None
+
     def _contiguity(self) -> Cause:
+        taken = self._next_taken()
+        if taken is not None:
+            return taken
         best: tuple[int, TraceItem, TraceItem, TraceItem, Answer] | None = None
         for match in self.near.matches[:200]:
             before, own = parts_of(match, self.steps)
