@@ -113,10 +113,16 @@ class EventQuestion:
             for name in dict.fromkeys(use.gpm for use in uses)
             if stream in {ref.name for ref in question.gpm(name).streams}
         ]
+        if not names:
+            text = f"only negated GPMs read stream {stream}: no match holds its events"
+            yield Cause("wrong-stream", count=1, term=stream, text=text)
         asked = [GpmQuestion(observed, name) for name in names]
         run_probes([q.probes for q in asked], {event.stream: own[event.stream]})
-        for each in asked:
-            yield from each.causes()
+        for cause in (cause for each in asked for cause in each.causes()):
+            text = cause.text.replace(" is in no event", f" is not in {self._name}")
+            yield replace(
+                cause, text=text.replace("matches no event", f"does not match {self._name}")
+            )
 
     # --- answers ----------------------------------------------------------------------------------
 

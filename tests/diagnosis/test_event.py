@@ -66,7 +66,7 @@ CASES = (
     # the input
     Case("A; B", "a b", 7, "no-such-event", says="is not in the input (2 events)"),
     # one GPM
-    Case("A; B", "a x b", 1, "predicate-never-occurs", "A", 1),
+    Case("A; B", "a x b", 1, "predicate-never-occurs", "A", 1, "predicate :a is not in :e1"),
     Case("A; B", "a=1 a=2 b", 0, "filter-false", "A", 1, "", {"A": "[] :a ?v FILTER (?v > 1)"}),
     # between steps
     Case("A; B", "a b a", 2, "order", "B", 2, "no B comes after A"),
@@ -157,6 +157,14 @@ def test_answers_are_those_of_a_run_that_hold_the_event(
         kinds = [cause.kind for cause in report.causes]
         assert not report.answers or set(kinds) <= {"late", "not-final-yet"}
         assert report.answers or kinds or report.notes, iri
+
+
+def test_a_stream_that_only_negated_steps_read(tmp_path: Path) -> None:
+    query = query_of("A; N!; B").replace("WHERE", f"FROM STREAM T <{NS}t> WHERE")
+    query = query.replace("GPM N ON S", "GPM N ON T")
+    given = {"S": stream(tmp_path / "s.nq", "a b"), "T": stream(tmp_path / "t.nq", ". . . x")}
+    cause = spaseq.why(query, given, event=f"{NS}e3").causes[0]
+    assert (cause.kind, cause.term) == ("wrong-stream", "T")
 
 
 def test_an_event_that_is_bad(tmp_path: Path) -> None:
