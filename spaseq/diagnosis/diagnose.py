@@ -76,7 +76,7 @@ class Diagnosis:
             tuple(_gpm_counts(observed)),
             found.steps.steps,
             (*_failures(observed), *unsure),
-            not found.complete,
+            not found.complete and not found.steps.causes,
             found.event,
         )
 
