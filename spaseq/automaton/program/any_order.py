@@ -41,6 +41,7 @@ class _Ordering:
     def __init__(self, program: Program, are_free: Callable[[Sequence[int]], bool]) -> None:
         self._program, self._are_free = program, are_free
         self._edges = [*program.edges]
+        self._replaced: dict[int, Edge] = {}  # by id; several brackets may share an operand
 
     def program(self) -> Program:
         automaton = self._automaton(self._program.automaton)
@@ -58,6 +59,11 @@ class _Ordering:
         label = edge.label
         if not isinstance(label, BracketLabel):
             return edge
+        if edge.id not in self._replaced:
+            self._replaced[edge.id] = self._bracket(edge, label)
+        return self._replaced[edge.id]
+
+    def _bracket(self, edge: Edge, label: BracketLabel) -> Edge:
         if label.kind == "|":
             inner: Label = replace(label, operands=tuple(map(self._automaton, label.operands)))
         else:
