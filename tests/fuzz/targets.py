@@ -234,7 +234,7 @@ def snapshots() -> Target:
     for i in range(30):
         text = f"<http://e/{i}> <http://e/{'aabbb'[i % 5]}> <http://e/k{i % 3}> ."
         engine.push("S", text, i)
-    good = engine._stage.snapshot()
+    good = engine._queries.queries[0].sequence.snapshot()
 
     def check(batch: list[bytes]) -> int:
         accepted = 0
