@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from spaseq.algebra.answers import TraceItem
+from spaseq.diagnosis.needed import needed_gpms
 from spaseq.diagnosis.observed import Observed
 from spaseq.diagnosis.relaxed import Constraints, FirstSteps, Form, Stage, all_first_steps
 from spaseq.diagnosis.report import Cause, StepCount
@@ -111,7 +112,9 @@ class _Diagnosis:
         """Whether the last step has no events because of a GPM by itself."""
         if _is_optional(steps.last) and not can_be_empty(steps.chain):
             return False
-        if all(self._observed.counts(name)[0] for name in steps.names):
+        counts, chain = self._observed.counts, self._observed.question.resolved.chain
+        needed = needed_gpms(chain, lambda name: counts(name)[0] > 0)
+        if all(counts(name)[0] for name in needed if name in steps.names):
             return False
         return not self._found(steps.alone())
 

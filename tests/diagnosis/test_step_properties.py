@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +19,6 @@ from tests.oracle.choices import Choices
 from tests.oracle.engine import Arrival, solved
 from tests.oracle.patterns import nt
 from tests.oracle.strategies import Case, case
-from tests.sizes import sizes
 
 
 def _observed(example: Case) -> Observed | None:
@@ -35,7 +35,7 @@ def _observed(example: Case) -> Observed | None:
     return observer.observed()
 
 
-@sizes(60, 1000)
+@pytest.mark.parametrize("examples", [60, pytest.param(1000, marks=pytest.mark.slow)])
 def test_there_is_a_cause_just_if_there_is_no_answer(examples: int) -> None:
     @settings(max_examples=examples, deadline=None, database=None)
     @given(st.randoms(use_true_random=False))
