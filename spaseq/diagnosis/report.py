@@ -230,10 +230,11 @@ def _progress(steps: tuple[StepCount, ...]) -> str:
 def plural(count: int, noun: str) -> str:
     """A count with its noun.
 
-    >>> plural(1, "event"), plural(3998, "event")
-    ('1 event', '3,998 events')
+    >>> plural(1, "event"), plural(3998, "event"), plural(2, "match")
+    ('1 event', '3,998 events', '2 matches')
     """
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    ending = "es" if noun.endswith("ch") else "s"
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}{ending}"
 
 
 def period(first: int, last: int) -> str:

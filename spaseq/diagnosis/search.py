@@ -18,6 +18,7 @@ from spaseq.algebra.answers import Answer
 from spaseq.compiled.arrays import Indices
 from spaseq.diagnosis.held_event import HeldEvent
 from spaseq.diagnosis.observed import Observed
+from spaseq.diagnosis.report import plural
 from spaseq.lang.sequence import occurrences
 from spaseq.options import StageOptions
 from spaseq.plan.query_plan import QueryPlan
@@ -64,6 +65,10 @@ class Found:
 
     def __len__(self) -> int:
         return len(self.matches)
+
+    def counted(self, noun: str) -> str:
+        """How many there are, in words."""
+        return ("" if self.complete else "at least ") + plural(len(self.matches), noun)
 
     @property
     def nothing(self) -> bool:

@@ -22,12 +22,12 @@ from spaseq.diagnosis.seen_matches import (
     nearest_miss,
     parts_of,
 )
+from spaseq.diagnosis.step_places import later_binder, span_of, step_number, step_of_gpm, taken_gpms
 from spaseq.errors import NOWHERE, Span
 from spaseq.lang import ast
 from spaseq.lang import sequence as seq
 from spaseq.lang.sequence import Chain, Link, occurrences
 from spaseq.lang.variables import walk
-from spaseq.plan.query_plan import AfterMatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class StepCauses:
     ) -> Cause:
         """A cause at a step: the last one, unless another is given."""
         span = self._span(link or self.steps.last)
-        gpms = _positive(link or self.steps.last)
+        gpms = taken_gpms(link or self.steps.last)
         line, column = self._question.place(span)
         return Cause(
             kind,
@@ -130,7 +130,7 @@ class StepCauses:
     @property
     def _among(self) -> str:
         """The candidates in words."""
-        return ("" if self.near.complete else "at least ") + plural(len(self.near), "candidate")
+        return self.near.counted("candidate")
 
     @property
     def step(self) -> str:
@@ -144,67 +144,6 @@ class StepCauses:
         return (
             " ".join(self._question.text(self._span(before[-1])).split()) if before else "the start"
         )
-
-    # --- after the sequence -----------------------------------------------------------------------
-
-    def having(self, expr: ast.Expr) -> Cause:
-        """HAVING holds for no match."""
-        miss = nearest_miss(
-            expr, self.near.matches, self._question.terms, self.steps.plan.expressions
-        )
-        text, example = f"false for {self._matches}", None
-        if miss is not None:
-            example = ", ".join(f"{name} = {value}" for name, value in miss.values) or None
-            text += f"; the nearest has {example}" if example else ""
-            text += f", {miss.by:g} off" if miss.by else ""
-            text += f"; {miss.unbound} is unbound, so it is an error" if miss.unbound else ""
-        return self._at(expr, "having", text, example)
-
-    def selection(self, strategy: str) -> Cause:
-        """The selection strategy leaves no match, or CONSTRUCT makes no triples of any."""
-        form = self.steps.resolved.query.form
-        if strategy not in ("ALL", "STRICT"):
-            text = f"SELECT {strategy} keeps other matches and drops {self._matches}"
-            last = self._event(self.near.matches[0].trace[-1])
-            return self._at(form, "selection", f"{text}; leave out {strategy}", last)
-        if strategy != "STRICT":
-            text = "CONSTRUCT makes no triple of any match: its variables are unbound"
-            return self._at(form, "construct-empty", text, None)
-        match = self.near.matches[0]
-        places = [
-            int(row)
-            for one, next_ in pairwise(match.trace)
-            for row in self.rows.between(at(one), at(next_))[:1]
-        ]
-        example = self._event(self.rows.item(places[0])) if places else None
-        text = f"SELECT STRICT drops {self._matches}"
-        text += ": it keeps only matches without another event between theirs"
-        text += f", such as {example}" if example else ""
-        return self._at(form, "selection", f"{text}; leave out STRICT", example)
-
-    def after_match(self, skip: AfterMatch) -> Cause:
-        """AFTER MATCH leaves out the matches because of other answers."""
-        text = f"AFTER MATCH {skip.kind} leaves out {self._matches}: they overlap earlier answers"
-        example = self._event(self.near.matches[0].trace[0])
-        form = self.steps.resolved.query.form
-        return self._at(form, "after-match", f"{text}; leave out AFTER MATCH", example)
-
-    def distinct(self) -> Cause:
-        """DISTINCT leaves out the matches because other answers have their values."""
-        text = f"DISTINCT drops {self._matches}: other answers have the same values"
-        form = self.steps.resolved.query.form
-        return self._at(form, "distinct", f"{text}; leave out DISTINCT", None)
-
-    @property
-    def _matches(self) -> str:
-        return self._among.replace("candidate", "match" if len(self.near) == 1 else "matche")
-
-    def _at(self, node: ast.Node, kind: str, text: str, example: str | None) -> Cause:
-        """A cause at a node that is in no step."""
-        line, column = self._question.place(node.span)
-        shown = " ".join(self._question.text(node.span).split())
-        count = len(self.near)
-        return Cause(kind, None, None, line, column, count, None, None, example, text, shown[:60])
 
     # --- kinds ------------------------------------------------------------------------------------
 
@@ -223,7 +162,7 @@ class StepCauses:
         return self.at_step("order", text, count=count, example=example)
 
     def _join(self) -> Cause:
-        earlier = {n for link in self.steps.before for n in _positive(link)}
+        earlier = {n for link in self.steps.before for n in taken_gpms(link)}
         partition = self.steps.plan.sequence.partition
         binds = self.steps.resolved.binds
         own = {v for name in self.steps.names for v in binds[name]}
@@ -294,7 +233,7 @@ class StepCauses:
             text = f"{shown}; {miss.unbound} is unbound, so the FILTER is an error"
             if miss.unbound.startswith("PREV"):
                 return text + f" in the first repetition: write !BOUND({miss.unbound}) || ..."
-            other = _binder(self.steps, miss.unbound[1:])
+            other = later_binder(self.steps, miss.unbound[1:])
             if other is not None:
                 return text + f": {other} binds it, move the FILTER there"
             return text + f": write COALESCE({miss.unbound}, ...), or bind it in an earlier step"
@@ -486,7 +425,7 @@ class StepCauses:
             if isinstance(step, seq.Repeat) and step.id == number_
         )
         link = Link(loop, self.steps.last.join)
-        names = _positive(link)
+        names = taken_gpms(link)
         match = self.near.matches[0]
         own = [item for item in match.trace if item.gpm in names]
         after = at(own[-1]) if own else at(match.trace[0])
@@ -502,48 +441,6 @@ class StepCauses:
                 text += f", which {next_.gpm} needs"
         text += "; leave out the second +, or make the loop's pattern narrower"
         return self.at_step("greedy", text, link, example=example)
-
-
-# --- places in the sequence -----------------------------------------------------------------------
-
-
-def span_of(link: Link) -> Span:
-    """The place of a step of the normal form."""
-    match link.step:
-        case seq.GpmStep(use):
-            return use.span
-        case seq.BinaryStep():
-            spans = [use.span for use in occurrences(Chain((link,)))]
-            return Span(min(s.start for s in spans), max(s.end for s in spans))
-        case seq.Repeat(span=span) | seq.Negation(span=span):
-            return span
-
-
-def step_number(steps: FirstSteps, span: Span) -> int | None:
-    """The number of the top-level step that a place is in, from 1."""
-    for number_, step in enumerate(steps.resolved.query.sequence.steps, 1):
-        if step.span.start <= span.start < step.span.end:
-            return number_
-    return None
-
-
-def step_of_gpm(steps: FirstSteps, gpm: str) -> int | None:
-    """The number of the last step, if it uses the GPM; else of the first step that does."""
-    uses = [use for use in occurrences(steps.chain) if use.gpm == gpm]
-    own = [use for use in occurrences(Chain((steps.last,))) if use.gpm == gpm]
-    return step_number(steps, (own or uses)[0].span) if uses else None
-
-
-def _positive(link: Link) -> tuple[str, ...]:
-    uses = occurrences(Chain((link,)))
-    return tuple(dict.fromkeys(use.gpm for use in uses if use.negation is None))
-
-
-def _binder(steps: FirstSteps, variable: str) -> str | None:
-    """The GPM of a later step that binds a variable."""
-    used = {use.gpm for use in occurrences(steps.chain)}
-    binds = steps.resolved.binds
-    return next((g for g in binds if g not in used and variable in binds[g]), None)
 
 
 def _type(text: str) -> str:

@@ -11,13 +11,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from spaseq.algebra.answers import TraceItem
+from spaseq.diagnosis.answer_causes import AnswerCauses
 from spaseq.diagnosis.needed import needed_gpms
 from spaseq.diagnosis.observed import Observed
 from spaseq.diagnosis.relaxed import Constraints, FirstSteps, Form, Stage, all_first_steps
 from spaseq.diagnosis.report import Cause, StepCount
 from spaseq.diagnosis.search import Found, RowSearch, SearchTime
 from spaseq.diagnosis.seen_matches import SeenRows
-from spaseq.diagnosis.step_causes import StepCauses, span_of, step_number
+from spaseq.diagnosis.step_causes import StepCauses
+from spaseq.diagnosis.step_places import span_of, step_number
 from spaseq.lang.sequence import Chain, Link, can_be_empty
 from spaseq.plan.query_plan import AfterMatch, AnswerPlan, QueryPlan
 
@@ -222,7 +224,7 @@ class _Diagnosis:
         near = self._found(whole, _SAMPLE)
         if not near:
             return None
-        causes = StepCauses(steps, self._rows, near)
+        causes = AnswerCauses(steps, self._rows, near)
         if answers.having is not None:
             only = AnswerPlan((), False, "ALL", _NO_SKIP, answers.having, None)
             found = self._whole.found(_answering(whole, only))
