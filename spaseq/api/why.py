@@ -16,6 +16,7 @@ from spaseq.diagnosis.diagnose import Diagnosis
 from spaseq.diagnosis.question import Question
 from spaseq.diagnosis.registered_answers import RegisteredAnswers
 from spaseq.diagnosis.report import Report
+from spaseq.diagnosis.watched_event import AskedEvent
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang.resolve import resolve
 from spaseq.options import KbInput, RunOptions, RuntimeOptions, StageOptions, StreamKeywords
@@ -36,6 +37,7 @@ def why(
     kb: Mapping[str, KbInput] | None = None,
     *,
     event: str | None = None,
+    watermark_ms: int = 0,
     **options: Unpack[StreamKeywords],
 ) -> Report:
     """Say where the way from the events of streams to the answers of a query ends.
@@ -45,7 +47,9 @@ def why(
             and the others make the streams that it reads.
         streams: as for `spaseq.run`. They are read to their ends, in this process.
         kb: as for `spaseq.run`.
-        event: the IRI of an event; the report is then about the answers that hold it.
+        event: an event, by its IRI or as the query would write it (`:e1`); the report is then about
+            the answers that hold it.
+        watermark_ms: with `event`, the watermark of the followed run that may lack its answers.
         options: any of `spaseq.options.StreamKeywords`.
 
     Returns:
@@ -63,7 +67,8 @@ def why(
     with ScratchDirectory("why") as directory:
         given = bounded_sources(bound, chosen)
         sources = [source.shared(Path(directory)) for source in given]
-        return report_on(checked, 0, sources, knowledge, chosen.stages, event)
+        asked = None if event is None else AskedEvent(event, watermark_ms)
+        return report_on(checked, 0, sources, knowledge, chosen.stages, asked)
 
 
 def report_on(
@@ -72,14 +77,12 @@ def report_on(
     sources: Sources,
     knowledge: KnowledgeBase,
     options: StageOptions,
-    event: str | None = None,
+    event: AskedEvent | None = None,
 ) -> Report:
     """The report on one of several checked queries without errors, or on an event of its streams.
 
     The others make the streams that it reads. Each source may be opened several times.
     """
-    if event is not None:
-        event = event.strip().removeprefix("<").removesuffix(">")
     asked = checked[number]
     assert asked.query is not None and asked.plan is not None
     plans = [each.plan for each in checked if each.plan is not None]

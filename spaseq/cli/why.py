@@ -11,11 +11,14 @@ from spaseq.api.prepare import load_knowledge
 from spaseq.api.queries import check_queries, plans_of
 from spaseq.api.why import report_on
 from spaseq.cli.checked_options import why_options
+from spaseq.cli.durations import DURATION
 from spaseq.cli.option_groups import Chosen, grouped_command
 from spaseq.cli.queries import QUERY_FILES, QueryOptions
 from spaseq.cli.run_inputs import kb_source, stream_sources
 from spaseq.cli.run_options import WHY_OPTIONS, InputTexts
 from spaseq.cli.startup import keep_arrow_from_pandas
+from spaseq.diagnosis.watched_event import AskedEvent
+from spaseq.errors import UsageError
 from spaseq.runtime.job.chaining import reading_order
 from spaseq.scratch import ScratchDirectory
 
@@ -24,9 +27,24 @@ from spaseq.scratch import ScratchDirectory
 @QUERY_FILES
 @click.option("--json", "as_json", is_flag=True, help="The report as one JSON object.")
 @click.option(
-    "--event", metavar="IRI", help="Say why no answer holds this event, the graph of that name."
+    "--event",
+    metavar="IRI",
+    help="Say why no answer holds this event, the graph of that name: an IRI, or a name with a "
+    "prefix of the query.",
 )
-def why(queries: tuple[Path, ...], as_json: bool, event: str | None, chosen: Chosen) -> None:
+@click.option(
+    "--watermark",
+    type=DURATION,
+    help="With --event: the watermark of the run with --follow that may lack its answers.  "
+    "[default: 0 SECONDS]",
+)
+def why(
+    queries: tuple[Path, ...],
+    as_json: bool,
+    event: str | None,
+    watermark: int | None,
+    chosen: Chosen,
+) -> None:
     """Say why a query has no answers: where the way from events to answers ends.
 
     \b
@@ -37,6 +55,8 @@ def why(queries: tuple[Path, ...], as_json: bool, event: str | None, chosen: Cho
     says.
     """  # fmt: skip
     options, inputs = why_options(chosen), chosen[InputTexts]
+    if event is None and watermark is not None:
+        raise UsageError("--watermark goes with --event")
     keep_arrow_from_pandas()
     chosen[QueryOptions].load()
     checked = list(check_queries(queries, options.planning))
@@ -46,5 +66,6 @@ def why(queries: tuple[Path, ...], as_json: bool, event: str | None, chosen: Cho
         streams = stream_sources(plans, inputs.streams, options)
         shared = [stream.shared(Path(directory)) for stream in streams]
         knowledge = load_knowledge(plans, sources, options.knowledge)
-        report = report_on(checked, 0, shared, knowledge, options.stages, event)
+        asked = None if event is None else AskedEvent(event, watermark or 0)
+        report = report_on(checked, 0, shared, knowledge, options.stages, asked)
     click.echo(json.dumps(report.as_json(), ensure_ascii=False) if as_json else report.as_text())

@@ -16,7 +16,7 @@ from spaseq.diagnosis.question import Question
 from spaseq.diagnosis.report import Cause, GpmCount, Report, StreamCount, plural
 from spaseq.diagnosis.search import answers_in_pieces
 from spaseq.diagnosis.steps import step_report
-from spaseq.diagnosis.watched_event import EventWatch, WatchedSource
+from spaseq.diagnosis.watched_event import AskedEvent, EventWatch, WatchedSource
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import StageOptions
 from spaseq.rdf.inputs.bad_input import BadInput
@@ -29,8 +29,8 @@ class Diagnosis:
     """A question with all that answers it.
 
     `sources` are the inputs of its streams, by IRI; each may be opened several times. `made` are
-    the IRIs of the streams that other queries register. `event` is the IRI of an event; then the
-    question is about the answers that hold it.
+    the IRIs of the streams that other queries register. With `event` the question is about the
+    answers that hold this event.
     """
 
     question: Question
@@ -38,7 +38,7 @@ class Diagnosis:
     knowledge: KnowledgeBase
     options: StageOptions = StageOptions()
     made: Collection[str] = field(default=())
-    event: str | None = None
+    event: AskedEvent | None = None
 
     def report(self) -> Report:
         """Read the streams and say where the way to answers ends.
@@ -47,7 +47,10 @@ class Diagnosis:
             InputError: a stream cannot be read.
         """
         observer = Observer(self.question, self.knowledge, self.options.limits)
-        watch = None if self.event is None else EventWatch(self.event)
+        watch = None
+        if self.event is not None:
+            iri = self.question.event_iri(self.event.name)
+            watch = EventWatch(iri, self.event.watermark_ms)
         for source in self.sources.values():
             observer.read(source if watch is None else WatchedSource(source, watch))
         observed = observer.observed()

@@ -14,6 +14,7 @@ from spaseq.diagnosis.held_event import (
     near_in_time,
     without_other_events,
 )
+from spaseq.diagnosis.nearest_terms import as_written, nearest_term
 from spaseq.diagnosis.observed import Observed, Observer
 from spaseq.diagnosis.patterns import GpmQuestion
 from spaseq.diagnosis.probes import run_probes
@@ -27,6 +28,7 @@ from spaseq.lang.sequence import Chain, Link, occurrences
 from spaseq.options import StageOptions
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.terms.times import format_time
+from spaseq.runtime.job.durations import duration_text
 from spaseq.sources.base import Source
 from spaseq.stages.sequence import SequenceStage
 
@@ -96,9 +98,17 @@ class EventQuestion:
             text = f"event {name} is bad: {bad.reason} ({place})"
             return Cause("bad-event", count=1, term=name, example=place, text=text)
         known = sum(stream.events for stream in self.observed.streams)
-        text = f"event {name} is not in the input ({plural(known, 'event')}); "
-        text += "an event's IRI is the name of its graph"
-        return Cause("no-such-event", count=known, term=name, text=text)
+        text = f"event {name} is not in the input ({plural(known, 'event')})"
+        near = nearest_term(f"<{self.watch.iri}>", self.watch.names)
+        suggestion = None if near is None else as_written(self.observed.question.terms, near)
+        if suggestion is not None:
+            text += f"; did you mean {suggestion}?"
+        elif self.watch.names:
+            text += "; an event's IRI is the name of its graph, such as "
+            text += as_written(self.observed.question.terms, next(iter(self.watch.names)))
+        elif known:
+            text += "; no event has an IRI, because none is a named graph"
+        return Cause("no-such-event", count=known, term=name, suggestion=suggestion, text=text)
 
     def _unmatched(self, event: SeenEvent, stream: str) -> Iterator[Cause]:
         """Why no GPM has a solution on the event."""
@@ -134,6 +144,7 @@ class EventQuestion:
         if not count:
             return 0, complete, True
         until = min(s.last for s in observed.streams if s.last is not None) - 1
+        until -= self.watch.watermark_ms
         early, _ = self._counted(observed, event, self.options, until)
         return count, complete, early > 0
 
@@ -162,16 +173,20 @@ class EventQuestion:
     def _later(self, event: SeenEvent, final: bool) -> Iterator[Cause]:
         """Why a run with --follow may not have given the answers."""
         name = self._name
-        if event.late_ms:
+        watermark = self.watch.watermark_ms
+        run = "a run with --follow"
+        if watermark:
+            run += f" --watermark '{duration_text(watermark)}'"
+        if event.late_ms > watermark:
             text = f"event {name} came {duration(event.late_ms)} behind a later event of its stream"
-            text += "; a run with --follow may leave it out"
-            bound = f"--watermark '{duration(event.late_ms).upper()}'"
-            yield Cause("late", count=1, term=name, suggestion=bound, text=f"{text}: use {bound}")
+            bound = f"--watermark '{duration_text(event.late_ms)}'"
+            text += f"; {run} may leave it out: use {bound}"
+            yield Cause("late", count=1, term=name, suggestion=bound, text=text)
         if not final:
             last = min(s.last for s in self.observed.streams if s.last is not None)
             text = f"no answer with event {name} is certain before the streams end at "
             text += format_time(last).removesuffix("Z")
-            text += "; a run with --follow waits for later events of each stream"
+            text += f"; {run} waits for later events of each stream"
             yield Cause("not-final-yet", count=1, term=name, text=text)
 
     # --- sequences --------------------------------------------------------------------------------

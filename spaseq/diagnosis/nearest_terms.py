@@ -34,8 +34,8 @@ def nearest_term(text: str, others: Mapping[str, int]) -> str | None:
 def _nearest_iri(text: str, others: list[str]) -> str | None:
     by_name: dict[str, list[str]] = {}
     for other in others:
-        by_name.setdefault(_local(other).lower(), []).append(other)
-    names = get_close_matches(_local(text).lower(), by_name, n=1, cutoff=_SIMILAR)
+        by_name.setdefault(last_part(other).lower(), []).append(other)
+    names = get_close_matches(last_part(text).lower(), by_name, n=1, cutoff=_SIMILAR)
     if not names:
         return None
     return max(sorted(by_name[names[0]]), key=lambda o: SequenceMatcher(None, text, o).ratio())
@@ -86,10 +86,10 @@ def as_written(terms: TermText, text: str) -> str:
     return text
 
 
-def _local(iri: str) -> str:
+def last_part(iri: str) -> str:
     """The last part of an IRI's text.
 
-    >>> _local("<http://e/a#b>")
+    >>> last_part("<http://e/a#b>")
     'b'
     """
     found = _LOCAL.search(iri.rstrip(">"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
 from spaseq.algebra.schema import Schema
@@ -44,6 +45,20 @@ class Question:
     def terms(self) -> TermText:
         """Writes terms with the prefixes of the query."""
         return TermText(self.resolved.query.prologue)
+
+    def event_iri(self, text: str) -> str:
+        """The IRI of an event as users write it: `<iri>`, a prefixed name or the bare IRI.
+
+        A name whose prefix the query does not declare is an IRI, such as `urn:e1`.
+        """
+        text = text.strip()
+        if text.startswith("<") and text.endswith(">"):
+            return text[1:-1]
+        prefix, colon, local = text.partition(":")
+        for declared in self.resolved.query.prologue.prefixes:
+            if colon and declared.prefix == prefix and not local.startswith("//"):
+                return declared.iri + re.sub(r"\\(.)", r"\1", local)
+        return text
 
     def gpm(self, name: str) -> ast.Gpm:
         """The definition of a GPM."""

@@ -6,12 +6,29 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
+from spaseq.diagnosis.nearest_terms import last_part
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.sources.base import Source, Split
+
+MOST_NAMES = 10_000
+"""The most events whose IRIs are candidates of a suggestion."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedEvent:
+    """The event that a question is about.
+
+    `name` is as the user writes it. `watermark_ms` is the watermark of the followed run in
+    question.
+    """
+
+    name: str
+    watermark_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,26 +48,40 @@ class SeenEvent:
 class EventWatch:
     """Looks for an event by its IRI while the streams are read.
 
-    `seen` is the first event with the IRI; `bad` is the first bad input that names it.
+    `seen` is the first event with the IRI; `bad` is the first bad input that names it. `names` are
+    the IRIs of the first events, as N-Triples text, and of those that end like the IRI.
     """
 
     iri: str
+    watermark_ms: int = 0
     seen: SeenEvent | None = None
     bad: BadInput | None = None
+    names: dict[str, int] = field(default_factory=dict)
     _latest: dict[str, int] = field(default_factory=dict)
 
     def take(self, batch: EventBatch) -> None:
         """Look at a batch."""
         if self.seen is not None or not len(batch):
             return
-        place = _place(batch, self.iri)
+        names = batch.names(np.arange(len(batch)))
+        place = _place(names, self.iri)
         latest = self._latest.get(batch.stream, int(batch.time[0]))
         if place is not None:
             time = int(batch.time[place])
             before = int(batch.time[: place + 1].max())
             late = max(before, latest) - time
             self.seen = SeenEvent(time, int(batch.k[place]), batch.stream, late)
+        else:
+            self._keep(names)
         self._latest[batch.stream] = max(latest, int(batch.time.max()))
+
+    def _keep(self, names: pa.Array) -> None:
+        """Keep the IRIs that a suggestion may need."""
+        alike = names.filter(pc.ends_with(names, last_part(f"<{self.iri}>")))
+        first = names.slice(0, max(0, MOST_NAMES - len(self.names)))
+        for name in (*first.to_pylist(), *alike.slice(0, MOST_NAMES).to_pylist()):
+            if name is not None and len(self.names) < 2 * MOST_NAMES:
+                self.names[f"<{name}>"] = 1
 
     def take_bad(self, bad: BadInput) -> None:
         """Look at bad input."""
@@ -58,9 +89,9 @@ class EventWatch:
             self.bad = bad
 
 
-def _place(batch: EventBatch, iri: str) -> int | None:
-    """The place of an event in a batch."""
-    place = int(pc.index(batch.names(np.arange(len(batch))), iri).as_py())
+def _place(names: pa.Array, iri: str) -> int | None:
+    """The place of an event among the names of others."""
+    place = int(pc.index(names, iri).as_py())
     return None if place < 0 else place
 
 
@@ -103,7 +134,7 @@ class OneEventSource(_Wrapped):
 
     def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
         for batch in self.source.keeping(None).open(_ignore, split):
-            place = _place(batch, self.watch.iri)
+            place = _place(batch.names(np.arange(len(batch))), self.watch.iri)
             if place is not None:
                 yield batch.take(np.array([place]))
                 return

@@ -64,7 +64,7 @@ class Case(NamedTuple):
 
 CASES = (
     # the input
-    Case("A; B", "a b", 7, "no-such-event", says="is not in the input (2 events)"),
+    Case("A; B", "a b", 7, "no-such-event", says="name of its graph, such as :e0"),
     # one GPM
     Case("A; B", "a x b", 1, "predicate-never-occurs", "A", 1, "predicate :a is not in :e1"),
     Case("A; B", "a=1 a=2 b", 0, "filter-false", "A", 1, "", {"A": "[] :a ?v FILTER (?v > 1)"}),
@@ -92,6 +92,10 @@ CASES = (
          options={"limit_per_event": 1}),
     # runs with --follow
     Case("A; B", "a b x@9 a@5 b@7 x@20", 3, "late", says="4 seconds behind"),
+    Case("A; B", "a b x@9 a@5 b@7 x@20", 3, "late", says="use --watermark '4 SECONDS'",
+         options={"watermark_ms": 3999}),
+    Case("A; B", "a b x@9 a@5 b@7 x@10", 3, "not-final-yet", says="--watermark '4 SECONDS' waits",
+         options={"watermark_ms": 4000}),
     Case("A; B; N!", "a b x", 0, "not-final-yet", says="waits for later events"),
     Case("A; B", "a b", 0, "not-final-yet"),
 )  # fmt: skip
@@ -159,6 +163,51 @@ def test_answers_are_those_of_a_run_that_hold_the_event(
         assert report.answers or kinds or report.notes, iri
 
 
+def test_the_watermark_waits_for_a_late_event(tmp_path: Path) -> None:
+    given = {"S": stream(tmp_path / "s.nq", "a b x@9 a@5 b@7 x@20")}
+    event = f"{NS}e3"
+    assert spaseq.why(query_of("A; B"), given, event=event, watermark_ms=4000).causes == ()
+
+
+@pytest.mark.parametrize("name", [f"{NS}e1", f"<{NS}e1>", ":e1", " :e1 ", r":\e1"])
+def test_the_forms_of_an_events_name(name: str, tmp_path: Path) -> None:
+    given = {"S": stream(tmp_path / "s.nq", "a a b b x")}
+    report = spaseq.why(query_of("A; B"), given, event=name)
+    assert (report.answers, report.event[:7]) == (1, ":e1 at ")
+
+
+@pytest.mark.parametrize(
+    ("name", "shown", "suggestion"),
+    [
+        ("ex:e1", "<ex:e1>", ":e1"),
+        (":E1", ":E1", ":e1"),
+        ("http://other/e1", "<http://other/e1>", ":e1"),
+        ("e1", "<e1>", ":e1"),
+        (":nothing", ":nothing", None),
+    ],
+)
+def test_the_event_that_an_unknown_name_may_mean(
+    name: str, shown: str, suggestion: str | None, tmp_path: Path
+) -> None:
+    given = {"S": stream(tmp_path / "s.nq", "a b a")}
+    cause = spaseq.why(query_of("A; B"), given, event=name).causes[0]
+    assert (cause.kind, cause.term, cause.suggestion) == ("no-such-event", shown, suggestion)
+
+
+def test_events_without_names(tmp_path: Path) -> None:
+    path = tmp_path / "s.nt"
+    path.write_text(f"<{NS}x> <{NS}a> 1 .\n".replace(" 1 ", ' "1" ') + _AT)
+    given = {"S": path}
+    cause = spaseq.why(query_of("A; B"), given, event=":e1", triples_per_event=2).causes[0]
+    assert cause.kind == "no-such-event"
+    assert "no event has an IRI" in cause.text
+
+
+_AT = f'<{NS}x> <http://www.w3.org/ns/prov#generatedAtTime> "2020-01-01T00:00:00Z"' + (
+    "^^<http://www.w3.org/2001/XMLSchema#dateTime> .\n"
+)
+
+
 def test_a_stream_that_only_negated_steps_read(tmp_path: Path) -> None:
     query = query_of("A; N!; B").replace("WHERE", f"FROM STREAM T <{NS}t> WHERE")
     query = query.replace("GPM N ON S", "GPM N ON T")
@@ -186,3 +235,8 @@ def test_the_command(tmp_path: Path) -> None:
     found = json.loads(json_.stdout)
     assert (found["answers"], [cause["kind"] for cause in found["causes"]]) == (0, ["order"])
     assert "event        :e2 at" in text.stdout
+    command = [*command[:-1], ":e0", "--watermark", "5 SECONDS"]
+    assert "--watermark '5 SECONDS' waits" in CliRunner().invoke(cli, command).stdout
+    del command[4:6]
+    refused = CliRunner().invoke(cli, command)
+    assert "--watermark goes with --event" in str(refused.exception)

@@ -23,3 +23,13 @@ def milliseconds(text: str) -> int:
     if len(digits) > _DIGITS or int(digits) * unit > LONGEST_MS:
         raise UsageError(f"{text[:40]!r}: longer than 36 million years (2**60 milliseconds)")
     return int(digits) * unit
+
+
+def duration_text(ms: int) -> str:
+    """Milliseconds as text that `milliseconds` reads, in the largest unit that needs no fraction.
+
+    >>> duration_text(90_000), duration_text(7_200_000), duration_text(1_500)
+    ('90 SECONDS', '2 HOURS', '1500 MILLISECONDS')
+    """
+    unit, length = next((u, n) for u, n in reversed(_UNITS.items()) if ms % n == 0)
+    return f"{ms // length} {unit}S"
