@@ -42,6 +42,12 @@ _AXIOMS = frozenset(
     {_SUBCLASS, _SUBPROPERTY, _DOMAIN, _RANGE, _SAME_CLASS, _SAME_PROPERTY, _INVERSE}
 )
 
+AXIOM_PREDICATES: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(sorted(_AXIOMS), ()),
+    TYPE: (_SYMMETRIC, _TRANSITIVE),
+}
+"""The predicates of axioms, each with the objects that make an axiom; none stands for all."""
+
 
 @dataclass(frozen=True, eq=False)
 class Schema:

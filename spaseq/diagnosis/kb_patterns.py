@@ -11,9 +11,11 @@ import numpy as np
 from spaseq.algebra.deferral import lifted
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import constant_text, translate_group
+from spaseq.algebra.schema import Schema
 from spaseq.algebra.scope import possible
+from spaseq.diagnosis.absent_terms import AbsentTerm
 from spaseq.diagnosis.conditions import failing
-from spaseq.diagnosis.nearest_terms import nearest_term
+from spaseq.diagnosis.entailment_hint import EntailmentHint
 from spaseq.diagnosis.observed import Observed
 from spaseq.diagnosis.pattern_parts import (
     Part,
@@ -38,9 +40,14 @@ MOST_TERMS = 10_000
 class KbPattern:
     """One GRAPH of a GPM."""
 
-    def __init__(self, observed: Observed, node: ast.GraphGraphPattern) -> None:
+    def __init__(
+        self,
+        observed: Observed,
+        node: ast.GraphGraphPattern,
+        hint: EntailmentHint | None = None,
+    ) -> None:
         question = observed.question
-        self._observed, self._node = observed, node
+        self._observed, self._node, self._hint = observed, node, hint
         self._knowledge = observed.knowledge.only(question.plan.inputs.kbs)
         names = [node.name.value] if isinstance(node.name, ast.Iri) else [*self._knowledge.graphs]
         self._graphs = [
@@ -67,9 +74,10 @@ class KbPattern:
         bound = np.flatnonzero(codes >= 0)
         return found.lexicon.take(codes[bound[:1]])[0] if len(bound) else None
 
-    def _constant(self, node: ast.Element) -> Solutions | None:
+    def _constant(self, node: ast.Element, schema: Schema | None = None) -> Solutions | None:
         question = self._observed.question
-        pattern, _ = lifted(entailed(translate_group(group_of([node])), question.schema))
+        pattern = translate_group(group_of([node]))
+        pattern, _ = lifted(entailed(pattern, schema or question.schema))
         evaluator = GpmEvaluator(
             pattern, self._knowledge, question.plan.expressions, limits=self._observed.limits
         )
@@ -93,18 +101,27 @@ class KbPattern:
 
     def _triple(self, place: GpmPlace, triple: ast.Triple) -> Cause:
         terms = self._knowledge.terms
-        known = {terms.text(code): len(rows) for g in self._graphs for code, rows in g.items()}
+        known = Counter[str]()
+        for graph in self._graphs:
+            known.update({terms.text(code): len(rows) for code, rows in graph.items()})
         for iri in needed_predicates(triple.predicate):
             if constant_text(iri) not in known:
-                near = nearest_term(constant_text(iri), known)
-                return _absent(place, "predicate", triple, iri, near, known.get(near or "", 0))
+                return self._absent(place, AbsentTerm(triple, "predicate", iri, known, _NOT_IN_KB))
         for where, constant in constants(triple):
             seen = self._terms_at(triple, where)
             if seen and constant_text(constant) not in seen:
-                near = nearest_term(constant_text(constant), seen)
-                return _absent(place, "constant", triple, constant, near, seen[near or ""])
+                absent = AbsentTerm(triple, "constant", constant, seen, _NOT_IN_KB)
+                return self._absent(place, absent)
         text = "no triple of the knowledge base matches"
         return place.cause("pattern-never-matches", triple, text)
+
+    def _absent(self, place: GpmPlace, absent: AbsentTerm) -> Cause:
+        entailed = 0
+        if self._hint is not None and self._hint.applies(absent.triple):
+            alone = replace(self._node, pattern=group_of([absent.triple]))
+            found = self._constant(alone, self._hint.schema)
+            entailed = 0 if found is None else found.size
+        return absent.cause(place, self._hint, entailed)
 
     def _terms_at(self, triple: ast.Triple, where: str) -> Counter[str]:
         """The subjects or objects of a predicate in the graph, with their counts."""
@@ -167,20 +184,5 @@ class _GraphSolutions:
         return cls(found.size, values)
 
 
+_NOT_IN_KB = "is not in the knowledge base"
 _TOGETHER = "each triple pattern matches the knowledge base alone, but not together"
-
-
-def _absent(
-    place: GpmPlace,
-    what: str,
-    triple: ast.Node,
-    term: ast.Iri | ast.Literal,
-    near: str | None,
-    count: int,
-) -> Cause:
-    written = place.question.text(term.span)
-    text = f"{what} {written} is not in the knowledge base"
-    suggestion = None if near is None else place.written(near)
-    if suggestion:
-        text += f"; did you mean {suggestion} ({count:,})?"
-    return place.cause(f"{what}-never-occurs", triple, text, 0, written, suggestion)

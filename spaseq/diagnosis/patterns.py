@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from spaseq.algebra import nodes as n
 from spaseq.algebra.groups import constant_text, translate_group
 from spaseq.algebra.scope import certain, possible
+from spaseq.diagnosis.absent_terms import AbsentTerm
 from spaseq.diagnosis.conditions import Conditions
 from spaseq.diagnosis.kb_patterns import KbPattern
-from spaseq.diagnosis.nearest_terms import nearest_term
 from spaseq.diagnosis.observed import Observed, StreamSeen
 from spaseq.diagnosis.pattern_parts import (
     FREE,
@@ -34,6 +34,7 @@ from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses, expression_variables, looks_back
 from spaseq.lang.visibility import seen_before
 
+_NO_EVENT = "is in no event"
 _NEVER = ("wrong-stream", "predicate-never-occurs", "constant-never-occurs")
 
 
@@ -149,7 +150,7 @@ class _GroupProbes:
             (p, _PartProbes(probes, p, inside)) for p in parts if p.demands and not p.is_remote
         ]
         self._graphs = [
-            (node, KbPattern(self._observed, node))
+            (node, KbPattern(self._observed, node, probes.hint))
             for node in (part.node for part in parts)
             if isinstance(node, ast.GraphGraphPattern)
         ]
@@ -180,7 +181,11 @@ class _PartProbes:
         self.alone = probes.probe(part.alone)
         self._inner = [_GroupProbes(probes, group, known) for group in inner_groups(part.node)]
         self._freed: list[tuple[ast.Iri | ast.Literal, Probe]] = []
+        self._hint = probes.hint
+        self._entailed: Probe | None = None
         if isinstance(part.node, ast.Triple):
+            if self._hint is not None and self._hint.applies(part.node):
+                self._entailed = probes.probe(part.alone, schema=self._hint.schema)
             for where, constant in constants(part.node):
                 triple = group_of([freed(part.node, where)])
                 self._freed.append((constant, probes.probe(triple, keep=[FREE])))
@@ -202,33 +207,18 @@ class _PartProbes:
         known = _predicates(streams)
         for iri in needed_predicates(triple.predicate):
             if constant_text(iri) not in known:
-                return _absent(place, "predicate", triple, iri, known)
+                return self._absent(place, AbsentTerm(triple, "predicate", iri, known, _NO_EVENT))
         for constant, probe in self._freed:
             if probe.solutions:
-                return _absent(place, "constant", triple, constant, probe.values[FREE])
+                values = probe.values[FREE]
+                absent = AbsentTerm(triple, "constant", constant, values, _NO_EVENT)
+                return self._absent(place, absent)
         text = "no triple of an event matches it"
         return place.cause("pattern-never-matches", triple, text)
 
-
-def _absent(
-    place: GpmPlace,
-    what: str,
-    triple: ast.Triple,
-    term: ast.Iri | ast.Literal,
-    known: Counter[str],
-) -> Cause:
-    """The cause in a predicate or a constant that is in no event."""
-    written = place.question.text(term.span)
-    near = nearest_term(constant_text(term), known)
-    text = f"{what} {written} is in no event"
-    suggestion = None if near is None else place.written(near)
-    example = suggestion or next((place.written(text) for text, _ in known.most_common(1)), None)
-    if near is not None:
-        text += f"; did you mean {suggestion} ({known[near]:,})?"
-    elif example is not None and what == "constant":
-        text += f"; there is {example}, for example"
-    kind = f"{what}-never-occurs"
-    return place.cause(kind, triple, text, 0, written, suggestion, (near and suggestion) or example)
+    def _absent(self, place: GpmPlace, absent: AbsentTerm) -> Cause:
+        entailed = 0 if self._entailed is None else self._entailed.solutions
+        return absent.cause(place, self._hint, entailed)
 
 
 def _predicates(streams: Sequence[StreamSeen]) -> Counter[str]:

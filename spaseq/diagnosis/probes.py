@@ -11,6 +11,8 @@ from spaseq.algebra import nodes as n
 from spaseq.algebra.deferral import lifted
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import conjoined, translate_group
+from spaseq.algebra.schema import Schema
+from spaseq.diagnosis.entailment_hint import EntailmentHint
 from spaseq.diagnosis.observed import Observed
 from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
@@ -36,9 +38,10 @@ class Probe:
         group: ast.GroupGraphPattern,
         tests: Sequence[ast.Expr] = (),
         keep: Sequence[str] = (),
+        schema: Schema | None = None,
     ) -> None:
         question = observed.question
-        pattern, _ = lifted(entailed(translate_group(group), question.schema))
+        pattern, _ = lifted(entailed(translate_group(group), schema or question.schema))
         condition = conjoined(tests)
         if condition is not None:
             pattern = n.Filter(condition, pattern)
@@ -80,6 +83,7 @@ class Probes:
 
     def __init__(self, observed: Observed, streams: Iterable[str]) -> None:
         self.observed, self.streams = observed, tuple(streams)
+        self.hint = EntailmentHint.of(observed)
         self._all: list[Probe] = []
 
     def probe(
@@ -87,9 +91,13 @@ class Probes:
         group: ast.GroupGraphPattern,
         tests: Sequence[ast.Expr] = (),
         keep: Sequence[str] = (),
+        schema: Schema | None = None,
     ) -> Probe:
-        """A new probe of a group and FILTERs, which `run_probes` will evaluate."""
-        self._all.append(Probe(self.observed, group, tests, keep))
+        """A new probe of a group and FILTERs, which `run_probes` will evaluate.
+
+        With `schema` it matches what the schema entails, also where the question has none.
+        """
+        self._all.append(Probe(self.observed, group, tests, keep, schema))
         return self._all[-1]
 
     def take(self, index: VerticalPartition) -> None:
