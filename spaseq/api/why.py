@@ -7,24 +7,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias, Unpack
 
-from spaseq.algebra.answers import Answer
 from spaseq.api.prepare import load_knowledge
 from spaseq.api.queries import QueryInput, check_queries, plans_of
+from spaseq.api.registered import registered_sources
 from spaseq.api.streams import StreamInput, bounded_sources
 from spaseq.compile import Checked
 from spaseq.diagnosis.diagnose import Diagnosis
 from spaseq.diagnosis.question import Question
-from spaseq.diagnosis.registered_answers import RegisteredAnswers
 from spaseq.diagnosis.report import Report
 from spaseq.diagnosis.watched_event import AskedEvent
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang.resolve import resolve
 from spaseq.options import KbInput, RunOptions, RuntimeOptions, StageOptions, StreamKeywords
-from spaseq.plan.query_plan import QueryPlan
-from spaseq.runtime import local
 from spaseq.runtime.job.binding import bind_streams
-from spaseq.runtime.job.chaining import queries_read, reading_order, registered
-from spaseq.runtime.job.job import Job
+from spaseq.runtime.job.chaining import reading_order, registered
 from spaseq.scratch import ScratchDirectory
 from spaseq.sources.base import Source
 
@@ -88,37 +84,9 @@ def report_on(
     plans = [each.plan for each in checked if each.plan is not None]
     made = {iri: n for iri, n in registered(plans).items() if iri in asked.plan.inputs.streams}
     own = [s for s in sources if s.iri in asked.plan.inputs.streams]
-    own += _registered(plans, number, sources, knowledge, options)
+    own += registered_sources(plans, number, sources, knowledge, options)
     question = Question.of(
         resolve(asked.query, asked.source), asked.plan, asked.plan.expressions.schema
     )
     by_iri = {source.iri: source for source in own}
     return Diagnosis(question, by_iri, knowledge, options, made, event).report()
-
-
-def _registered(
-    plans: Sequence[QueryPlan],
-    number: int,
-    sources: Sources,
-    knowledge: KnowledgeBase,
-    options: StageOptions,
-) -> list[Source]:
-    """The streams that other queries make for one query, as sources."""
-    reads = queries_read(plans)
-    feeding = set(reads[number])
-    while more := {n for reader in feeding for n in reads[reader]} - feeding:
-        feeding |= more
-    if not feeding:
-        return []
-    ordered = reading_order([plans[n] for n in sorted(feeding)])
-    needed = {iri for plan in ordered for iri in plan.inputs.streams}
-    job = Job(ordered, tuple(s for s in sources if s.iri in needed), knowledge, options)
-    answers: list[list[Answer]] = [[] for _ in ordered]
-    for query, answer in local.run(job):
-        answers[query].append(answer)
-    return [
-        RegisteredAnswers(plan.identity.register, tuple(own))
-        for plan, own in zip(ordered, answers, strict=True)
-        if plan.identity.register in plans[number].inputs.streams
-        and plan.identity.register is not None
-    ]

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
-from spaseq.api.queries import check_queries
+from spaseq.api.queries import check_queries, plans_of
 from spaseq.cli.checked_options import why_options
 from spaseq.cli.option_groups import Chosen, OptionGroup, PartOption, grouped_command
-from spaseq.cli.queries import QueryOptions
+from spaseq.cli.queries import QUERY_FILES, QueryOptions
 from spaseq.cli.run_options import RUNTIME, WHY_OPTIONS, InputTexts
 from spaseq.errors import UsageError
 from spaseq.measures import Measures
 from spaseq.options import PlanningOptions, RuntimeOptions
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.render.explain import FORMATS, explained
+from spaseq.render.explain import FORMATS, explained, together
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +83,16 @@ WHERE = OptionGroup(
 
 
 @grouped_command(SHOWN, *WHY_OPTIONS, WHERE)
-@click.argument("query", metavar="QUERY.rq", type=click.Path(path_type=Path))
-def explain(query: Path, chosen: Chosen) -> None:
-    """Show the plan of a query and its automaton, as text or as a picture.
+@QUERY_FILES
+def explain(queries: tuple[Path, ...], chosen: Chosen) -> None:
+    """Show the plan of each query and its automaton, as text or as a picture.
 
     \b
       spaseq explain query.rq --format svg > query.svg
       spaseq explain query.rq --analyze --stream S1=events.nq --kb kb.ttl
+
+    Several queries are explained one after the other. With --analyze each is run by itself, and
+    the others make the streams that it reads.
 
     The options of input, knowledge and endpoints are those of `spaseq run`; they go with --analyze.
     """  # fmt: skip
@@ -98,28 +102,42 @@ def explain(query: Path, chosen: Chosen) -> None:
     if show.analyze and show.form not in ("text", "json"):
         raise UsageError(f"--analyze gives text or JSON, not {show.form}")
     chosen[QueryOptions].load()
-    checked = next(check_queries(query, chosen[PlanningOptions]))
-    shown = explained(checked, show.full, show.rate)
+    checked = list(check_queries(queries, chosen[PlanningOptions]))
+    plans = plans_of(checked)
+    shown = [explained(each, show.full, show.rate) for each in checked]
     if show.analyze:
-        shown = replace(shown, measures=_measured(shown.plan, chosen))
-    click.echo(shown.to(show.form), nl=False)
+        found = zip(shown, _measured(plans, chosen), strict=True)
+        shown = [replace(each, measures=measures) for each, measures in found]
+    click.echo(together(shown, show.form), nl=False)
 
 
-def _measured(plan: QueryPlan, chosen: Chosen) -> Measures:
-    """The measures of a run of the query."""
+def _measured(plans: Sequence[QueryPlan], chosen: Chosen) -> Iterator[Measures]:
+    """The measures of a run of each query; the others make the streams that it reads."""
     from spaseq.api.explain import measured
     from spaseq.api.prepare import load_knowledge
+    from spaseq.api.registered import registered_sources
     from spaseq.cli.run_inputs import kb_source, stream_sources
     from spaseq.cli.startup import keep_arrow_from_pandas
+    from spaseq.runtime.job.chaining import reading_order
     from spaseq.runtime.job.job import Job
+    from spaseq.scratch import ScratchDirectory
 
     options = replace(why_options(chosen), runtime=chosen[RuntimeOptions])
+    if options.runtime.name == "spark" and len(plans) > 1:
+        raise UsageError("--analyze --runtime spark takes one query; --runtime local takes several")
     if options.runtime.name == "spark" and options.reading.threads is not None:
         raise UsageError("--threads goes with --runtime local; on Spark tasks read side by side")
     if options.runtime.name == "local":
         keep_arrow_from_pandas()
-    plans, inputs = (plan,), chosen[InputTexts]
-    streams = stream_sources(plans, inputs.streams, options)
-    sources = [kb_source(text, plans) for text in inputs.kbs]
-    knowledge = load_knowledge(plans, sources, options.knowledge)
-    return measured(Job(plans, streams, knowledge, options.stages), options.runtime)
+    inputs = chosen[InputTexts]
+    streams = stream_sources(reading_order(plans), inputs.streams, options)
+    knowledge = load_knowledge(
+        plans, [kb_source(kb, plans) for kb in inputs.kbs], options.knowledge
+    )
+    with ScratchDirectory("explain") as directory:
+        if len(plans) > 1:
+            streams = tuple(stream.shared(Path(directory)) for stream in streams)
+        for number, plan in enumerate(plans):
+            own = [s for s in streams if s.iri in plan.inputs.streams]
+            own += registered_sources(plans, number, streams, knowledge, options.stages)
+            yield measured(Job((plan,), tuple(own), knowledge, options.stages), options.runtime)

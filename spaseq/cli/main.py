@@ -27,7 +27,7 @@ COMMANDS = {
     "run": "Run queries over streams and print their answers.",
     "check": "Check query files without running them.",
     "why": "Say why a query has no answers: where the way from events to answers ends.",
-    "explain": "Show the plan of a query and its automaton, as text or as a picture.",
+    "explain": "Show the plan of each query and its automaton, as text or as a picture.",
     "fmt": "Print query files in canonical form.",
     "warm": "Compile all kernels, or load those that are compiled already.",
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -126,6 +126,24 @@ class Explanation:
         yield "query text", format_query(self.query).rstrip()
         yield "AST", tree(self.query)
         yield "algebra", algebra_text(self.plan)
+
+
+def together(shown: Sequence[Explanation], form: str) -> str:
+    """The explanations of several queries as one text: each below its name, or as a JSON array.
+
+    Raises:
+        UsageError: a picture of several queries is asked for.
+    """
+    if len(shown) == 1:
+        return shown[0].to(form)
+    match form:
+        case "text":
+            titled = (f"# query {each.plan.identity.title}\n\n{each}" for each in shown)
+            return visible("\n\n".join(titled))
+        case "json":
+            text = json.dumps([each.data for each in shown], indent=2) + "\n"
+            return visible(without_passwords(text))
+    raise UsageError(f"--format {form} is a picture of one query; text and json take several")
 
 
 def explained(checked: Checked, full: bool = False, rate: float | None = None) -> Explanation:

@@ -1,0 +1,76 @@
+"""`spaseq explain` of several queries: each below its name; with --analyze others feed it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.test_run import Place, place
+
+__all__ = ["place"]
+
+ALERTS = """PREFIX : <http://example/>
+REGISTER STREAM <http://example/drops> AS
+CONSTRUCT { ?s :fell ?p2 } WITHIN 1 MINUTES PARTITION BY (?s)
+FROM STREAM S1 <http://example/stream?a=1>
+WHERE {
+  SEQ(A; B)
+  DEFINE GPM A ON S1 { ?s :price ?p1 }
+  DEFINE GPM B ON S1 { ?s :price ?p2 FILTER(?p2 < ?p1) }
+}"""
+
+READER = """PREFIX : <http://example/>
+SELECT ?s WITHIN 1 MINUTES
+FROM STREAM D <http://example/drops>
+WHERE { SEQ(F) DEFINE GPM F ON D { ?s :fell ?p } }"""
+
+
+@pytest.fixture
+def queries(place: Place) -> list[str]:
+    place.write("reader.rq", READER)
+    place.write("alerts.rq", ALERTS)
+    return ["reader.rq", "alerts.rq"]
+
+
+def test_text_has_each_query_below_its_name(place: Place, queries: list[str]) -> None:
+    done = place.spaseq("explain", *queries)
+    assert done.status == 0
+    headings = [line for line in done.out.splitlines() if line.startswith("# ")]
+    automata = ["# plan", "# automaton (G-NFA)"]
+    assert headings == ["# query reader", *automata, "# query alerts", *automata]
+
+
+def test_json_is_an_array(place: Place, queries: list[str]) -> None:
+    found = json.loads(place.spaseq("explain", "--format", "json", *queries).out)
+    assert [each["query"] for each in found] == ["reader", "http://example/drops"]
+
+
+def test_one_query_is_as_before(place: Place, queries: list[str]) -> None:
+    assert place.spaseq("explain", "reader.rq").out.startswith("# plan\n")
+    assert json.loads(place.spaseq("explain", "--format", "json", "reader.rq").out)["gpms"]
+
+
+@pytest.mark.parametrize("form", ["svg", "mermaid", "dot"])
+def test_a_picture_is_of_one_query(form: str, place: Place, queries: list[str]) -> None:
+    done = place.spaseq("explain", "--format", form, *queries)
+    assert (done.status, done.out) == (2, "")
+    assert f"--format {form} is a picture of one query" in done.err
+
+
+def test_all_errors_of_all_queries(place: Place) -> None:
+    place.write("one.rq", READER.replace("SEQ(F)", "SEQ(G)"))
+    place.write("two.rq", READER.replace("SEQ(F)", "SEQ(H)"))
+    done = place.spaseq("explain", "one.rq", "two.rq")
+    assert done.status == 1
+    assert "no GPM is called G" in done.err and "no GPM is called H" in done.err
+
+
+def test_analyze_feeds_a_reader(place: Place, queries: list[str]) -> None:
+    given = ["--analyze", "--stream", "S1=stream.nq", "--format", "json"]
+    done = place.spaseq("explain", *queries, *given)
+    assert done.status == 0, done.err
+    rows = [{n["node"]: n["rows"] for n in q["analysis"]["nodes"]} for q in json.loads(done.out)]
+    assert (rows[0]["stream D"], rows[0]["GPM F"], rows[0]["sequence"]) == (2, 2, 2)
+    assert (rows[1]["stream S1"], rows[1]["sequence"]) == (3, 2)
+    assert place.spaseq("explain", *queries, *given, "--runtime", "spark").status == 2
