@@ -41,7 +41,7 @@ def _suited(makes: str, queries: int) -> list[str]:
     ]
 
 
-def check_columns(output: OutputOptions, plans: Sequence[QueryPlan], follow: bool) -> None:
+def check_columns(output: OutputOptions, plans: Sequence[QueryPlan]) -> None:
     """Check that --columns goes with the format, and names columns that there are.
 
     Raises:
@@ -52,8 +52,6 @@ def check_columns(output: OutputOptions, plans: Sequence[QueryPlan], follow: boo
     if not issubclass(SINKS[output.form], TableSink):
         tables = ", ".join(form for form, sink in SINKS.items() if issubclass(sink, TableSink))
         raise UsageError(f"--columns goes with --format {tables}, not with {output.form}")
-    if follow:
-        raise UsageError("--columns does not go with --follow")
     columns_of(plans[0], output.columns)
 
 

@@ -22,7 +22,7 @@ from spaseq.cli.output_files import STDOUT, check_outputs
 from spaseq.cli.progress import ProgressLine, summary
 from spaseq.cli.queries import QUERY_FILES, QueryOptions, checked_files
 from spaseq.cli.run_inputs import given_inputs, kb_source, stream_sources
-from spaseq.cli.run_options import RUN_OPTIONS, FollowFlags, InputTexts, OutputOptions, SideOptions
+from spaseq.cli.run_options import RUN_OPTIONS, InputTexts, OutputOptions, SideOptions
 from spaseq.cli.side_outputs import SideOutputs
 from spaseq.cli.startup import keep_arrow_from_pandas
 from spaseq.compile import Checked
@@ -100,7 +100,7 @@ def _loaded(queries: tuple[Path, ...], options: RunOptions, chosen: Chosen) -> l
 def _check_answers(plans: Sequence[QueryPlan], queries: Sequence[Path], chosen: Chosen) -> None:
     """Check that the format suits the answers, and that no output is an input or another output."""
     check_format(chosen[OutputOptions].form, plans)
-    check_columns(chosen[OutputOptions], plans, chosen[FollowFlags].follow)
+    check_columns(chosen[OutputOptions], plans)
     inputs = given_inputs(plans, tuple(queries), chosen)
     check_outputs(given_outputs(chosen), inputs, given_checkpoint(chosen))
 
@@ -131,9 +131,9 @@ def _answer(job: Job, options: RunOptions, output: OutputOptions, sides: SideOut
             options.follow,
             out=output.out,
             form=output.form,
-            master=options.runtime.master,
-            verbose=options.runtime.verbose,
+            columns=columns_of(job.plans[0], output.columns),
             sides=sides.files(),
+            runtime=options.runtime,
         )
         return job.stats.matches
     found = 0

@@ -15,14 +15,14 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TextIO
 
 from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.errors import RunError, Terminated, UsageError
-from spaseq.options import FileSourceSettings, FollowOptions, StateLimits
+from spaseq.options import FileSourceSettings, FollowOptions, RuntimeOptions, StateLimits
 from spaseq.runtime.arrivals.file_source_log import FileSourceLog
 from spaseq.runtime.job.job import Job, Stats
 from spaseq.runtime.spark.connectors.rdf_source import RdfDataSource, source_options
@@ -42,6 +42,7 @@ from spaseq.runtime.spark.stages.bucket_state import Buckets
 from spaseq.runtime.spark.stages.followed_patterns import PACKED_DDL, FollowSolve
 from spaseq.runtime.spark.stages.processor import FollowSequence
 from spaseq.sinks import SINKS, open_sink
+from spaseq.sinks.appending import begins_now
 from spaseq.sinks.line_file import open_lines, standard_lines
 from spaseq.sources.growing import GrowingFiles
 
@@ -123,32 +124,36 @@ def run(
     *,
     out: str,
     form: str,
-    verbose: bool = False,
+    columns: Sequence[str] | None = None,
     sides: dict[str, TextIO] | None = None,
-    master: str | None = None,
+    runtime: RuntimeOptions | None = None,
 ) -> None:
     """Follow a job and write its answers to a file or `-`; a resumed run appends to the file.
 
-    An interrupt (SIGINT) or SIGTERM ends the run after the present batch. `sides` are further
-    output files, open for appending, which are cut with `out` when a batch is run again. `master`
-    is a cluster's URL.
+    An interrupt (SIGINT) or SIGTERM ends the run after the present batch. `columns` are those of a
+    table, all variables if None. `sides` are further output files, open for appending, which are
+    cut with `out` when a batch is run again.
     """
+    runtime = runtime or RuntimeOptions()
     if form in SINKS and SINKS[form].ends:
         endless = ", ".join(name for name, sink in SINKS.items() if not sink.ends)
         raise UsageError(f"--format {form} has an end, which --follow has not; use {endless}")
     delay_ms = options.arrivals.delay_ms
     checkpoint = Checkpoint.open(options.checkpoint, job, delay_ms, options.buckets)
     resumed = checkpoint.resumed
+    if columns is None:
+        columns = [item.name for item in job.plans[0].answers.projection]
     with ExitStack() as stack:
         stack.callback(checkpoint.release)
-        spark = session(master=master, verbose=verbose)
+        begins = out == "-" or not resumed or begins_now(out, form, columns)
+        spark = session(master=runtime.master, verbose=runtime.verbose)
         lines = standard_lines() if out == "-" else _opened(out, resumed)
         file = stack.enter_context(lines)
         for side in () if resumed else (sides or {}).values():
             side.truncate(0)
         files = {**(sides or {}), **({} if out == "-" else {os.path.abspath(out): file})}
-        sink = open_sink(form, file, [p.name for p in job.plans[0].answers.projection])
-        if out == "-" or not os.stat(out).st_size:
+        sink = open_sink(form, file, columns)
+        if begins:
             sink.open()
         output = OutputPositions(options.checkpoint, files)
         stop = stack.enter_context(_until_interrupted())

@@ -12,11 +12,21 @@ import pytest
 from spaseq.errors import UsageError
 from spaseq.options import FileSourceSettings, FollowOptions
 from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.terms.times import format_time
 from spaseq.runtime.job.job import Job, LateEvent, Stats
 from spaseq.runtime.spark.following.follow import follow, run
 from spaseq.sinks.answer_json import partial_json
 from spaseq.sinks.line_file import open_lines
-from tests.runtime.machines import NORTH, SOUTH, Row, answers_in_process, job_of, nquads, put
+from tests.runtime.machines import (
+    KEYED,
+    NORTH,
+    SOUTH,
+    Row,
+    answers_in_process,
+    job_of,
+    nquads,
+    put,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -116,6 +126,43 @@ def test_a_batch_that_was_not_finished_is_written_once(
     assert [line["query"] for line in lines] == ["keyed"] * 5 + ["unkeyed"] * 4
     write(job_of(incoming))
     assert len(out.read_text().splitlines()) == 9
+
+
+@pytest.mark.thorough
+def test_chosen_columns_of_an_unfinished_batch_are_written_once(
+    spark: Any, tmp_path: Path, incoming: tuple[Path, Path]
+) -> None:
+    north, south = incoming
+    out, checkpoint = tmp_path / "out.csv", tmp_path / "checkpoint"
+    put(north / "1.nq", nquads([*NORTH, *LONG_AFTER], "n"))
+    put(south / "1.nq", nquads([*SOUTH, *LONG_AFTER], "s"))
+    columns = ["code", "+start", "+end"]
+
+    class Interrupted(Exception):
+        pass
+
+    def interrupt_after_answers(stats: Stats) -> None:
+        if stats.matches:
+            raise Interrupted
+
+    def write(columns: list[str], **functions: Any) -> None:
+        job = job_of(incoming, query=KEYED, **functions)
+        options = FollowOptions(checkpoint, until_done=True)
+        run(job, options, out=str(out), form="csv", columns=columns)
+
+    with pytest.raises(Interrupted):
+        write(columns, on_progress=interrupt_after_answers)
+    with pytest.raises(UsageError, match="has other columns"):
+        write(["code"])
+    write(columns)
+    header, *rows = out.read_text().splitlines()
+    assert header == "code,start,end"
+    answers = [answer for _, answer in answers_in_process(job_of(incoming, query=KEYED))]
+    codes = [dict(answer.bindings)["code"].strip('"') for answer in answers]
+    times = [(format_time(answer.first[0]), format_time(answer.end[0])) for answer in answers]
+    assert sorted(rows) == sorted(
+        f"{code},{start},{end}" for code, (start, end) in zip(codes, times, strict=True)
+    )
 
 
 def test_the_end_of_a_json_document_never_comes(tmp_path: Path) -> None:
