@@ -28,18 +28,20 @@ def no_answer_line(checked: Sequence[Checked], stats: Stats, more: str) -> str:
         more: the command that says more.
     """
     plan = plans_of(checked)[0]
-    return f"{plan.identity.title}: no answers, because {_cause(plan, stats)}. For more: {more}"
+    text = f"{plan.identity.title}: no answers, because {_cause(plan, stats)}"
+    if stats.bad:
+        text += f"; {plural(stats.bad, 'bad input')} {'was' if stats.bad == 1 else 'were'} left out"
+    return f"{text}. For more: {more}"
 
 
 def _cause(plan: QueryPlan, stats: Stats) -> str:
     """The first stage of a query at which nothing is left."""
-    bad = f", beside {plural(stats.bad, 'bad input')}" if stats.bad else ""
     if not stats.events:
-        return f"its streams have no events{bad}"
+        return "its streams have no events"
     found = stats.solutions.get(plan.identity.title, {})
     for name in needed_gpms(plan.sequence.chain, lambda name: found.get(name, 0) > 0):
         if not found.get(name):
-            return f"GPM {name} matches no event{bad}"
+            return f"GPM {name} matches no event"
     return "its GPMs match events, but no sequence of them"
 
 

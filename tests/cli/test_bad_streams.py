@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_run import STREAM, Place, line, place
+from tests.cli.test_run import STREAM, Done, Place, line, place
 
 __all__ = ["place"]
 
@@ -38,13 +38,26 @@ ALL_BAD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "text", "remedy"), ALL_BAD, ids=[row[0] for row in ALL_BAD])
-def test_input_that_is_all_bad_is_unusable(place: Place, name: str, text: str, remedy: str) -> None:
-    done = place.run(stream=written(place, name, text))
-    assert done.status == 3
+def assert_unusable(done: Done, remedy: str) -> None:
+    assert (done.status, done.out) == (3, ""), done.err
     last = done.err.splitlines()[-1]
     assert last.startswith("spaseq: all input is bad, so no event was read; ")
     assert remedy in last
+
+
+@pytest.mark.parametrize(("name", "text", "remedy"), ALL_BAD, ids=[row[0] for row in ALL_BAD])
+def test_input_that_is_all_bad_is_unusable(place: Place, name: str, text: str, remedy: str) -> None:
+    assert_unusable(place.run(stream=written(place, name, text)), remedy)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("name", "text", "remedy"), ALL_BAD, ids=[row[0] for row in ALL_BAD])
+def test_input_that_is_all_bad_is_unusable_on_spark(
+    place: Place, name: str, text: str, remedy: str
+) -> None:
+    stream = written(place, name, text)
+    given = ["query.rq", "--runtime", "spark", "--stream", stream, "--kb", "kb.ttl"]
+    assert_unusable(place.spaseq("run", *given), remedy)
 
 
 def test_bad_lines_of_one_kind_are_shown_once(place: Place) -> None:
