@@ -10,7 +10,7 @@ from spaseq.diagnosis.question import Question
 from spaseq.diagnosis.relaxed import FirstSteps
 from spaseq.diagnosis.report import Cause
 from spaseq.diagnosis.search import Found
-from spaseq.diagnosis.seen_matches import SeenRows, at, event_text, nearest_miss
+from spaseq.diagnosis.seen_matches import SeenRows, event_text, instant, nearest_miss
 from spaseq.lang import ast
 from spaseq.plan.query_plan import AfterMatch
 
@@ -30,7 +30,7 @@ class AnswerCauses:
         )
         text, example = f"false for {self._matches}", None
         if miss is not None:
-            example = ", ".join(f"{name} = {value}" for name, value in miss.values) or None
+            example = miss.shown
             text += f"; the nearest has {example}" if example else ""
             text += f", {miss.by:g} off" if miss.by else ""
             text += f"; {miss.unbound} is unbound, so it is an error" if miss.unbound else ""
@@ -50,7 +50,7 @@ class AnswerCauses:
         places = [
             int(row)
             for one, next_ in pairwise(match.trace)
-            for row in self.rows.between(at(one), at(next_))[:1]
+            for row in self.rows.between(instant(one), instant(next_))[:1]
         ]
         example = self._event(self.rows.item(places[0])) if places else None
         text = f"SELECT STRICT drops {self._matches}"
@@ -85,6 +85,6 @@ class AnswerCauses:
     def _at(self, node: ast.Node, kind: str, text: str, example: str | None) -> Cause:
         """A cause at a node that is in no step."""
         line, column = self._question.place(node.span)
-        shown = " ".join(self._question.text(node.span).split())
+        shown = self._question.line(node.span)
         count = len(self.near)
         return Cause(kind, None, None, line, column, count, None, None, example, text, shown[:60])

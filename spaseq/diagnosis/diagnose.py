@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from time import monotonic
 
-from spaseq.diagnosis.event_question import COUNT_SECONDS, EventQuestion, Outcome
+from spaseq.diagnosis.answer_count import answer_count
+from spaseq.diagnosis.event_question import EventQuestion, Outcome
 from spaseq.diagnosis.inputs import input_causes
 from spaseq.diagnosis.needed import needed_gpms
 from spaseq.diagnosis.observed import Observed, Observer
@@ -14,14 +14,11 @@ from spaseq.diagnosis.patterns import GpmQuestion
 from spaseq.diagnosis.probes import run_probes
 from spaseq.diagnosis.question import Question
 from spaseq.diagnosis.report import Cause, GpmCount, Report, StreamCount, plural
-from spaseq.diagnosis.search import answers_in_pieces
 from spaseq.diagnosis.steps import step_report
 from spaseq.diagnosis.watched_event import AskedEvent, EventWatch, WatchedSource
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import StageOptions
-from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.sources.base import Source
-from spaseq.stages.sequence import SequenceStage
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +53,7 @@ class Diagnosis:
         observed = observer.observed()
         if watch is not None:
             return self._of_event(observed, watch)
-        answers, all_counted = self._answers(observed)
+        answers, all_counted = answer_count(observed, self.options)
         steps = step_report(observed)
         causes = () if answers else tuple(self._causes(observed)) or steps.causes
         return self._report(observed, Outcome(answers, all_counted, causes, steps))
@@ -83,18 +80,6 @@ class Diagnosis:
             found.event,
         )
 
-    def _answers(self, observed: Observed) -> tuple[int, bool]:
-        """How many answers a run has, and whether that is all of them."""
-        plan = self.question.plan
-        stage = SequenceStage(plan, self.options, self.knowledge, _ignore)
-        rows = observed.rows if plan.sequence.needs_instants else observed.solutions
-        count = 0
-        for answers in answers_in_pieces(stage, rows, lambda: monotonic() + COUNT_SECONDS):
-            if answers is None:
-                return count, False
-            count += len(answers)
-        return count, True
-
     def _causes(self, observed: Observed) -> Iterator[Cause]:
         chain = self.question.resolved.chain
         needed = needed_gpms(chain, lambda name: observed.counts(name)[0] > 0)
@@ -119,7 +104,3 @@ def _gpm_counts(observed: Observed) -> Iterator[GpmCount]:
     for plan in observed.question.plan.patterns.gpms:
         names = tuple(observed.streams[number].name for number in plan.streams)
         yield GpmCount(plan.name, names, *observed.counts(plan.name))
-
-
-def _ignore(bad: BadInput) -> None:
-    """The run itself reports bad input of its stages."""

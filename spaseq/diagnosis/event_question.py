@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from time import monotonic
 from typing import TypeAlias
 
+from spaseq.diagnosis.answer_count import answer_count
 from spaseq.diagnosis.held_event import (
     HeldEvent,
     holds,
@@ -20,23 +20,18 @@ from spaseq.diagnosis.patterns import GpmQuestion
 from spaseq.diagnosis.probes import run_probes
 from spaseq.diagnosis.relaxed import all_first_steps
 from spaseq.diagnosis.report import Cause, plural
-from spaseq.diagnosis.search import RowSearch, SearchTime, answers_in_pieces
+from spaseq.diagnosis.search import RowSearch, SearchTime
 from spaseq.diagnosis.seen_matches import duration
 from spaseq.diagnosis.steps import StepReport, step_report
 from spaseq.diagnosis.watched_event import EventWatch, OneEventSource, SeenEvent
 from spaseq.lang.sequence import Chain, Link, occurrences
 from spaseq.options import StageOptions
-from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.terms.times import format_time
 from spaseq.runtime.job.durations import duration_text
 from spaseq.sources.base import Source
-from spaseq.stages.sequence import SequenceStage
 
 Place: TypeAlias = tuple[Link, HeldEvent]
 """A step of a sequence with the event that it should take."""
-
-COUNT_SECONDS = 6.0
-"""How long the answers are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,20 +150,8 @@ class EventQuestion:
         options: StageOptions,
         until: int | None = None,
     ) -> tuple[int, bool]:
-        """How many answers hold the event, and whether that is all.
-
-        With `until` (ms), only answers that are certain when all streams have come to this time.
-        """
-        plan = observed.question.plan
-        stage = SequenceStage(plan, options, observed.knowledge, _ignore)
-        rows = observed.rows if plan.sequence.needs_instants else observed.solutions
-        count = 0
-        pieces = answers_in_pieces(stage, rows, lambda: monotonic() + COUNT_SECONDS, until)
-        for answers in pieces:
-            if answers is None:
-                return count, False
-            count += sum(holds(answer, event) for answer in answers)
-        return count, True
+        """How many answers hold the event, and whether that is all."""
+        return answer_count(observed, options, lambda answer: holds(answer, event), until)
 
     def _later(self, event: SeenEvent, final: bool) -> Iterator[Cause]:
         """Why a run with --follow may not have given the answers."""
@@ -244,7 +227,3 @@ class EventQuestion:
             text = f"--limit-per-event {most} leaves out {plural(count, 'answer')} that hold "
             text += f"{self._name}: others end at the same event and come before them"
             yield Cause("limit", count=count, term="--limit-per-event", text=text)
-
-
-def _ignore(bad: BadInput) -> None:
-    """The run itself reports bad input of its stages."""

@@ -63,7 +63,7 @@ class GpmPlace:
         """The text of a node on one line, cut where it is long."""
         if isinstance(node, ast.Triple):
             return shown_triple(self.question.terms, node)
-        text = " ".join(self.question.text(node.span).split())
+        text = self.question.line(node.span)
         return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ..."
 
     def written(self, text: str) -> str:

@@ -13,11 +13,10 @@ from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import conjoined, translate_group
 from spaseq.algebra.schema import Schema
 from spaseq.diagnosis.entailment_hint import EntailmentHint
-from spaseq.diagnosis.observed import Observed
+from spaseq.diagnosis.observed import Observed, ignored
 from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.lang import ast
-from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.terms.times import format_time
 from spaseq.sources.base import Source
 
@@ -111,14 +110,10 @@ def run_probes(probes: Sequence[Probes], sources: Mapping[str, Source]) -> None:
     for iri, source in sources.items():
         readers = [each for each in probes if iri in each.streams]
         if readers:
-            for batch in source.keeping(None).open(_ignore):
+            for batch in source.keeping(None).open(ignored):
                 index = VerticalPartition(batch)
                 for each in readers:
                     each.take(index)
-
-
-def _ignore(bad: BadInput) -> None:
-    """The first reading counted the bad input."""
 
 
 def _described(index: VerticalPartition, event: int) -> str:

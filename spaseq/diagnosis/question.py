@@ -41,6 +41,10 @@ class Question:
         """The text of the query at a place."""
         return self.resolved.source.text[span.start : span.end]
 
+    def line(self, span: Span) -> str:
+        """The text of the query at a place, on one line."""
+        return " ".join(self.text(span).split())
+
     @property
     def terms(self) -> TermText:
         """Writes terms with the prefixes of the query."""

@@ -17,7 +17,7 @@ import numpy as np
 from spaseq.algebra.answers import Answer
 from spaseq.compiled.arrays import Indices
 from spaseq.diagnosis.held_event import HeldEvent
-from spaseq.diagnosis.observed import Observed
+from spaseq.diagnosis.observed import Observed, ignored
 from spaseq.diagnosis.report import plural
 from spaseq.lang.sequence import occurrences
 from spaseq.options import StageOptions
@@ -151,7 +151,9 @@ class RowSearch:
 
     def _answers(self, plan: QueryPlan, rows: SolutionBatch) -> Iterator[list[Answer] | None]:
         observed = self.observed
-        stage = SequenceStage(plan, StageOptions(None, observed.limits), observed.knowledge)
+        stage = SequenceStage(
+            plan, StageOptions(None, observed.limits), observed.knowledge, ignored
+        )
         return answers_in_pieces(stage, rows, self.time.deadline)
 
     def _rows(

@@ -66,7 +66,7 @@ def parts_of(match: Answer, steps: FirstSteps) -> tuple[list[TraceItem], list[Tr
     return [*trace[:place]], [*trace[place:]]
 
 
-def at(item: TraceItem) -> Instant:
+def instant(item: TraceItem) -> Instant:
     """The instant of an event."""
     return item.time, item.k
 
@@ -109,6 +109,11 @@ class Miss:
     values: tuple[tuple[str, str], ...]  # what the condition reads, as written
     by: float | None = None
     unbound: str | None = None
+
+    @property
+    def shown(self) -> str | None:
+        """The values in words."""
+        return ", ".join(f"{name} = {value}" for name, value in self.values) or None
 
 
 def nearest_miss(

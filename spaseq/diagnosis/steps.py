@@ -130,7 +130,7 @@ class _Diagnosis:
         span = span_of(steps.last)
         number = step_number(steps, span) or 1
         step = question.resolved.query.sequence.steps[number - 1]
-        name = " ".join(question.text(step.span).split())
+        name = question.line(step.span)
         return StepCount(number, name, len(found), not found.complete)
 
     # --- one step ---------------------------------------------------------------------------------
@@ -164,7 +164,7 @@ class _Diagnosis:
         if stage.kind == "repetition":
             most = self._most_repetitions(steps, stage.constraints)
             return causes.cut_off(stage) if most is None else causes.repetition(most)
-        return causes.cause(stage)
+        return causes.of(stage)
 
     def _too_early(self, steps: FirstSteps, alone: Form) -> Cause | None:
         """The cause if the last step's events come before those of the steps before only."""

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spaseq.diagnosis.nearest_terms import last_part
+from spaseq.diagnosis.observed import ignored
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.inputs.stream_options import StreamOptions
@@ -133,12 +134,8 @@ class OneEventSource(_Wrapped):
     """A source without all events but the first one of the watch's IRI."""
 
     def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
-        for batch in self.source.keeping(None).open(_ignore, split):
+        for batch in self.source.keeping(None).open(ignored, split):
             place = _place(batch.names(np.arange(len(batch))), self.watch.iri)
             if place is not None:
                 yield batch.take(np.array([place]))
                 return
-
-
-def _ignore(bad: BadInput) -> None:
-    """The first reading counted the bad input."""
