@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from spaseq import errors, options, sinks, sources, testing
+    from spaseq import errors, options, sinks, sources, spark, testing
     from spaseq.api.answers import Answers
     from spaseq.api.explain import explain
     from spaseq.api.match import Match, PartialMatch, TracedEvent
@@ -83,6 +83,7 @@ __all__ = [
     "run_async",
     "sinks",
     "sources",
+    "spark",
     "testing",
     "why",
 ]

@@ -33,10 +33,11 @@ from spaseq.runtime.spark.rows.stage_rows import (
     Message,
     payload_of,
 )
+from spaseq.runtime.spark.session.failures import spark_errors
 from spaseq.runtime.spark.session.spark_session import session
+from spaseq.runtime.spark.session.worker_python import worker_python
 from spaseq.runtime.spark.shared import (
     ship_functions,
-    spark_errors,
     store_knowledge,
     take_message,
 )
@@ -107,13 +108,16 @@ def _delivered(
                 return frame.persist(_disk_only())
 
             with spark_errors():
-                solve = bounded_solve(spark, job, workplace, partitions)
-                output = keep(bounded_output(spark, solve, keep, time_scan=time_scan))
+                with worker_python(spark):
+                    solve = bounded_solve(spark, job, workplace, partitions)
+                    output = keep(bounded_output(spark, solve, keep, time_scan=time_scan))
                 size = _while_watching(spark, partial(_size, output), job, solve.progress, started)
             if size.overlap:
                 continue  # with a scan, splits cannot overlap
             with spark_errors():
-                yield from _deliver(job, _pieces(output, size.bytes))
+                with worker_python(spark):
+                    packs = _packs(output, size.bytes)
+                yield from _deliver(job, _unpacked(packs))
             break
 
 
@@ -200,12 +204,16 @@ def _size(output: Any) -> _Size:
     return _Size(int(size or 0), first == OVERLAP)
 
 
-def _pieces(output: Any, size: int) -> Iterator[tuple[int, Message | Answer | PartialAnswer]]:
-    """(query, payload) of all rows in order, one piece after the other."""
+def _packs(output: Any, size: int) -> Any:
+    """The DataFrame of packs of all rows in order, in pieces of bounded size."""
     count = -(-size // PIECE_BYTES)
     one = output.coalesce(1) if count <= 1 else output.repartitionByRange(count, "query", "order")
-    packed = one.sortWithinPartitions("query", "order").mapInArrow(_pack, "pack binary")
-    for row in packed.toLocalIterator(prefetchPartitions=False):
+    return one.sortWithinPartitions("query", "order").mapInArrow(_pack, "pack binary")
+
+
+def _unpacked(packs: Any) -> Iterator[tuple[int, Message | Answer | PartialAnswer]]:
+    """(query, payload) of all rows in order, one piece after the other."""
+    for row in packs.toLocalIterator(prefetchPartitions=False):
         for query, payload in zip(*pickle.loads(row[0]), strict=True):
             yield query, payload_of(query, payload)
 

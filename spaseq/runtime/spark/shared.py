@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from spaseq import errors
-from spaseq.errors import InputError, RunError, SpaseqError
+from spaseq.errors import InputError, SpaseqError
 from spaseq.expr.extension import modules_from_files
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.job.job import Job, LateEvent, Stats
 from spaseq.runtime.spark.rows.stage_rows import Message
 from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
-
-SPARK_FAILED = "Spark failed: "
 
 KB_FILE = "spaseq-kb-"
 """The names of stored knowledge bases begin with this; their hash follows."""
@@ -100,43 +94,3 @@ def add_stats(total: Stats, part: Stats) -> None:
     total.add_solutions(part.solutions)
     for stage, seconds in part.stages.items():
         total.add(stage, seconds)
-
-
-@contextmanager
-def spark_errors() -> Iterator[None]:
-    """Raise failures of Spark as RunErrors, with the one line that says what went wrong.
-
-    An error of this package that a worker raised is raised again as itself.
-    """
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped,unused-ignore]
-    from pyspark.errors import PySparkException
-
-    try:
-        yield
-    except (Py4JError, PySparkException, ConnectionError, EOFError) as error:
-        gist = _gist(str(error))
-        own = re.match(r"spaseq\.errors\.(\w+): (.*)", gist)
-        if own is not None:
-            raise getattr(errors, own[1])(own[2]) from error
-        raise RunError(f"{SPARK_FAILED}{gist}") from error
-
-
-_LOST = re.compile("Python worker exited unexpectedly|ExecutorLostFailure")
-"""What Spark calls the loss of a process. The cause of it is a connection that is closed."""
-
-
-def _gist(text: str) -> str:
-    """The line of a message that says what went wrong.
-
-    It is the last line of a Python traceback, else the cause in Java that names a lost process,
-    else the last cause, else the message's first line.
-    """
-    found = re.findall(
-        r"^(?:\w+\.)*\w*(?:Error|Exception|Interrupt|Exit)\b: .*", text, re.MULTILINE
-    )
-    python = [line for line in found if not line.startswith(("org.", "java.", "py4j."))]
-    causes = re.findall(r"^Caused by: [\w.$]*?(\w+: .*)", text, re.MULTILINE)
-    lost = [cause for cause in causes if _LOST.search(cause)]
-    lines = text.strip().splitlines()
-    candidates = (python, lost, causes)
-    return next((found[-1] for found in candidates if found), [*lines, "no reason given"][0])

@@ -30,11 +30,11 @@ from spaseq.runtime.spark.following.checkpoint import Checkpoint, OutputPosition
 from spaseq.runtime.spark.following.kb_refresh import Refresh
 from spaseq.runtime.spark.following.offset_checks import OffsetChecks
 from spaseq.runtime.spark.rows.stage_rows import OUTPUT_DDL, PARTIAL, Message, payload_of
+from spaseq.runtime.spark.session.failures import SPARK_FAILED, spark_errors
 from spaseq.runtime.spark.session.spark_session import session
+from spaseq.runtime.spark.session.worker_python import worker_python
 from spaseq.runtime.spark.shared import (
-    SPARK_FAILED,
     ship_functions,
-    spark_errors,
     store_knowledge,
     take_message,
 )
@@ -107,7 +107,8 @@ def follow(
         checkpoint.offset_checks.check()
         handover = _Handover(checkpoint.offset_checks)
         spark = spark or session()
-        query = _start(spark, job, options, checkpoint, handover)
+        with worker_python(spark):
+            query = _start(spark, job, options, checkpoint, handover)
         try:
             refresh = Refresh(spark, job, checkpoint)
             yield from _Delivery(job, output, query, refresh).all(

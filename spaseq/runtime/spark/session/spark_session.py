@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from spaseq.errors import RunError
+from spaseq.errors import RunError, SpaseqError
 from spaseq.runtime.spark.session.jvm import find_java, java_home
 from spaseq.runtime.spark.session.shipping import ARCHIVE_NAME, PACKAGE, SHIPPED, package_archive
 
@@ -47,16 +47,13 @@ def session(
     Raises:
         RunError: there is no usable Java, or Spark does not start.
     """
-    from pyspark import SparkContext
-    from pyspark.sql import SparkSession
-
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-    running = SparkSession.getActiveSession()
-    if running is not None and SparkContext._active_spark_context is not None:
+    running = running_session()
+    if running is not None:
         return running
-    _warm_kernels()
-    place = _local(cores or os.cpu_count() or 1) if master is None else _cluster(master)
-    spark = _start({**_SETTINGS, **place, **(config or {})}, verbose)
+    warm_kernels()
+    place = _local(cores or os.cpu_count() or 1) if master is None else cluster_settings(master)
+    spark = _started({**_SETTINGS, **place, **(config or {})}, verbose)
     if master is not None and "spark.sql.shuffle.partitions" not in (config or {}):
         spark.conf.set("spark.sql.shuffle.partitions", spark.sparkContext.defaultParallelism)
     if master is None:
@@ -65,12 +62,26 @@ def session(
     return spark
 
 
+def running_session() -> Any:
+    """The session that runs in this process; None if there is none."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    if SparkContext._active_spark_context is None:
+        return None
+    # Another thread than the one that started the session has no active session.
+    return SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+
+
+DAEMON = "spaseq.runtime.spark.session.daemon"
+"""The module from which the sessions of this package fork their workers."""
+
 _SETTINGS = {
     "spark.app.name": "spaseq",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "2g",
-    "spark.python.daemon.module": "spaseq.runtime.spark.session.daemon",
+    "spark.python.daemon.module": DAEMON,
     # The JVM does little of the work: its optimising compiler costs more time than it saves.
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     "spark.sql.adaptive.enabled": "false",
@@ -80,7 +91,7 @@ _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir(), "spaseq-warehouse")),
 }
-_LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 
 def _local(cores: int) -> dict[str, str]:
@@ -89,7 +100,7 @@ def _local(cores: int) -> dict[str, str]:
         "spark.master": f"local[{cores},4]",
         "spark.sql.shuffle.partitions": str(cores),
         "spark.sql.streaming.checkpointFileManagerClass": _LOCAL_CHECKPOINTS,
-        **_LOOPBACK,
+        **LOOPBACK,
     }
 
 
@@ -110,9 +121,9 @@ def _without_checksum_files(context: Any) -> None:
     files.setVerifyChecksum(False)
 
 
-def _cluster(master: str) -> dict[str, str]:
+def cluster_settings(master: str) -> dict[str, str]:
     if master.startswith("local"):
-        return {"spark.master": master, **_LOOPBACK}
+        return {"spark.master": master, **LOOPBACK}
     directory = Path(tempfile.mkdtemp(prefix="spaseq-package-"))
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     archive, digest = package_archive(directory)
@@ -124,46 +135,50 @@ def _cluster(master: str) -> dict[str, str]:
             [f"./{ARCHIVE_NAME}/{_PYTHON_START.relative_to(PACKAGE.parent)}", f"./{ARCHIVE_NAME}"]
         ),
         f"spark.executorEnv.{SHIPPED}": digest,
-        **(_LOOPBACK if at_home else {}),
+        **(LOOPBACK if at_home else {}),
     }
 
 
-def _start(settings: Mapping[str, str], verbose: bool) -> Any:
+def _started(settings: Mapping[str, str], verbose: bool) -> Any:
     from pyspark import SparkConf, SparkContext
-    from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
     with ExitStack() as stack:
-        changes = {
-            "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),
-            **_python_path(),
-        }
-        if SparkContext._gateway is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
-            changes |= stack.enter_context(java_home(find_java()))
-        stack.enter_context(_environment(changes))
         log = None if verbose else stack.enter_context(tempfile.TemporaryFile("w+b"))
         try:
             conf = SparkConf().setAll(list(settings.items()))
-            gateway = SparkContext._gateway
-            if gateway is None:
-                streams = {} if log is None else {"stdout": log, "stderr": log}
-                gateway = launch_gateway(conf, streams)
-            context = SparkContext.getOrCreate() if _active() else _context(conf, gateway)
-            return SparkSession(context)
+            gateway = stack.enter_context(java_gateway(conf, log))
+            return SparkSession(SparkContext(conf=conf, gateway=gateway))
+        except SpaseqError:
+            raise
         except Exception as error:
             raise RunError(f"Spark does not start: {error}{_tail(log)}") from error
 
 
-def _active() -> bool:
+@contextmanager
+def java_gateway(conf: Any, log: IO[bytes] | None = None) -> Iterator[Any]:
+    """The process's Java for Spark, started if need be; a context started within takes this Python.
+
+    The workers run the Python of PYSPARK_PYTHON, if it is set.
+    """
+    from pyspark import SparkContext
+    from pyspark.java_gateway import launch_gateway
+
+    python = os.environ.get("PYSPARK_PYTHON", sys.executable)
+    changes = {"PYSPARK_PYTHON": python, **_python_path()}
+    with ExitStack() as stack:
+        if not has_gateway():
+            changes |= stack.enter_context(java_home(find_java()))
+        stack.enter_context(_environment(changes))
+        streams = {} if log is None else {"stdout": log, "stderr": log}
+        yield SparkContext._gateway or launch_gateway(conf, streams)
+
+
+def has_gateway() -> bool:
+    """Whether this process has a Java for Spark, of an earlier session or of `spark-submit`."""
     from pyspark import SparkContext
 
-    return SparkContext._active_spark_context is not None
-
-
-def _context(conf: Any, gateway: Any) -> Any:
-    from pyspark import SparkContext
-
-    return SparkContext(conf=conf, gateway=gateway)
+    return SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 def _tail(log: IO[bytes] | None) -> str:
@@ -175,16 +190,24 @@ def _tail(log: IO[bytes] | None) -> str:
 
 
 def _python_path() -> dict[str, str]:
-    """PYTHONPATH for every Python that Spark starts: `sitecustomize`, and this package's root.
-
-    The root is left out if the package is installed: its directory, in front of the standard
-    library, could hide modules.
-    """
-    root = str(Path(__file__).absolute().parents[4])
-    installed = root in {*site.getsitepackages(), site.getusersitepackages()}
-    own = [str(_PYTHON_START)] if installed else [str(_PYTHON_START), root]
-    paths = [*own, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    """PYTHONPATH for every Python that Spark starts: `sitecustomize`, and `package_roots`."""
+    paths = [
+        str(_PYTHON_START),
+        *package_roots(),
+        *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)),
+    ]
     return {"PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
+
+
+def package_roots() -> list[str]:
+    """The directories that another Python process of this interpreter must have on its path.
+
+    There are none if the package is installed: its directory, in front of the standard library,
+    could hide modules.
+    """
+    root = str(PACKAGE.parent)
+    installed = {*site.getsitepackages(), site.getusersitepackages()}
+    return [] if root in installed else [root]
 
 
 @contextmanager
@@ -201,7 +224,7 @@ def _environment(changes: Mapping[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _warm_kernels() -> None:
+def warm_kernels() -> None:
     """Compile the kernels once, so that workers need not compile them."""
     name = "spaseq.compiled.warming"
     if importlib.util.find_spec(name) is not None:

@@ -1,25 +1,15 @@
-"""SPAseq for Spark users: the answers of queries as a DataFrame, batch or streaming.
-
->>> from spaseq.spark import answers
->>> rows = answers(spark, Path("congestion.rq"), {"S1": "s1.nq", "S2": "s2.nq"})  # doctest: +SKIP
-
-Streams are paths, or come in one DataFrame with an event in each row. Its columns are `stream`
-(the name or the IRI of a stream; rows of other streams are left out), `time` (a timestamp, or
-integer milliseconds) and `graph` (N-Triples text). The columns `event` (the graph's IRI) and `k`
-(the event's number among the events of its stream and time) are optional. Without `k`, events of
-equal time are numbered in the order of their texts. A streaming DataFrame needs the option
-`checkpoint`, and time passes only while all of its streams go on.
-"""
+"""The answers of queries as a DataFrame, batch or streaming."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from os import PathLike, path
 from pathlib import Path
-from typing import Any, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 import pyarrow as pa
 
@@ -34,8 +24,6 @@ from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.job.binding import bind_streams
 from spaseq.runtime.job.job import Job, LateEvent
 from spaseq.runtime.spark.bounded import bounded_output, bounded_solve
-from spaseq.runtime.spark.connectors.answer_sink import AnswerDataSink
-from spaseq.runtime.spark.connectors.rdf_source import RdfDataSource
 from spaseq.runtime.spark.following.checkpoint import Checkpoint
 from spaseq.runtime.spark.following.follow import following_output, sequenced
 from spaseq.runtime.spark.following.kb_refresh import Refresh
@@ -52,24 +40,25 @@ from spaseq.runtime.spark.rows.answer_rows import (
     side_row_of,
 )
 from spaseq.runtime.spark.rows.stage_rows import PARTIAL, payload_of
+from spaseq.runtime.spark.session.worker_python import worker_python
 from spaseq.scratch import ScratchDirectory
 from spaseq.sources.base import Source
 
-__all__ = ["AnswerDataSink", "RdfDataSource", "answers"]
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 _LOGGER = logging.getLogger("spaseq")
 
-DataFrame: TypeAlias = Any
 PathInput: TypeAlias = str | PathLike[str] | Sequence[str | PathLike[str]]
 
 
 def answers(
-    spark: Any,
+    spark: SparkSession,
     query: QueryInput | Sequence[QueryInput],
     streams: Mapping[str, PathInput] | DataFrame,
     kb: Mapping[str, KbInput] | None = None,
     **options: Unpack[AnswersKeywords],
-) -> Any:
+) -> DataFrame:
     """The answers of one or several queries, as a DataFrame.
 
     Without `checkpoint` the streams are read to their ends when the DataFrame is evaluated. With
@@ -77,11 +66,13 @@ def answers(
     `checkpointLocation` of the query that is started from it: keep or remove both. The session's
     state store is set to RocksDB, with changelog checkpointing.
 
+    A failure of a worker comes when the DataFrame is evaluated (see `spaseq.spark.errors`).
+
     Args:
         spark: the session.
         query: query text, or the `Path` of a query file; several in a list.
         streams: by the query's name for a stream, or its IRI: a path (file, directory, glob) that
-            workers open themselves, or several; or one DataFrame of events (see the module).
+            workers open themselves, or several; or one DataFrame of events (see `spaseq.spark`).
         kb: by graph IRI: a path, an rdflib.Graph, or the URL of a SPARQL endpoint.
         options: any of `spaseq.options.AnswersKeywords`.
 
@@ -96,21 +87,41 @@ def answers(
         batch come together, so `foreachBatch` can write them to different places.
 
     Raises:
-        QueryError, InputError, UsageError: as `spaseq.run`.
+        QueryError, InputError: as `spaseq.run`.
+        UsageError: so, too; or the session does not run, or its workers lack the right Python.
     """
     chosen = RunOptions.of("answers", AnswersKeywords, options)
     plans = plan_queries(query, chosen.planning)
-    arrivals = FileSourceSettings(
+    call = _Call(spark, streams, chosen, options.get("checkpoint"), _arrivals(options))
+    call.check()
+    names, sides = tuple(plan.identity.name for plan in plans), options.get("sides", False)
+    decode = _Decode(names, options.get("strict", False), sides, chosen.planning.partial)
+    with worker_python(spark):
+        output = call.output(call.job(plans, kb or {}))
+        with _without_traceback(spark):
+            return output.mapInArrow(lambda batches: decode.run(batches), decode.ddl)
+
+
+def _arrivals(options: AnswersKeywords) -> FileSourceSettings:
+    return FileSourceSettings(
         delay_ms=options.get("watermark_ms", 0),
         idle_ms=options.get("idle_ms"),
         max_ahead_ms=options.get("max_ahead_ms", FileSourceSettings().max_ahead_ms),
     )
-    call = _Call(spark, streams, chosen, options.get("checkpoint"), arrivals)
-    call.check()
-    output = call.output(call.job(plans, kb or {}))
-    names, sides = tuple(plan.identity.name for plan in plans), options.get("sides", False)
-    decode = _Decode(names, options.get("strict", False), sides, chosen.planning.partial)
-    return output.mapInArrow(lambda batches: decode.run(batches), decode.ddl)
+
+
+@contextmanager
+def _without_traceback(spark: SparkSession) -> Iterator[None]:
+    """Functions that are made in this context fail with the error alone, in one line.
+
+    `_Decode` raises errors that other tasks found, so the traceback would say nothing of them.
+    """
+    environment = spark.sparkContext.environment
+    environment["SPARK_HIDE_TRACEBACK"] = "1"
+    try:
+        yield
+    finally:
+        del environment["SPARK_HIDE_TRACEBACK"]
 
 
 @dataclass(frozen=True)
