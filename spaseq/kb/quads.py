@@ -203,18 +203,25 @@ def triples_in(given: KbInput, limits: Limits = DEFAULT_LIMITS) -> Iterator[tupl
     Raises:
         InputError: the input cannot be read, with file, line and reason.
     """
-    for block in _blocks_of(given, limits):
+    if not isinstance(given, str | PathLike):
+        yield from _texts(rdflib_quads(given, limits))
+        return
+    for source in sources_at(given):
+        yield from texts_of(source, Path(source.path).absolute().as_uri(), limits)
+
+
+def texts_of(
+    source: QuadSource, base: str | None, limits: Limits = DEFAULT_LIMITS
+) -> Iterator[tuple[str, str, str]]:
+    """The triples of all graphs of a source, as N-Triples texts; see `quads_of`."""
+    yield from _texts(quads_of(source, base, limits))
+
+
+def _texts(blocks: Iterable[KbQuads]) -> Iterator[tuple[str, str, str]]:
+    for block in blocks:
         texts = block.texts.to_pylist()
         for s, p, o in zip(block.s.tolist(), block.p.tolist(), block.o.tolist(), strict=True):
             yield texts[s], texts[p], texts[o]
-
-
-def _blocks_of(given: KbInput, limits: Limits) -> Iterator[KbQuads]:
-    if not isinstance(given, str | PathLike):
-        yield from rdflib_quads(given, limits)
-        return
-    for source in sources_at(given):
-        yield from quads_of(source, Path(source.path).absolute().as_uri(), limits)
 
 
 def _columns(block: QuadBlock) -> KbQuads:

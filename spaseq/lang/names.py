@@ -31,7 +31,7 @@ from spaseq.lang.unresolved import (
 NodeT = TypeVar("NodeT", bound=ast.Node)
 
 ASSUMED = {"xsd": XSD, "rdf": RDF, "rdfs": RDFS}
-_WELL_KNOWN = {
+WELL_KNOWN = {
     "owl": "http://www.w3.org/2002/07/owl#",
     "prov": "http://www.w3.org/ns/prov#",
     "sosa": "http://www.w3.org/ns/sosa/",
@@ -111,7 +111,7 @@ class NameResolver:
             )
             return self.prefixes.setdefault(prefix, ASSUMED[prefix])
         near = suggested(prefix, self.prefixes)
-        namespace = _WELL_KNOWN.get(prefix, "http://...")
+        namespace = WELL_KNOWN.get(prefix, "http://...")
         self.findings.error(
             f"prefix {prefix}: is not declared; add PREFIX {prefix}: <{namespace}> at the top",
             Span(name.span.start, name.span.start + len(prefix) + 1),

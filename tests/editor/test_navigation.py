@@ -1,0 +1,82 @@
+"""Definitions, uses, new names and the outline."""
+
+from __future__ import annotations
+
+import pytest
+
+from spaseq.compile import check_query
+from spaseq.editor.document import Document
+from spaseq.editor.navigation import definition, outline, references, renamed
+from spaseq.errors import UsageError
+from tests.editor.queries import QUERY, at
+
+DOCUMENT = Document(QUERY)
+
+
+@pytest.mark.parametrize(
+    ("place", "defined"),
+    [
+        (at("Low:"), at("Low ON")),
+        (at("Low") + 3, at("Low ON")),
+        (at("High+"), at("High ON")),
+        (at("S {"), at("S <")),
+        (at("?room"), at("?room", 1)),
+        (at("t:Street"), at("t:")),
+        (at("WITHIN"), None),
+    ],
+)
+def test_definition(place: int, defined: int | None) -> None:
+    span = definition(DOCUMENT, place)
+    assert (None if span is None else span.start) == defined
+
+
+def test_references() -> None:
+    starts = [span.start for span in references(DOCUMENT, at("Low:"))]
+    assert starts == [at("Low\nFROM"), at("Low:"), at("Low ON"), at("Low)")]
+    assert len(references(DOCUMENT, at("?room"))) == QUERY.count("?room")
+    assert references(DOCUMENT, at("WITHIN")) == []
+
+
+@pytest.mark.parametrize(
+    ("place", "new"), [(at("Low:"), "Cold"), (at("?room"), "?place"), (at("S {"), "In")]
+)
+def test_renaming_keeps_the_query_right(place: int, new: str) -> None:
+    text = QUERY
+    changes = renamed(DOCUMENT, place, new)
+    for span, replacement in sorted(changes, key=lambda c: -c[0].start):
+        text = text[: span.start] + replacement + text[span.end :]
+    old = QUERY[references(DOCUMENT, place)[0].start : references(DOCUMENT, place)[0].end]
+    assert {n.name for n in Document(text).names}.isdisjoint({old})
+    assert old not in [v.text for v in Document(text).variables]
+    before = [d.code for d in check_query(QUERY).diagnostics]
+    assert [d.code for d in check_query(text).diagnostics] == before
+
+
+@pytest.mark.parametrize(
+    ("place", "new", "reason"),
+    [
+        (at("Low:"), "High", "there is a GPM High already"),
+        (at("Low:"), "and", "is not a name of a GPM"),
+        (at("Low:"), "a b", "is not a name of a GPM"),
+        (at("?room"), "?low", "there is a variable ?low already"),
+        (at("?room"), "a-b", "is not a name of a variable"),
+        (at("WITHIN"), "x", "only GPMs, streams and variables"),
+    ],
+)
+def test_refused_names(place: int, new: str, reason: str) -> None:
+    with pytest.raises(UsageError, match=reason.replace("?", r"\?")):
+        renamed(DOCUMENT, place, new)
+
+
+def test_outline() -> None:
+    found = [(entry.kind, entry.name) for entry in outline(DOCUMENT)]
+    assert found == [
+        ("stream", "S"),
+        ("graph", "<http://example/kb>"),
+        ("sequence", "SEQ"),
+        ("GPM", "Low"),
+        ("GPM", "High"),
+        ("GPM", "Off"),
+    ]
+    for entry in outline(DOCUMENT):
+        assert entry.whole.start <= entry.span.start <= entry.span.end <= entry.whole.end
