@@ -1,7 +1,7 @@
 """External sorting of solutions by time, for bounded runs.
 
 Rows are kept in memory up to a bound. Beyond it they are written to temporary Arrow files, each a
-sorted run. Rows that arrive in order extend one run. Reading merges the runs.
+sorted run. Rows that arrive in order extend one run, without a sort. Reading merges the runs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,15 @@ from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.scratch import ScratchDirectory
 
 CHUNK_ROWS = 16_384
+"""Smaller batches are joined to chunks of about this number of rows."""
+
+MOST_ROWS = 65_536
+"""The most rows in a chunk."""
+
 MEMORY_ROWS = 200_000
+
+WAYS = 16
+"""The most runs that rows are merged from before they are sorted."""
 
 
 class RowSorter:
@@ -58,28 +66,30 @@ class RowSorter:
         """
         try:
             sources: list[Iterator[SolutionBatch]] = [run.read() for run in self._runs]
-            if self._buffer:
-                sources.append(_chunks(self._sorted()))
+            sources += [iter(run) for run in self._in_memory()]
             yield from _merge(sources, self._columns)
         finally:
             self._runs, self._buffer = [], []
             if self._directory is not None:
                 self._directory.cleanup()
 
-    def _sorted(self) -> SolutionBatch:
-        rows = SolutionBatch.concat(self._buffer, self._columns)
+    def _in_memory(self) -> list[list[SolutionBatch]]:
+        """The rows in memory as sorted runs. They leave the buffer."""
+        batches, rows = self._buffer, self._rows
         self._buffer, self._rows = [], 0
-        if (np.diff(rows.time) >= 0).all():
-            return rows
-        return rows.take(np.argsort(rows.time, kind="stable"))
+        few = not self._runs and rows < CHUNK_ROWS
+        runs = _runs_of(batches, 1 if few else max(1, WAYS - len(self._runs)))
+        if runs is None:
+            runs = [[_sorted(SolutionBatch.concat(batches, self._columns))]]
+        return [_chunks(run, self._columns) for run in runs]
 
     def _spill(self) -> None:
-        rows = self._sorted()
-        with _disk_errors():
-            self._write(rows)
+        for run in self._in_memory():
+            with _disk_errors():
+                self._write(run)
 
-    def _write(self, rows: SolutionBatch) -> None:
-        first, last = int(rows.time[0]), int(rows.time[-1])
+    def _write(self, chunks: list[SolutionBatch]) -> None:
+        first, last = int(chunks[0].time[0]), int(chunks[-1].time[-1])
         run = next((r for r in self._runs if r.last <= first), None)
         if run is None:
             if self._directory is None:
@@ -87,7 +97,7 @@ class RowSorter:
             path = Path(self._directory.name) / f"run-{len(self._runs)}.arrow"
             run = _RunWriter(path, self._columns)
             self._runs.append(run)
-        run.write(rows)
+        run.write(chunks)
         run.last = last
 
 
@@ -100,8 +110,8 @@ class _RunWriter:
         self._file = pa.OSFile(str(path), "wb")
         self._writer = pa.ipc.new_stream(self._file, SolutionBatch.schema(columns))
 
-    def write(self, rows: SolutionBatch) -> None:
-        for chunk in _chunks(rows):
+    def write(self, chunks: Sequence[SolutionBatch]) -> None:
+        for chunk in chunks:
             self._writer.write_batch(chunk.to_arrow(self._columns))
 
     def read(self) -> Iterator[SolutionBatch]:
@@ -123,9 +133,53 @@ def _disk_errors() -> Iterator[None]:
         raise RunError(f"cannot sort on disk in {tempfile.gettempdir()}: {reason}") from error
 
 
-def _chunks(rows: SolutionBatch) -> Iterator[SolutionBatch]:
-    for start in range(0, len(rows), CHUNK_ROWS):
-        yield rows.take(slice(start, start + CHUNK_ROWS))
+def _sorted(rows: SolutionBatch) -> SolutionBatch:
+    """The rows in order of time; those of equal time stay as they are."""
+    if (rows.time[1:] >= rows.time[:-1]).all():
+        return rows
+    return rows.take(np.argsort(rows.time, kind="stable"))
+
+
+def _runs_of(batches: Sequence[SolutionBatch], most: int) -> list[list[SolutionBatch]] | None:
+    """Batches divided into runs whose rows are in order of time, None if `most` runs are too few.
+
+    A stream in order is one run, and so is a file that overlaps with the file before it.
+    """
+    runs: list[list[SolutionBatch]] = []
+    for batch in map(_sorted, batches):
+        run = next((r for r in runs if r[-1].time[-1] <= batch.time[0]), None)
+        if run is not None:
+            run.append(batch)
+        elif len(runs) < most:
+            runs.append([batch])
+        else:
+            return None
+    return runs
+
+
+def _chunks(run: Sequence[SolutionBatch], columns: SolutionColumns) -> list[SolutionBatch]:
+    """The rows of a sorted run in chunks. Only batches smaller than a chunk are copied."""
+    chunks: list[SolutionBatch] = []
+    small: list[SolutionBatch] = []
+    rows = 0
+    for batch in run:
+        small.append(batch)
+        rows += len(batch)
+        if rows >= CHUNK_ROWS:
+            chunks += _parts(small, columns)
+            small, rows = [], 0
+    return chunks + (_parts(small, columns) if small else [])
+
+
+def _parts(batches: list[SolutionBatch], columns: SolutionColumns) -> list[SolutionBatch]:
+    """A group of batches, of which only the last may be large, as chunks."""
+    large = len(batches[-1]) >= CHUNK_ROWS
+    groups = [batches[:-1], batches[-1:]] if large else [batches]
+    return [
+        rows.take(slice(start, start + MOST_ROWS))
+        for rows in (SolutionBatch.concat(group, columns) for group in groups)
+        for start in range(0, len(rows), MOST_ROWS)
+    ]
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.term_columns import TermColumn, text_array
+from spaseq.stages import sorting
 from spaseq.stages.sorting import RowSorter
 
 COLUMNS = SolutionColumns(("x",))
@@ -96,3 +97,45 @@ def test_files_are_removed_when_nobody_reads_on(spills: Path) -> None:
     assert [*spills.iterdir()]
     batches.close()
     assert [*spills.iterdir()] == []
+
+
+@given(
+    batches=TIMES, memory_rows=st.integers(1, 60), chunk=st.integers(1, 8), ways=st.integers(1, 4)
+)
+@settings(deadline=None)
+def test_small_chunks_and_few_runs_give_the_same_order(
+    batches: list[list[int]], memory_rows: int, chunk: int, ways: int
+) -> None:
+    expected = sorted((t, k) for k, t in enumerate(t for some in batches for t in some))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sorting, "CHUNK_ROWS", chunk)
+        patch.setattr(sorting, "MOST_ROWS", 2 * chunk)
+        patch.setattr(sorting, "WAYS", ways)
+        parts = [part for part, _ in filled(batches, memory_rows).batches()]
+    found = [row[:2] for part in parts for row in sorted(rows_of(part))]
+    assert found == expected
+
+
+def test_rows_in_order_are_neither_copied_nor_written(
+    spills: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sorting, "CHUNK_ROWS", 2)
+    given_rows = [batch([1, 2], 0), batch([3, 4], 2), batch([5, 6, 7], 4)]
+    sorter = RowSorter(COLUMNS)
+    for rows in given_rows:
+        sorter.add(rows)
+    found = [part for part, _ in sorter.batches()]
+    assert [part.time.tolist() for part in found] == [[1, 2], [3, 4], [5, 6, 7]]
+    shared = zip(found, given_rows, strict=True)
+    assert all(part.values["x"].terms is rows.values["x"].terms for part, rows in shared)
+    assert [*spills.iterdir()] == []
+
+
+def test_streams_that_follow_each_other_are_runs_to_merge(
+    spills: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sorting, "CHUNK_ROWS", 2)
+    sorter = filled([[1, 4], [7, 9], [2, 3], [8, 9]], memory_rows=8)
+    assert len([*spills.glob("spaseq-run-sort-*/run-*.arrow")]) == 2
+    times = [sorted(part.time.tolist()) for part, _ in sorter.batches()]
+    assert [time for part in times for time in part] == [1, 2, 3, 4, 7, 8, 9, 9]

@@ -97,8 +97,9 @@ class BatchFrame:
         self.order = []
         slot, part = self._slots(solutions)
         time, k = solutions.time, solutions.k
-        if len(time) > 1 and not (time[1:] > time[:-1]).all():
-            order = np.lexsort((solutions.gpm, solutions.stream, slot, part, k, time))
+        places = time, k, part, slot, solutions.stream, solutions.gpm
+        if len(time) > 1 and not _rising(places):
+            order = np.lexsort(places[::-1])
             if (order[1:] < order[:-1]).any():
                 solutions, slot, part = solutions.take(order), slot[order], part[order]
                 self.order.append(order)
@@ -225,6 +226,22 @@ def _writable(rows: SolutionBatch) -> SolutionBatch:
     return replace(
         rows, stream=own(rows.stream), time=own(rows.time), k=own(rows.k), gpm=own(rows.gpm)
     )
+
+
+def _rising(columns: Sequence[Int32s | Int64s]) -> bool:
+    """Whether each row is above the row before it, by the first column in which they differ."""
+    first = columns[0]
+    if (first[1:] < first[:-1]).any():
+        return False
+    tied = np.flatnonzero(first[1:] == first[:-1])  # rows that equal the next row so far
+    for column in columns[1:]:
+        if not len(tied):
+            return True
+        row, following = column[tied], column[tied + 1]
+        if (following < row).any():
+            return False
+        tied = tied[following == row]
+    return not len(tied)
 
 
 def _distinct(rows: SolutionBatch) -> Indices | None:
