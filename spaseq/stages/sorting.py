@@ -26,11 +26,11 @@ CHUNK_ROWS = 16_384
 """Smaller batches are joined to chunks of about this number of rows."""
 
 MOST_ROWS = 65_536
-"""The most rows in a chunk."""
+"""The most rows in a chunk of rows that came in order."""
 
 MEMORY_ROWS = 200_000
 
-WAYS = 16
+WAYS = 8
 """The most runs that rows are merged from before they are sorted."""
 
 
@@ -75,13 +75,12 @@ class RowSorter:
 
     def _in_memory(self) -> list[list[SolutionBatch]]:
         """The rows in memory as sorted runs. They leave the buffer."""
-        batches, rows = self._buffer, self._rows
-        self._buffer, self._rows = [], 0
-        few = not self._runs and rows < CHUNK_ROWS
-        runs = _runs_of(batches, 1 if few else max(1, WAYS - len(self._runs)))
-        if runs is None:
-            runs = [[_sorted(SolutionBatch.concat(batches, self._columns))]]
-        return [_chunks(run, self._columns) for run in runs]
+        batches, self._buffer, self._rows = self._buffer, [], 0
+        runs = _runs_of(batches, max(1, min(WAYS - len(self._runs), len(batches) // 2)))
+        if runs is not None:
+            return [_chunks(run, self._columns) for run in runs]
+        rows = _sorted(SolutionBatch.concat(batches, self._columns))
+        return [_slices(rows, CHUNK_ROWS)]
 
     def _spill(self) -> None:
         for run in self._in_memory():
@@ -175,11 +174,12 @@ def _parts(batches: list[SolutionBatch], columns: SolutionColumns) -> list[Solut
     """A group of batches, of which only the last may be large, as chunks."""
     large = len(batches[-1]) >= CHUNK_ROWS
     groups = [batches[:-1], batches[-1:]] if large else [batches]
-    return [
-        rows.take(slice(start, start + MOST_ROWS))
-        for rows in (SolutionBatch.concat(group, columns) for group in groups)
-        for start in range(0, len(rows), MOST_ROWS)
-    ]
+    joined = (SolutionBatch.concat(group, columns) for group in groups)
+    return [part for rows in joined for part in _slices(rows, MOST_ROWS)]
+
+
+def _slices(rows: SolutionBatch, size: int) -> list[SolutionBatch]:
+    return [rows.take(slice(start, start + size)) for start in range(0, len(rows), size)]
 
 
 @dataclass(slots=True)
