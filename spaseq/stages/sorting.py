@@ -179,6 +179,7 @@ def _parts(batches: list[SolutionBatch], columns: SolutionColumns) -> list[Solut
 
 
 def _slices(rows: SolutionBatch, size: int) -> list[SolutionBatch]:
+    """The rows in batches of at most `size`, which share the rows' terms."""
     return [rows.take(slice(start, start + size)) for start in range(0, len(rows), size)]
 
 
