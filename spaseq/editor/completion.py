@@ -47,6 +47,8 @@ _WITH_TERMS = ("pattern", "having")
 _OF_THE_LANGUAGE = (RDF, RDFS, XSD, WELL_KNOWN["owl"])
 """Namespaces whose classes no query asks for."""
 
+_LONGEST_WORD = 500
+
 _PARTIAL = re.compile(
     r"[?$]\w*\Z"  # a variable
     r"|(?:[^\W\d_][\w-]*)?:[\w:.%-]*\Z"  # a prefixed name
@@ -85,17 +87,22 @@ def completions(document: Document, offset: int, vocabulary: Vocabulary) -> list
     before = document.text[:offset]
     if _in_text(before):
         return []
-    found = _PARTIAL.search(before)
-    if found is not None and found[0][0] not in "?$<" and _sequence_before(before, found.start()):
-        found = _WORD.search(before)
-    start = offset if found is None else found.start()
+    start = offset - len(_typed(_PARTIAL, before))
+    if start < offset and before[start] not in "?$<" and _sequence_before(before, start):
+        start = offset - len(_typed(_WORD, before))
     expected = expectation(before[:start])
-    if expected.place == "sequence" and found is not None and found[0][:1] in ("?", "$"):
+    if expected.place == "sequence" and before[start:offset][:1] in ("?", "$"):
         return []  # a quantifier
     request = _Request(document, vocabulary, expected, before[start:], Span(start, offset))
     made = (item for maker in _MAKERS for item in maker(request))
     fitting = (item for item in made if _fits(item, request.typed))
     return list({item.label: item for item in reversed(list(fitting))}.values())[::-1]
+
+
+def _typed(pattern: re.Pattern[str], before: str) -> str:
+    """The begin of a word at the end of a text; the search looks at a bounded part of it."""
+    found = pattern.search(before[-_LONGEST_WORD:])
+    return "" if found is None else found[0]
 
 
 def _in_text(before: str) -> bool:

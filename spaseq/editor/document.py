@@ -6,6 +6,7 @@ All of it comes from the tokenizer and the cut into sections, which never fail.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -93,7 +94,12 @@ class Document:
 
     def inside(self, start: int, end: int) -> Iterator[Lexeme]:
         """The lexemes that begin between two offsets."""
-        return (item for item in self.lexemes if start <= item.span.start < end)
+        first, last = (bisect_left(self._starts, offset) for offset in (start, end))
+        return iter(self.lexemes[first:last])
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [item.span.start for item in self.lexemes]
 
     def line(self, offset: int) -> int:
         """The line of an offset, counted from 1."""

@@ -28,6 +28,9 @@ from spaseq.message_text import visible, without_passwords
 _PAUSE_S = 0.15
 """A query is checked when nothing has been typed for so long."""
 
+_PATIENCE_S = 5.0
+"""So long the server waits for an answer of the client."""
+
 _ITEM_KINDS = {
     "keyword": lsp.CompletionItemKind.Keyword,
     "variable": lsp.CompletionItemKind.Variable,
@@ -105,7 +108,14 @@ class SpaseqServer(LanguageServer):
         """Start a coroutine; the server keeps it until it is done."""
         task = asyncio.get_running_loop().create_task(work)
         self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
+        task.add_done_callback(self.done)
+
+    def done(self, task: asyncio.Task[None]) -> None:
+        """Say that a background task failed; the server goes on."""
+        self.tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self.say(f"{type(error).__name__}: {error}", lsp.MessageType.Error)
 
     async def check(self, uri: str, pause: float = 0.0) -> None:
         """Publish the findings of a query, unless it changes meanwhile."""
@@ -178,7 +188,7 @@ class SpaseqServer(LanguageServer):
             return None
         token = f"spaseq-{number}"
         try:
-            await asyncio.wait_for(self.work_done_progress.create_async(token), 5)
+            await asyncio.wait_for(self.work_done_progress.create_async(token), _PATIENCE_S)
         except Exception:  # a client may refuse it
             return None
         title, names = "spaseq: reading knowledge", ", ".join(sources)
@@ -194,11 +204,24 @@ class SpaseqServer(LanguageServer):
             problems.append(str(error))
         return None
 
-    def use(self, value: object) -> None:
-        """Take over settings of the client."""
-        self.asked, problems = settings_of(value, self.workspace.root_path)
+    async def use(self, value: object) -> None:
+        """Take over settings of the client, and load what they name.
+
+        Without a value the client is asked for its settings; if it has none, those that it began
+        with stay in use.
+        """
+        workspace = self.client_capabilities.workspace
+        if value is None and workspace is not None and workspace.configuration:
+            item = lsp.ConfigurationItem(section="spaseq")
+            try:
+                answer = self.workspace_configuration_async(lsp.ConfigurationParams([item]))
+                value = next(iter(await asyncio.wait_for(answer, _PATIENCE_S)), None)
+            except Exception:  # a client may refuse it
+                value = None
+        self.asked, problems = settings_of(value or self.initial, self.workspace.root_path)
         for problem in problems:
             self.say(problem, lsp.MessageType.Warning)
+        await self.load()
 
 
 def server(given: EditorSettings) -> SpaseqServer:
@@ -218,15 +241,12 @@ def _synchronise(made: SpaseqServer) -> None:
 
     @made.feature(lsp.INITIALIZED)
     async def initialized(params: lsp.InitializedParams) -> None:
-        made.use(made.initial)
-        made.later(made.load())
+        made.later(made.use(None))
 
     @made.feature(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)
     async def configured(params: lsp.DidChangeConfigurationParams) -> None:
-        value = params.settings
-        if isinstance(value, dict) and "spaseq" in value:
-            made.use(value["spaseq"])
-            made.later(made.load())
+        given = params.settings
+        made.later(made.use(given.get("spaseq") if isinstance(given, dict) else None))
 
     @made.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
     async def opened(params: lsp.DidOpenTextDocumentParams) -> None:

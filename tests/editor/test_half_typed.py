@@ -41,6 +41,15 @@ ODD = [
 ]
 
 
+LONG = ["a", "a:", "?", "<a", "[", "'", '"', "(", "{", "a b ", "SEQ", "GPM a "]
+
+
+@pytest.mark.parametrize("text", LONG)
+def test_long_texts(text: str) -> None:
+    """Some squared cost would show as a hang."""
+    ask_everything(text * (20_000 // len(text)), 20_000)
+
+
 def ask_everything(text: str, offset: int) -> None:
     document = Document(text)
     offset = min(offset, len(document.text))

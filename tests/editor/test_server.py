@@ -17,7 +17,7 @@ from pygls.lsp.client import LanguageClient
 from tests.editor.queries import QUERY, ROOT
 
 URI = "file:///query.rq"
-SECONDS = 60  # guards against a server that hangs
+SECONDS = 300  # guards against a server that hangs
 
 Session = Callable[["Client"], Awaitable[None]]
 
@@ -30,6 +30,7 @@ class Client(LanguageClient):
         self.findings: dict[str, list[lsp.Diagnostic]] = {}
         self.messages: list[str] = []
         self.progress: list[str] = []
+        self.settings: object = None
         self.news = asyncio.Event()
 
         @self.feature(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
@@ -45,6 +46,11 @@ class Client(LanguageClient):
         @self.feature(lsp.WINDOW_WORK_DONE_PROGRESS_CREATE)
         def create(params: lsp.WorkDoneProgressCreateParams) -> None:
             self.progress.append("created")
+
+        @self.feature(lsp.WORKSPACE_CONFIGURATION)
+        def configuration(params: lsp.ConfigurationParams) -> list[Any]:
+            assert [item.section for item in params.items] == ["spaseq"]
+            return [self.settings]
 
         @self.feature(lsp.PROGRESS)
         def progressed(params: Any) -> None:
@@ -83,6 +89,7 @@ def talk(
         capabilities = lsp.ClientCapabilities(
             general=lsp.GeneralClientCapabilities(position_encodings=encodings),
             window=lsp.WindowClientCapabilities(work_done_progress=True),
+            workspace=lsp.WorkspaceClientCapabilities(configuration=True),
         )
         await client.initialize_async(
             lsp.InitializeParams(
@@ -228,6 +235,9 @@ def test_other_units_and_settings() -> None:
         )
         assert hover is not None
         assert "street" in hover.contents.value  # type: ignore[union-attr]
+        client.settings = {"ontology": "ontologies/cards.ttl"}
+        client.workspace_did_change_configuration(lsp.DidChangeConfigurationParams(None))
+        await client.until(lambda: client.progress.count("end") == 3)
 
     talk(
         session,
