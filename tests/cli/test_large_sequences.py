@@ -59,6 +59,15 @@ def test_a_large_sequence_is_read_at_once(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
+def test_a_greedy_loop_after_a_long_one_is_planned_at_once(tmp_path: Path) -> None:
+    filtered = QUERY.replace("?x }}", "?x FILTER(?x <= 2 * COALESCE(PREV(?x), 1)) }}")
+    path = tmp_path / "query.rq"
+    path.write_text(filtered.format("A{2,3} : B{0,1000} , C{2,}+[:]"))
+    done = run_bounded(["check", path], memory=MEMORY, seconds=60)
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False)
+
+
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_sequence_that_is_too_large_is_refused(name: str, tmp_path: Path) -> None:
     sequence, reason = REFUSED[name]

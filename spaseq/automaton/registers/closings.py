@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 
 from spaseq.automaton.batch.no_kernel import NoKernel
 from spaseq.automaton.program.alternatives import AlternativeEdge
@@ -39,17 +40,21 @@ def check_closings(automaton: Automaton, takes: Sequence[tuple[int, AlternativeE
         NoKernel: there may be one, which counts as complete.
     """
     states = automaton.states
+    targets: dict[int, dict[int, set[int]]] = {}  # by source and GPM
+    for source, taking in takes:
+        by_gpm = targets.setdefault(source, {})
+        by_gpm.setdefault(taking.take.gpm, set()).add(taking.edge.target)
+    seen = {(0, 0)}
     todo = [(0, 0)]
     for one, other in todo:  # grows while it is walked; the states that equal traces may reach
         waits = states[other].acceptances and not accepts_at_once(states[other])
         if waits and accepts_at_once(states[one]):
             raise NoKernel("a match may end both within its greedy loop and after all of it")
-        for source, taking in takes:
-            for beside, twin in takes:
-                if (source, beside) == (one, other) and taking.take.gpm == twin.take.gpm:
-                    pair = taking.edge.target, twin.edge.target
-                    if pair not in todo:
-                        todo.append(pair)
+        beside = targets.get(other, {})
+        for gpm, ends in targets.get(one, {}).items():
+            pairs = set(product(ends, beside.get(gpm, ()))) - seen
+            seen |= pairs
+            todo += pairs
 
 
 def without_greedy_ends(program: Program) -> Program:

@@ -143,6 +143,11 @@ class TestedProgram:
     is_threshold_sequence: bool
 
 
+def _check_edges(number: int) -> None:
+    if number > MOST_EDGES:
+        raise NoKernel(f"the automaton has more than {MOST_EDGES} edges")
+
+
 def tested_program(
     program: Program, gpms: Sequence[GpmColumns], partition: tuple[str, ...], window: Window
 ) -> TestedProgram:
@@ -176,9 +181,9 @@ class _Testing:
         """The edges that can take a solution, with their tests."""
         edges = tuple(self._sharing_waits([e for e in map(self._edge, self._takes) if e]))
         outer = tuple(TestedNegation(n, self._checks.forbidding(n.take)) for n in self._outer)
+        _check_edges(len(edges))  # before the check of closings, which looks at pairs of edges
         closings = tuple(self._closings())
-        if len(edges) + len(closings) > MOST_EDGES:
-            raise NoKernel(f"the automaton has more than {MOST_EDGES} edges")
+        _check_edges(len(edges) + len(closings))
         is_threshold_sequence = not closings and self._is_threshold_sequence(edges)
         return TestedProgram(self._key, edges, closings, outer, is_threshold_sequence)
 
