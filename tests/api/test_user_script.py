@@ -26,7 +26,8 @@ def run(*arguments: str, place: Path) -> subprocess.CompletedProcess[str]:
 
 def test_it_has_every_public_name() -> None:
     text = SCRIPT.read_text("utf-8")
-    assert [name for name in spaseq.__all__ if f"spaseq.{name}" not in text] == []
+    names = [*spaseq.__all__, *(f"spark.{name}" for name in spaseq.spark.__all__)]
+    assert [name for name in names if f"spaseq.{name}" not in text] == []
 
 
 def test_it_runs(tmp_path: Path) -> None:
@@ -52,7 +53,9 @@ def test_wrong_types_are_found(tmp_path: Path) -> None:
         "spaseq.Engine('').push('S', '', 1.5)\n"
         "number: int = next(spaseq.run('', {}))\n"
         "spaseq.run('', {}, thread=1)\n"
+        "spaseq.spark.session(5)\n"
+        "spaseq.spark.answers(spaseq.spark.session(), '', {}, side=True)\n"
     )
     done = run("-m", "mypy", "--strict", "--cache-dir", ".types", wrong.name, place=tmp_path)
     lines = {line.split(":")[1] for line in done.stdout.splitlines() if ": error:" in line}
-    assert lines == {"2", "3", "4", "5"}, done.stdout
+    assert lines == {"2", "3", "4", "5", "6", "7"}, done.stdout

@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import assert_type
 
+import pyspark.sql
+
 import spaseq
 from spaseq.options import EngineKeywords
 
@@ -88,6 +90,20 @@ def reports() -> None:
 
 def contracts(source: spaseq.sources.Source, sink: spaseq.sinks.Sink) -> str:
     return source.describe() + sink.form
+
+
+def on_spark() -> None:
+    """Is not called, because a session takes long to start."""
+    spark = spaseq.spark.session("local[2]", config={"spark.ui.enabled": False})
+    assert_type(spark, pyspark.sql.SparkSession)
+    spark.dataSource.register(spaseq.spark.RdfDataSource)
+    spark.dataSource.register(spaseq.spark.AnswerDataSink)
+    rows = spaseq.spark.answers(spark, Path("query.rq"), {"S": "s.nq"}, sides=True)
+    assert_type(rows, pyspark.sql.DataFrame)
+    with spaseq.spark.errors():
+        rows.collect()
+    error: spaseq.errors.SpaseqError = spaseq.spark.cause(ValueError())
+    print(error)
 
 
 def bench() -> None:

@@ -122,6 +122,7 @@ def _without_checksum_files(context: Any) -> None:
 
 
 def cluster_settings(master: str) -> dict[str, str]:
+    """The settings of an application on a cluster; its executors get this package."""
     if master.startswith("local"):
         return {"spark.master": master, **LOOPBACK}
     directory = Path(tempfile.mkdtemp(prefix="spaseq-package-"))
