@@ -5,7 +5,8 @@
 
 Streams are N-Quads files, read by the local runtime, with an event every 10 ms. *Selective*: one
 event in a hundred is a step. *Matching*: every event is a step, and each first step of a key is
-followed by the rest. *Answering*: every event is a step, and ends several answers. In these, one
+followed by the rest. *Comparing*: the same, and the second step's value is less than the first
+one's, by a FILTER. *Answering*: every event is a step, and ends several answers. In these, one
 first step in a hundred stays without the rest. *Broken off*: every second one does. *Closing*:
 answers wait for the close of their windows, because of a negated step in last place. *Without* and
 *with* are thousands of events per second of CPU time, in the best round. *Ratio* is how many times
@@ -26,6 +27,8 @@ from pathlib import Path
 import spaseq
 
 GPMS = "".join(f"DEFINE GPM {n} ON S {{ ?{n.lower()} :{n.lower()} ?k }}\n" for n in "ABC")
+COMPARING = GPMS.replace("?a :a ?k", "?a :a ?k ; :v ?v1")
+COMPARING = COMPARING.replace("?b :b ?k", "?b :b ?k ; :v ?v2 . FILTER (?v2 < ?v1)")
 START = datetime(2026, 1, 1, tzinfo=UTC)
 STEP_MS = 10
 
@@ -40,14 +43,21 @@ class Workload:
     rest_missing_in: int  # after one of every `rest_missing_in` first steps, the rest never comes
     window: str = "10 SECONDS"
 
+    @property
+    def compares(self) -> bool:
+        """Whether the events have values, which become less and less."""
+        return self.name.startswith("comparing")
+
 
 WORKLOADS = (
     Workload("selective", "A; B; C", 100, 100),
     Workload("matching", "A; B; C", 1, 100),
     Workload("matching", "A; B+; C", 1, 100),
+    Workload("comparing", "A; B; C", 1, 100),
     Workload("answering", "A: B: C", 1, 100, "300 MILLISECONDS"),
     Workload("closing", "A; C; B!", 1, 100),
     Workload("broken off", "A; B; C", 1, 2),
+    Workload("comparing, broken off", "A; B; C", 1, 2),
 )
 
 
@@ -70,7 +80,7 @@ class Line:
 
 def query(workload: Workload) -> str:
     """The query of a workload; in the answering one the keys are not joined."""
-    gpms = GPMS
+    gpms = COMPARING if workload.compares else GPMS
     if workload.name == "answering":
         for letter in "abc":
             gpms = gpms.replace(f":{letter} ?k", f":{letter} ?k{letter}")
@@ -99,6 +109,9 @@ def write(workload: Workload, events: int, path: Path) -> None:
             stamp = f'"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03}Z"'
             graph = f"<http://e/g{number}>"
             file.write(f"<http://e/n{number}> <http://e/{name}> <http://e/k{key}> {graph} .\n")
+            if workload.compares:
+                value = f'"{-number}"^^<http://www.w3.org/2001/XMLSchema#integer>'
+                file.write(f"<http://e/n{number}> <http://e/v> {value} {graph} .\n")
             file.write(
                 f"{graph} <http://www.w3.org/ns/prov#generatedAtTime> {stamp}"
                 "^^<http://www.w3.org/2001/XMLSchema#dateTime> .\n"

@@ -9,7 +9,7 @@ from itertools import chain, pairwise
 from operator import itemgetter, lt
 from typing import TypeAlias
 
-from spaseq.algebra.answers import AFTER_ALL, Answer, TraceItem
+from spaseq.algebra.answers import AFTER_ALL, Answer, PartialAnswer, TraceItem
 from spaseq.automaton.run.matches import Binding, SequenceMatch, picker
 from spaseq.errors import RunError
 from spaseq.expr.compile import compile_filter, compile_term
@@ -17,6 +17,9 @@ from spaseq.plan.query_plan import QueryPlan
 
 _place = itemgetter(*map(Answer._fields.index, ("end", "first", "trace")))
 """The part of an answer that decides its order, unless two answers are equal in it."""
+
+_LAST_CLOSE = (2**63 - 1, AFTER_ALL)
+"""Stands for the close of a window that the end of the streams closes."""
 
 MOST_BYTES = 2**32
 """Bound on the memory of the answers of one step of the watermark, estimated."""
@@ -152,6 +155,18 @@ def order_of(answers: Sequence[Answer]) -> list[int]:
         found += group
         first = end
     return found
+
+
+def partials_in_order(partials: Sequence[PartialAnswer]) -> list[PartialAnswer]:
+    """Partial matches in the order of `PartialAnswer.order_key`.
+
+    The keys' texts are made only if two are equal in what comes first in them.
+    """
+    places = [(p.closed or _LAST_CLOSE, _place(p.answer)) for p in partials]
+    order = sorted(range(len(partials)), key=places.__getitem__)
+    if any(places[a] == places[b] for a, b in pairwise(order)):
+        return sorted(partials, key=PartialAnswer.order_key)
+    return [partials[i] for i in order]
 
 
 class MatchEnv:

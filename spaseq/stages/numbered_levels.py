@@ -15,12 +15,13 @@ from typing import TypeAlias
 import numpy as np
 
 from spaseq.automaton.batch.match_builder import EnumeratedMatches
-from spaseq.automaton.batch.numbered_matches import NumberedMatches
+from spaseq.automaton.batch.numbered_matches import NumberedMatches, among, joined
+from spaseq.automaton.program.window import Counted, Window
 from spaseq.automaton.registers.compiled.run_sequencer import RunSequencer
 from spaseq.automaton.run.matches import SequenceMatch
 from spaseq.automaton.sequencer import AnySequencer
 from spaseq.automaton.sets.compiled.set_sequencer import SetSequencer
-from spaseq.compiled.arrays import Indices
+from spaseq.compiled.arrays import Indices, Int64s
 from spaseq.lang import sequence as seq
 from spaseq.lang.sequence import Chain
 from spaseq.plan.query_plan import QueryPlan
@@ -34,6 +35,9 @@ _SHORT = 8
 """All beginnings of matches of at most this many rows are looked up; else only the longest."""
 
 _NEVER = 2**63 - 1
+
+_MADE_AT_ONCE = 4096
+"""How many matches, about, are made at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,20 @@ class _Piece:
             yield _Piece(self.level, self.matches.take(places), numbers)
 
 
+@dataclass(frozen=True, slots=True)
+class FoundMatches:
+    """Matches of one level, to be made.
+
+    `rows` are their rows, or empty tuples where rows have different numbers elsewhere. If `closes`
+    is given, all windows have closed, at these times (ms), and the matches are partial matches.
+    """
+
+    level: int
+    matches: Iterator[SequenceMatch]
+    rows: Sequence[RowNumbers] = ()
+    closes: Sequence[int] | None = None
+
+
 class NumberedLevels:
     """The sequencers of all levels of a sequence, if `of` finds that rows stand for solutions.
 
@@ -91,8 +109,9 @@ class NumberedLevels:
         live: LiveMatches,
         shape: _Shape,
         grouped: Indices,
+        window: Window,
     ) -> None:
-        self._sequencers, self._live = sequencers, live
+        self._sequencers, self._live, self._window = sequencers, live, window
         self._shape, self._grouped = shape, grouped
         self._since: int | None = None  # rows from this number on have the same number everywhere
         self._waiting = _WaitingRows()
@@ -110,7 +129,7 @@ class NumberedLevels:
             return None
         owned = {v for level in plan.levels for v in level.plan.sequence.scope.owner}
         grouped = [i for i, g in enumerate(gpms) if not owned.isdisjoint(g.variables)]
-        return cls(own, live, shape, np.array(grouped, np.intp))
+        return cls(own, live, shape, np.array(grouped, np.intp), plan.sequence.window)
 
     def takes(self, rows: SolutionBatch) -> bool:
         """Whether `run` can process the next batch. If not, rows that follow have new numbers."""
@@ -120,11 +139,10 @@ class NumberedLevels:
         self._since = None
         return False
 
-    def run(self, rows: SolutionBatch) -> Iterator[tuple[int, SequenceMatch, RowNumbers]]:
-        """Process a batch: (level, match, its rows) of each match that must be kept.
+    def run(self, rows: SolutionBatch, watermark: int) -> Iterator[FoundMatches]:
+        """Process a batch; yields the matches that must be made.
 
-        Matches that wait and are part of others are dropped. The rows are empty if they have
-        different numbers elsewhere.
+        Matches that wait and are part of others are dropped.
 
         Raises:
             TooManyMatches: the matches of one level need too much memory.
@@ -137,7 +155,10 @@ class NumberedLevels:
             self._since = None
         elif self._since is None:
             self._since = found[0].first
-        yield from self._kept(found)
+        if self._shape.is_row and self._since is not None:
+            yield from self._kept_rows(found, watermark)
+        else:
+            yield from self._kept(found, [numbered.pieces for numbered in found])
         for each in running:
             for _ in each:
                 pass
@@ -171,16 +192,63 @@ class NumberedLevels:
         place = place[:, np.lexsort(place)]
         return bool((place[:, 1:] == place[:, :-1]).all(axis=0).any())
 
+    def _kept_rows(
+        self, found: Sequence[NumberedMatches], watermark: int
+    ) -> Iterator[FoundMatches]:
+        """The same as `_kept` for sequences of single steps.
+
+        The matches that begin in the batch are compared as columns. Only their beginnings are part
+        of them, and none of these waits.
+        """
+        earlier: list[list[EnumeratedMatches]] = []
+        longer: Int64s | None = None
+        for level in range(len(found), 0, -1):
+            matches = joined(found[level - 1].pieces)
+            rows = matches.rows.reshape(-1, level)
+            begins_here = rows[:, 0] >= found[0].first
+            before = np.flatnonzero(~begins_here)
+            earlier.insert(0, [matches.take(before)] if len(before) else [])
+            own, measures = rows[begins_here], matches.ends[begins_here, 1]
+            if longer is not None:
+                alone = ~among(own, longer[:, :-1])
+                yield from self._judged(
+                    found[level - 1], level, own[alone], measures[alone], watermark
+                )
+            longer = own
+        yield from self._kept(found, earlier)
+
+    def _judged(
+        self, found: NumberedMatches, level: int, rows: Int64s, measures: Int64s, watermark: int
+    ) -> Iterator[FoundMatches]:
+        """Matches [m, level] that begin in the batch, are part of no other one."""
+        is_closed, closes = np.zeros(len(rows), np.bool_), measures
+        if not isinstance(self._window, Counted):
+            closes = self._window.close(measures)
+            is_closed = closes <= watermark
+        for chosen in (is_closed, ~is_closed):
+            places = np.flatnonzero(chosen)
+            for begin in range(0, len(places), _MADE_AT_ONCE):
+                some = places[begin : begin + _MADE_AT_ONCE]
+                ends = np.stack([np.arange(1, len(some) + 1) * level, measures[some]], axis=1)
+                made = found.built(EnumeratedMatches(rows[some].ravel(), ends))
+                if chosen is is_closed:
+                    yield FoundMatches(level, made, closes=closes[some].tolist())
+                else:
+                    yield FoundMatches(level, made, [*map(tuple, rows[some].tolist())])
+
     def _kept(
-        self, found: Sequence[NumberedMatches]
-    ) -> Iterator[tuple[int, SequenceMatch, RowNumbers]]:
-        """The matches of a batch that are not known to be part of others."""
+        self, found: Sequence[NumberedMatches], given: Sequence[Sequence[EnumeratedMatches]]
+    ) -> Iterator[FoundMatches]:
+        """The matches of a batch that are not known to be part of others.
+
+        `given` are the matches of each level that are looked at.
+        """
         since = _NEVER if self._since is None else self._since
         pieces: list[_Piece] = []
         parts: set[RowNumbers] = set()  # rows of which matches are part of others
         complete: list[RowNumbers] = []
         for level in range(len(found), 0, -1):
-            matches = [_Piece(level, piece, piece.numbers()) for piece in found[level - 1].pieces]
+            matches = [_Piece(level, piece, piece.numbers()) for piece in given[level - 1]]
             numbered = [rows for piece in matches for rows in piece.numbers if rows[0] >= since]
             parts.update(_beginnings(numbered))
             if level == len(found):
@@ -198,9 +266,9 @@ class NumberedLevels:
             if match.is_alive:
                 self._live.remove(match)
         for piece in reversed(pieces):
-            matches_of = found[piece.level - 1].built(piece.matches)
-            for made, rows in zip(matches_of, piece.numbers, strict=True):
-                yield piece.level, made, rows if rows[0] >= since else ()
+            made = found[piece.level - 1].built(piece.matches)
+            rows = [rows if rows[0] >= since else () for rows in piece.numbers]
+            yield FoundMatches(piece.level, made, rows)
 
     def _parts_of(
         self, complete: Iterable[RowNumbers], pieces: Iterable[_Piece]

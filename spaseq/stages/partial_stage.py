@@ -31,7 +31,7 @@ from spaseq.plan.levels import first_names
 from spaseq.plan.query_plan import Level, QueryPlan
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.stages import state_pickles
-from spaseq.stages.answers import MOST_BYTES, Projection
+from spaseq.stages.answers import MOST_BYTES, Projection, partials_in_order
 from spaseq.stages.live_matches import LiveMatch, LiveMatches
 from spaseq.stages.machine_of_plan import machine_of
 from spaseq.stages.numbered_levels import NumberedLevels
@@ -63,6 +63,14 @@ class _LevelRun:
         ((_, answer),) = self._projection.answers([match._replace(close=None)])
         return PartialAnswer(answer, answer.trace[-1].gpm, self._waiting, closed)
 
+    def answers(
+        self, matches: Iterable[SequenceMatch], closes: Iterable[int]
+    ) -> Iterator[PartialAnswer]:
+        """Partial matches of this level, none of which waited, and whose windows closed (ms)."""
+        waiting = self._waiting
+        for (_, answer), close in zip(self._projection.answers(matches), closes, strict=True):
+            yield PartialAnswer(answer, answer.trace[-1].gpm, waiting, (close, 0))
+
 
 class PartialStage:
     """Gives the partial matches of a query whose plan has levels.
@@ -82,6 +90,7 @@ class PartialStage:
         self._numbered = NumberedLevels.of(plan, sequencers, self._live)
         self._counts = EventCounts(window) if isinstance(window, Counted) else None
         self._judged, self._forgotten = self._schedule(plan), self._schedule(plan)
+        self._closed: list[PartialAnswer] = []  # in the current call, without order
         self._found: list[PartialAnswer] = []
         self._events = 0  # in all live matches that have ever come, less those forgotten
 
@@ -101,7 +110,7 @@ class PartialStage:
             solved = rows.take(np.flatnonzero(rows.gpm != BARE))
         own = rows if self._levels[0].needs_instants else solved
         if self._numbered is not None and self._numbered.takes(own):
-            self._add_numbered(self._numbered, own)
+            self._add_numbered(self._numbered, own, watermark)
         else:
             for level in self._levels:
                 own = rows if level.needs_instants else solved
@@ -141,12 +150,17 @@ class PartialStage:
         for found in matches:
             self._add_one(level, found)
 
-    def _add_numbered(self, levels: NumberedLevels, rows: SolutionBatch) -> None:
+    def _add_numbered(self, levels: NumberedLevels, rows: SolutionBatch, watermark: int) -> None:
         try:
-            for number, found, numbers in levels.run(rows):
-                match = self._add_one(self._levels[number - 1], found)
-                if match is not None:
-                    levels.keep(match, numbers)
+            for found in levels.run(rows, watermark):
+                level = self._levels[found.level - 1]
+                if found.closes is not None:
+                    self._closed += level.answers(found.matches, found.closes)
+                    continue
+                for made, numbers in zip(found.matches, found.rows, strict=True):
+                    match = self._add_one(level, made)
+                    if match is not None:
+                        levels.keep(match, numbers)
         except TooManyMatches:
             raise self._too_many() from None
 
@@ -174,7 +188,7 @@ class PartialStage:
 
     def _close(self, until: int | None) -> None:
         """Judge the matches whose windows have closed by a time (ms); None for all."""
-        found = []
+        found, self._closed = self._closed, []
         for closed, match in self._judged.closed(until):
             if self._numbered is not None:
                 self._numbered.forget(match)
@@ -186,7 +200,7 @@ class PartialStage:
                 self._live.remove(match)
         if self._counts is not None:
             self._counts.trim()
-        self._found += sorted(found, key=PartialAnswer.order_key)
+        self._found += partials_in_order(found)
 
     def _counted_events(self, events: Sequence[EventRows]) -> Iterator[EventsAtInstant]:
         gpms, partition = self._levels[0].machine.gpms, self._partition

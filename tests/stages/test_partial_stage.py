@@ -5,9 +5,11 @@ from __future__ import annotations
 from random import Random
 from unittest.mock import Mock, patch
 
+import numpy as np
 import pytest
 
 from spaseq.algebra.answers import PartialAnswer
+from spaseq.automaton.batch.numbered_matches import among
 from spaseq.compile import compile_query
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.planning_options import CompileOptions
@@ -75,6 +77,38 @@ def test_numbers_and_matches_agree(sequence: str) -> None:
 def test_numbers_and_matches_agree_with_a_partition(sequence: str) -> None:
     if "M" not in sequence:
         _agree(plan_of(sequence, "PARTITION BY (?k)"))
+
+
+@pytest.mark.parametrize("partition", ["", "PARTITION BY (?k)"])
+@pytest.mark.parametrize("sequence", LONG)
+def test_numbers_and_matches_agree_if_windows_close_in_the_batch(
+    sequence: str, partition: str
+) -> None:
+    if not partition or "M" not in sequence:
+        _agree(plan_of(sequence, partition, 5))
+
+
+def test_matches_whose_windows_close_in_the_batch_do_not_wait() -> None:
+    with patch.object(LiveMatches, "add", autospec=True) as add:
+        assert _matches_added(plan_of("A; B; C", "", 3), add) == 0
+
+
+@pytest.mark.parametrize(
+    ("some", "others", "expected"),
+    [
+        ([[1], [4]], [[4], [5]], [False, True]),
+        ([[1, 2, 3]], [[1, 2, 4], [1, 2, 3]], [True]),
+        ([[0, 2**40, 5], [0, 2**40, 6]], [[0, 2**40, 6]], [False, True]),  # a wide span
+        ([[7, 7]], [], [False]),
+        ([], [[7, 7]], []),
+    ],
+)
+def test_rows_among_others(
+    some: list[list[int]], others: list[list[int]], expected: list[bool]
+) -> None:
+    width = max(map(len, some + others))
+    both = [np.array(rows, np.int64).reshape(-1, width) for rows in (some, others)]
+    assert among(*both).tolist() == expected
 
 
 def _agree(plan: QueryPlan) -> None:

@@ -22,7 +22,7 @@ from spaseq.automaton.run.matches import (
     match_of,
     partition_of,
 )
-from spaseq.compiled.arrays import Bytes, Int64s
+from spaseq.compiled.arrays import Bytes, Indices, Int64s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import distinct
 
@@ -52,7 +52,7 @@ class EnumeratedMatches:
         rows = self.rows[: int(ends[-1])].tolist() if len(ends) else []
         return [tuple(rows[begin:end]) for begin, end in pairwise([0, *ends.tolist()])]
 
-    def take(self, chosen: Sequence[int]) -> EnumeratedMatches:
+    def take(self, chosen: Sequence[int] | Indices) -> EnumeratedMatches:
         """Some of the matches, given by their places; none of them waits."""
         ends = self.ends[chosen]
         lengths = np.diff(self.ends[:, 0], prepend=0)[chosen]

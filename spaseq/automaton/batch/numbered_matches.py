@@ -9,10 +9,12 @@ import numpy as np
 
 from spaseq.automaton.batch.match_builder import EnumeratedMatches
 from spaseq.automaton.run.matches import SequenceMatch
-from spaseq.compiled.arrays import Indices
+from spaseq.compiled.arrays import Bools, Indices, Int64s
 
 _MATCH_BYTES, _ROW_BYTES = 128, 64
 """Memory of a match as row numbers, for each match and for each of its rows, estimated."""
+
+_LARGEST = 2**63
 
 
 class TooManyMatches(Exception):
@@ -39,6 +41,34 @@ class NumberedMatches:
             and len(self.order) == len(other.order)
             and all(map(np.array_equal, self.order, other.order))
         )
+
+
+def joined(pieces: Sequence[EnumeratedMatches]) -> EnumeratedMatches:
+    """The matches of several stored pieces, none of which waits, as one piece."""
+    if len(pieces) == 1:
+        return pieces[0]
+    if not pieces:
+        return EnumeratedMatches(np.empty(0, np.int64), np.empty((0, 2), np.int64))
+    ends = np.concatenate([piece.ends[:, :2] for piece in pieces])
+    sizes = [len(piece.rows) for piece in pieces]
+    ends[:, 0] += np.repeat(np.cumsum([0, *sizes[:-1]]), [len(piece.ends) for piece in pieces])
+    return EnumeratedMatches(np.concatenate([piece.rows for piece in pieces]), ends)
+
+
+def among(some: Int64s, others: Int64s) -> Bools:
+    """Which of the rows of `some` [n, w] are rows of `others` [m, w] too."""
+    both = np.concatenate([some, others])
+    if not len(some) or not len(others):
+        return np.zeros(len(some), np.bool_)
+    both -= both.min()
+    radix = int(both.max()) + 1
+    codes, bound = both[:, 0], radix
+    for column in both.T[1:]:
+        if bound * radix >= _LARGEST:
+            codes = np.unique(codes, return_inverse=True)[1]
+            bound = len(both)
+        codes, bound = codes * radix + column, bound * radix
+    return np.isin(codes[: len(some)], codes[len(some) :])
 
 
 def stored(pieces: Iterable[EnumeratedMatches], most_bytes: int) -> list[EnumeratedMatches]:
