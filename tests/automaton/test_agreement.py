@@ -23,7 +23,7 @@ from tests.automaton.cases import Case, Event, cases, counted_plans, plans, quer
 from tests.sizes import sizes
 
 _EXAMPLES = int(os.environ.get("SPASEQ_AGREEMENT_EXAMPLES", "100"))
-_SIZES = sizes(min(8, _EXAMPLES), _EXAMPLES)
+_SIZES = sizes(min(5, _EXAMPLES), _EXAMPLES)
 _STRATEGIES = ("", "NEXT", "LAST", "MAX", "STRICT")
 
 

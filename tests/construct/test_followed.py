@@ -51,6 +51,7 @@ def test_many_chains(spark: Any, tmp_path: Path) -> None:
     assert len({name for name, _ in whole}) > 6
 
 
+@pytest.mark.thorough
 def test_graphs_in_a_file_that_several_runs_fill(spark: Any, tmp_path: Path) -> None:
     """A bounded run writes the same text, except for the order of the queries."""
     place, whole = tmp_path / "s", tmp_path / "s.nq"

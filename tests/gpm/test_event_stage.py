@@ -73,7 +73,7 @@ def rows(plan: QueryPlan, batch: EventRows | SolutionBatch | None) -> list[Any]:
     p.events,
     p.kbs,
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_single_events_have_the_rows_of_batches(head, sequence, a, b, events, kb):
     try:
         plan = compile_query(query(head, sequence, a, b))

@@ -104,7 +104,10 @@ def check(answers: Iterable[tuple[int, Answer]]) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("partitions", [1, 2, 7])
+@pytest.mark.parametrize(
+    "partitions",
+    [2, *(pytest.param(n, marks=pytest.mark.thorough) for n in (1, 7))],
+)
 def test_on_spark(spark: Any, tmp_path: Path, partitions: int) -> None:
     work = job(tmp_path)
     for number, row in enumerate(ALL_ROWS):

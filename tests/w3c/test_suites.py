@@ -12,10 +12,23 @@ from tests.w3c.running import outcome, ways
 pytestmark = needs_w3c
 
 
+LONG = "sparql10/distinct/no-distinct-9"
+"""A test of many seconds: rdflib compares graphs with many equal results."""
+
+
 def _all() -> list[object]:
     if not SUITES.is_dir():
         return []
-    return [pytest.param(t, way, id=f"{t.id}-{way}") for t in suite_tests() for way in ways(t)]
+    return [
+        pytest.param(
+            test,
+            way,
+            id=f"{test.id}-{way}",
+            marks=[pytest.mark.thorough] if test.id == LONG else [],
+        )
+        for test in suite_tests()
+        for way in ways(test)
+    ]
 
 
 @pytest.mark.parametrize(("test", "way"), _all())

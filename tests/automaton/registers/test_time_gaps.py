@@ -91,8 +91,10 @@ def test_the_answers_are_those_in_python(sequence: str, condition: str) -> None:
             letter, value = chance.choice("aabbc"), chance.randrange(3)
             events.append(Event(f'<{NS}it> <{NS}{letter}> "{value}"^^{INTEGER} .', time))
         streams = {"S": events, "T": []}
-        compiled = [m.answer for m in spaseq.run(query, streams)]
-        python = [m.answer for m in spaseq.run(query, streams, disable=["compiled-runs"])]
+        compiled = [m.answer for m in spaseq.run(query, streams, runtime="local")]
+        python = [
+            m.answer for m in spaseq.run(query, streams, runtime="local", disable=["compiled-runs"])
+        ]
         engine = spaseq.Engine(query)
         pushed = [m for e in events for m in engine.push("S", e.graph, e.time)]
         pushed += engine.close()

@@ -46,6 +46,7 @@ def followed(spark: Any, job: Job, checkpoint: Path, watermark_ms: int = 0) -> l
     return list(follow(job, options, spark=spark))
 
 
+@pytest.mark.thorough
 def test_files_in_any_number_of_runs_answer_as_all_of_them_at_once(
     spark: Any, tmp_path: Path, incoming: tuple[Path, Path]
 ) -> None:

@@ -88,11 +88,16 @@ def test_a_lost_worker_is_named(spark: Any, rows: int) -> None:
 @pytest.mark.parametrize(
     "act",
     [
-        lambda frame, _: frame.collect(),
-        lambda frame, _: list(frame.toLocalIterator()),
-        lambda frame, path: frame.write.parquet(path),
+        pytest.param(lambda frame, _: frame.collect(), id="collect"),
+        pytest.param(
+            lambda frame, _: list(frame.toLocalIterator()),
+            id="toLocalIterator",
+            marks=pytest.mark.thorough,
+        ),
+        pytest.param(
+            lambda frame, path: frame.write.parquet(path), id="write", marks=pytest.mark.thorough
+        ),
     ],
-    ids=["collect", "toLocalIterator", "write"],
 )
 def test_a_file_that_vanishes_is_named_in_one_line(
     spark: Any, streams: Mapping[str, Path], tmp_path: Path, act: Callable[[Any, str], Any]
