@@ -22,7 +22,7 @@ from spaseq.plan.query_plan import QueryPlan
 from tests.automaton.cases import Case, Event, cases, counted_plans, plans, query, run
 from tests.sizes import sizes
 
-_EXAMPLES = int(os.environ.get("SPASEQ_AGREEMENT_EXAMPLES", "100"))
+_EXAMPLES = int(os.environ.get("SPASEQ_AGREEMENT_EXAMPLES", "60"))
 _SIZES = sizes(min(5, _EXAMPLES), _EXAMPLES)
 _STRATEGIES = ("", "NEXT", "LAST", "MAX", "STRICT")
 

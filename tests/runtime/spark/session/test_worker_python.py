@@ -15,6 +15,7 @@ import pytest
 
 from spaseq.errors import RunError, UsageError
 from spaseq.runtime.spark.session import worker_python as module
+from spaseq.runtime.spark.session.jvm import find_java, java_home
 from spaseq.runtime.spark.session.worker_python import worker_problem, worker_python
 from spaseq.spark import answers
 from tests.runtime.machines import KEYED, NORTH, SOUTH, nquads
@@ -142,15 +143,16 @@ def test_a_plain_session_with_another_python_on_path(
     path = os.pathsep.join([str(tmp_path / "other"), os.environ["PATH"]])
     left_out = ("PYTHONPATH", "PYSPARK_PYTHON")
     environment = {name: value for name, value in os.environ.items() if name not in left_out}
-    done = subprocess.run(
-        [sys.executable, "-c", PLAIN, str(CHECKOUT)],
-        cwd=tmp_path,
-        env={**environment, "PATH": path},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    with java_home(find_java()) as java:  # a plain session finds no Java by itself
+        done = subprocess.run(
+            [sys.executable, "-c", PLAIN, str(CHECKOUT)],
+            cwd=tmp_path,
+            env={**environment, "PATH": path, **java},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
     assert done.returncode == 0, done.stderr[-3000:]
     here = f"{sys.version_info[0]}.{sys.version_info[1]}"
     found = json.loads(done.stdout)
