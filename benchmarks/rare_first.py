@@ -40,9 +40,6 @@ VALUES = 1000
 WINDOW_MS = 20_000  # an event per ms
 BATCH = 10_000
 
-HEAD = f"""PREFIX : <http://e.example/>
-SELECT * WITHIN {WINDOW_MS} MILLISECONDS FROM STREAM S <http://e.example/s>
-"""
 A = "DEFINE GPM A ON S { ?a a :A ; :key ?k ; :value ?va }"
 B = "DEFINE GPM B ON S { ?b a :B ; :key ?k ; :value ?vb FILTER(?vb < ?va) }"
 C = "DEFINE GPM C ON S { ?c a :C ; :key ?k ; :value ?vc FILTER(?vc > ?va + 500) }"
@@ -58,6 +55,14 @@ class Scenario:
     gpms: tuple[str, ...]
     parts: tuple[tuple[int, ...], ...]
     divisor: int = 1  # the stream has this many times fewer events
+    window_ms: int = WINDOW_MS
+
+    @property
+    def query(self) -> str:
+        """The text of the query."""
+        return f"""PREFIX : <http://e.example/> SELECT * WITHIN {self.window_ms} MILLISECONDS
+        FROM STREAM S <http://e.example/s>
+        WHERE {{ SEQ({self.sequence}) {" ".join(self.gpms)} }}"""
 
 
 SCENARIOS = (
@@ -153,7 +158,7 @@ def run(plan: QueryPlan, stream: Sequence[SolutionBatch]) -> tuple[list[Any], Wo
 
 def measure(scenario: Scenario, events: int, seed: int) -> tuple[Result, Result]:
     """Measure both evaluators on one scenario."""
-    text = f"{HEAD} WHERE {{ SEQ({scenario.sequence}) {' '.join(scenario.gpms)} }}"
+    text = scenario.query
     chosen = compile_query(text).sequence.evaluator.name
     results: list[Result] = []
     answers = []

@@ -30,6 +30,7 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.bad_input import OnBad, over_limit, warn
 from spaseq.stages import state_pickles
 from spaseq.stages.answer_filters import AnswerFilters
+from spaseq.stages.collection_pause import collection_paused
 from spaseq.stages.machine_of_plan import machine_of
 from spaseq.stages.partial_stage import PartialStage
 from spaseq.storage.safe_pickles import BROKEN
@@ -134,10 +135,11 @@ class SequenceStage:
             return self._filters.answers(self._sequencer.run_events(events, watermark))
         if events:
             self._buffer.append(self._columns_of(events))
-        rows = self._due(until)
-        if self._partial is not None:
-            self._partial.run(rows, watermark)
-        return self._filters.answers(self._sequencer.run(rows, watermark))
+        with collection_paused():
+            rows = self._due(until)
+            if self._partial is not None:
+                self._partial.run(rows, watermark)
+            return self._filters.answers(self._sequencer.run(rows, watermark))
 
     def _columns_of(self, events: list[EventRows]) -> SolutionBatch:
         rows, patterns = [row for event in events for row in event.rows()], self._plan.patterns
