@@ -1,11 +1,10 @@
 """The directory that keeps compiled kernels between runs.
 
 numba needs a writable directory when it decorates a cached function, so `decorators` chooses one
-before it imports numba. The choice is the directory that `NUMBA_CACHE_DIR` names, else one inside
-the package, else one in the user's cache, else a temporary one, removed when the process ends. A
+before it imports numba. The choice is the directory that `NUMBA_CACHE_DIR` names, else one in the
+user's cache, else one inside the package, else a temporary one, removed when the process ends. A
 directory that others can write to is passed over: compiled kernels are code. The directory's name
-contains a digest of all kernel modules. numba alone would compare only the file of the outermost
-function, but a compiled kernel contains all functions that it calls.
+contains a digest of all kernel modules, so installations with equal kernels share them.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ import os
 import shutil
 import sys
 import tempfile
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 
@@ -35,12 +35,12 @@ def choose_cache_directory() -> str:
 
 def cache_directory() -> Path:
     """The directory for compiled kernels, which exists and is writable."""
-    name = f"kernels-{_sources_digest()}"
-    if _is_usable(_PACKAGE / "__pycache__" / name):
-        return _PACKAGE / "__pycache__" / name
+    name = f"kernels-{sources_digest()}"
     users = user_cache()
     if users is not None and _is_usable(users / "spaseq" / name, levels=2):
         return users / "spaseq" / name
+    if _is_usable(_PACKAGE / "__pycache__" / name):
+        return _PACKAGE / "__pycache__" / name
     return _temporary_directory()
 
 
@@ -61,8 +61,13 @@ def kernel_sources() -> list[Path]:
     return sorted([*compiled, *_PACKAGE.glob("**/kernels/**/*.py")])
 
 
-def _sources_digest() -> str:
-    """A digest of the names and contents of all kernel sources."""
+@cache
+def sources_digest() -> str:
+    """A digest of the names and contents of all kernel sources.
+
+    numba alone would compare only the file of the outermost function, but a compiled kernel
+    contains all functions that it calls.
+    """
     digest = blake2b(digest_size=6)
     for file in kernel_sources():
         digest.update(f"{file.relative_to(_PACKAGE)}\n".encode())

@@ -1,19 +1,31 @@
-"""numba's cache on disk, with checksums.
+"""numba's cache on disk, with checksums, and by content.
 
 numba trusts the files of its cache: a damaged one is an error when it is loaded, or a kernel that
 ends the process. Here such a kernel is compiled anew. A file that cannot be written is left out.
+
+numba keeps kernels by the path and the time of their source files. Here the kernels of this package
+are kept by module and by the content of all kernel sources, so another copy of the package finds
+them.
 """
 
 from __future__ import annotations
 
+import os
 import pickle
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core import config
+from numba.core.caching import (
+    CompileResultCacheImpl,
+    FunctionCache,
+    IndexDataCacheFile,
+    UserProvidedCacheLocator,
+)
 
+from spaseq.compiled.cache import sources_digest
 from spaseq.storage.checksums import Damaged, sealed, unsealed
 
 
@@ -53,6 +65,29 @@ class _CheckedFile(IndexDataCacheFile):  # type: ignore[misc]
             file.write(sealed(self._dump(data)))
 
 
+class _ContentLocator(UserProvidedCacheLocator):  # type: ignore[misc]
+    """Where a kernel of this package is kept, and when it is stale."""
+
+    def __init__(self, function: Callable[..., Any], file: str) -> None:
+        super().__init__(function, file)
+        self._cache_path = os.path.join(config.CACHE_DIR, function.__module__.rpartition(".")[0])
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], file: str) -> Any:
+        if function.__module__.partition(".")[0] != __package__.partition(".")[0]:
+            return None
+        return super().from_function(function, file)
+
+    def get_source_stamp(self) -> str:
+        return sources_digest()
+
+
+class _Results(CompileResultCacheImpl):  # type: ignore[misc]
+    """What is kept of a compiled kernel, and where."""
+
+    _locator_classes = (_ContentLocator, *CompileResultCacheImpl._locator_classes)
+
+
 def _loaded(path: Path) -> Any:
     """The value in a file; OSError, which numba takes for a missing file, if it is damaged."""
     try:
@@ -73,6 +108,8 @@ def _keep_for_owner(directory: Path) -> None:
 
 class _CheckedCache(FunctionCache):  # type: ignore[misc]
     """The compiled forms of one kernel."""
+
+    _impl_class = _Results
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)

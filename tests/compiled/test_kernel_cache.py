@@ -35,14 +35,15 @@ def test_the_directory_holds_for_a_numba_that_was_imported_before() -> None:
 def test_places_that_cannot_be_written_to_are_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home = tmp_path / "home"
-    closed = cache._PACKAGE / "__pycache__"
+    home, package = tmp_path / "home", tmp_path / "package"
     usable = cache._is_usable
-    monkeypatch.setattr(
-        cache, "_is_usable", lambda d, *a, **k: closed not in d.parents and usable(d, *a, **k)
-    )
     monkeypatch.setattr(cache, "user_cache", lambda: home)
+    monkeypatch.setattr(cache, "_PACKAGE", package)
     assert cache.cache_directory().parent == home / "spaseq"
+    monkeypatch.setattr(
+        cache, "_is_usable", lambda d, *a, **k: home not in d.parents and usable(d, *a, **k)
+    )
+    assert cache.cache_directory().parent == package / "__pycache__"
     monkeypatch.setattr(cache, "_is_usable", lambda *a, **k: False)
     temporary = cache.cache_directory()
     assert temporary.is_dir()
@@ -206,6 +207,38 @@ def test_a_user_without_a_home_has_a_temporary_cache(
     assert cache.user_cache() == tmp_path
 
 
+FOUND = """
+import spaseq
+from spaseq.kb.kernels.search import find_sorted
+from spaseq.kb import warm_up
+list(warm_up.steps())
+print(spaseq.__file__)
+print(sum(find_sorted.stats.cache_hits.values()), sum(find_sorted.stats.cache_misses.values()))
+"""
+
+
+@pytest.mark.thorough
+def test_another_copy_finds_the_kernels_until_a_source_differs(tmp_path: Path) -> None:
+    """A kernel contains the functions of other files that it calls, so any file counts."""
+    said = []
+    for place in ("first", "second", "third"):
+        copy = tmp_path / place / "spaseq"
+        shutil.copytree(cache._PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        if place == "third":
+            with (copy / "rdf" / "kernels" / "__init__.py").open("a") as file:
+                file.write("# another version\n")
+        env = os.environ | {"PYTHONPATH": str(copy.parent)}
+        env["NUMBA_CACHE_DIR"] = str(tmp_path / "cache")
+        command = [sys.executable, "-c", FOUND]
+        run = subprocess.run(
+            command, cwd=tmp_path, env=env, capture_output=True, text=True, check=True
+        )
+        file, hits = run.stdout.splitlines()
+        assert file == str(copy / "__init__.py")
+        said.append(hits)
+    assert said == ["0 1", "1 0", "0 1"]
+
+
 SEARCH = """
 from pathlib import Path
 import shutil, sys
@@ -234,6 +267,7 @@ def test_kernels_that_were_compiled_elsewhere_are_used(tmp_path: Path) -> None:
         env["NUMBA_CACHE_DIR"] = str(tmp_path / place / "cache")
         run = subprocess.run(
             [sys.executable, "-c", SEARCH, str(tmp_path / "shipped")],
+            cwd=tmp_path,
             env=env,
             capture_output=True,
             text=True,
