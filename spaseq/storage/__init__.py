@@ -1,1 +1,1 @@
-"""Files that outlive a process: checksums, private directories, and pickles that run no code."""
+"""Files that outlive a process: checksums, locks, and pickles that run no code."""

@@ -19,8 +19,8 @@ from typing import Any, TextIO
 from spaseq.errors import RunError, UsageError
 from spaseq.runtime.arrivals.checked_json import read_json, write_json
 from spaseq.runtime.job.job import Job
-from spaseq.runtime.spark.following import checkpoint_lock
 from spaseq.runtime.spark.following.offset_checks import OffsetChecks
+from spaseq.storage import directory_lock
 
 FORMAT_VERSION = 2
 """Version of everything in the directory, Spark's own part left out."""
@@ -62,11 +62,11 @@ class Checkpoint:
             directory.mkdir(parents=True, exist_ok=True)
             if not manifest.exists() and any(p.name[0] != "." for p in directory.iterdir()):
                 raise UsageError(f"{directory} is not empty and not a checkpoint of spaseq")
-            checkpoint_lock.hold(directory)
+            directory_lock.hold(directory)
             try:
                 return cls._locked(directory, wanted, buckets)
             except BaseException:
-                checkpoint_lock.release(directory)
+                directory_lock.release(directory)
                 raise
         except OSError as error:
             raise RunError(f"checkpoint {directory}: {error}") from error
@@ -88,7 +88,7 @@ class Checkpoint:
 
     def release(self) -> None:
         """Let other processes use the checkpoint."""
-        checkpoint_lock.release(self.directory)
+        directory_lock.release(self.directory)
 
     @property
     def arrivals(self) -> Path:

@@ -1,7 +1,7 @@
-"""A checkpoint's lock: one run at a time uses the directory.
+"""The lock of a run's directory: one run at a time uses it.
 
 The operating system releases the lock when the process ends, however it ends. On a file system
-without such locks the file names the process that uses the checkpoint; a process that has ended
+without such locks the file names the process that uses the directory; a process that has ended
 since does not count.
 """
 
@@ -67,7 +67,7 @@ class LockOwner:
 
 
 def hold(directory: Path) -> None:
-    """Take the lock of a checkpoint; this process may take it several times.
+    """Take the lock of a directory; this process may take it several times.
 
     Raises:
         RunError: another process has it.

@@ -16,15 +16,15 @@ from typing import Any
 import pytest
 
 from spaseq.errors import RunError
-from spaseq.runtime.spark.following import checkpoint_lock
 from spaseq.runtime.spark.following.checkpoint import Checkpoint
-from spaseq.runtime.spark.following.checkpoint_lock import NAME, hold, release
+from spaseq.storage import directory_lock
+from spaseq.storage.directory_lock import NAME, hold, release
 from tests.runtime.spark.following.test_checkpoint import job_of
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from spaseq.runtime.spark.following.checkpoint_lock import hold
+from spaseq.storage.directory_lock import hold
 hold(Path(sys.argv[1]))
 print("held", flush=True)
 time.sleep(60)
@@ -48,7 +48,7 @@ def no_flock(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(file: object, kind: int) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(checkpoint_lock.fcntl, "flock", refuse)
+    monkeypatch.setattr(directory_lock.fcntl, "flock", refuse)
 
 
 @pytest.mark.parametrize("has_locks", [True, False])
@@ -128,7 +128,7 @@ def test_without_locks_of_the_system_the_file_decides(
 ) -> None:
     no_flock(monkeypatch)
     if isinstance(content, dict):
-        here = checkpoint_lock.LockOwner.here().host
+        here = directory_lock.LockOwner.here().host
         content = json.dumps({**content, "host": content["host"] or here})
     (tmp_path / NAME).write_text(content)
     if free:

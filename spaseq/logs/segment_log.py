@@ -1,0 +1,328 @@
+"""A log of records, numbered from 0, in segments that can be dropped one by one.
+
+A record is there for good once `commit` has returned: after a SIGKILL or a power failure the log
+has all committed records, and none that was not handed to a commit. Each segment is a file with the
+index of its first record as its name.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from spaseq.errors import RunError
+from spaseq.logs.frames import (
+    NOTES,
+    DamagedLog,
+    Frame,
+    TornFrame,
+    frame_of,
+    notes_frame,
+    read_frame,
+)
+from spaseq.storage.durable_files import sync_data, sync_directory
+
+SEGMENT_BYTES = 64 * 2**20
+"""A segment of this size is complete; the next commit begins another one."""
+
+_SUFFIX = ".log"
+
+
+class LogNotWritten(RunError):
+    """A commit failed, on a full disk for instance. Nothing of it is in the log."""
+
+
+@dataclass(slots=True)
+class _Segment:
+    """A segment; `size` is how many of its bytes are committed, `begin` where its records begin."""
+
+    first: int
+    path: Path
+    begin: int
+    size: int
+
+
+class SegmentLog:
+    """A log in a directory, which must not be open twice; the caller locks it.
+
+    One thread appends and commits. Any thread may read what is committed, by a `LogReader`.
+
+    Args:
+        directory: the log's own directory, which is made.
+        segment_bytes: the size from which a segment is complete.
+        notes: called when a segment begins, for bytes that are kept in it: what the log's user
+            must know about all records before.
+
+    Attributes:
+        cut: how many bytes of a torn commit were cut off when the log was opened.
+
+    Raises:
+        DamagedLog: a segment is missing, or the last one is damaged. Damage in an earlier one is
+            found when it is read.
+        RunError: the directory cannot be read or written.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        segment_bytes: int = SEGMENT_BYTES,
+        notes: Callable[[], bytes] = bytes,
+    ) -> None:
+        self.directory, self._segment_bytes, self._notes = directory, segment_bytes, notes
+        self._lock = threading.Lock()  # over `_segments` and `_end`
+        self._pending: list[bytes] = []
+        self._broken = False
+        self.cut = 0
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            self._segments = self._found()
+            self._end = self._last_end() if self._segments else 0
+            if not self._segments:
+                self._begin_segment()
+            self._file = self._segments[-1].path.open("r+b", buffering=0)
+        except OSError as error:
+            raise RunError(f"cannot use the log {directory}: {error}") from error
+
+    # --- opening ----------------------------------------------------------------------------------
+
+    def _found(self) -> list[_Segment]:
+        """The segments in the directory, without what an interrupted begin has left."""
+        segments = []
+        for path in sorted(self.directory.iterdir()):
+            if path.name.startswith("."):
+                path.unlink()
+            elif path.suffix == _SUFFIX and path.stem.isdigit():
+                segments.append(_Segment(int(path.stem), path, *_sizes(path)))
+        return segments
+
+    def _last_end(self) -> int:
+        """The index after the last record; what was torn is cut."""
+        last = self._segments[-1]
+        end, size = last.first, last.begin
+        with last.path.open("rb") as file:
+            try:
+                for frame in _frames(file, last.first, last.begin, last.size):
+                    end, size = frame.index + frame.count, frame.end
+            except TornFrame:
+                self.cut = last.size - size
+        if self.cut:
+            os.truncate(last.path, size)
+            last.size = size
+        return end
+
+    # --- writing ----------------------------------------------------------------------------------
+
+    @property
+    def end(self) -> int:
+        """The index that follows the last committed record."""
+        return self._end
+
+    @property
+    def first(self) -> int:
+        """The index of the first record that is still there."""
+        return self._segments[0].first
+
+    @property
+    def size(self) -> int:
+        """The bytes on disk."""
+        with self._lock:
+            return sum(segment.size for segment in self._segments)
+
+    def append(self, records: Sequence[bytes]) -> int:
+        """Hand in records, which the next `commit` writes all or none of; the first one's index."""
+        index = self._end + len(self._pending)
+        self._pending.extend(records)
+        return index
+
+    def commit(self) -> int:
+        """Write what was appended; when this returns, it is on disk.
+
+        Returns:
+            The index that follows the last record.
+
+        Raises:
+            LogNotWritten: the disk is full or fails. Nothing of the commit is in the log. The
+                records are still handed in: a later commit writes them.
+        """
+        if not self._pending:
+            return self._end
+        if self._broken:
+            raise LogNotWritten(f"{self.directory} failed earlier; start again")
+        try:
+            last = self._segments[-1]
+            if last.size >= self._segment_bytes and last.first < self._end:
+                self._begin_segment()
+                self._file.close()
+                self._file = self._segments[-1].path.open("r+b", buffering=0)
+            self._write(frame_of(self._end, self._pending))
+        except OSError as error:
+            raise LogNotWritten(f"cannot write {self.directory}: {error.strerror}") from error
+        with self._lock:
+            self._end += len(self._pending)
+        self._pending.clear()
+        return self._end
+
+    def discard(self) -> None:
+        """Give up what was appended since the last commit."""
+        self._pending.clear()
+
+    def _write(self, data: bytes) -> None:
+        segment, descriptor = self._segments[-1], self._file.fileno()
+        view, done = memoryview(data), 0
+        try:
+            os.lseek(descriptor, segment.size, os.SEEK_SET)
+            while done < len(view):
+                done += os.write(descriptor, view[done:])
+            sync_data(descriptor)
+        except OSError:
+            self._cut_back(descriptor, segment.size)
+            raise
+        segment.size += len(view)
+
+    def _cut_back(self, descriptor: int, size: int) -> None:
+        """Take away what a failed commit has written."""
+        try:
+            os.ftruncate(descriptor, size)
+        except OSError:
+            self._broken = True  # the next start cuts it
+
+    def _begin_segment(self) -> None:
+        path = self.directory / f"{self._end:020}{_SUFFIX}"
+        fresh = path.with_name(f".{path.name}")
+        data = notes_frame(self._end, self._notes())
+        try:
+            with fresh.open("wb") as file:
+                file.write(data)
+                file.flush()
+                sync_data(file.fileno())
+            fresh.replace(path)
+        except OSError:
+            with suppress(OSError):
+                fresh.unlink(missing_ok=True)
+            raise
+        sync_directory(self.directory)
+        with self._lock:
+            self._segments.append(_Segment(self._end, path, len(data), len(data)))
+
+    def close(self) -> None:
+        """Close the files; what was not committed is given up."""
+        self._pending.clear()
+        self._file.close()
+
+    # --- retention --------------------------------------------------------------------------------
+
+    def drop_before(self, index: int) -> None:
+        """Remove the segments that have no record from `index` on, but never the last segment."""
+        while len(self._segments) > 1 and self._segments[1].first <= index:
+            with self._lock:
+                dropped = self._segments.pop(0)
+            dropped.path.unlink(missing_ok=True)
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def last_notes(self) -> tuple[bytes, int]:
+        """The notes of the last segment, and the index of its first record."""
+        last = self._segments[-1]
+        with last.path.open("rb") as file:
+            return read_frame(file, 0, last.size, NOTES).body, last.first
+
+    def segment_of(self, index: int) -> tuple[_Segment, int]:
+        """The segment with a record, or that it will come to, and its committed size.
+
+        Raises:
+            RunError: the record has been dropped.
+        """
+        with self._lock:
+            for segment in reversed(self._segments):
+                if segment.first <= index:
+                    return segment, segment.size
+        raise RunError(
+            f"record {index} of {self.directory} has been dropped; the first one is {self.first}"
+        )
+
+
+class LogReader:
+    """Reads the committed records of a log, from a place, while the log grows."""
+
+    def __init__(self, log: SegmentLog, index: int = 0) -> None:
+        self._log, self.next = log, index
+        self._segment: _Segment | None = None
+        self._file: IO[bytes] | None = None
+        self._at = self._expected = 0  # the place in the file, and the index of its record
+
+    def read(self, most_bytes: int = 2**20) -> list[tuple[int, bytes]]:
+        """The next committed records with their indexes, whole commits of about `most_bytes`.
+
+        There are none if the reader has come to the end of the log.
+
+        Raises:
+            DamagedLog: the log is damaged there.
+            RunError: the records have been dropped.
+        """
+        found: list[tuple[int, bytes]] = []
+        wanted, taken = self.next, 0
+        while taken < most_bytes and self.next < self._log.end:
+            file, size = self._opened()
+            try:
+                frame = next(_frames(file, self._expected, self._at, size))
+            except (TornFrame, StopIteration):
+                raise DamagedLog(f"{file.name} is damaged: it is too short") from None
+            self._at, self._expected = frame.end, frame.index + frame.count
+            if self._expected <= wanted:
+                continue
+            found += [pair for pair in frame.records() if pair[0] >= wanted]
+            self.next = self._expected
+            taken += len(frame.body)
+        return found
+
+    def _opened(self) -> tuple[IO[bytes], int]:
+        """The open segment with the next record, and its committed size."""
+        segment, size = self._log.segment_of(self.next)
+        if segment is not self._segment or self._file is None:
+            self.close()
+            try:
+                self._file = segment.path.open("rb")
+            except FileNotFoundError:
+                raise RunError(f"record {self.next} of {self._log.directory} was dropped") from None
+            self._segment, self._at, self._expected = segment, segment.begin, segment.first
+        return self._file, size
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def _sizes(path: Path) -> tuple[int, int]:
+    """(where the records of a segment begin, its size)."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        try:
+            notes = read_frame(file, 0, size, NOTES) if size else None
+        except TornFrame:
+            notes = None
+    if notes is None or notes.index != int(path.stem):
+        raise DamagedLog(
+            f"{path} is damaged at its beginning. Restore its directory from a copy, or start "
+            "again with an empty one"
+        )
+    return notes.end, size
+
+
+def _frames(file: IO[bytes], index: int, at: int, size: int) -> Iterator[Frame]:
+    """The frames of a segment from a place, whose first record has the index."""
+    while at < size:
+        frame = read_frame(file, at, size)
+        if frame.index != index:
+            raise DamagedLog(
+                f"{file.name} is damaged at byte {at}: record {frame.index} stands where record "
+                f"{index} should"
+            )
+        index, at = index + frame.count, frame.end
+        yield frame

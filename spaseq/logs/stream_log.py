@@ -1,0 +1,145 @@
+"""The log of a stream: each message that was accepted, once, with its arrival and its place.
+
+The place is what the source reads from: a partition's number, and an offset in it. The log knows
+the last place of each partition, so a source goes on behind it, whatever its broker believes.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from spaseq.errors import RunError
+from spaseq.logs.frames import DamagedLog
+from spaseq.logs.segment_log import SEGMENT_BYTES, LogReader, SegmentLog
+
+_HEAD = struct.Struct("<BqIqH")
+_MESSAGE = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What a source brought.
+
+    Attributes:
+        payload: its bytes.
+        partition: the partition of the source; 0 if it has none.
+        offset: the place in the partition; it grows, perhaps with gaps.
+        media_type: what the message says that its bytes are; "" if it does not.
+        arrival: when it came, ms since the epoch.
+    """
+
+    payload: bytes
+    partition: int
+    offset: int
+    media_type: str = ""
+    arrival: int = 0
+
+    def to_bytes(self) -> bytes:
+        """The message as a record; `of_bytes` is the inverse."""
+        media = self.media_type.encode()[:1000]
+        head = _HEAD.pack(_MESSAGE, self.arrival, self.partition, self.offset, len(media))
+        return head + media + self.payload
+
+    @classmethod
+    def of_bytes(cls, record: bytes) -> Message:
+        """The inverse of `to_bytes`.
+
+        Raises:
+            RunError: a later version wrote the record.
+        """
+        kind, arrival, partition, offset, length = _HEAD.unpack_from(record)
+        if kind != _MESSAGE:
+            raise RunError(
+                f"a stream log has a record of kind {kind}, which this version cannot use"
+            )
+        at = _HEAD.size + length
+        media = record[_HEAD.size : at].decode("utf-8", "replace")
+        return cls(record[at:], partition, offset, media, arrival)
+
+
+class StreamLog:
+    """The messages of one stream in a directory, which must not be open twice.
+
+    Raises:
+        DamagedLog: see `SegmentLog`.
+    """
+
+    def __init__(self, directory: Path, segment_bytes: int = SEGMENT_BYTES) -> None:
+        self._places: dict[int, int] = {}  # of committed messages
+        self._pending: dict[int, int] = {}
+        self.log = SegmentLog(directory, segment_bytes, self._notes)
+        self._places = self._found_places()
+
+    @property
+    def places(self) -> dict[int, int]:
+        """The offset of the last committed message of each partition."""
+        return dict(self._places)
+
+    def append(self, messages: Sequence[Message]) -> int:
+        """Hand in messages for the next `commit`, but those that are in the log; how many are new.
+
+        A message is in the log if its partition has one with the same or a later offset.
+        """
+        records = []
+        for message in messages:
+            last = self._pending.get(message.partition, self._places.get(message.partition))
+            if last is None or message.offset > last:
+                self._pending[message.partition] = message.offset
+                records.append(message.to_bytes())
+        self.log.append(records)
+        return len(records)
+
+    def commit(self) -> int:
+        """Write what was appended; see `SegmentLog.commit`."""
+        end = self.log.commit()
+        self._places.update(self._pending)
+        self._pending.clear()
+        return end
+
+    def reader(self, index: int = 0) -> MessageReader:
+        """Reads committed messages from an index on, while the log grows."""
+        return MessageReader(self.log, index)
+
+    def close(self) -> None:
+        """Close the files."""
+        self.log.close()
+
+    def _notes(self) -> bytes:
+        """The places of all messages before a segment; those of its own commit are not in it."""
+        return json.dumps(sorted(self._places.items())).encode()
+
+    def _found_places(self) -> dict[int, int]:
+        notes, first = self.log.last_notes()
+        try:
+            places = {int(partition): int(offset) for partition, offset in json.loads(notes)}
+        except (ValueError, TypeError) as error:
+            raise DamagedLog(f"{self.log.directory} is damaged: {error}") from error
+        reader = self.reader(first)
+        while some := reader.read():
+            places.update((message.partition, message.offset) for message in some)
+        reader.close()
+        return places
+
+
+class MessageReader:
+    """Reads the committed messages of a stream log; compare `LogReader`."""
+
+    def __init__(self, log: SegmentLog, index: int) -> None:
+        self._reader = LogReader(log, index)
+
+    @property
+    def next(self) -> int:
+        """The index of the message that is read next."""
+        return self._reader.next
+
+    def read(self, most_bytes: int = 2**20) -> list[Message]:
+        """The next messages, whole commits of about `most_bytes`; see `LogReader.read`."""
+        return [Message.of_bytes(record) for _, record in self._reader.read(most_bytes)]
+
+    def close(self) -> None:
+        """Close the file."""
+        self._reader.close()

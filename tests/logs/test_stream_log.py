@@ -1,0 +1,79 @@
+"""A stream log holds each message once and knows the last place of each partition."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spaseq.errors import RunError
+from spaseq.logs.segment_log import SegmentLog
+from spaseq.logs.stream_log import Message, StreamLog
+
+
+def message(offset: int, partition: int = 0) -> Message:
+    return Message(b"%d" % offset, partition, offset, "application/n-quads", 1000 + offset)
+
+
+def offsets(log: StreamLog) -> list[tuple[int, int]]:
+    reader, found = log.reader(), []
+    while some := reader.read():
+        found += [(m.partition, m.offset) for m in some]
+    return found
+
+
+def test_a_message_comes_back_as_it_was(tmp_path: Path) -> None:
+    given_messages = [Message(b"", 3, 2**40, "", 5), Message(b"\0\xff", 2**31, 0, "a/b", -1)]
+    log = StreamLog(tmp_path)
+    log.append(given_messages)
+    log.commit()
+    assert log.reader().read() == given_messages
+
+
+def test_a_message_that_comes_again_is_in_the_log_once(tmp_path: Path) -> None:
+    log = StreamLog(tmp_path)
+    assert log.append([message(1), message(2), message(2), message(1, 7)]) == 3
+    assert log.append([message(2), message(3)]) == 1
+    log.commit()
+    assert log.append([message(3), message(1, 7), message(2, 7)]) == 1
+    log.close()  # the last one was not committed
+    log = StreamLog(tmp_path)
+    assert log.places == {0: 3, 7: 1}
+    assert log.append([message(2, 7)]) == 1
+    log.commit()
+    assert offsets(log) == [(0, 1), (0, 2), (7, 1), (0, 3), (7, 2)]
+
+
+@given(
+    st.lists(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9)), max_size=4), max_size=9),
+    st.integers(1, 200),
+)
+@settings(deadline=None, max_examples=60)
+def test_places_are_known_after_segments_are_dropped(
+    tmp_path_factory: pytest.TempPathFactory,
+    commits: list[list[tuple[int, int]]],
+    segment_bytes: int,
+) -> None:
+    directory = tmp_path_factory.mktemp("log")
+    expected: dict[int, int] = {}
+    log = StreamLog(directory, segment_bytes)
+    for commit in commits:
+        log.append([message(offset, partition) for partition, offset in commit])
+        log.commit()
+        for partition, offset in commit:
+            expected[partition] = max(offset, expected.get(partition, -1))
+    log.log.drop_before(log.log.end)
+    assert log.places == expected
+    log.close()
+    assert StreamLog(directory, segment_bytes).places == expected
+
+
+def test_a_record_of_a_later_version_is_refused(tmp_path: Path) -> None:
+    plain = SegmentLog(tmp_path, notes=lambda: b"[]")
+    plain.append([b"\x09" + bytes(40)])
+    plain.commit()
+    plain.close()
+    with pytest.raises(RunError, match="kind 9"):
+        StreamLog(tmp_path)
