@@ -11,20 +11,21 @@ import os
 import pickle
 import time
 from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as NotYet
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.runtime.arrivals.input_splits import bounded_splits
+from spaseq.runtime.arrivals.tie_numbering import Overlap
 from spaseq.runtime.job.chaining import queries_read
 from spaseq.runtime.job.job import Job, Stats
+from spaseq.runtime.spark.one_machine import found_in_files, is_one_machine
+from spaseq.runtime.spark.progress import while_watching
 from spaseq.runtime.spark.rows.stage_rows import (
     OUTPUT_DDL,
     OVERLAP,
@@ -41,7 +42,7 @@ from spaseq.runtime.spark.shared import (
     store_knowledge,
     take_message,
 )
-from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve, ProgressFile
+from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve
 from spaseq.runtime.spark.stages.registered_streams import chained_output
 from spaseq.runtime.spark.stages.sequence_stage import run_sequences
 from spaseq.scratch import ScratchDirectory
@@ -53,9 +54,6 @@ ARROW_BYTES = 32 * 2**20
 """A worker gets packs of solutions in batches of about this size."""
 
 _PACK_ROWS = 500
-_POLL_SECONDS = 0.25
-
-T = TypeVar("T")
 
 
 def run(
@@ -87,7 +85,9 @@ def run(
         spark = spark or session(master=master, verbose=verbose)
     with ScratchDirectory("events") as directory:
         shared = tuple(stream.shared(Path(directory)) for stream in job.streams)
-        yield from _delivered(spark, replace(job, streams=shared), partitions, started)
+        here = is_one_machine(spark) and not any(queries_read(job.plans))
+        delivered = _delivered_from_files if here else _delivered
+        yield from delivered(spark, replace(job, streams=shared), partitions, started)
     job.stats.seconds = time.perf_counter() - started
 
 
@@ -111,13 +111,30 @@ def _delivered(
                 with worker_python(spark):
                     solve = bounded_solve(spark, job, workplace, partitions)
                     output = keep(bounded_output(spark, solve, keep, time_scan=time_scan))
-                size = _while_watching(spark, partial(_size, output), job, solve.progress, started)
+                size = while_watching(spark, partial(_size, output), job, solve.progress, started)
             if size.overlap:
                 continue  # with a scan, splits cannot overlap
             with spark_errors():
                 with worker_python(spark):
                     packs = _packs(output, size.bytes)
                 yield from _deliver(job, _unpacked(packs))
+            break
+
+
+def _delivered_from_files(
+    spark: Any, job: Job, partitions: int | None, started: float
+) -> Iterator[tuple[int, Answer]]:
+    """As `_delivered`, if driver and workers are on one machine."""
+    for time_scan in (False, True):
+        with ScratchDirectory("workplace") as directory:
+            solve = bounded_solve(spark, job, Path(directory), partitions)
+            found = partial(found_in_files, spark, solve, Path(directory), time_scan)
+            try:
+                with spark_errors():
+                    made = while_watching(spark, found, job, solve.progress, started)
+            except Overlap:
+                continue  # with a scan, splits cannot overlap
+            yield from _deliver(job, made.items())
             break
 
 
@@ -244,44 +261,3 @@ def _deliver(
                 marks.append(item.watermark)
             take_message(job, item)
     job.stats.watermark = max(marks, default=None)
-
-
-def _while_watching(
-    spark: Any, action: Callable[[], T], job: Job, progress: str | None, started: float
-) -> T:
-    """Compute an action in another thread and report progress from this one; the result."""
-    context = spark.sparkContext
-    group = f"spaseq-{id(job)}"
-    with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(_in_group, context, group, action)
-        try:
-            while not _finished(future):
-                _progress(job, progress, started)
-            return future.result()
-        except BaseException:
-            context.cancelJobGroup(group)
-            raise
-
-
-def _in_group(context: Any, group: str, action: Callable[[], T]) -> T:
-    context.setJobGroup(group, "spaseq", interruptOnCancel=True)
-    return action()
-
-
-def _finished(future: Future[Any]) -> bool:
-    try:
-        future.exception(_POLL_SECONDS)
-    except NotYet:
-        return False
-    return True
-
-
-def _progress(job: Job, directory: str | None, started: float) -> None:
-    files = Path(directory).glob("split-*[0-9]") if directory is not None else ()
-    known = [ProgressFile(path).read() for path in files]
-    job.stats.events = sum(s.events for s in known)
-    job.stats.triples = sum(s.triples for s in known)
-    marks = [s.watermark for s in known if s.watermark is not None]
-    job.stats.watermark = min(marks, default=None)
-    job.stats.seconds = time.perf_counter() - started
-    job.on_progress(job.stats)

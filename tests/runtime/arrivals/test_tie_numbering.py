@@ -19,7 +19,7 @@ from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.arrivals import input_splits
 from spaseq.runtime.arrivals.tie_numbering import EarlierTies, Overlap, TimeExtent, earlier
 from spaseq.runtime.spark import bounded as spark_runtime
-from spaseq.runtime.spark.rows import packs
+from spaseq.runtime.spark.rows import bucket_runs
 from spaseq.runtime.spark.rows.packs import Packer
 from spaseq.runtime.spark.rows.stage_rows import unpack
 from spaseq.sources import file_splits
@@ -81,12 +81,13 @@ def solutions(plan: QueryPlan, times: Sequence[int]) -> SolutionBatch:
 def test_packs_of_a_disordered_stream_are_those_of_sorted_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packs, "PACK_ROWS", 4)
+    monkeypatch.setattr(bucket_runs, "PIECE_ROWS", 4)
+    monkeypatch.setattr(bucket_runs, "BUCKET_ROWS", 3)
     query = plan(tmp_path)
     packer = Packer(query, 0, 2, 2)
     batches = [[7, 1, 30], [2, 29, 8], [3, 4], [40, 50], [41, 60]]
     made = [row for times in batches for row in packer.add(solutions(query, times))]
-    made.append(packer.rest())
+    made += packer.rest()
     columns = query.patterns.columns
     found = [
         (bucket, first, unpack(payload, columns).time.tolist())
@@ -112,9 +113,14 @@ def rows(times: Sequence[int]) -> list[Row]:
     return [(t, f"m{n % 3}", ("starts", "stops")[n // 3 % 2], n) for n, t in enumerate(times)]
 
 
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small ranges; only the events at both ends are read beforehand."""
+@pytest.fixture(params=["files", "shuffle"])
+def small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small ranges; only the events at both ends are read beforehand.
+
+    Rows go between the stages in files of this machine, or through Spark as on a cluster.
+    """
+    files = request.param == "files"
+    monkeypatch.setattr(spark_runtime, "is_one_machine", lambda spark: files)
     size = len(nquads(rows([1000]))) + 20
     monkeypatch.setattr(file_splits, "SPLIT_BYTES", 8 * size)
     monkeypatch.setattr(file_splits, "_PEEK_BYTES", size)

@@ -24,6 +24,13 @@ def paths(tmp_path: Path) -> list[Path]:
     return [north, south]
 
 
+@pytest.fixture(autouse=True, params=["files", "shuffle"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows go between the stages in files of this machine, or through Spark as on a cluster."""
+    files = request.param == "files"
+    monkeypatch.setattr(spark_runtime, "is_one_machine", lambda spark: files)
+
+
 def test_queries_with_and_without_a_key_answer_as_in_process(spark: Any, paths: list[Path]) -> None:
     job = job_of(paths)
     expected = answers_in_process(job_of(paths))

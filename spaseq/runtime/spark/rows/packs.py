@@ -1,31 +1,19 @@
-"""Packs the solutions of a bounded run for stage 2: sorts them in runs and cuts these into packs.
-
-Spark sorts the packs of a (query, bucket) by their least time. Packs come from sorted runs, so few
-of them overlap even if a stream is out of order, and stage 2 holds only those that overlap.
-"""
+"""Packs of solutions for stage 2, as rows that Spark shuffles and sorts by time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.runtime.spark.rows.stage_rows import NO_SPLIT, PACKS, buckets, pack, rows
-
-RUN_ROWS = 200_000
-"""At most this many solutions are sorted at a time."""
-
-PACK_ROWS = 10_000
+from spaseq.runtime.spark.rows.bucket_runs import BucketRun, BucketRuns
+from spaseq.runtime.spark.rows.stage_rows import NO_SPLIT, PACKS, pack, rows
 
 
 class Packer:
     """Makes rows of `PACKS` from one query's solutions.
-
-    A batch that begins after the end of the last one starts a new run.
 
     Args:
         plan: the query's.
@@ -38,35 +26,31 @@ class Packer:
     def __init__(
         self, plan: QueryPlan, query: int, count: int, parts: int, split: int = NO_SPLIT
     ) -> None:
-        self._plan, self._query = plan, query
-        self._count, self._parts, self._split = count, parts, split
-        self._held: list[SolutionBatch] = []
-        self._rows = 0
-        self._end = 0  # the greatest time held
+        self._plan, self._query, self._parts, self._split = plan, query, parts, split
+        self._runs = BucketRuns(plan, count)
 
     def add(self, solutions: SolutionBatch) -> Iterator[pa.RecordBatch]:
         """Take solutions; rows of the last run, if it has ended."""
-        if self._held and (solutions.time.min() >= self._end or self._rows >= RUN_ROWS):
-            yield self.rest()
-        latest = int(solutions.time.max())
-        self._end = max(self._end, latest) if self._held else latest
-        self._held.append(solutions.compact())  # drops the text that was read
-        self._rows += len(solutions)
+        return map(self._packed, self._runs.add(solutions))
 
-    def rest(self) -> pa.RecordBatch:
+    def rest(self) -> Iterator[pa.RecordBatch]:
         """Rows of the present run, which ends."""
-        run = SolutionBatch.concat(self._held, self._plan.patterns.columns)
-        self._held, self._rows = [], 0
-        if (run.time[1:] < run.time[:-1]).any():
-            run = run.take(np.argsort(run.time, kind="stable"))
-        bucket = buckets(run, self._plan.sequence.key.variables, self._count)
-        given: dict[str, list[Any]] = {"bucket": [], "part": [], "time": [], "payload": []}
-        for b in np.unique(bucket).tolist():
-            mine = np.flatnonzero(bucket == b)
-            for start in range(0, len(mine), PACK_ROWS):
-                piece = run.take(mine[start : start + PACK_ROWS])
-                given["bucket"].append(b)
-                given["part"].append((b + self._query) % self._parts)
-                given["time"].append(int(piece.time[0]))
-                given["payload"].append(pack(piece, self._plan.patterns.columns))
-        return rows(PACKS, len(given["time"]), query=self._query, split=self._split, **given)
+        return map(self._packed, self._runs.rest())
+
+    def _packed(self, run: BucketRun) -> pa.RecordBatch:
+        columns = self._plan.patterns.columns
+        return rows(
+            PACKS,
+            len(run.pieces),
+            query=self._query,
+            split=self._split,
+            bucket=[p.bucket for p in run.pieces],
+            part=[part_of(self._query, p.bucket, self._parts) for p in run.pieces],
+            time=[p.time for p in run.pieces],
+            payload=[pack(run.rows.take(slice(p.start, p.end)), columns) for p in run.pieces],
+        )
+
+
+def part_of(query: int, bucket: int, parts: int) -> int:
+    """The partition of stage 2 that a bucket of a query is in."""
+    return (bucket + query) % parts

@@ -120,11 +120,10 @@ class BoundedSolve:
     def _packs(
         self, split: InputSplit, extent: TimeExtent, stats: Stats, on_bad: OnBad
     ) -> Iterator[pa.RecordBatch]:
-        source = self.streams[split.stream]
-        events = extent.watch(source.open(on_bad, split.split))
+        events = extent.watch(self.events(split, stats, on_bad))
+        iri = self.streams[split.stream].iri
         number = NO_SPLIT if split.time_scanned else split.number
-        watched = self._watched(events, split.number, stats)
-        yield from self.solved(source.iri, watched, stats, on_bad, number)
+        yield from self.solved(iri, events, stats, on_bad, number)
 
     def solved(
         self,
@@ -144,17 +143,15 @@ class BoundedSolve:
         for query, solutions in solver.solve(events):
             yield from packers[query].add(solutions)
         for packer in packers.values():
-            yield packer.rest()
+            yield from packer.rest()
 
-    def _watched(
-        self, events: Iterator[EventBatch], number: int, stats: Stats
-    ) -> Iterator[EventBatch]:
-        """The same batches; `stats.watermark` becomes the greatest time so far."""
-        for batch in events:
+    def events(self, split: InputSplit, stats: Stats, on_bad: OnBad) -> Iterator[EventBatch]:
+        """The events of a split; `stats.watermark` becomes the greatest time so far."""
+        for batch in self.streams[split.stream].open(on_bad, split.split):
             latest = int(batch.time.max())
             stats.watermark = latest if stats.watermark is None else max(stats.watermark, latest)
             yield batch
-            self._report(number, stats)
+            self._report(split.number, stats)
 
     def _report(self, number: int, stats: Stats) -> None:
         if self.progress is not None:

@@ -65,9 +65,9 @@ class SequenceTask:
     options: StageOptions = StageOptions()
     knowledge: StoredKnowledge | None = None
     on_bad: OnBad = warn
+    ties: dict[int, EarlierTies] | None = None  # by split; from the rows' extents if not given
     _group: _Group | None = None
     _extents: list[TimeExtent] = field(default_factory=list)
-    _earlier: dict[int, EarlierTies] | None = None
 
     def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Answer rows and side rows of a partition."""
@@ -81,15 +81,18 @@ class SequenceTask:
             for row in np.flatnonzero(query >= 0).tolist():
                 place, payload = batch.slice(row, 1), batch.column("payload")[row].as_py()
                 bucket, first, split = (place.column(n)[0].as_py() for n in _PLACE)
-                yield from self._feed(int(query[row]), bucket, first, split, payload)
-        yield from self._close()
+                columns = self.plans[int(query[row])].patterns.columns
+                solutions = unpack(payload, columns)
+                yield from self.take(int(query[row]), bucket, first, split, solutions)
+        yield from self.close()
 
-    def _feed(
-        self, query: int, bucket: int, first: int, split: int, payload: bytes
+    def take(
+        self, query: int, bucket: int, first: int, split: int, solutions: SolutionBatch
     ) -> Iterator[pa.RecordBatch]:
+        """Answer rows that a pack of a split allows; `first` is the pack's least time (ms)."""
         group = self._group
         if group is None or (group.query, group.bucket) != (query, bucket):
-            yield from self._close()
+            yield from self.close()
             make_room_for_any()
             stage = SequenceStage(
                 self.plans[query],
@@ -103,19 +106,19 @@ class SequenceTask:
         if group.rows >= ADVANCE_ROWS:
             answers = group.stage.advance(first - 1)  # later packs begin no earlier
             group.rows = 0
-        solutions = self._numbered(split, unpack(payload, self.plans[query].patterns.columns))
-        group.stage.push(solutions)
+        group.stage.push(self._numbered(split, solutions))
         group.rows += len(solutions)
         yield from self._out(group, answers, began)
 
     def _numbered(self, split: int, solutions: SolutionBatch) -> SolutionBatch:
         """Solutions numbered as in the whole stream; all extents come before the first pack."""
-        if self._earlier is None:
-            self._earlier = earlier(self._extents)
-        known = self._earlier.get(split)
+        if self.ties is None:
+            self.ties = earlier(self._extents)
+        known = self.ties.get(split)
         return solutions if known is None else known.renumber(solutions)
 
-    def _close(self) -> Iterator[pa.RecordBatch]:
+    def close(self) -> Iterator[pa.RecordBatch]:
+        """The answer rows that are left of the present query and bucket."""
         if self._group is None:
             return
         start = time.perf_counter()

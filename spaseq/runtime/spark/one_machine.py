@@ -1,0 +1,100 @@
+"""A bounded run in a session whose workers are on the driver's machine.
+
+The rows between the stages, and the answers, lie in files of the run's directory. Each stage is one
+Spark job that returns only where the rows are: Spark neither shuffles nor sorts.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from spaseq.algebra.answers import Answer, PartialAnswer
+from spaseq.runtime.arrivals.input_splits import bounded_splits
+from spaseq.runtime.arrivals.tie_numbering import earlier
+from spaseq.runtime.spark.rows.block_files import Blocks, RowRun
+from spaseq.runtime.spark.rows.packs import part_of
+from spaseq.runtime.spark.rows.run_files import StoredPiece
+from spaseq.runtime.spark.rows.stage_rows import SIDE, Message, payload_of
+from spaseq.runtime.spark.session.worker_python import worker_python
+from spaseq.runtime.spark.stages.file_tasks import FileTasks
+from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve
+
+Item = TypeVar("Item")
+T = TypeVar("T")
+
+
+class FoundRows(NamedTuple):
+    """Answers and messages of a run, in files."""
+
+    messages: list[Blocks]
+    runs: list[RowRun]
+
+    def items(self) -> Iterator[tuple[int, Message | Answer | PartialAnswer]]:
+        """All messages; then (query, answer) of all answers in order."""
+        for blocks in self.messages:
+            for message in chain.from_iterable(blocks.read()):
+                yield SIDE, message
+        for query in sorted({run.query for run in self.runs}):
+            runs = (run.read() for run in self.runs if run.query == query)
+            for _, payload in heapq.merge(*runs):
+                yield query, payload_of(query, payload)
+
+
+def is_one_machine(spark: Any) -> bool:
+    """Whether the workers of a session can read the driver's files."""
+    master: str = spark.sparkContext.master
+    return master.startswith("local")
+
+
+def found_in_files(spark: Any, solve: BoundedSolve, directory: Path, time_scan: bool) -> FoundRows:
+    """Run both stages; the files are in `directory`.
+
+    Args:
+        spark: the session.
+        solve: stage 1.
+        directory: must last until the answers are read.
+        time_scan: whether streams that seem to be in order of time are scanned for times first.
+
+    Raises:
+        Overlap: splits overlap, so the job has no answers without a scan.
+    """
+    tasks = FileTasks(solve, str(directory))
+    splits = bounded_splits(solve.streams, time_scan=time_scan)
+    solved = _each(spark, tasks.solved, splits)
+    ties = earlier(s.extent for s in solved if s.extent is not None)
+    messages = [block for s in solved for block in s.messages]
+    if any(s.failed for s in solved):
+        return FoundRows(messages, [])
+    parts = _parts(chain.from_iterable(s.pieces for s in solved), solve.parts)
+    sequenced = _each(spark, _with_ties(tasks, ties), parts)
+    messages += [block for s in sequenced for block in s.messages]
+    return FoundRows(messages, [run for s in sequenced for run in s.runs])
+
+
+def _with_ties(tasks: FileTasks, ties: Mapping[int, Any]) -> Callable[[list[StoredPiece]], Any]:
+    return lambda pieces: tasks.sequenced(pieces, ties)
+
+
+def _parts(pieces: Iterable[StoredPiece], parts: int) -> list[list[StoredPiece]]:
+    """The pieces of each task of stage 2, by query and bucket, then by time."""
+    found = [list[StoredPiece]() for _ in range(parts)]
+    for piece in pieces:
+        found[part_of(piece.query, piece.bucket, parts)].append(piece)
+    return [sorted(each) for each in found if each]
+
+
+def _each(spark: Any, task: Callable[[Item], T], items: Sequence[Item]) -> list[T]:
+    """The results of a task for each item, in parallel."""
+    if not items:
+        return []
+    context = spark.sparkContext
+    with worker_python(spark):
+        numbers = context.parallelize(range(len(items)), len(items))
+        results = numbers.map(lambda number: task(items[number]))
+        results.id()  # notes the workers' Python
+    found: list[T] = results.collect()
+    return found

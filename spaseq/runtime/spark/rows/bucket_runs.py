@@ -1,0 +1,97 @@
+"""Divides the solutions of a bounded run into runs in order of time, and each run by bucket.
+
+Solutions that come in order are not sorted by time. Stage 2 takes the pieces of a bucket in the
+order of their least times. Pieces are cut from sorted runs, so few of them overlap even if a stream
+is out of order, and stage 2 holds only those that overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from spaseq.compiled.arrays import Int32s
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.runtime.spark.rows.stage_rows import buckets
+
+RUN_ROWS = 200_000
+"""At most this many solutions are sorted at a time."""
+
+BUCKET_ROWS = 4_096
+"""A run has about this many solutions for each bucket, if that is not more than `RUN_ROWS`."""
+
+PIECE_ROWS = 16_384
+"""The most rows of a piece: in a stream that is out of order, smaller pieces overlap less."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """The rows `start` to `end` of a run, which are of one bucket; `time` is the least (ms)."""
+
+    bucket: int
+    time: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class BucketRun:
+    """Solutions by bucket, and within a bucket in order of time."""
+
+    rows: SolutionBatch
+    pieces: tuple[Piece, ...]
+
+
+class BucketRuns:
+    """Makes runs from one query's solutions.
+
+    A batch that begins after the end of the last one starts a new run, if the last one is large.
+
+    Args:
+        plan: the query's.
+        count: the number of buckets of stage 2.
+    """
+
+    def __init__(self, plan: QueryPlan, count: int) -> None:
+        self._plan = plan
+        self._count = 1 if plan.sequence.key.variables is None else count
+        self._enough = min(RUN_ROWS, BUCKET_ROWS * self._count)
+        self._held: list[SolutionBatch] = []
+        self._rows = 0
+        self._end = 0  # the greatest time held
+
+    def add(self, solutions: SolutionBatch) -> Iterator[BucketRun]:
+        """Take solutions, at least one; the last run, if it has ended."""
+        in_order = self._held and solutions.time.min() >= self._end
+        if self._rows >= (self._enough if in_order else RUN_ROWS):
+            yield from self.rest()
+        latest = int(solutions.time.max())
+        self._end = max(self._end, latest) if self._held else latest
+        self._held.append(solutions.compact())  # drops the text that was read
+        self._rows += len(solutions)
+
+    def rest(self) -> Iterator[BucketRun]:
+        """The present run, which ends."""
+        if not self._held:
+            return
+        run = SolutionBatch.concat(self._held, self._plan.patterns.columns)
+        self._held, self._rows = [], 0
+        if (run.time[1:] < run.time[:-1]).any():
+            run = run.take(np.argsort(run.time, kind="stable"))
+        bucket = buckets(run, self._plan.sequence.key.variables, self._count)
+        if bucket.any():
+            order = np.argsort(bucket, kind="stable")
+            run, bucket = run.take(order), bucket[order]
+        yield BucketRun(run, tuple(_pieces(run, bucket)))
+
+
+def _pieces(run: SolutionBatch, bucket: Int32s) -> Iterator[Piece]:
+    edges = [0, *(np.flatnonzero(bucket[1:] != bucket[:-1]) + 1).tolist(), len(bucket)]
+    for first, last in pairwise(edges):
+        for start in range(first, last, PIECE_ROWS):
+            end = min(start + PIECE_ROWS, last)
+            yield Piece(int(bucket[first]), int(run.time[start]), start, end)

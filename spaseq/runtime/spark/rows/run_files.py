@@ -1,0 +1,101 @@
+"""Runs of solutions in files, for a driver and workers on one machine.
+
+Stage 1 appends runs to a file as Arrow streams. Only the places of their pieces travel to stage 2,
+which maps the file into memory. So no row passes through Java, and none is copied.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from spaseq.errors import RunError
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.runtime.spark.rows.bucket_runs import BucketRun
+
+
+class StoredPiece(NamedTuple):
+    """The rows `start` to `end` of the run at `offset` in a file, `size` bytes long.
+
+    `time` (ms) is the least of the rows, and `split` is the number of the split that they are of,
+    or `NO_SPLIT`. Pieces of a query and bucket sort by time.
+    """
+
+    query: int
+    bucket: int
+    time: int
+    split: int
+    file: str
+    offset: int
+    size: int
+    start: int
+    end: int
+
+
+class RunFile:
+    """Appends runs to a file, which is made with the first run."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: Any = None
+
+    def write(self, plan: QueryPlan, query: int, split: int, run: BucketRun) -> list[StoredPiece]:
+        """Append a run; its pieces."""
+        with disk_errors(self._path):
+            if self._file is None:
+                self._file = pa.OSFile(str(self._path), "wb")
+            begin = self._file.tell()
+            batch = run.rows.to_arrow(plan.patterns.columns)
+            with pa.ipc.new_stream(self._file, batch.schema) as writer:
+                writer.write_batch(batch)
+            place = str(self._path), begin, self._file.tell() - begin
+        return [StoredPiece(query, p.bucket, p.time, split, *place, p.start, p.end)
+                for p in run.pieces]  # fmt: skip
+
+    def close(self) -> None:
+        """Write what is still in memory."""
+        if self._file is not None:
+            with disk_errors(self._path):
+                self._file.close()
+
+
+class RunReader:
+    """Reads the pieces of one query; pieces of a run share its terms."""
+
+    def __init__(self, plan: QueryPlan) -> None:
+        self._columns = plan.patterns.columns
+        self._files: dict[str, Any] = {}
+        self._last: tuple[str, int] | None = None
+        self._rows: SolutionBatch | None = None
+
+    def rows(self, piece: StoredPiece) -> SolutionBatch:
+        """The rows of a piece; the file must last as long as they."""
+        if self._rows is None or self._last != (piece.file, piece.offset):
+            self._rows, self._last = self._run(piece), (piece.file, piece.offset)
+        return self._rows.take(slice(piece.start, piece.end))
+
+    def _run(self, piece: StoredPiece) -> SolutionBatch:
+        with disk_errors(Path(piece.file)):
+            if piece.file not in self._files:
+                self._files[piece.file] = pa.memory_map(piece.file)
+            self._files[piece.file].seek(piece.offset)
+            data = self._files[piece.file].read_buffer(piece.size)
+        with pa.ipc.open_stream(data) as reader:
+            return SolutionBatch.from_arrow(reader.read_next_batch(), self._columns)
+
+
+@contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Raise failures of the disk as RunErrors that name the directory and the reason."""
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno or errno.EIO)
+        raise RunError(f"cannot keep rows on disk in {path.parent}: {reason}") from error

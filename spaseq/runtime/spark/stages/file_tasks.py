@@ -1,0 +1,133 @@
+"""Both stages of a bounded run whose driver and workers are on one machine.
+
+A task leaves its rows in files of the run's directory, and returns where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+from uuid import uuid4
+
+import pyarrow as pa
+
+from spaseq.errors import SpaseqError
+from spaseq.kb.endpoint import RetryCount
+from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.runtime.arrivals.input_splits import InputSplit, paths_from
+from spaseq.runtime.arrivals.tie_numbering import EarlierTies, TimeExtent
+from spaseq.runtime.job.job import Stats
+from spaseq.runtime.spark.rows.block_files import BlockFile, Blocks, RowFile, RowRun
+from spaseq.runtime.spark.rows.bucket_runs import BucketRuns
+from spaseq.runtime.spark.rows.run_files import RunFile, RunReader, StoredPiece
+from spaseq.runtime.spark.rows.stage_rows import NO_SPLIT, PARTIAL
+from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve, Solver
+from spaseq.runtime.spark.stages.sequence_stage import SequenceTask
+
+
+class SolvedSplit(NamedTuple):
+    """What stage 1 made of a split.
+
+    `messages` are blocks of messages in order. `failed` says that one of them is an error.
+    """
+
+    pieces: list[StoredPiece]
+    messages: list[Blocks]
+    extent: TimeExtent | None
+    failed: bool
+
+
+class Sequenced(NamedTuple):
+    """What a task of stage 2 made: rows of `OUTPUT`, and blocks of messages."""
+
+    runs: list[RowRun]
+    messages: list[Blocks]
+
+
+@dataclass(frozen=True, slots=True)
+class FileTasks:
+    """The tasks of a run, which keep their files in a directory."""
+
+    solve: BoundedSolve
+    directory: str
+
+    def solved(self, split: InputSplit) -> SolvedSplit:
+        """Stage 1 of a split."""
+        stats, bad, repeats, failed = Stats(), list[BadInput](), RetryCount(), False
+        extent = TimeExtent(split.stream, split.number)
+        pieces: list[StoredPiece] = []
+        messages: list[Blocks] = []
+        with closing(BlockFile(self._new("messages"))) as file, paths_from(self.solve.directory):
+            try:
+                for some in self._pieces(split, extent, stats, bad):
+                    pieces += some
+                    if bad:
+                        stats.bad += len(bad)
+                        messages.append(file.append(bad))
+                        bad.clear()
+            except SpaseqError as error:
+                failed = True
+                messages.append(file.append([error]))
+            stats.bad += len(bad)
+            stats.repeated = repeats.take()
+            messages.append(file.append([*bad, stats]))
+        return SolvedSplit(pieces, messages, None if split.time_scanned else extent, failed)
+
+    def _pieces(
+        self, split: InputSplit, extent: TimeExtent, stats: Stats, bad: list[BadInput]
+    ) -> Iterator[list[StoredPiece]]:
+        """The pieces of runs as they are written; an empty list after a batch without any."""
+        solve, number = self.solve, NO_SPLIT if split.time_scanned else split.number
+        iri, limits = solve.streams[split.stream].iri, solve.options.limits
+        runs = [BucketRuns(plan, solve.buckets) for plan in solve.plans]
+        solver = Solver(solve.plans, iri, solve.knowledge, stats, bad.append, limits)
+        events = extent.watch(solve.events(split, stats, bad.append))
+        with closing(RunFile(self._new("solutions"))) as file:
+            for query, solutions in solver.solve(events):
+                yield []
+                for run in runs[query].add(solutions):
+                    yield file.write(solve.plans[query], query, number, run)
+            for query, rest in enumerate(runs):
+                for run in rest.rest():
+                    yield file.write(solve.plans[query], query, number, run)
+
+    def sequenced(
+        self, pieces: Sequence[StoredPiece], ties: Mapping[int, EarlierTies]
+    ) -> Sequenced:
+        """Stage 2 of the pieces of some queries and buckets, in order."""
+        solve, stats, bad, repeats = self.solve, Stats(), list[BadInput](), RetryCount()
+        task = SequenceTask(
+            solve.plans, stats, solve.options, solve.knowledge, bad.append, dict(ties)
+        )
+        with (
+            closing(RowFile(BlockFile(self._new("answers")))) as answers,
+            closing(RowFile(BlockFile(self._new("partial")))) as partial,
+            closing(BlockFile(self._new("messages"))) as file,
+        ):
+            messages = list[Blocks]()
+            try:
+                for rows in self._rows(task, pieces):
+                    number = rows.column("query")[0].as_py()
+                    into = partial if number >= PARTIAL else answers
+                    columns = (rows.column(name).to_pylist() for name in ("order", "payload"))
+                    into.append(number, *columns)
+            except SpaseqError as error:
+                messages.append(file.append([error]))
+            stats.bad += len(bad)
+            stats.repeated = repeats.take()
+            messages.append(file.append([*bad, stats]))
+            return Sequenced([*answers.runs, *partial.runs], messages)
+
+    def _rows(self, task: SequenceTask, pieces: Sequence[StoredPiece]) -> Iterator[pa.RecordBatch]:
+        readers = [RunReader(plan) for plan in self.solve.plans]
+        for piece in pieces:
+            rows = readers[piece.query].rows(piece)
+            yield from task.take(piece.query, piece.bucket, piece.time, piece.split, rows)
+        yield from task.close()
+
+    def _new(self, kind: str) -> Path:
+        """A file that no other task has, nor the same task when Spark runs it again."""
+        return Path(self.directory, f"{kind}-{uuid4().hex}")

@@ -1,0 +1,93 @@
+"""Runs of solutions and blocks of answers come back from files as they were written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from spaseq.errors import RunError
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn, text_array
+from spaseq.runtime.spark.rows.block_files import BLOCK_ROWS, BlockFile, RowFile, RowRun
+from spaseq.runtime.spark.rows.bucket_runs import BucketRuns
+from spaseq.runtime.spark.rows.run_files import RunFile, RunReader, StoredPiece
+from tests.runtime.machines import job_of
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> QueryPlan:
+    return job_of([tmp_path, tmp_path]).plans[0]
+
+
+def solutions(plan: QueryPlan, times: Sequence[int]) -> SolutionBatch:
+    n, columns = len(times), plan.patterns.columns
+    zeros = np.zeros(n, np.int32)
+    keys = TermColumn.of([None if t == 3 else f"<http://m.example/m{t % 5}>" for t in times])
+    return SolutionBatch(
+        zeros,
+        np.array(times, np.int64),
+        zeros,
+        zeros,
+        text_array([f"e{t}" for t in times]),
+        dict.fromkeys(columns.variables, keys),
+        dict.fromkeys(columns.numbers, NumberColumn(np.arange(n) / 2, np.zeros(n, np.int8))),
+    )
+
+
+def texts(rows: SolutionBatch) -> list[tuple[int, object, object]]:
+    values = [rows.texts(variable) for variable in sorted(rows.values)]
+    keys = zip(*values, strict=True)
+    return list(zip(rows.time.tolist(), rows.event.to_pylist(), keys, strict=True))
+
+
+def stored(path: Path, plan: QueryPlan, batches: Sequence[Sequence[int]]) -> list[StoredPiece]:
+    runs, file = BucketRuns(plan, 3), RunFile(path)
+    made = [run for times in batches for run in runs.add(solutions(plan, times))]
+    pieces = [p for run in [*made, *runs.rest()] for p in file.write(plan, 7, 2, run)]
+    file.close()
+    return pieces
+
+
+def test_pieces_have_the_rows_of_their_buckets_in_order(tmp_path: Path, plan: QueryPlan) -> None:
+    batches = [[5, 1, 2], [3, 9], [20, 21]]
+    pieces = stored(tmp_path / "runs", plan, batches)
+    reader = RunReader(plan)
+    found = [(piece, texts(reader.rows(piece))) for piece in sorted(pieces)]
+    assert all(piece.time == rows[0][0] and rows == sorted(rows) for piece, rows in found)
+    assert {(p.query, p.split) for p in pieces} == {(7, 2)}
+    expected = [row for times in batches for row in texts(solutions(plan, times))]
+    assert sorted(row for _, rows in found for row in rows) == sorted(expected)
+    homes = {(piece.bucket, row[2]) for piece, rows in found for row in rows}
+    assert len(homes) == len({key for _, key in homes}), "a key is in one bucket"
+
+
+def test_a_directory_that_is_gone_is_an_error_that_names_it(
+    tmp_path: Path, plan: QueryPlan
+) -> None:
+    gone = tmp_path / "gone"
+    with pytest.raises(RunError, match=rf"cannot keep rows on disk in {gone}: No such file"):
+        stored(gone / "runs", plan, [[1]])
+    with pytest.raises(RunError, match=rf"cannot keep rows on disk in {gone}: No such file"):
+        BlockFile(gone / "answers").append(1)
+    piece = StoredPiece(0, 0, 0, 0, str(gone / "runs"), 0, 1, 0, 1)
+    with pytest.raises(RunError, match=rf"cannot keep rows on disk in {gone}: No such file"):
+        RunReader(plan).rows(piece)
+
+
+def test_rows_are_in_runs_as_long_as_they_are_in_order(tmp_path: Path) -> None:
+    file = RowFile(BlockFile(tmp_path / "answers"))
+    many = [f"{n:06}" for n in range(2 * BLOCK_ROWS + 1)]
+    file.append(0, many, [order.encode() for order in many])
+    file.append(0, ["2"], [b"x"])
+    file.append(0, ["1"], [b"y"])
+    file.append(1, ["3"], [b"z"])
+    file.close()
+
+    def read(run: RowRun) -> tuple[int, list[str]]:
+        return run.query, [order for order, _ in run.read()]
+
+    assert [*map(read, file.runs)] == [(0, [*many, "2"]), (0, ["1"]), (1, ["3"])]
