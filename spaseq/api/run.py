@@ -191,10 +191,22 @@ def live_run(task: Task, live: Sequence[str], bounded: Mapping[str, Any]) -> Any
 
 def answers_of(job: Job, runtime: RuntimeOptions) -> Generator[tuple[int, Answer]]:
     """(number of the query, answer) of a job whose streams end."""
+    with closing(batches_of(job, runtime)) as batches:
+        for number, answers in batches:
+            for answer in answers:
+                yield number, answer
+
+
+def batches_of(job: Job, runtime: RuntimeOptions) -> Generator[tuple[int, Sequence[Answer]]]:
+    """(number of the query, some answers) of a job whose streams end."""
     if runtime.name == "local":
         from spaseq.runtime import local
 
-        return local.run(job)
+        yield from local.run_batches(job)
+        return
     from spaseq.runtime.spark import bounded
 
-    return bounded.run(job, master=runtime.master, verbose=runtime.verbose)
+    answers = bounded.run(job, master=runtime.master, verbose=runtime.verbose)
+    with closing(answers):
+        for number, answer in answers:
+            yield number, (answer,)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from spaseq.api.prepare import load_knowledge, watch_knowledge
 from spaseq.api.queries import plans_of
-from spaseq.api.run import answers_of
+from spaseq.api.run import batches_of
 from spaseq.cli.answer_file import answer_file
 from spaseq.cli.checked_options import given_checkpoint, given_outputs, run_options
 from spaseq.cli.formats import check_columns, check_format, columns_of
@@ -139,13 +139,13 @@ def _answer(job: Job, options: RunOptions, output: OutputOptions, sides: SideOut
     found = 0
     variables = columns_of(job.plans[0], output.columns)
     with (
-        closing(answers_of(job, options.runtime)) as answers,
+        closing(batches_of(job, options.runtime)) as batches,
         answer_file(output.out) as out,
         open_sink(output.form, out, variables) as sink,
     ):
-        for query, answer in answers:
-            found += 1
-            sink.write(job.plans[query].identity.name, answer)
+        for query, answers in batches:
+            found += len(answers)
+            sink.write_all(job.plans[query].identity.name, answers)
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 
 from spaseq.algebra.answers import Answer
 from spaseq.kb.endpoint import RetryCount
@@ -19,6 +19,13 @@ from spaseq.stages.sorting import RowSorter
 
 
 def run(job: Job) -> Generator[tuple[int, Answer]]:
+    """(number of the query, answer) of `run_batches`, one by one."""
+    for number, answers in run_batches(job):
+        for answer in answers:
+            yield number, answer
+
+
+def run_batches(job: Job) -> Generator[tuple[int, Sequence[Answer]]]:
     """Replay a job's streams to their ends.
 
     All streams are read and matched first. Then each query's solutions are sequenced in order of
@@ -27,7 +34,7 @@ def run(job: Job) -> Generator[tuple[int, Answer]]:
     for the queries after it.
 
     Yields:
-        (number of the query, answer), by query, in order (docs/language.md#order-of-answers).
+        (number of the query, some answers), by query, in order (docs/language.md#order-of-answers).
 
     Raises:
         InputError: a stream cannot be read.
@@ -88,7 +95,9 @@ def _read_stream(job: Job, source: Source, inputs: list[SortedInput]) -> None:
     stats.add("ingest", time.perf_counter() - at)
 
 
-def _sequence(job: Job, number: int, inputs: list[SortedInput]) -> Iterator[tuple[int, Answer]]:
+def _sequence(
+    job: Job, number: int, inputs: list[SortedInput]
+) -> Iterator[tuple[int, Sequence[Answer]]]:
     plan = job.plans[number]
     stream = None if plan.identity.register is None else RegisteredStream(plan.identity.register)
     readers = [each for each in inputs if plan.identity.register in each.streams]
@@ -101,11 +110,10 @@ def _sequence(job: Job, number: int, inputs: list[SortedInput]) -> Iterator[tupl
                 each.take(events)
             job.stats.add("graph patterns", time.perf_counter() - at)
         job.on_progress(job.stats)
-        for answer in answers:
-            yield number, answer
+        yield number, answers
 
 
-def _answers(job: Job, number: int, sorter: RowSorter) -> Iterator[list[Answer]]:
+def _answers(job: Job, number: int, sorter: RowSorter) -> Iterator[Sequence[Answer]]:
     stage = SequenceStage(job.plans[number], job.options, job.knowledge, job.take_bad)
     watch = _SequenceWatch(job.measures, stage)
     for rows, watermark in watch.sorting(sorter.batches()):

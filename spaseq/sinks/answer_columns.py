@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from spaseq.algebra.answer_batch import AnswerBatch
 from spaseq.algebra.answers import Answer
+from spaseq.compiled.arrays import Int64s
 from spaseq.errors import RunError
 from spaseq.sinks.typed_columns import TIME, ColumnType
 
@@ -83,11 +86,34 @@ class AnswerColumns:
         columns += [_own(name, answers) for name in self._after]
         return pa.RecordBatch.from_arrays(columns, schema=self.raw_schema)
 
+    def raw_of(self, query: str, answers: AnswerBatch) -> pa.RecordBatch:
+        """A batch of the answers of one query, which are columns."""
+        size, rows = len(answers), answers.rows
+        times = pa.array(_all_us(rows.time), TIME)
+        own: dict[str, Any] = {
+            "query": lambda: pa.repeat(pa.scalar(query, pa.string()), size),
+            "start": lambda: times.take(pa.array(answers.first)),
+            "end": lambda: times.take(pa.array(answers.last)),
+            "event": lambda: pa.nulls(size, pa.string()),
+            "graph": lambda: pa.nulls(size, _OWN["graph"]),
+            "trace": lambda: _traces(answers, times),
+        }
+        columns = [own[name]() for name in self._before]
+        for name in self._variables:
+            if name in answers.names.projected:
+                column = answers.column(name).compact()
+                self._types[name].see_column(column)
+                columns.append(column.strings().cast(pa.string()))
+            else:
+                columns.append(pa.nulls(size, pa.string()))
+        columns += [own[name]() for name in self._after]
+        return pa.RecordBatch.from_arrays(columns, schema=self.raw_schema)
+
     def typed(self, raw: pa.RecordBatch) -> pa.RecordBatch:
         """A raw batch with typed variables."""
         columns = list(raw.columns)
         for number, name in enumerate(self._variables, len(self._before)):
-            columns[number] = self._types[name].array(columns[number].to_pylist())
+            columns[number] = self._types[name].column(columns[number])
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def table(self, raw: Iterable[pa.RecordBatch]) -> pa.Table:
@@ -116,6 +142,30 @@ def _us(time_ms: int) -> int:
     if not -_LONGEST_US <= time_ms * 1000 < _LONGEST_US:
         raise RunError(f"a time {time_ms} ms is too far from the epoch for a table")
     return time_ms * 1000
+
+
+def _all_us(times_ms: Int64s) -> Int64s:
+    """`_us` of many times."""
+    if len(times_ms):
+        _us(int(times_ms.min()))
+        _us(int(times_ms.max()))
+    return times_ms * 1000
+
+
+def _traces(answers: AnswerBatch, times: pa.Array) -> pa.Array:
+    """The traces of answers, given the times of their rows."""
+    rows, names = answers.rows, answers.names
+    gpms, streams = pa.array(names.gpms, pa.string()), pa.array(names.streams, pa.string())
+    fields = [
+        gpms.take(pa.array(rows.gpm)),
+        streams.take(pa.array(rows.stream)),
+        rows.event.cast(pa.string()),
+        times,
+        pa.array(rows.k, pa.int32()),
+    ]
+    items = pa.StructArray.from_arrays(fields, fields=list(TRACED))
+    ends = np.concatenate([[0], answers.trace.ends]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(ends), items.take(pa.array(answers.trace.places)))
 
 
 def _trace(query: str, answer: Answer) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ _TERMS = 1 << 14
 
 _encoded = json.JSONEncoder(ensure_ascii=False).encode
 
-_quoted = json.encoder.encode_basestring
+quoted = json.encoder.encode_basestring
 """`_encoded` for strings alone, with less overhead."""
 
 
@@ -32,7 +32,7 @@ def answer_json(query: str, answer: Answer) -> str:
     start, end = format_time(answer.first[0]), format_time(answer.end[0])
     trace = ", ".join(
         [
-            f"{_step_json(gpm, stream)}{'null' if name is None else _quoted(name)}, "
+            f"{step_json(gpm, stream)}{'null' if name is None else quoted(name)}, "
             f'"time": "{format_time(time)}", "k": {k}}}'
             for time, k, gpm, stream, name in answer.trace
         ]
@@ -60,7 +60,7 @@ def _result_json(answer: Answer) -> str:
     if answer.graph is None:
         bindings = [
             # Most IRIs are new, so their texts are not kept.
-            f"{_iri_head(name)}{_quoted(text[1:-1])}}}"
+            f"{_iri_head(name)}{quoted(text[1:-1])}}}"
             if text[0] == "<" != text[1]
             else f"{_name_json(name)}: {_term_json(text)}"
             for name, text in answer.bindings
@@ -71,24 +71,27 @@ def _result_json(answer: Answer) -> str:
 
 
 @lru_cache
-def _step_json(gpm: str, stream: str) -> str:
+def step_json(gpm: str, stream: str) -> str:
     """The beginning of a trace item, which many answers share."""
-    return f'{{"gpm": {_quoted(gpm)}, "stream": {_quoted(stream)}, "event": '
+    return f'{{"gpm": {quoted(gpm)}, "stream": {quoted(stream)}, "event": '
 
 
-_name_json = lru_cache(_quoted)
+_name_json = lru_cache(quoted)
 """The JSON text of a name, which many answers share."""
 
 
 @lru_cache
 def _iri_head(name: str) -> str:
     """The beginning of a binding of a variable to an IRI."""
-    return f'{_quoted(name)}: {{"type": "uri", "value": '
+    return f'{quoted(name)}: {{"type": "uri", "value": '
 
 
-@lru_cache(_TERMS)
-def _term_json(text: str) -> str:
+def term_json(text: str) -> str:
+    """A term as SPARQL 1.1 JSON text; a `cdt:List` as an array."""
     return _encoded(render_term(text))
+
+
+_term_json = lru_cache(_TERMS)(term_json)
 
 
 def render_term(text: str) -> dict[str, Any] | list[Any]:

@@ -19,6 +19,7 @@ from spaseq.sinks.line_file import LineFile
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from spaseq.algebra.answer_batch import AnswerBatch
     from spaseq.sinks.answer_columns import AnswerColumns
 
 _ROWS = 16_384
@@ -39,7 +40,10 @@ class ArrowSink(Sink):
 
     def __init__(self, out: TextIO, variables: Sequence[str] = ()) -> None:
         super().__init__(out, variables)
+        self._query: str | None = None
         self._answers: list[tuple[str, Answer]] = []
+        self._raw: list[pa.RecordBatch] = []
+        self._rows = 0  # of all batches in `_raw`
         self._waiting: _WaitingBatches | None = None
         self._columns: AnswerColumns
 
@@ -51,10 +55,17 @@ class ArrowSink(Sink):
         self._columns = AnswerColumns(self.variables, graphs=not self.variables)
 
     def write(self, query: str, answer: Answer) -> None:
-        if self._answers and self._answers[0][0] != query:
-            raise UsageError(f"{self.form} holds the answers of one query; use jsonl for several")
+        self._check_query(query)
         self._answers.append((query, answer))
-        if len(self._answers) == _ROWS:
+        if self._rows + len(self._answers) == _ROWS:
+            self._put_aside()
+
+    def write_batch(self, query: str, answers: AnswerBatch) -> None:
+        self._check_query(query)
+        self._make_columns()
+        self._raw.append(self._columns.raw_of(query, answers))
+        self._rows += len(answers)
+        while self._rows >= _ROWS:
             self._put_aside()
 
     def close(self) -> None:
@@ -62,11 +73,31 @@ class ArrowSink(Sink):
         assert self._waiting is not None
         self._write_table(_binary(self.out, self.form), self._typed(self._waiting))
 
+    def _check_query(self, query: str) -> None:
+        if self._query is None:
+            self._query = query
+        if query != self._query:
+            raise UsageError(f"{self.form} holds the answers of one query; use jsonl for several")
+
+    def _make_columns(self) -> None:
+        """Make columns of the last answers."""
+        if self._answers:
+            self._raw.append(self._columns.raw(self._answers))
+            self._rows += len(self._answers)
+            self._answers = []
+
     def _put_aside(self) -> None:
+        """Put as many answers aside as one batch of the file has, or all that are left."""
+        import pyarrow as pa
+
+        self._make_columns()
         if self._waiting is None:
             self._waiting = _WaitingBatches(self._columns.raw_schema)
-        self._waiting.add(self._columns.raw(self._answers))
-        self._answers = []
+        empty = self._columns.raw([])
+        table = pa.Table.from_batches(self._raw, empty.schema)
+        some, rest = table.slice(0, _ROWS).combine_chunks(), table.slice(_ROWS)
+        self._waiting.add(next(iter(some.to_batches()), empty))
+        self._raw, self._rows = rest.to_batches(), len(rest)
 
     def _typed(self, waiting: _WaitingBatches) -> Iterator[pa.RecordBatch]:
         for batch in waiting.read():

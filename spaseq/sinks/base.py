@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, Literal, Self, TextIO, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Literal, Self, TextIO, TypeAlias
 
 from spaseq.algebra.answers import Answer
+from spaseq.sinks.line_file import LineFile
+
+if TYPE_CHECKING:
+    from spaseq.algebra.answer_batch import AnswerBatch
+    from spaseq.rdf.columns.term_columns import TextArray
 
 Holds: TypeAlias = Literal["solutions", "graphs", "all"]
 
@@ -22,6 +27,9 @@ class Sink(ABC):
     When `write` returns, the text stream has the whole answer (and may buffer it). A sink keeps no
     answers, so its memory does not grow with them. `close` completes the document and leaves the
     text stream open, because the caller owns it.
+
+    `write_all` takes many answers. If they are columns, it calls `write_batch`, which a format may
+    implement besides `write` to be faster; both must write the same.
 
     A subclass implements `write`, and `open` and `close` where its documents have a beginning or
     an end. It sets the class variables below, and one line in `spaseq.sinks` registers it. All
@@ -70,6 +78,34 @@ class Sink(ABC):
         Raises:
             UsageError: the format cannot hold the answer.
         """
+
+    def write_all(self, query: str, answers: Sequence[Answer]) -> None:
+        """Write answers of the query with this name, like `write` for each."""
+        from spaseq.algebra.answer_batch import AnswerBatch  # Arrow, which `check` need not import
+
+        if isinstance(answers, AnswerBatch):
+            for part in answers.parts():
+                self.write_batch(query, part)
+            return
+        for answer in answers:
+            self.write(query, answer)
+
+    def write_batch(self, query: str, answers: AnswerBatch) -> None:
+        """Write answers that are columns; a format overrides this if it needs no `Answer`s."""
+        for answer in answers:
+            self.write(query, answer)
+
+    def write_lines(self, lines: TextArray) -> None:
+        """Write the texts of a column, one after the other."""
+        if not len(lines):
+            return
+        _, offsets, data = lines.buffers()
+        places = memoryview(offsets).cast("q")
+        text = memoryview(data)[places[lines.offset] : places[lines.offset + len(lines)]]
+        if isinstance(self.out, LineFile):
+            self.out.write_bytes(bytes(text))
+        else:
+            self.out.write(str(text, "utf-8"))
 
     def close(self) -> None:  # noqa: B027 - most formats end with their last answer
         """Write what stands after the last answer."""

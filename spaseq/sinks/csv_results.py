@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import TYPE_CHECKING
+
 from spaseq.rdf.terms.term import plain_text
 from spaseq.sinks.table_sink import TableSink
+
+if TYPE_CHECKING:
+    from spaseq.algebra.answer_batch import AnswerBatch
+    from spaseq.sinks.text_columns import Syntax
 
 _QUOTED = frozenset('",\r\n')
 
@@ -24,8 +31,19 @@ class CsvResults(TableSink):
     def write_row(self, bindings: dict[str, str]) -> None:
         self._line([plain_text(bindings[v]) if v in bindings else "" for v in self.variables])
 
+    def write_batch(self, query: str, answers: AnswerBatch) -> None:
+        from spaseq.sinks.text_columns import joined_fields
+
+        columns = self.columns(query, answers, csv_syntax().texts, ("", ""))
+        self.write_lines(joined_fields(columns, ",", "\r\n", len(answers)))
+
     def _line(self, fields: list[str]) -> None:
         self.out.write(",".join(map(_field, fields)) + "\r\n")
+
+
+def csv_term(text: str) -> str:
+    """A term as a field."""
+    return _field(plain_text(text))
 
 
 def _field(value: str) -> str:
@@ -33,3 +51,11 @@ def _field(value: str) -> str:
     if _QUOTED.isdisjoint(value):
         return value
     return '"' + value.replace('"', '""') + '"'
+
+
+@cache
+def csv_syntax() -> Syntax:
+    """How columns of terms become fields."""
+    from spaseq.sinks.text_columns import Syntax, bytes_table
+
+    return Syntax(csv_term, bytes_table(b'",\\<'))

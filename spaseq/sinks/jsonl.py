@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from spaseq.algebra.answers import Answer
 from spaseq.sinks.answer_json import answer_json
 from spaseq.sinks.base import Sink
+
+if TYPE_CHECKING:
+    from spaseq.algebra.answer_batch import AnswerBatch
 
 
 class JsonLines(Sink):
@@ -15,3 +20,8 @@ class JsonLines(Sink):
 
     def write(self, query: str, answer: Answer) -> None:
         self.out.write(answer_json(query, answer) + "\n")
+
+    def write_batch(self, query: str, answers: AnswerBatch) -> None:
+        from spaseq.sinks.json_lines import json_lines  # Arrow's functions
+
+        self.write_lines(json_lines(query, answers))

@@ -20,8 +20,11 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from spaseq.rdf.columns.term_columns import TermColumn
 from spaseq.rdf.terms.python_values import python_value
 from spaseq.rdf.terms.term import plain_text, split_literal
 from spaseq.rdf.terms.vocabulary import (
@@ -30,6 +33,7 @@ from spaseq.rdf.terms.vocabulary import (
     XSD_DATE_TIME,
     XSD_DATE_TIME_STAMP,
 )
+from spaseq.sinks.text_columns import body_of, by_form, merged
 
 TIME = pa.timestamp("us", "UTC")
 
@@ -45,6 +49,19 @@ _KINDS = {
     XSD + "date": "date",
 }
 _NUMBERS = {"integer", "decimal", "float", "double"}
+_USUAL_ENDS = {
+    f'"^^<{XSD}integer>': "integer",
+    f'"^^<{XSD}double>': "double",
+}
+"""The ends of terms whose values are mostly read without an object for each."""
+
+_USUAL = {
+    "integer": "^-?[0-9]{1,18}$",
+    "double": r"^-?[0-9]{1,300}(\.[0-9]+)?([eE][+-]?[0-9]{1,2})?$",
+}
+_CAST_TO = {"int64": ("integer",), "double": ("integer", "double")}
+_IRI = ("<", ">")
+
 _EXACT_IN_DOUBLE = 2**53
 _DIGITS_128, _DIGITS_256 = 38, 76
 
@@ -69,6 +86,30 @@ class ColumnType:
                 self._least, self._greatest = min(self._least, value), max(self._greatest, value)
             elif kind == "decimal":
                 self._see_decimal(value)
+
+    def see_column(self, column: TermColumn) -> None:
+        """Take a column of terms. Usual numbers are seen without an object for each."""
+        column = column.compact()
+        used = np.zeros(len(column.terms) + 1, np.bool_)  # the last is UNBOUND's
+        used[column.codes] = True
+        terms = column.terms if used[:-1].all() else column.terms.filter(pa.array(used[:-1]))
+        for _, own, form in by_form(terms):
+            kind = None if form is None else _USUAL_ENDS.get(form[1])
+            if kind is None or form is None:
+                if form != _IRI:
+                    self.see(own.to_pylist())
+                else:
+                    self._kinds.add(_TEXT)
+                continue
+            usual = pc.match_substring_regex(body_of(own, *form), _USUAL[kind])
+            self.see(own.filter(pc.invert(usual)).to_pylist())
+            own = own.filter(usual)
+            if len(own):
+                self._kinds.add(kind)
+            if len(own) and kind == "integer":
+                numbers = pc.min_max(pc.cast(body_of(own, *form), pa.int64())).as_py()
+                self._least = min(self._least, numbers["min"])
+                self._greatest = max(self._greatest, numbers["max"])
 
     def _see_decimal(self, value: Decimal) -> None:
         _, digits, exponent = value.as_tuple()
@@ -97,12 +138,29 @@ class ColumnType:
         longest = max(len(str(abs(n))) for n in (self._least, self._greatest))
         return _decimal(max(self._digits, longest) + self._scale, self._scale)
 
-    def array(self, texts: Sequence[str | None]) -> pa.Array:
+    def column(self, texts: pa.Array) -> pa.Array:
         """Terms that were seen, as a column of the type."""
+        if not len(texts) - texts.null_count:
+            return pa.nulls(len(texts), self.arrow)
+        encoded = texts.cast(pa.large_string()).dictionary_encode()
+        return self._values(encoded.dictionary).take(encoded.indices)
+
+    def _values(self, terms: pa.Array) -> pa.Array:
+        """The values of distinct terms that were seen."""
         kind = self.arrow
-        value = _conversion(kind)
-        values = [None if text is None else value(text) for text in texts]
-        return pa.array(values, kind)
+        value, found = value_of(kind), []
+        for rows, own, form in by_form(terms):
+            usual = None if form is None else _USUAL_ENDS.get(form[1])
+            if form is None or usual not in _CAST_TO.get(str(kind), ()):
+                found.append((rows, pa.array([value(text) for text in own.to_pylist()], kind)))
+                continue
+            body = body_of(own, *form)
+            mine = pc.match_substring_regex(body, _USUAL[usual]).to_numpy(zero_copy_only=False)
+            chosen, others = np.flatnonzero(mine), np.flatnonzero(~mine)
+            found.append((rows[chosen], pc.cast(body.take(pa.array(chosen)), kind)))
+            rest = own.take(pa.array(others)).to_pylist()
+            found.append((rows[others], pa.array([value(text) for text in rest], kind)))
+        return merged(found)
 
 
 def _decimal(digits: int, scale: int) -> pa.DataType:
@@ -111,7 +169,7 @@ def _decimal(digits: int, scale: int) -> pa.DataType:
     return pa.decimal256(_DIGITS_256, scale) if digits <= _DIGITS_256 else pa.string()
 
 
-def _conversion(kind: pa.DataType) -> Callable[[str], Any]:
+def value_of(kind: pa.DataType) -> Callable[[str], Any]:
     """The function from a term to a value of a type."""
     if pa.types.is_string(kind):
         return plain_text

@@ -36,6 +36,7 @@ class AnswerFilters:
     def __init__(self, plan: QueryPlan, limit: int | None, consecutive: Consecutive) -> None:
         self._plan, self._limit, self._consecutive = plan, limit, consecutive
         self._projection = Projection(plan)
+        self.too_many = self._projection.too_many
         self.skips: dict[PartitionKey, AfterMatchFilter] = {}
         self.suppressed = 0
         answers = plan.answers

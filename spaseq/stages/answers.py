@@ -70,13 +70,14 @@ class Projection:
             if answer is not None:
                 room -= _ANSWER_BYTES + _EVENT_BYTES * len(match.solutions)
                 if room < 0:
-                    raise self._too_many(answer)
+                    raise self.too_many(len(answer.trace))
                 yield match, answer
 
-    def _too_many(self, last: Answer) -> RunError:
+    def too_many(self, events: int) -> RunError:
+        """The error that there are too many answers, the last one with this number of events."""
         return RunError(
             f"query {self._name} has more answers at once than {MOST_BYTES:,} bytes hold, the last "
-            f"of them with {len(last.trace):,} events: shorten WITHIN, add a condition that ties "
+            f"of them with {events:,} events: shorten WITHIN, add a condition that ties "
             "the steps together, SELECT fewer of them, or limit the answers of each event "
             "(--limit-per-event)"
         )

@@ -6,12 +6,15 @@ comes in with the watermark.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import NoReturn
 
 import numpy as np
 
 from spaseq.algebra.answers import Answer, PartialAnswer
+from spaseq.automaton.batch.numbered_matches import TooManyMatches
+from spaseq.automaton.partition_sequencer import PartitionSequencer
 from spaseq.automaton.run.event_rows import EventRows, batch_of
 from spaseq.automaton.run.work_counts import WorkCounts
 from spaseq.automaton.sequencer import sequencer
@@ -30,7 +33,9 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.bad_input import OnBad, over_limit, warn
 from spaseq.stages import state_pickles
 from spaseq.stages.answer_filters import AnswerFilters
+from spaseq.stages.answers import MOST_BYTES
 from spaseq.stages.collection_pause import collection_paused
+from spaseq.stages.columnar_answers import ColumnarAnswers, can_be_columns
 from spaseq.stages.machine_of_plan import machine_of
 from spaseq.stages.partial_stage import PartialStage
 from spaseq.storage.safe_pickles import BROKEN
@@ -82,6 +87,11 @@ class SequenceStage:
         self._filters = AnswerFilters(
             plan, None if in_evaluator else limit, self._sequencer.consecutive
         )
+        self._columnar = (
+            ColumnarAnswers(plan, self._machine)
+            if can_be_columns(plan, limit is not None)
+            else None
+        )
         self._partial = PartialStage(plan, self._correlated.solve) if plan.levels else None
         self._buffer: list[SolutionBatch] = []
         self._events: list[EventRows] = []  # pushed one by one
@@ -97,11 +107,13 @@ class SequenceStage:
         elif len(rows):
             self._buffer.append(rows)
 
-    def advance(self, watermark: int, ahead: bool = False) -> list[Answer]:
+    def advance(self, watermark: int, ahead: bool = False) -> Sequence[Answer]:
         """The answers that are certain if no more rows come at or before `watermark` (ms).
 
         With `ahead`, no more rows come at or before the instants of all rows that were pushed
         either. All rows are processed, and the answers that end there are returned, too.
+
+        Many answers of one call may be an `AnswerBatch`, which makes each when it is read.
 
         An expression that exceeds a limit is an error, as in SPARQL, and reported to `on_bad`.
         """
@@ -122,7 +134,7 @@ class SequenceStage:
 
         return Budget(self._limits, exceed=exceed)
 
-    def _advanced(self, watermark: int, ahead: bool) -> list[Answer]:
+    def _advanced(self, watermark: int, ahead: bool) -> Sequence[Answer]:
         until = _EVER if ahead else watermark
         events = [e for e in self._events if e.time <= until]
         if len(events) == len(self._events):
@@ -139,7 +151,26 @@ class SequenceStage:
             rows = self._due(until)
             if self._partial is not None:
                 self._partial.run(rows, watermark)
-            return self._filters.answers(self._sequencer.run(rows, watermark))
+            return self._answers(rows, watermark)
+
+    def _answers(self, rows: SolutionBatch, watermark: int) -> Sequence[Answer]:
+        """The answers that rows give; they come after all rows so far."""
+        columnar, sequencer = self._columnar, self._sequencer
+        if columnar is None or isinstance(sequencer, PartitionSequencer) or not len(rows):
+            return self._filters.answers(sequencer.run(rows, watermark))
+        if not sequencer.can_enumerate(rows):
+            return self._filters.answers(sequencer.run(rows, watermark))
+        answers: Sequence[Answer] = []
+        try:
+            for found in sequencer.enumerated(rows, MOST_BYTES):
+                made: Sequence[Answer] | None = columnar.answers(found)
+                if made is None:
+                    matches = chain.from_iterable(map(found.built, found.pieces))
+                    made = self._filters.answers(matches)
+                answers = made
+        except TooManyMatches as error:
+            raise self._filters.too_many(error.events) from None
+        return answers
 
     def _columns_of(self, events: list[EventRows]) -> SolutionBatch:
         rows, patterns = [row for event in events for row in event.rows()], self._plan.patterns
@@ -161,16 +192,17 @@ class SequenceStage:
         self._buffer = later
         return SolutionBatch.concat(due, self._plan.patterns.columns)
 
-    def close(self) -> list[Answer]:
+    def close(self) -> Sequence[Answer]:
         """The remaining answers; all streams have ended."""
-        answers = []
+        answers: Sequence[Answer] = []
         if self._buffer or self._events:
             times = [int(b.time.max()) for b in self._buffer] + [e.time for e in self._events]
             answers = self.advance(max(times))
         with spending(self._budget()):
             if self._partial is not None:
                 self._partial.close()
-            return answers + self._filters.answers(self._sequencer.close())
+            rest = self._filters.answers(self._sequencer.close())
+            return [*answers, *rest] if rest else answers
 
     def partials(self) -> list[PartialAnswer]:
         """The partial matches whose windows have closed since the last call, in order.

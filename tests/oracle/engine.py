@@ -27,6 +27,7 @@ from spaseq.plan.query_plan import EvaluatorName, QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
+from spaseq.stages import columnar_answers
 from spaseq.stages.sequence import PatternStage, SequenceStage
 from tests.oracle.model import Streamset
 from tests.oracle.patterns import nt
@@ -130,7 +131,15 @@ class Arrival:
     partials: list[PartialAnswer] = field(default_factory=list)
 
     def answers(self, plan: QueryPlan, pieces: list[Piece], times: list[int]) -> list[Answer]:
-        """The engine's answers; `times` are the event times in ms, ascending."""
+        """The engine's answers; `times` are the event times in ms, ascending.
+
+        Answers are made as columns, or one by one.
+        """
+        few = 1 if self.random is None else self.random.choice([1, columnar_answers.FEW])
+        with patch.object(columnar_answers, "FEW", few):
+            return self._answers(plan, pieces, times)
+
+    def _answers(self, plan: QueryPlan, pieces: list[Piece], times: list[int]) -> list[Answer]:
         stage = SequenceStage(plan, StageOptions(self.limit), self.knowledge)
         waiting, found, last = list(pieces), list[Answer](), None
         if self.random is not None:
@@ -152,7 +161,7 @@ class Arrival:
         self.partials += stage.partials()
         self.tardy += [a for a in answers if last is not None and a.end[0] <= last]
         self.suppressed = stage.suppressed
-        return found + answers
+        return [*found, *answers]
 
     def _marks(self, times: list[int]) -> Iterator[int]:
         """Watermarks, ascending: at, before and between the times of events."""

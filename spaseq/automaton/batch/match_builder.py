@@ -113,6 +113,11 @@ class MatchBuilder:
             return self.store.single_rows(set(numbers.tolist()), self._batch)
         return self.store.rows(distinct(numbers), self._batch)
 
+    def columns(self, numbers: Int64s) -> SolutionBatch:
+        """Rows, given by ascending number, as columns. No single events are being processed."""
+        assert not isinstance(self._batch, dict)
+        return self.store.columns(numbers, self._batch)
+
     def ranks(self, numbers: Int64s) -> Int64s:
         """The ranks of rows in the order of positions (docs/language.md#selection).
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from spaseq.automaton.batch.match_builder import EnumeratedMatches
+from spaseq.automaton.batch.match_builder import EnumeratedMatches, MatchBuilder
 from spaseq.automaton.run.matches import SequenceMatch
 from spaseq.compiled.arrays import Bools, Indices, Int64s
 
@@ -18,7 +18,11 @@ _LARGEST = 2**63
 
 
 class TooManyMatches(Exception):
-    """A batch has more matches than the memory for them holds."""
+    """A batch has more matches than the memory for them holds; the last one has `events`."""
+
+    def __init__(self, events: int) -> None:
+        super().__init__()
+        self.events = events
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +36,11 @@ class NumberedMatches:
     first: int
     order: Sequence[Indices]
     pieces: Sequence[EnumeratedMatches]
-    built: Callable[[EnumeratedMatches], Iterator[SequenceMatch]]
+    builder: MatchBuilder
+
+    def built(self, some: EnumeratedMatches) -> Iterator[SequenceMatch]:
+        """Some of the matches, with their bindings."""
+        return self.builder.matches(some)
 
     def is_like(self, other: NumberedMatches) -> bool:
         """Whether the rows of two sequencers' batch have the same numbers."""
@@ -83,6 +91,6 @@ def stored(pieces: Iterable[EnumeratedMatches], most_bytes: int) -> list[Enumera
             size = int(piece.ends[-1, 0])
             most_bytes -= _MATCH_BYTES * len(piece.ends) + _ROW_BYTES * size
             if most_bytes < 0:
-                raise TooManyMatches
+                raise TooManyMatches(int(np.diff(piece.ends[:, 0], prepend=0)[-1]))
             kept.append(EnumeratedMatches(piece.rows[:size].copy(), piece.ends.copy()))
     return kept

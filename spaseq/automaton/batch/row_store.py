@@ -158,6 +158,15 @@ class RowStore:
                 columns.append((some, chunk.rows.take(places)))
         return rows, columns
 
+    def columns(self, numbers: Int64s, batch: Chunk | None) -> SolutionBatch:
+        """The same, all as columns, in the order of their numbers."""
+        self._settle(len(self._recent))
+        parts = [
+            chunk.rows.take(chunk.places(numbers[first:end]))
+            for chunk, first, end in self._by_chunk(numbers, batch)
+        ]
+        return SolutionBatch.concat(parts, self._columns)
+
     def single_rows(self, numbers: Iterable[int], batch: Mapping[int, GpmRow]) -> dict[int, GpmRow]:
         """The same where `batch` holds rows of single events."""
         rows: dict[int, GpmRow] = {}

@@ -21,7 +21,6 @@ from spaseq.automaton.run.event_rows import GpmRow
 from spaseq.automaton.run.machine import Machine
 from spaseq.compiled.arrays import Indices
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.columns.term_columns import TermColumn
 
 T = TypeVar("T")
 
@@ -176,18 +175,8 @@ def _bindings(
     if not variables:
         return [()] * len(mine)
     columns = [rows.values[v].take(mine) for v in variables]
-    pairs = [_pairs(v, column) for v, column in zip(variables, columns, strict=True)]
+    pairs = [column.pairs(v) for v, column in zip(variables, columns, strict=True)]
     bindings = [*zip(*pairs, strict=True)]
     if all((column.codes >= 0).all() for column in columns):
         return bindings
     return [tuple([pair for pair in row if pair is not None]) for row in bindings]
-
-
-def _pairs(variable: str, column: TermColumn) -> list[Binding]:
-    """The bindings of a column, None where it is unbound; equal bindings are one object."""
-    column = column.compact()
-    texts = column.terms.to_pylist()
-    table = np.empty(len(texts) + 1, object)  # the last entry is UNBOUND's
-    table[:-1] = np.fromiter(zip(repeat(variable), texts), object, len(texts))
-    pairs: list[Binding] = table[column.codes].tolist()
-    return pairs

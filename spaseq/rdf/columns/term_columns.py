@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -57,7 +58,7 @@ def distinct(numbers: Ints) -> Ints:
     return ordered[new]
 
 
-def distinct_codes(codes: Int32s, limit: int) -> tuple[Indices, Indices]:
+def distinct_codes(codes: Ints, limit: int) -> tuple[Indices, Indices]:
     """(distinct codes ascending, index of each code among them) of codes [n] below `limit`."""
     if len(codes) < limit // _SPARSE:
         used, which = np.unique(codes, return_inverse=True)
@@ -154,6 +155,15 @@ class TermColumn:
         table = np.full(len(part.terms) + 1, None, dtype=object)  # the last is UNBOUND's
         table[:-1] = part.terms.to_numpy(zero_copy_only=False)
         return table[part.codes]
+
+    def pairs(self, name: str) -> list[tuple[str, str] | None]:
+        """(name, text) of all rows, None where unbound; equal pairs are one object."""
+        column = self.compact()
+        texts = column.terms.to_pylist()
+        table = np.empty(len(texts) + 1, object)  # the last entry is UNBOUND's
+        table[:-1] = np.fromiter(zip(repeat(name), texts), object, len(texts))
+        pairs: list[tuple[str, str] | None] = table[column.codes].tolist()
+        return pairs
 
     def strings(self) -> TextArray:
         """The texts of all rows, null where unbound, as an Arrow array of large strings."""

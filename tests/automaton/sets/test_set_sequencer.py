@@ -22,6 +22,7 @@ from spaseq.errors import RunError
 from spaseq.options import StageOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.stages import answers as answer_stage
+from spaseq.stages import sequence
 from spaseq.stages.sequence import SequenceStage
 from tests.automaton.cases import Event, batch, letters, query, run
 
@@ -141,6 +142,7 @@ def test_more_matches_than_are_read_at_a_time(
 @pytest.mark.parametrize("evaluator", ["compact", "compiled-compact"])
 def test_more_answers_than_memory_holds(monkeypatch: pytest.MonkeyPatch, evaluator: str) -> None:
     monkeypatch.setattr(answer_stage, "MOST_BYTES", 1_000_000)
+    monkeypatch.setattr(sequence, "MOST_BYTES", 1_000_000)
     text = query("A: B+: C", dict.fromkeys("ABC", "[] :is []"))
     gpms, events = letters("a " + "b " * 70 + "c")  # 2 ** 70 - 1 answers
     assert gpms.keys() == set("ABC")

@@ -117,6 +117,7 @@ class RunSequencer:
         self._waits = self._outer is not None or bool(tables.closings)
         self._most_rows, self._most_keys = _LEAST_ROWS, _LEAST_KEYS
         self._python: PartitionSequencer | None = None
+        self._prepared: tuple[SolutionBatch, SolutionBatch] | None = None  # rows, with formulas
 
     @property
     def suppressed(self) -> int:
@@ -165,13 +166,18 @@ class RunSequencer:
         if self.waits:
             return False
         if self._python is None and len(rows):
-            self._check_numbers(self._with_formulas(rows))
+            self._prepared = rows, self._with_formulas(rows)
+            self._check_numbers(self._prepared[1])
         return self._python is None
 
     def enumerated(self, rows: SolutionBatch, most_bytes: int) -> Iterator[NumberedMatches]:
         """Process rows for which `can_enumerate` is true; see `SetSequencer.enumerated`."""
-        solutions, ordered = self._frame.rows(self._with_formulas(rows))
-        empty = NumberedMatches(ordered.number, self._frame.order, (), self._builder.matches)
+        before, prepared = self._prepared or (None, rows)
+        if before is not rows:
+            prepared = self._with_formulas(rows)
+        self._prepared = None
+        solutions, ordered = self._frame.rows(prepared)
+        empty = NumberedMatches(ordered.number, self._frame.order, (), self._builder)
 
         def numbered(pieces: Iterable[EnumeratedMatches]) -> Iterator[NumberedMatches]:
             yield replace(empty, pieces=stored(pieces, most_bytes))
@@ -264,6 +270,8 @@ class RunSequencer:
 
     def _with_formulas(self, rows: SolutionBatch) -> SolutionBatch:
         """The rows, with the results of formulas among their numbers, by name."""
+        if not self._formulas:
+            return rows
         numbers = dict(rows.numbers)
         for number, formula in self._formulas.items():
             variable = number.variable

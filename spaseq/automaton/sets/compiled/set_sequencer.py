@@ -108,7 +108,7 @@ class SetSequencer:
         """
         solutions, ordered = self._frame.rows(rows)
         is_given = False
-        empty = NumberedMatches(ordered.number, self._frame.order, (), self._builder.matches)
+        empty = NumberedMatches(ordered.number, self._frame.order, (), self._builder)
 
         def numbered(roots: Int64s) -> Iterator[NumberedMatches]:
             pieces = self._checked(self._state.nodes.matches(roots, ordered.lowest))

@@ -1,0 +1,230 @@
+"""Answers of one SELECT query as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from typing import Any, TypeAlias, overload
+
+import numpy as np
+
+from spaseq.algebra.answers import Answer, TraceItem
+from spaseq.compiled.arrays import Indices, Int64s
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.term_columns import UNBOUND, TermColumn, distinct_codes
+
+PIECE = 8192
+"""At most this many answers are made, or written, at a time."""
+
+Lists: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
+
+_answer = partial(tuple.__new__, Answer)
+_item = partial(tuple.__new__, TraceItem)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerNames:
+    """The names in the answers of one query.
+
+    Attributes:
+        gpms: names of the GPMs, by number.
+        streams: IRIs of the streams, by number.
+        projected: the variables of SELECT, in order.
+        singles: the single variables of the sequence, by name.
+        groups: the group variables of the sequence, by name.
+    """
+
+    gpms: tuple[str, ...]
+    streams: tuple[str, ...]
+    projected: tuple[str, ...]
+    singles: tuple[str, ...]
+    groups: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """n runs of places, one after the other; `ends` [n] has the place behind each run."""
+
+    places: Int64s
+    ends: Int64s
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    @property
+    def begins(self) -> Int64s:
+        """[n] where each run begins."""
+        begins = np.zeros(len(self.ends), np.int64)
+        begins[1:] = self.ends[:-1]
+        return begins
+
+    @property
+    def lengths(self) -> Int64s:
+        """[n] the lengths of the runs."""
+        return self.ends - self.begins
+
+    @property
+    def width(self) -> int:
+        """The length of all runs, if they are equally long; else 0."""
+        n = len(self.ends)
+        width = int(self.ends[-1]) // n if n else 0
+        return width if n and (self.lengths == width).all() else 0
+
+    def part(self, begin: int, end: int) -> Runs:
+        """The runs from `begin` on, before `end`."""
+        first = int(self.ends[begin - 1]) if begin else 0
+        last = int(self.ends[end - 1]) if end else 0
+        return Runs(self.places[first:last], self.ends[begin:end] - first)
+
+    def take(self, chosen: Indices) -> Runs:
+        """Some of the runs, in this order."""
+        lengths, width = self.lengths[chosen], self.width
+        ends = np.cumsum(lengths)
+        if width:
+            return Runs(self.places.reshape(-1, width)[chosen].reshape(-1), ends)
+        at = np.repeat(self.begins[chosen] - ends + lengths, lengths)
+        return Runs(self.places[at + np.arange(len(at))], ends)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AnswerBatch(Sequence[Answer]):
+    """n answers in order, none of them of CONSTRUCT. `Answer`s are made when somebody reads them.
+
+    Attributes:
+        names: the names in the answers.
+        rows: the solutions that the answers are made of, each once.
+        solutions: for each answer, its solutions in the order of its match, as places in `rows`.
+        trace: the same in the order of its trace, with each event once for each GPM.
+    """
+
+    names: AnswerNames
+    rows: SolutionBatch
+    solutions: Runs
+    trace: Runs
+
+    def __len__(self) -> int:
+        return len(self.trace)
+
+    @overload
+    def __getitem__(self, place: int) -> Answer: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[Answer]: ...
+
+    def __getitem__(self, place: int | slice) -> Answer | list[Answer]:
+        chosen = range(len(self))[place]
+        if isinstance(chosen, int):
+            return next(iter(self.part(chosen, chosen + 1)))
+        return [*self.take(np.array(chosen, np.intp))]
+
+    def __radd__(self, others: list[Answer]) -> list[Answer]:
+        return [*others, *self]
+
+    def __iter__(self) -> Iterator[Answer]:
+        for part in self.parts():
+            yield from part._made()
+
+    def parts(self, size: int = PIECE) -> Iterator[AnswerBatch]:
+        """The answers in batches of at most this size."""
+        for begin in range(0, len(self), size):
+            yield self.part(begin, min(begin + size, len(self)))
+
+    def part(self, begin: int, end: int) -> AnswerBatch:
+        """The answers from `begin` on, before `end`, with the rows that they need."""
+        return self._reduced(self.solutions.part(begin, end), self.trace.part(begin, end))
+
+    def take(self, chosen: Indices) -> AnswerBatch:
+        """Some of the answers, in this order, with the rows that they need."""
+        solutions = self.solutions.take(chosen)
+        trace = solutions if self.trace is self.solutions else self.trace.take(chosen)
+        return self._reduced(solutions, trace)
+
+    def _reduced(self, solutions: Runs, trace: Runs) -> AnswerBatch:
+        size = len(self.rows)
+        used, places = distinct_codes(solutions.places, size)
+        if len(used) == size:
+            return replace(self, solutions=solutions, trace=trace)
+        whole = np.zeros(size, np.int64)
+        whole[used] = np.arange(len(used))
+        return AnswerBatch(
+            self.names,
+            self.rows.take(used),
+            Runs(places.astype(np.int64), solutions.ends),
+            Runs(whole[trace.places], trace.ends),
+        )
+
+    # --- columns ----------------------------------------------------------------------------------
+
+    def column(self, variable: str) -> TermColumn:
+        """The terms [n] that the answers bind a variable to; of a group variable the last ones."""
+        column = self.rows.values[variable]
+        codes, begins = column.codes[self.solutions.places], self.solutions.begins
+        if variable not in self.names.groups:
+            return TermColumn(np.maximum.reduceat(codes, begins), column.terms)
+        bound = np.where(codes >= 0, np.arange(len(codes)), -1)
+        last = np.maximum.reduceat(bound, begins)
+        return TermColumn(np.where(last < 0, UNBOUND, codes[last]).astype(np.int32), column.terms)
+
+    @property
+    def first(self) -> Int64s:
+        """[n] the first row of each trace."""
+        return self.trace.places[self.trace.begins]
+
+    @property
+    def last(self) -> Int64s:
+        """[n] the last row of each trace."""
+        return self.trace.places[self.trace.ends - 1]
+
+    # --- answers ----------------------------------------------------------------------------------
+
+    def _made(self) -> Iterator[Answer]:
+        names, ends = self.names, [0, *self.trace.ends.tolist()]
+        items = self._items()
+        pairs: dict[str, list[Any]] = {
+            v: self.column(v).pairs(v) for v in {*names.projected, *names.singles}
+        }
+        bindings = self._bindings([pairs[v] for v in names.projected])
+        singles = self._bindings([pairs[v] for v in names.singles])
+        lists = self._lists()
+        for i, (begin, end) in enumerate(pairwise(ends)):
+            trace = tuple(items[begin:end])
+            first, last = trace[0][:2], trace[-1][:2]
+            yield _answer((first, last, trace, bindings[i], singles[i], lists[i], None, None))
+
+    def _items(self) -> list[TraceItem]:
+        """The items of all traces, one after the other; equal ones are one object."""
+        rows, names = self.rows, self.names
+        gpms = np.array(names.gpms, object)[rows.gpm]
+        streams = np.array(names.streams, object)[rows.stream]
+        columns = [column.tolist() for column in (rows.time, rows.k, gpms, streams)]
+        fields = zip(*columns, rows.event.to_pylist(), strict=True)
+        items = np.fromiter(map(_item, fields), object, len(rows))
+        made: list[TraceItem] = items[self.trace.places].tolist()
+        return made
+
+    def _bindings(self, pairs: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
+        """For each answer, the pairs of some columns, without None."""
+        if not pairs:
+            return [()] * len(self)
+        rows = [*zip(*pairs, strict=True)]
+        if not any(None in column for column in pairs):
+            return rows
+        return [tuple([pair for pair in row if pair is not None]) for row in rows]
+
+    def _lists(self) -> list[Lists]:
+        """For each answer, its group variables with their values."""
+        groups = self.names.groups
+        if not groups:
+            return [()] * len(self)
+        values: Mapping[str, list[str | None]] = {
+            v: self.rows.values[v].take(self.solutions.places).texts() for v in groups
+        }
+        lists = []
+        for begin, end in pairwise([0, *self.solutions.ends.tolist()]):
+            own = (
+                (v, tuple([x for x in xs[begin:end] if x is not None])) for v, xs in values.items()
+            )
+            lists.append(tuple([pair for pair in own if pair[1]]))
+        return lists
