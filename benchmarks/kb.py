@@ -39,6 +39,11 @@ _JOIN += "FILTER (?value > ?limit && ?limit > 115)"
 _ALONE = "FILTER (?value > 118)"
 
 
+def query(joined: bool) -> str:
+    """The query, joined with the knowledge base or without it."""
+    return _QUERY.replace("JOIN", _JOIN if joined else _ALONE)
+
+
 @dataclass(frozen=True)
 class Line:
     """One size of knowledge base."""
@@ -140,9 +145,9 @@ def line(triples: int, events: int, runs: int, directory: Path) -> Line:
     measured(1, "load", str(nt), str(cache))
     (compiled,) = cache.iterdir()
     opening = measured(runs, "load", str(nt), str(cache))
-    query, alone = (_QUERY.replace("JOIN", part) for part in (_JOIN, _ALONE))
-    joined = measured(runs, "run", query, str(stream), str(nt), str(cache))
-    without = measured(runs, "run", alone, str(stream), str(nt), str(cache))
+    inputs = str(stream), str(nt), str(cache)
+    joined = measured(runs, "run", query(joined=True), *inputs)
+    without = measured(runs, "run", query(joined=False), *inputs)
     return Line(
         int(loading["triples"]),
         nt.stat().st_size / 1e6,

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""CPU time per event of each part of a local run, where every event has two solutions.
+"""CPU time per event of each part of a local run, by default where every event has two solutions.
 
-    python benchmarks/parts.py [--events 400000] [--runs 5] [--data FILE]
+    python benchmarks/parts.py [--workload matching] [--cardinality high] [--events 400000]
+                               [--runs 5] [--data FILE]
 
-An event has 4 triples: a key (one of 1,000), a price, a size and its time. Nearly all prices
-differ. Each event is a solution of A and of B, and one in 2,000 is one of C, so there are few
-answers. The stream is one N-Quads file in order of time, an event every millisecond. One thread
-reads it.
+The workloads are those of `end_to_end.py`. The stream is one N-Quads file in order of time, an
+event every millisecond. One thread reads it.
 
 *read* parses and assembles events, *match* evaluates the graph patterns, *sort in* and *sort out*
 are the sorter (with its files), *sequence* is the second stage, and *rest* is the answers' output
@@ -17,14 +16,16 @@ compiles kernels and does not count.
 from __future__ import annotations
 
 import argparse
-import random
 import time
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator
+from itertools import islice
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
+
+from generators.workloads import CARDINALITIES, WORKLOADS, Workload
 
 from spaseq.cli.run import run
 from spaseq.gpm.pattern_stage import PatternStage
@@ -32,39 +33,13 @@ from spaseq.sources.files import FileSource
 from spaseq.stages.sequence import SequenceStage
 from spaseq.stages.sorting import RowSorter
 
-QUERY = """
-PREFIX : <http://x.example/>
-SELECT ?key ?p1 ?p2 ?p3
-WITHIN 2 SECONDS
-PARTITION BY (?key)
-FROM STREAM S <http://x.example/s>
-SEQ (A; B; C) {
-  DEFINE GPM A ON S { ?a :key ?key ; :price ?p1 . FILTER (?p1 >= 0) }
-  DEFINE GPM B ON S { ?b :key ?key ; :price ?p2 . FILTER (?p2 >= 0 && ?p2 > ?p1) }
-  DEFINE GPM C ON S { ?c :key ?key ; :price ?p3 . FILTER (?p3 >= 999.5 && ?p3 > ?p2) }
-}
-"""
-XSD = "http://www.w3.org/2001/XMLSchema#"
-TIME = "<http://www.w3.org/ns/prov#generatedAtTime>"
-
 spent: dict[str, float] = defaultdict(float)
 
 
-def generate(file: Path, events: int) -> None:
+def generate(file: Path, workload: Workload, cardinality: str, events: int) -> None:
     """Write the stream."""
-    dice = random.Random(1)
-    with file.open("w") as out:
-        for i in range(events):
-            seconds, ms = divmod(i, 1000)
-            clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{ms:03}"
-            key, price, size = dice.randrange(1000), dice.uniform(0, 1000), dice.randrange(100)
-            name = f"<urn:e{i}>"
-            out.write(
-                f"_:b{i} <http://x.example/key> <http://x.example/k{key}> {name} .\n"
-                f'_:b{i} <http://x.example/price> "{price:.4f}"^^<{XSD}double> {name} .\n'
-                f'_:b{i} <http://x.example/size> "{size}"^^<{XSD}integer> {name} .\n'
-                f'{name} {TIME} "2026-01-01T{clock}Z"^^<{XSD}dateTime> .\n'
-            )
+    with file.open("w", encoding="utf-8") as out:
+        out.writelines(event.text for event in islice(workload.events(cardinality), events))
 
 
 def timed(owner: type, name: str, part: str) -> None:
@@ -108,10 +83,18 @@ def instrument() -> None:
     timed(SequenceStage, "close", "sequence")
 
 
-def answers(query: Path, stream: Path) -> int:
+def answers(query: Path, stream: Path, out: Path) -> int:
     """Run the query; returns the number of answers."""
-    out = query.with_name("answers.jsonl")
-    options = ["--stream", f"S={stream}", "--out", str(out), "--runtime", "local", "--threads", "1"]
+    options = [
+        "--stream",
+        f"S1={stream}",
+        "--out",
+        str(out),
+        "--runtime",
+        "local",
+        "--threads",
+        "1",
+    ]
     run.main([str(query), *options], standalone_mode=False)
     return out.read_bytes().count(b"\n")
 
@@ -121,24 +104,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--workload", choices=WORKLOADS, default="matching")
+    parser.add_argument("--cardinality", choices=CARDINALITIES, default="high")
     parser.add_argument("--events", type=int, default=400_000)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--data", type=Path, help="file for the stream; made if it does not exist")
     options = parser.parse_args()
     with TemporaryDirectory(prefix="spaseq-parts-") as directory:
-        query, small = Path(directory, "q.rq"), Path(directory, "small.nq")
-        stream = options.data or Path(directory, "s.nq")
-        query.write_text(QUERY)
-        generate(small, 1_000)
+        workload, out = WORKLOADS[options.workload], Path(directory, "answers.jsonl")
+        small, stream = Path(directory, "small.nq"), options.data or Path(directory, "s.nq")
+        generate(small, workload, options.cardinality, 1_000)
         if not stream.exists():
-            generate(stream, options.events)
-        answers(query, small)
+            generate(stream, workload, options.cardinality, options.events)
+        answers(workload.query, small, out)
         instrument()
         found, runs = 0, list[dict[str, float]]()
         for _ in range(options.runs):
             spent.clear()
             started = time.process_time()
-            found = answers(query, stream)
+            found = answers(workload.query, stream, out)
             whole = time.process_time() - started
             runs.append({**spent, "rest": whole - sum(spent.values()), "whole": whole})
     print(f"{found} answers from {options.events:,} events; ns of CPU time per event")

@@ -41,7 +41,7 @@ from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn, text_array
 from spaseq.rdf.terms.number_kinds import DOUBLE
 from spaseq.stages.sequence import SequenceStage
 
-NAMES = "ABCDEFGHIJKL"
+NAMES = "ABCDEFGHIJKLMNOPQRSTUVWX"
 BATCH = 16_384
 PYTHON = {"registers": 20_000, "sets": 40_000}
 """Number of events for the evaluators in Python."""
@@ -60,6 +60,7 @@ class Scenario:
     window: int
     keys: int = 0
     evaluator: str | None = None  # None: the planner's choice
+    endless: bool = False  # no event matches the last step, in a correlated scenario either
 
     @property
     def strategy(self) -> str:
@@ -69,7 +70,8 @@ class Scenario:
     @property
     def ends(self) -> bool:
         """Whether matches end."""
-        return bool(self.strategy) or self.name.startswith("correlated")
+        correlated = self.name.startswith("correlated") and not self.endless
+        return bool(self.strategy) or correlated
 
     @property
     def steps(self) -> str:

@@ -84,3 +84,12 @@ def event(graph: str, time_ms: int, triples: Iterable[Triple], stamp: Stamp) -> 
             return f"{quads}{time} .\n"
         case Stamp.INSIDE:
             return f"{quads}{time} {graph} .\n"
+
+
+def trig(graph: str, text: str) -> str:
+    """An event's lines as TriG: its graph as one block, its other triples as they are."""
+    end = f" <{graph}> .\n"
+    lines = text.splitlines(keepends=True)
+    inside = [f"  {line.removesuffix(end)} .\n" for line in lines if line.endswith(end)]
+    outside = [line for line in lines if not line.endswith(end)]
+    return f"<{graph}> {{\n{''.join(inside)}}}\n{''.join(outside)}"

@@ -15,7 +15,8 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.papers import core, lazy_automata, spaseq_engine
-from benchmarks.papers.figures import load, save, table
+from benchmarks.plots.drawing import draw_all
+from benchmarks.plots.figures import save, table
 
 EXPERIMENTS = {"core": core, "lazy": lazy_automata, "spaseq": spaseq_engine}
 MEASURED = Path(__file__).parent / "measured"
@@ -31,15 +32,6 @@ def measure(names: list[str], events: int, rounds: int) -> None:
                 save(figure, MEASURED)
 
 
-def draw_all() -> None:
-    """Draw what was measured."""
-    from benchmarks.papers.drawing import draw
-
-    DRAWN.mkdir(exist_ok=True)
-    for path in sorted(MEASURED.glob("*.json")):
-        draw(load(path), DRAWN / f"{path.stem}.svg")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -50,7 +42,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
     if given.what == "draw":
-        draw_all()
+        draw_all(MEASURED, DRAWN)
     else:
         measure(given.names, given.events, given.rounds)
 

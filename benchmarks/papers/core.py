@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from benchmarks.papers.figures import Band, Curve, Figure
-from benchmarks.papers.timing import rate
+from benchmarks.plots.figures import Band, Curve, Figure
+from benchmarks.plots.timing import rate
 
 NS = "http://stocks.example/"
 NAMES = 50

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.papers.figures import Band, Curve, Figure
+from benchmarks.plots.figures import Band, Curve, Figure
 from benchmarks.rare_first import A, B, C, N, Scenario, batches, run
 from spaseq.compile import CompileOptions, compile_query
 

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from benchmarks.papers.figures import Curve, Figure
-from benchmarks.papers.timing import rate
+from benchmarks.plots.figures import Curve, Figure
+from benchmarks.plots.timing import rate
 
 NS = "http://stocks.example/ns#"
 KB = "http://stocks.example/kb"

@@ -1,7 +1,7 @@
-"""What an experiment gives: curves of our measurements, and what a paper says in numbers.
+"""What an experiment gives: curves of our measurements, and what a paper says in numbers, if any.
 
-The papers print their measurements as drawings. Only the figures that their texts state are used
-here, mostly orders of magnitude; they are drawn as bands.
+The papers print their measurements as drawings. Only the figures that their texts state are used,
+mostly orders of magnitude; they are drawn as bands.
 """
 
 from __future__ import annotations

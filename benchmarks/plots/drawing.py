@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.papers.figures import Figure
+from benchmarks.plots.figures import Figure, load
 
 INK = "#7a7f87"  # axes and text: enough contrast with white and with black
 COLOURS = ("#2f7ed8", "#d9822b", "#2a9d5c", "#a855c7")
@@ -58,3 +58,10 @@ def draw(figure: Figure, path: Path) -> None:
     canvas.tight_layout()
     canvas.savefig(path, transparent=True, metadata={"Date": None})
     pyplot.close(canvas)
+
+
+def draw_all(measured: Path, drawn: Path) -> None:
+    """Draw all figures whose measurements lie in a folder."""
+    drawn.mkdir(exist_ok=True)
+    for path in sorted(measured.glob("*.json")):
+        draw(load(path), drawn / f"{path.stem}.svg")

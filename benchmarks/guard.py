@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""Fails if a local run has lost speed: three workloads, each against pyoxigraph's bare parse.
+
+    python benchmarks/guard.py [--events 40000] [--pairs 5] [--update]
+
+A *ratio* is the CPU time of pyoxigraph's parse of a file divided by the CPU time of a run of the
+local runtime over the same file, in one thread. Both take turns in this process, and the least time
+of each counts, since other programs on the machine only make times longer. A workload whose ratio
+is too low is measured again before it fails.
+
+`guard.json` has the ratio of each workload when it was last measured with `--update`. The program
+fails (status 1) if a ratio is more than 30 % below it. Update the file with a change that makes
+runs faster on purpose, or as slow as they have to be, on a quiet machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+REFERENCES = Path(__file__).with_name("guard.json")
+MOST_LOST = 0.30
+ATTEMPTS = 3
+
+
+def lost(ratio: float, reference: float) -> float:
+    """The share of the reference ratio that a ratio lacks; negative if it has gained."""
+    return 1 - ratio / reference
+
+
+def too_slow(ratios: Mapping[str, float], references: Mapping[str, float]) -> list[str]:
+    """The workloads that have lost too much. All workloads must have a reference."""
+    return [name for name, r in ratios.items() if lost(r, references[name]) > MOST_LOST]
+
+
+def parse(stream: Path) -> None:
+    """What the ratios are relative to."""
+    import pyoxigraph
+
+    for _ in pyoxigraph.parse(path=str(stream)):
+        pass
+
+
+def answer(query: Path, stream: Path) -> None:
+    """A run from text to answers."""
+    import spaseq
+
+    for _ in spaseq.run(query, {"S1": stream}, runtime="local", threads=1):
+        pass
+
+
+def least(runs: tuple[Callable[[], None], ...], times: int) -> list[float]:
+    """The least CPU time of each function; they take turns."""
+    found = [[0.0] * times for _ in runs]
+    for i in range(times):
+        for run, seconds in zip(runs, found, strict=True):
+            began = time.process_time()
+            run()
+            seconds[i] = time.process_time() - began
+    return [min(seconds) for seconds in found]
+
+
+class Workloads:
+    """The streams of the workloads in a directory, and the least times that were measured."""
+
+    def __init__(self, folder: Path, events: int) -> None:
+        from generators.workloads import WORKLOADS
+
+        self._runs: dict[str, tuple[Callable[[], None], ...]] = {}
+        self._least: dict[str, list[float]] = {}
+        for name, workload in WORKLOADS.items():
+            stream, query = folder / f"{name}.nq", workload.query
+            with stream.open("w", encoding="utf-8") as out:
+                out.writelines(e.text for e in islice(workload.events("high"), events))
+            self._runs[name] = (
+                lambda stream=stream: parse(stream),
+                lambda stream=stream, query=query: answer(query, stream),
+            )
+            self._least[name] = least(self._runs[name], 1)
+
+    def measure(self, pairs: int, names: Iterable[str] = ()) -> dict[str, float]:
+        """The ratios of some workloads, or of all, after some more pairs."""
+        for name in names or self._runs:
+            new = least(self._runs[name], pairs)
+            self._least[name] = [min(both) for both in zip(self._least[name], new, strict=True)]
+        return {name: parsing / ours for name, (parsing, ours) in self._least.items()}
+
+
+def table(ratios: Mapping[str, float], references: Mapping[str, float]) -> str:
+    """The ratios as lines of text."""
+    slow = too_slow(ratios, references)
+    lines = [f"{'workload':12}{'ratio':>8}{'reference':>11}{'change':>9}"]
+    lines += [
+        f"{name:12}{ratio:8.2f}{references[name]:11.2f}{-lost(ratio, references[name]):+9.0%}"
+        f"{'  too slow' if name in slow else ''}"
+        for name, ratio in ratios.items()
+    ]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Run the command line; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--events", type=int, default=40_000)
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--update", action="store_true", help="write the ratios to guard.json")
+    given = parser.parse_args()
+    from spaseq.compiled.warming import warm
+
+    warm()
+    with TemporaryDirectory(prefix="spaseq-guard-") as folder:
+        workloads = Workloads(Path(folder), given.events)
+        ratios = workloads.measure(given.pairs)
+        if given.update:
+            rounded = {name: round(ratio, 2) for name, ratio in ratios.items()}
+            REFERENCES.write_text(json.dumps(rounded, indent=1) + "\n")
+        references = json.loads(REFERENCES.read_text())
+        for _ in range(ATTEMPTS - 1):
+            if slow := too_slow(ratios, references):
+                ratios = workloads.measure(given.pairs, slow)
+    print(table(ratios, references))
+    return 1 if too_slow(ratios, references) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

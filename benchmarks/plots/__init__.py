@@ -1,0 +1,1 @@
+"""Figures of measurements: their numbers as JSON, their drawings, and timed runs."""
