@@ -17,8 +17,8 @@ _CONTROLS = (
 )
 _ESCAPED = re.compile(f"[{_CONTROLS}]|\r(?!\n)")
 _ESCAPED_IN_LINE = re.compile(f"[\t\n\r{_CONTROLS}]")
-_USER = re.compile(r"(https?://)[^\s/?#<>\"']*@", re.IGNORECASE)
-_USER_OF_ADDRESS = re.compile(r"^(https?://).*@", re.IGNORECASE | re.DOTALL)
+_USER = re.compile(r"([a-z][a-z0-9+.-]*://)[^\s/?#<>\"']*@", re.IGNORECASE)
+_USER_OF_ADDRESS = re.compile(r"^([a-z][a-z0-9+.-]*://).*@", re.IGNORECASE | re.DOTALL)
 
 
 def visible(text: str) -> str:

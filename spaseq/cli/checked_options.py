@@ -12,6 +12,7 @@ from pathlib import Path
 from spaseq.cli.option_groups import Chosen
 from spaseq.cli.output_files import STDOUT, NamedPath
 from spaseq.cli.run_options import FollowFlags, OutputOptions, SideOptions
+from spaseq.connectors import is_sink
 from spaseq.errors import UsageError
 from spaseq.limits import Limits
 from spaseq.options import (
@@ -120,9 +121,32 @@ def _follow_options(chosen: Chosen, runtime: str) -> FollowOptions | None:
                 raise UsageError(f"{option} goes with --follow")
         return None
     if runtime == "local":
-        raise UsageError("--follow runs on Spark; leave --runtime local out")
+        _check_local_follow(chosen)
     if not flags.checkpoint:
         raise UsageError("--follow needs --checkpoint DIR, where it keeps its state")
     return FollowOptions(
         Path(flags.checkpoint), arrivals, limits=chosen[StateLimits], buckets=flags.buckets
     )
+
+
+def _check_local_follow(chosen: Chosen) -> None:
+    """Refuse options of `--follow` that only Spark has."""
+    flags, arrivals = chosen[FollowFlags], chosen[FileSourceSettings]
+    for given, option in (
+        (flags.buckets, "--buckets"),
+        (arrivals.idle_ms, "--idle"),
+        (arrivals.growing, "--growing"),
+        (chosen[KnowledgeOptions].kb_refresh, "--kb-refresh"),
+    ):
+        if given:
+            raise UsageError(f"{option} goes with --follow on Spark; leave --runtime local out")
+
+
+def check_broker_output(chosen: Chosen) -> None:
+    """UsageError if answers go to a broker and the run does not follow streams in this process."""
+    followed = chosen[FollowFlags].follow and chosen[RuntimeOptions].name == "local"
+    if is_sink(chosen[OutputOptions].out) and not followed:
+        raise UsageError(
+            f"--out {chosen[OutputOptions].out}: answers go to a broker with --runtime local "
+            "--follow only"
+        )

@@ -13,7 +13,12 @@ from spaseq.api.prepare import load_knowledge, watch_knowledge
 from spaseq.api.queries import plans_of
 from spaseq.api.run import batches_of
 from spaseq.cli.answer_file import answer_file
-from spaseq.cli.checked_options import given_checkpoint, given_outputs, run_options
+from spaseq.cli.checked_options import (
+    check_broker_output,
+    given_checkpoint,
+    given_outputs,
+    run_options,
+)
 from spaseq.cli.formats import check_columns, check_format, columns_of
 from spaseq.cli.messages import tell
 from spaseq.cli.no_answers import command_for_more, no_answer_line, write_report
@@ -100,6 +105,7 @@ def _loaded(queries: tuple[Path, ...], options: RunOptions, chosen: Chosen) -> l
 def _check_answers(plans: Sequence[QueryPlan], queries: Sequence[Path], chosen: Chosen) -> None:
     """Check that the format suits the answers, and that no output is an input or another output."""
     check_format(chosen[OutputOptions].form, plans)
+    check_broker_output(chosen)
     check_columns(chosen[OutputOptions], plans)
     inputs = given_inputs(plans, tuple(queries), chosen)
     check_outputs(given_outputs(chosen), inputs, given_checkpoint(chosen))
@@ -123,6 +129,19 @@ def _streams(
 
 def _answer(job: Job, options: RunOptions, output: OutputOptions, sides: SideOutputs) -> int:
     """Write the answers of a job, to its end or until it is interrupted; their number."""
+    variables = columns_of(job.plans[0], output.columns)
+    if options.follow is not None and options.runtime.name == "local":
+        from spaseq.runtime.live import live_run
+
+        live_run.run(
+            job,
+            options.follow,
+            out=output.out,
+            form=output.form,
+            columns=variables,
+            sides=sides.files(),
+        )
+        return job.stats.matches
     if options.follow is not None:
         from spaseq.runtime.spark.following import follow
 
@@ -131,13 +150,12 @@ def _answer(job: Job, options: RunOptions, output: OutputOptions, sides: SideOut
             options.follow,
             out=output.out,
             form=output.form,
-            columns=columns_of(job.plans[0], output.columns),
+            columns=variables,
             sides=sides.files(),
             runtime=options.runtime,
         )
         return job.stats.matches
     found = 0
-    variables = columns_of(job.plans[0], output.columns)
     with (
         closing(batches_of(job, options.runtime)) as batches,
         answer_file(output.out) as out,

@@ -20,7 +20,9 @@ from spaseq.options import PlanningOptions, RunOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.terms.term import is_absolute_iri
 from spaseq.runtime.job.binding import bind_streams, split_assignment, stream_names
+from spaseq.runtime.live.live_run import check_brokers
 from spaseq.sources.base import Source
+from spaseq.sources.broker_stream import BrokerStream
 
 
 def stream_sources(
@@ -37,7 +39,14 @@ def stream_sources(
         return bounded_sources(bound, options)
     if any("-" in paths for paths in bound.values()):
         raise UsageError("--follow watches files; standard input has an end")
-    return tuple(stream_source(iri, paths, options) for iri, paths in bound.items())
+    sources = tuple(stream_source(iri, paths, options) for iri, paths in bound.items())
+    if options.runtime.name == "local":
+        check_brokers(sources)
+    else:
+        for source in sources:
+            if isinstance(source, BrokerStream):
+                source.check()
+    return sources
 
 
 def given_inputs(

@@ -90,7 +90,8 @@ INPUT = OptionGroup(
             multiple=True,
             metavar="NAME=PATH",
             help="A stream's input: file, directory, glob, or - for N-Quads on stdin; .gz is "
-            "unpacked. NAME is the query's name for it, its IRI, or <IRI>. Repeatable, also for "
+            "unpacked. A broker's URL, such as nats://HOST/SUBJECT, with --runtime local --follow. "
+            "NAME is the query's name for it, its IRI, or <IRI>. Repeatable, also for "
             "several paths of one stream.",
         ),
         PartOption(
@@ -299,8 +300,8 @@ FOLLOW = OptionGroup(
             FollowFlags,
             "--follow",
             is_flag=True,
-            help="Go on with files that keep arriving in the streams' directories, until "
-            "interrupted (Spark).",
+            help="Go on until interrupted: with files that keep arriving in the streams' "
+            "directories (Spark), or with the messages of brokers (local).",
         ),
         PartOption(
             FollowFlags,

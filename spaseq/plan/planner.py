@@ -92,7 +92,8 @@ def _with_fingerprint(plan: QueryPlan, query: ast.Query) -> QueryPlan:
     """The plan with the hash of all that its state depends on."""
     identity, schema = plan.identity, plan.expressions.schema
     evaluator = plan.sequence.evaluator.name
-    state = f"{STATE_FORMAT}\n{evaluator}\n{identity.title}\n{format_query(query)}"
+    text = format_query(query)
+    state = f"{STATE_FORMAT}\n{evaluator}\n{identity.title}\n{text}"
     if plan.sequence.program.bounds:
         state += "\ncounted"
     if schema is not None:
@@ -100,5 +101,10 @@ def _with_fingerprint(plan: QueryPlan, query: ast.Query) -> QueryPlan:
     if plan.levels:
         names = (level.plan.sequence.evaluator.name for level in plan.levels)
         state += f"\npartial {' '.join(names)}"
-    fingerprint = hashlib.sha256(state.encode(errors="surrogatepass")).hexdigest()
-    return replace(plan, identity=replace(identity, fingerprint=fingerprint))
+    return replace(
+        plan, identity=replace(identity, fingerprint=_hash(state), canonical=_hash(text))
+    )
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

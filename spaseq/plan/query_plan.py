@@ -35,12 +35,14 @@ class Identity:
     `title` is the file's stem, which messages use; `register` the IRI of REGISTER STREAM. `name`,
     which answers carry, is `register` if there is one, and `title` otherwise. The fingerprint is a
     hash of the canonical text and of the state format: only state with an equal one is restored.
+    `canonical` is the SHA-256 of the canonical text, in hexadecimal; ids of answers depend on it.
     """
 
     name: str
     title: str
     register: str | None
     fingerprint: str = ""
+    canonical: str = ""
 
 
 @dataclass(frozen=True, slots=True)

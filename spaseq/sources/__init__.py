@@ -9,13 +9,19 @@ from os import PathLike, fspath
 from spaseq.errors import UsageError
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.sources.base import Source
+from spaseq.sources.broker_stream import BrokerStream
 from spaseq.sources.files import FileSource
 from spaseq.sources.iterables import EventSource
 from spaseq.sources.stdin import StdinSource
 
 __all__ = ["SOURCES", "Source", "source_of"]
 
-SOURCES: tuple[type[Source], ...] = (StdinSource, FileSource, EventSource)
+SOURCES: tuple[type[Source], ...] = (
+    StdinSource,
+    BrokerStream,
+    FileSource,
+    EventSource,
+)
 """The kinds of source; the first that takes what a user gave is the one."""
 
 

@@ -17,6 +17,7 @@ from spaseq.rdf.ranges import read_range
 from spaseq.rdf.readers import ArrivalClock
 from spaseq.rdf.terms.times import format_time
 from spaseq.runtime.arrivals.arrived_batch import ArrivedBatch, FileSlice
+from spaseq.runtime.arrivals.horizon import Horizon
 from spaseq.runtime.arrivals.stream_clock import StreamClock
 
 
@@ -90,24 +91,24 @@ def read_slice(
     arrival = ArrivalClock(lambda: at / 1000)
     try:
         for batch in read_range(piece.range, options, on_bad, InstantCounter(), arrival):
-            yield clock.judge(_before_horizon(batch, piece, clock, on_bad))
+            name = piece.range.file.path
+            yield clock.judge(before_horizon(batch, piece.horizon, clock, name, on_bad))
     except InputError as error:
         on_bad(BadInput(piece.range.file.path, None, str(error)))
 
 
-def _before_horizon(
-    batch: EventBatch, piece: FileSlice, clock: StreamClock, on_bad: OnBad
+def before_horizon(
+    batch: EventBatch, horizon: Horizon, clock: StreamClock, name: str, on_bad: OnBad
 ) -> EventBatch:
-    """The events that are not too far ahead; the others are reported."""
-    admitted = piece.horizon.admits(clock.latest, batch.time)
+    """The events that are not too far ahead; the others are reported as bad input of `name`."""
+    admitted = horizon.admits(clock.latest, batch.time)
     if admitted.all():
         return batch
     ahead = np.flatnonzero(~admitted)
     reason = (
-        f"more than {piece.horizon.ahead_ms} ms ahead of its arrival and of all streams "
-        "(--max-ahead)"
+        f"more than {horizon.ahead_ms} ms ahead of its arrival and of all streams (--max-ahead)"
     )
-    for name, time in zip(batch.names(ahead).to_pylist(), batch.time[ahead].tolist(), strict=True):
+    for event, time in zip(batch.names(ahead).to_pylist(), batch.time[ahead].tolist(), strict=True):
         text = f"event at {format_time(time)}, {reason}"
-        on_bad(BadInput(piece.range.file.path, None, text, "" if name is None else f"<{name}>"))
+        on_bad(BadInput(name, None, text, "" if event is None else f"<{event}>"))
     return batch.take(np.flatnonzero(admitted))

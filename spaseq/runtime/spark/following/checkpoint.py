@@ -9,7 +9,6 @@ run that uses the directory.
 from __future__ import annotations
 
 import os
-import stat
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from spaseq.runtime.arrivals.checked_json import read_json, write_json
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.spark.following.offset_checks import OffsetChecks
 from spaseq.storage import directory_lock
+from spaseq.storage.output_sizes import cut_to, is_regular, size_of
 
 FORMAT_VERSION = 2
 """Version of everything in the directory, Spark's own part left out."""
@@ -182,7 +182,7 @@ class OutputPositions:
     def __init__(self, checkpoint: Path, files: Mapping[str, TextIO]) -> None:
         """`files` are open for appending, by a name that stays the same when resuming."""
         self._path = checkpoint / "output.json"
-        self._files = {name: file for name, file in files.items() if _is_regular(file)}
+        self._files = {name: file for name, file in files.items() if is_regular(file)}
 
     def begin(self, batch: int) -> None:
         """Before the first output of a batch.
@@ -194,8 +194,8 @@ class OutputPositions:
         if known is not None and known[0] == batch:
             for name, size in known[1].items():
                 if name in self._files:
-                    _cut(self._files[name], size)
-        sizes = {name: _size(file) for name, file in self._files.items()}
+                    cut_to(self._files[name], size)
+        sizes = {name: size_of(file) for name, file in self._files.items()}
         write_json(self._path, [batch, sizes])
 
     def end(self, batch: int) -> None:
@@ -214,22 +214,3 @@ def _positions_of(value: list[Any]) -> tuple[int, dict[str, int]]:
     """(batch, sizes by name) of JSON values."""
     batch, sizes = value
     return int(batch), {name: int(size) for name, size in sizes.items()}
-
-
-def _is_regular(file: TextIO) -> bool:
-    try:
-        return stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-    except (OSError, ValueError):
-        return False
-
-
-def _size(file: TextIO) -> int:
-    file.flush()
-    return os.fstat(file.fileno()).st_size
-
-
-def _cut(file: TextIO, size: int) -> None:
-    if _size(file) < size:
-        raise RunError(f"{file.name} has been changed: it is shorter than it was")
-    os.ftruncate(file.fileno(), size)
-    file.seek(0, os.SEEK_END)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import pickle
 import queue
-import signal
 import threading
 import time
 from collections import Counter
@@ -21,9 +20,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TextIO
 
 from spaseq.algebra.answers import Answer, PartialAnswer
-from spaseq.errors import RunError, Terminated, UsageError
+from spaseq.errors import RunError, UsageError
 from spaseq.options import FileSourceSettings, FollowOptions, RuntimeOptions, StateLimits
 from spaseq.runtime.arrivals.file_source_log import FileSourceLog
+from spaseq.runtime.job.interrupts import until_interrupted
 from spaseq.runtime.job.job import Job, Stats
 from spaseq.runtime.spark.connectors.rdf_source import RdfDataSource, source_options
 from spaseq.runtime.spark.following.checkpoint import Checkpoint, OutputPositions
@@ -157,7 +157,7 @@ def run(
         if begins:
             sink.open()
         output = OutputPositions(options.checkpoint, files)
-        stop = stack.enter_context(_until_interrupted())
+        stop = stack.enter_context(until_interrupted())
         for query, answer in follow(job, options, output=output, spark=spark, stop=stop):
             sink.write(job.plans[query].identity.name, answer)
 
@@ -327,36 +327,6 @@ def _settle(query: Any) -> None:
         if not query.isActive or not query.status["isTriggerActive"]:
             return
         time.sleep(_POLL_SECONDS / 4)
-
-
-@contextmanager
-def _until_interrupted() -> Iterator[threading.Event]:
-    """An event that the first SIGINT (Ctrl-C) or SIGTERM sets; the next SIGINT interrupts at once.
-
-    Raises:
-        KeyboardInterrupt: at the end, if there was a SIGINT.
-        Terminated: at the end, if there was a SIGTERM first.
-    """
-    asked = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield asked  # only the main thread gets signals
-        return
-    ending: list[type[KeyboardInterrupt]] = []
-
-    def interrupted(number: int, _frame: object) -> None:
-        if asked.is_set() and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        ending.append(Terminated if number == signal.SIGTERM else KeyboardInterrupt)
-        asked.set()
-
-    before = {n: signal.signal(n, interrupted) for n in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    if ending:
-        raise ending[0]
 
 
 @dataclass(slots=True)

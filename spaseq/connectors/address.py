@@ -1,0 +1,80 @@
+"""The URL of a connector: which broker, which topic, and what its parameters say."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from spaseq.errors import UsageError
+from spaseq.message_text import one_line
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A parsed URL; its text has no user name, no password and no values of parameters.
+
+    Attributes:
+        scheme: in small letters.
+        host: the host and port as the URL has them.
+        path: what follows the first `/`, decoded: a topic or subject.
+        parameters: what follows `?`.
+        user: the user name, "" if there is none.
+        password: the password, "" if there is none.
+    """
+
+    scheme: str
+    host: str
+    path: str
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    user: str = field(default="", repr=False)
+    password: str = field(default="", repr=False)
+
+    @classmethod
+    def of(cls, text: str) -> Address:
+        """The parts of a URL.
+
+        Raises:
+            UsageError: it has no host, or its port is none.
+
+        >>> print(Address.of("nats://me:secret@localhost:4222/road.loops?stream=ROAD"))
+        nats://localhost:4222/road.loops
+        """
+        parts = urlsplit(text)
+        user, _, password = parts.netloc.rpartition("@")[0].partition(":")
+        try:
+            port = parts.port
+        except ValueError:
+            raise UsageError(
+                f"{parts.scheme}:// address: the port is no number below 65536"
+            ) from None
+        host = parts.hostname or ""
+        if not host:
+            raise UsageError(f"{parts.scheme}:// address: it names no host")
+        shown = f"[{host}]" if ":" in host else host
+        return cls(
+            parts.scheme,
+            shown if port is None else f"{shown}:{port}",
+            unquote(parts.path.removeprefix("/")),
+            dict(parse_qsl(parts.query, keep_blank_values=True)),
+            unquote(user),
+            unquote(password),
+        )
+
+    def check_parameters(self, known: Collection[str]) -> None:
+        """UsageError if there are parameters besides these; it names the nearest."""
+        for name in self.parameters:
+            if name not in known:
+                near = get_close_matches(name, known, 1)
+                meant = f"; did you mean {near[0]}?" if near else ""
+                raise UsageError(f"{self}: unknown parameter {name}{meant} ({', '.join(known)})")
+
+    def __str__(self) -> str:
+        return one_line(f"{self.scheme}://{self.host}/{self.path}")
+
+
+def scheme_of(text: str) -> str:
+    """The scheme of a URL, in small letters; "" for any other text."""
+    scheme, mark, _ = text.partition("://")
+    return scheme.lower() if mark else ""

@@ -1,0 +1,124 @@
+"""The contract of connectors: sources bring messages with their places, sinks take answers.
+
+The run calls `MessageSource.read` in a thread of its own. A source tells its broker nothing that
+would let it forget a message: the run keeps the place of the last message in its log, and a source
+begins behind that place, whatever the broker believes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
+from typing import Protocol
+
+from spaseq.connectors.address import Address
+from spaseq.errors import InputError, RunError
+from spaseq.logs.stream_log import Message
+
+FIRST_PAUSE, MOST_PAUSE = 0.5, 30.0
+"""Seconds before a broker that does not answer is asked again: the first pause, and the longest."""
+
+
+class NotTaken(RunError):
+    """A broker has not taken answers, and may take them later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """An answer on its way: its id, and the answer as one line of JSON that begins with the id."""
+
+    id: str
+    text: str
+
+
+class Intake(Protocol):
+    """Where a source puts its messages."""
+
+    @property
+    def places(self) -> Mapping[int, int]:
+        """The offset of the last logged message of each partition, when the source began."""
+        ...
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the source must end."""
+        ...
+
+    def offer(self, messages: Sequence[Message]) -> bool:
+        """Give messages in order; False if there is no room: offer them again a little later."""
+        ...
+
+    def note(self, text: str) -> None:
+        """Tell the user that the broker is away, or back."""
+        ...
+
+
+class MessageSource(ABC):
+    """The messages of one stream at a broker. Making one connects to nothing."""
+
+    def __init__(self, address: Address) -> None:
+        """Check an address; UsageError if it lacks something."""
+        self.address = address
+
+    @abstractmethod
+    def read(self, intake: Intake) -> None:
+        """Give all messages behind the places of an intake, until it is stopped.
+
+        If the broker goes away, the source connects again, and goes on behind the last message that
+        it gave.
+
+        Raises:
+            InputError: the broker cannot be reached at the start, or has no such stream.
+        """
+
+
+class MessageSink(ABC):
+    """A place at a broker that takes answers. Making one connects to nothing."""
+
+    def __init__(self, address: Address) -> None:
+        """Check an address; UsageError if it lacks something."""
+        self.address = address
+
+    @abstractmethod
+    def send(self, parcels: Sequence[Parcel]) -> None:
+        """Send answers in order; they are with the broker when this returns.
+
+        It connects if there is no connection. Answers that are sent again have the same ids.
+
+        Raises:
+            NotTaken: the broker cannot be reached, or does not take them now.
+            RunError: the broker refuses them for good.
+        """
+
+    def close(self) -> None:  # noqa: B027 - some sinks keep no connection
+        """Let go of the connection."""
+
+
+def pauses() -> Sequence[float]:
+    """The pauses (s) before attempts at a broker that is away; the last one repeats.
+
+    >>> pauses()
+    [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0]
+    """
+    found = [FIRST_PAUSE]
+    while found[-1] < MOST_PAUSE:
+        found.append(min(2 * found[-1], MOST_PAUSE))
+    return found
+
+
+def library(module: str, extra: str, address: Address) -> ModuleType:
+    """The library of a connector.
+
+    Raises:
+        InputError: it is not installed; the message has the command.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise InputError(
+            f"{address}: {address.scheme}:// needs a library that is not installed "
+            f"({error.name}): pip install 'spaseq[{extra}]'"
+        ) from error

@@ -1,0 +1,41 @@
+"""Answers as records of an answer log."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+from spaseq.algebra.answers import Answer, TraceItem
+
+
+class LoggedAnswer(NamedTuple):
+    """An answer with the name of its query and its id."""
+
+    query: str
+    id: str
+    answer: Answer
+
+    def to_bytes(self) -> bytes:
+        """The record; `of_bytes` is the inverse."""
+        text = json.dumps([self.query, self.id, *self.answer], separators=(",", ":"))
+        return text.encode("ascii")  # JSON escapes all other characters
+
+    @classmethod
+    def of_bytes(cls, record: bytes) -> LoggedAnswer:
+        """The inverse of `to_bytes`."""
+        query, name, first, end, trace, bindings, singles, lists, graph, event = json.loads(record)
+        answer = Answer(
+            tuple(first),
+            tuple(end),
+            tuple(TraceItem(*item) for item in trace),
+            _pairs(bindings),
+            _pairs(singles),
+            tuple((variable, tuple(values)) for variable, values in lists),
+            None if graph is None else tuple((s, p, o) for s, p, o in graph),
+            event,
+        )
+        return cls(query, name, answer)
+
+
+def _pairs(values: list[Any]) -> tuple[tuple[str, str], ...]:
+    return tuple((variable, value) for variable, value in values)

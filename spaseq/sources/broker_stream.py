@@ -1,0 +1,58 @@
+"""A broker as a source: messages that keep coming, each with one event or several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from spaseq.connectors import is_source, source_at
+from spaseq.connectors.base import MessageSource
+from spaseq.errors import UsageError
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.inputs.bad_input import OnBad
+from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.sources.base import Source, Split
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerStream(Source):
+    """The stream at a URL. Only `runtime.live` reads it: its messages go into a log first."""
+
+    options: StreamOptions
+    url: str
+
+    @classmethod
+    def of(cls, given: object, options: StreamOptions) -> Source | None:
+        if not isinstance(given, tuple) or not any(map(is_source, given)):
+            return None
+        if len(given) > 1:
+            raise UsageError(f"stream <{options.iri}>: a stream has one broker, and no other input")
+        source_at(given[0])
+        return cls(options, given[0])
+
+    @property
+    def iri(self) -> str:
+        return self.options.iri
+
+    def describe(self) -> str:
+        return str(self.connector().address)
+
+    def connector(self) -> MessageSource:
+        """The source of its messages."""
+        return source_at(self.url)
+
+    def check(self) -> None:
+        """UsageError: the stream has no end, and this run reads to the ends of its streams."""
+        raise self._endless()
+
+    def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
+        raise self._endless()
+
+    def keeping(self, predicates: tuple[str, ...] | None) -> Source:
+        return replace(self, options=replace(self.options, predicates=predicates))
+
+    def _endless(self) -> UsageError:
+        return UsageError(
+            f"stream <{self.iri}>: {self.describe()} has no end; read it with spaseq run "
+            "--runtime local --follow --checkpoint DIR"
+        )

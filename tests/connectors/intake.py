@@ -1,0 +1,61 @@
+"""An intake that a test reads."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+
+from spaseq.connectors.base import MessageSource
+from spaseq.logs.stream_log import Message
+
+
+class ListIntake:
+    """Keeps messages in a list, of at most `room`; the source runs in a thread."""
+
+    def __init__(
+        self, source: MessageSource, places: Mapping[int, int] | None = None, room: int = 10**9
+    ) -> None:
+        self.places = dict(places or {})
+        self.room, self.refused = room, 0
+        self.messages: list[Message] = []
+        self.notes: list[str] = []
+        self.failure: BaseException | None = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(source,), daemon=True)
+        self._thread.start()
+
+    @property
+    def stopped(self) -> bool:
+        return self._stop.is_set()
+
+    def offer(self, messages: Sequence[Message]) -> bool:
+        if len(self.messages) >= self.room:
+            self.refused += 1
+            return False
+        self.messages.extend(messages)
+        return True
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+    def wait(self, count: int, seconds: float = 60.0) -> list[Message]:
+        """The messages, once there are so many."""
+        end = time.monotonic() + seconds
+        while len(self.messages) < count and time.monotonic() < end and self.failure is None:
+            time.sleep(0.02)
+        if self.failure is not None:
+            raise self.failure
+        assert len(self.messages) >= count, (len(self.messages), self.notes)
+        return self.messages
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join(20)
+        assert not self._thread.is_alive()
+
+    def _run(self, source: MessageSource) -> None:
+        try:
+            source.read(self)
+        except BaseException as error:
+            self.failure = error

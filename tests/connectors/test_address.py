@@ -1,0 +1,45 @@
+"""URLs of connectors: what is wrong is said, and passwords are never shown."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from spaseq.connectors import sink_at, source_at
+from spaseq.connectors.address import Address
+from spaseq.errors import InputError, UsageError
+from tests.connectors.intake import ListIntake
+
+
+def test_the_parts_of_an_address() -> None:
+    address = Address.of("NATS://m%40e:p%3Aq@[::1]:4222/a.b%2Fc?stream=S")
+    assert (address.scheme, address.host, address.path) == ("nats", "[::1]:4222", "a.b/c")
+    assert (address.user, address.password) == ("m@e", "p:q")
+    assert address.parameters == {"stream": "S"}
+    assert "p:q" not in repr(address) + str(address)
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("nats:///loops", "names no host"),
+        ("nats://me:secret@host:99999/loops", "the port is no number"),
+        ("nats://me:secret@host", "give a subject"),
+        ("nats://host/a b", "give a subject"),
+        ("nats://me:secret@host/loops?straem=S", "did you mean stream"),
+    ],
+)
+def test_a_wrong_address_says_what_is_wrong(url: str, reason: str) -> None:
+    for make in (source_at, sink_at):
+        with pytest.raises(UsageError, match=reason) as caught:
+            make(url)
+        assert "secret" not in str(caught.value)
+
+
+def test_a_library_that_is_missing_is_named_with_the_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "nats", None)
+    with pytest.raises(InputError, match=r"pip install 'spaseq\[nats\]'"):
+        ListIntake(source_at("nats://127.0.0.1:1/a")).wait(1)

@@ -1,0 +1,99 @@
+"""The answers depend on the messages alone: not on batches, nor on where a run is restored."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spaseq.errors import RunError
+from spaseq.logs.stream_log import Message
+from spaseq.options import FileSourceSettings, StateLimits
+from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.runtime.job.job import LateEvent
+from spaseq.runtime.live.live_engine import LiveEngine
+from spaseq.sinks.answer_json import answer_json
+from spaseq.sources.broker_stream import BrokerStream
+from tests.runtime.live.live_jobs import IRI, event, events, expected_lines, job_of
+
+STREAM = BrokerStream(StreamOptions(IRI, ()), "nats://h/s")
+ARRIVAL = 1_767_225_600_000  # 2026-01-01
+
+
+class Fed:
+    """An engine, its answers, and what it reported."""
+
+    def __init__(self, delay_ms: int = 500, max_ahead_ms: int = 10**9) -> None:
+        self.bad: list[BadInput] = []
+        self.late: list[LateEvent] = []
+        self.job = job_of(STREAM, on_bad=self.bad.append, on_late=self.late.append)
+        settings_ = FileSourceSettings(delay_ms=delay_ms, max_ahead_ms=max_ahead_ms)
+        self.engine = LiveEngine(self.job, settings_)
+        self.answers: list[str] = []
+
+    def feed(self, payloads: list[bytes], arrival: int = ARRIVAL) -> None:
+        messages = [Message(p, 0, n, "", arrival) for n, p in enumerate(payloads)]
+        self.engine.take(self.job.streams[0], messages)  # type: ignore[arg-type]
+        self.answers += [answer_json("q", answer) for _, answer in self.engine.advance()]
+
+
+def test_the_answers_are_those_of_a_run_over_a_file(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    given_events = events(400, disorder_ms=400)
+    fed = Fed()
+    for begin in range(0, 401, 50):
+        fed.feed(given_events[begin : begin + 50])
+    assert not fed.late
+    assert fed.answers == expected_lines(tmp_path, given_events)
+    assert len(fed.answers) > 100
+
+
+@given(st.integers(0, 1000), st.lists(st.integers(0, 120), max_size=6), st.booleans())
+@settings(deadline=None, max_examples=25)
+def test_batches_and_restarts_change_nothing(seed: int, cuts: list[int], restart: bool) -> None:
+    payloads = events(120, seed, disorder_ms=900)
+    payloads[60:60] = [b"no RDF"]
+    whole, parts = Fed(), Fed()
+    whole.feed(payloads)
+    for begin, end in zip([0, *sorted(cuts)], [*sorted(cuts), len(payloads)], strict=True):
+        parts.feed(payloads[begin:end])
+        if restart:
+            fresh = Fed()
+            fresh.engine.restore(parts.engine.snapshot())
+            fresh.answers, fresh.late, parts = parts.answers, parts.late, fresh
+            fresh.job.on_late = fresh.late.append
+    assert parts.answers == whole.answers
+    assert parts.late == whole.late
+    assert whole.late
+
+
+def test_an_event_too_far_ahead_is_bad_and_moves_no_clock() -> None:
+    fed = Fed(0, max_ahead_ms=10_000)
+    fed.feed([event(0, 0, "x", "hot"), event(1, 3_000_000, "x", "none"), event(2, 9, "x", "cold")])
+    assert len(fed.bad) == 1
+    assert "--max-ahead" in fed.bad[0].reason
+    assert not fed.late
+    fed.feed([event(3, 3_000_000, "x", "none")], arrival=ARRIVAL + 3_000_000)
+    assert len(fed.bad) == 1
+    assert len(fed.answers) == 1
+
+
+def test_the_first_event_starts_the_clock() -> None:
+    fed = Fed(0, max_ahead_ms=1000)
+    fed.feed([event(0, 0, "x", "hot"), event(1, 900, "x", "cold"), event(2, 1800, "x", "none")], 5)
+    assert len(fed.answers) == 1
+    assert not fed.bad
+
+
+def test_state_beyond_a_limit_ends_the_run() -> None:
+    fed = Fed()
+    fed.engine = LiveEngine(fed.job, FileSourceSettings(), StateLimits(rows=3))
+    fed.feed([event(n, n, f"x{n}", "hot") for n in range(9)])
+    with pytest.raises(RunError, match=r"partial matches in one bucket .* the limit of 3"):
+        fed.engine.snapshot()
+
+
+@pytest.mark.parametrize("state", [None, [[], []], [["a"], []], 7])
+def test_a_damaged_state_is_refused(state: object) -> None:
+    with pytest.raises(RunError, match="damaged"):
+        Fed().engine.restore(state)  # type: ignore[arg-type]
