@@ -12,6 +12,7 @@ from spaseq.cli.option_groups import Chosen
 from spaseq.cli.output_files import NamedPath
 from spaseq.cli.queries import QueryOptions
 from spaseq.cli.run_options import InputTexts
+from spaseq.connectors import SOURCES_OF_SCHEMES
 from spaseq.errors import UsageError
 from spaseq.kb.endpoint import is_url
 from spaseq.kb.quads import keeps_graphs
@@ -20,7 +21,6 @@ from spaseq.options import PlanningOptions, RunOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.terms.term import is_absolute_iri
 from spaseq.runtime.job.binding import bind_streams, split_assignment, stream_names
-from spaseq.runtime.live.live_run import check_brokers
 from spaseq.sources.base import Source
 from spaseq.sources.broker_stream import BrokerStream
 
@@ -40,13 +40,22 @@ def stream_sources(
     if any("-" in paths for paths in bound.values()):
         raise UsageError("--follow watches files; standard input has an end")
     sources = tuple(stream_source(iri, paths, options) for iri, paths in bound.items())
-    if options.runtime.name == "local":
-        check_brokers(sources)
-    else:
-        for source in sources:
-            if isinstance(source, BrokerStream):
-                source.check()
+    for source in sources:
+        _check_followed(source, options.runtime.name)
     return sources
+
+
+def _check_followed(source: Source, runtime: str) -> None:
+    """UsageError if a runtime does not follow this source."""
+    is_broker = isinstance(source, BrokerStream)
+    if runtime != "local" and is_broker:
+        source.check()
+    if runtime == "local" and not is_broker:
+        raise UsageError(
+            f"stream <{source.iri}>: --runtime local follows brokers ("
+            f"{', '.join(f'{scheme}://' for scheme in SOURCES_OF_SCHEMES)}); leave it out, and "
+            f"Spark follows {source.describe()}"
+        )
 
 
 def given_inputs(

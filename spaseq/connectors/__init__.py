@@ -1,23 +1,27 @@
 """Connectors: brokers that bring the messages of live streams, and take answers.
 
 A new connector is a file with subclasses of `MessageSource` and `MessageSink`, and lines in the
-tables below. The broker's library is an extra of the package, and is imported when a run uses it.
+tables below. Its file is imported when a URL names it, and the broker's library, an extra of the
+package, when a run connects.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from spaseq.connectors.address import Address, scheme_of
-from spaseq.connectors.base import MessageSink, MessageSource
-from spaseq.connectors.nats_jetstream import NatsSink, NatsSource
-from spaseq.errors import UsageError
 
-__all__ = ["SINK_SCHEMES", "SOURCE_SCHEMES", "is_sink", "is_source", "sink_at", "source_at"]
+if TYPE_CHECKING:
+    from spaseq.connectors.base import MessageSink, MessageSource
 
-SOURCE_SCHEMES: dict[str, type[MessageSource]] = {"nats": NatsSource}
-"""The source of each URL scheme."""
+__all__ = ["SINKS_OF_SCHEMES", "SOURCES_OF_SCHEMES", "is_sink", "is_source", "sink_at", "source_at"]
 
-SINK_SCHEMES: dict[str, type[MessageSink]] = {"nats": NatsSink}
-"""The sink of each URL scheme."""
+SOURCES_OF_SCHEMES = {"nats": "nats_jetstream.NatsSource"}
+"""The source of each URL scheme: its file and its class."""
+
+SINKS_OF_SCHEMES = {"nats": "nats_jetstream.NatsSink"}
+"""The sink of each URL scheme: its file and its class."""
 
 
 def is_source(text: str) -> bool:
@@ -26,27 +30,31 @@ def is_source(text: str) -> bool:
     >>> is_source("nats://127.0.0.1/loops?stream=ROAD"), is_source("loops.nq")
     (True, False)
     """
-    return scheme_of(text) in SOURCE_SCHEMES
+    return scheme_of(text) in SOURCES_OF_SCHEMES
 
 
 def is_sink(text: str) -> bool:
     """Whether an output is the URL of a broker."""
-    return scheme_of(text) in SINK_SCHEMES
+    return scheme_of(text) in SINKS_OF_SCHEMES
 
 
 def source_at(text: str) -> MessageSource:
-    """The source at a URL.
+    """The source at a URL that `is_source`.
 
     Raises:
         UsageError: the URL lacks something or says something unknown.
     """
-    address = Address.of(text)
-    return SOURCE_SCHEMES[address.scheme](address)
+    source: MessageSource = _class(SOURCES_OF_SCHEMES[scheme_of(text)])(Address.of(text))
+    return source
 
 
 def sink_at(text: str) -> MessageSink:
-    """The sink at a URL; UsageError as from `source_at`."""
-    address = Address.of(text)
-    if address.scheme not in SINK_SCHEMES:
-        raise UsageError(f"answers cannot go to {address}: use {', '.join(SINK_SCHEMES)} or a file")
-    return SINK_SCHEMES[address.scheme](address)
+    """The sink at a URL that `is_sink`; UsageError as from `source_at`."""
+    sink: MessageSink = _class(SINKS_OF_SCHEMES[scheme_of(text)])(Address.of(text))
+    return sink
+
+
+def _class(place: str) -> Any:
+    """The class of a connector."""
+    file, name = place.split(".")
+    return getattr(import_module(f"spaseq.connectors.{file}"), name)

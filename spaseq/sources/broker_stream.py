@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from spaseq.connectors import is_source, source_at
-from spaseq.connectors.base import MessageSource
 from spaseq.errors import UsageError
-from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.bad_input import OnBad
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.sources.base import Source, Split
+
+if TYPE_CHECKING:
+    from spaseq.connectors.base import MessageSource
+    from spaseq.rdf.columns.event_batch import EventBatch
 
 
 @dataclass(frozen=True, slots=True)

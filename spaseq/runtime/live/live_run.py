@@ -30,7 +30,6 @@ from spaseq.runtime.live.live_directory import LiveDirectory
 from spaseq.runtime.live.live_engine import LiveEngine
 from spaseq.runtime.live.outlets import Outlet, outlet_of
 from spaseq.sinks.answer_ids import answer_id
-from spaseq.sources.base import Source
 from spaseq.sources.broker_stream import BrokerStream
 from spaseq.storage.output_sizes import cut_to, is_regular, size_of
 
@@ -70,7 +69,6 @@ def run(
         InputError: a broker cannot be reached at the start.
         RunError: a limit is exceeded, or the disk is full. What was accepted is in the logs.
     """
-    check_brokers(job.streams)
     check_queries(job)
     settings = options.arrivals
     directory = LiveDirectory.open(options.checkpoint, job, settings.delay_ms)
@@ -251,16 +249,6 @@ def _end(intakes: Sequence[StreamIntake]) -> None:
         intake.stop()
     for intake in intakes:
         intake.join()
-
-
-def check_brokers(streams: Sequence[Source]) -> None:
-    """UsageError if a stream is no broker."""
-    for stream in streams:
-        if not isinstance(stream, BrokerStream):
-            raise UsageError(
-                f"stream <{stream.iri}>: --runtime local follows brokers (nats://); leave it out, "
-                f"and Spark follows {stream.describe()}"
-            )
 
 
 def check_queries(job: Job) -> None:
