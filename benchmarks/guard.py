@@ -48,11 +48,10 @@ def parse(stream: Path) -> None:
 
 
 def answer(query: Path, stream: Path) -> None:
-    """A run from text to answers."""
-    import spaseq
+    """A run from text to answers as jsonl."""
+    from plots.timing import jsonl_seconds
 
-    for _ in spaseq.run(query, {"S1": stream}, runtime="local", threads=1):
-        pass
+    jsonl_seconds(query, {"S1": stream})
 
 
 def least(runs: tuple[Callable[[], None], ...], times: int) -> list[float]:

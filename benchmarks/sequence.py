@@ -34,6 +34,8 @@ from spaseq.automaton.registers.compiled.run_state import RunState
 from spaseq.automaton.registers.compiled.run_tables import run_tables
 from spaseq.automaton.sets.compiled.chain_state import ChainState
 from spaseq.automaton.sets.compiled.compact_state import CompactState
+from spaseq.automaton.sets.python.determinise import DeterministicAutomaton
+from spaseq.automaton.sets.python.expand import expand
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
@@ -218,8 +220,12 @@ def sets_rate(plan: QueryPlan, batches: list[SolutionBatch]) -> tuple[float, flo
 
     Only the second half is measured, when the window is full and the ring has stopped growing.
     """
-    kind = ChainState if plan.sequence.evaluator.name == "compiled-chain" else CompactState
-    state: ChainState | CompactState = kind(plan.sequence.program, len(plan.patterns.gpms), False)
+    program, gpms = plan.sequence.program, len(plan.patterns.gpms)
+    state: ChainState | CompactState
+    if plan.sequence.evaluator.name == "compiled-chain":
+        state = ChainState(program, gpms, False)
+    else:
+        state = CompactState(DeterministicAutomaton(expand(program)), gpms)
     partition, window = plan.sequence.partition, plan.sequence.window
     key = (*partition, *plan.sequence.evaluator.key)
     frame = BatchFrame(_columns(plan), partition, key, window, state.strict)
