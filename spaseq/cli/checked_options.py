@@ -13,6 +13,7 @@ from spaseq.cli.option_groups import Chosen
 from spaseq.cli.output_files import STDOUT, NamedPath
 from spaseq.cli.run_options import FollowFlags, OutputOptions, SideOptions
 from spaseq.connectors import is_sink
+from spaseq.connectors.address import Address
 from spaseq.errors import UsageError
 from spaseq.limits import Limits
 from spaseq.options import (
@@ -95,7 +96,7 @@ def given_outputs(chosen: Chosen) -> list[NamedPath]:
         if path == STDOUT:
             raise UsageError(f"{option} -: give a file; only answers go to standard output")
     given = (
-        ("--out", output.out),
+        ("--out", None if is_sink(output.out) else output.out),
         *side_files,
         ("--stats", output.stats),
     )
@@ -144,9 +145,9 @@ def _check_local_follow(chosen: Chosen) -> None:
 
 def check_broker_output(chosen: Chosen) -> None:
     """UsageError if answers go to a broker and the run does not follow streams in this process."""
+    out = chosen[OutputOptions].out
     followed = chosen[FollowFlags].follow and chosen[RuntimeOptions].name == "local"
-    if is_sink(chosen[OutputOptions].out) and not followed:
+    if is_sink(out) and not followed:
         raise UsageError(
-            f"--out {chosen[OutputOptions].out}: answers go to a broker with --runtime local "
-            "--follow only"
+            f"--out {Address.of(out)}: answers go there with --runtime local --follow only"
         )

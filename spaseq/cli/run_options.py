@@ -229,7 +229,12 @@ OUTPUT = OptionGroup(
     "Output",
     (
         PartOption(
-            OutputOptions, "--out", show_default=True, metavar="FILE|-", help="Where answers go."
+            OutputOptions,
+            "--out",
+            show_default=True,
+            metavar="FILE|-",
+            help="Where answers go; with --runtime local --follow also the URL of a broker or a "
+            "webhook.",
         ),
         PartOption(
             OutputOptions,

@@ -20,7 +20,11 @@ __all__ = ["SINKS_OF_SCHEMES", "SOURCES_OF_SCHEMES", "is_sink", "is_source", "si
 SOURCES_OF_SCHEMES = {"nats": "nats_jetstream.NatsSource"}
 """The source of each URL scheme: its file and its class."""
 
-SINKS_OF_SCHEMES = {"nats": "nats_jetstream.NatsSink"}
+SINKS_OF_SCHEMES = {
+    "nats": "nats_jetstream.NatsSink",
+    "http": "webhook.WebhookSink",
+    "https": "webhook.WebhookSink",
+}
 """The sink of each URL scheme: its file and its class."""
 
 

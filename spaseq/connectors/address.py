@@ -20,6 +20,8 @@ class Address:
         host: the host and port as the URL has them.
         path: what follows the first `/`, decoded: a topic or subject.
         parameters: what follows `?`.
+        raw_path: the path as it was written.
+        query: what follows `?`, as it was written.
         user: the user name, "" if there is none.
         password: the password, "" if there is none.
     """
@@ -27,9 +29,11 @@ class Address:
     scheme: str
     host: str
     path: str
-    parameters: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, str] = field(default_factory=dict, repr=False)
     user: str = field(default="", repr=False)
     password: str = field(default="", repr=False)
+    raw_path: str = field(default="", repr=False)
+    query: str = field(default="", repr=False)
 
     @classmethod
     def of(cls, text: str) -> Address:
@@ -60,6 +64,8 @@ class Address:
             dict(parse_qsl(parts.query, keep_blank_values=True)),
             unquote(user),
             unquote(password),
+            parts.path.removeprefix("/"),
+            parts.query,
         )
 
     def check_parameters(self, known: Collection[str]) -> None:

@@ -34,6 +34,14 @@ class Parcel:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An answer that an output refuses for good, and why."""
+
+    parcel: Parcel
+    reason: str
+
+
 class Intake(Protocol):
     """Where a source puts its messages."""
 
@@ -76,21 +84,29 @@ class MessageSource(ABC):
 
 
 class MessageSink(ABC):
-    """A place at a broker that takes answers. Making one connects to nothing."""
+    """A place that takes answers. Making one connects to nothing.
+
+    `together` is how many answers `send` gets at most.
+    """
+
+    together: int = 2000
 
     def __init__(self, address: Address) -> None:
         """Check an address; UsageError if it lacks something."""
         self.address = address
 
     @abstractmethod
-    def send(self, parcels: Sequence[Parcel]) -> None:
-        """Send answers in order; they are with the broker when this returns.
+    def send(self, parcels: Sequence[Parcel]) -> list[Refusal]:
+        """Send answers in order; they have been taken or refused when this returns.
 
         It connects if there is no connection. Answers that are sent again have the same ids.
 
+        Returns:
+            The answers that are refused for good.
+
         Raises:
-            NotTaken: the broker cannot be reached, or does not take them now.
-            RunError: the broker refuses them for good.
+            NotTaken: nobody can be reached, or does not take them now.
+            RunError: the output can take no answer at all.
         """
 
     def close(self) -> None:  # noqa: B027 - some sinks keep no connection

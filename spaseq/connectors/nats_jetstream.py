@@ -20,13 +20,14 @@ from spaseq.connectors.base import (
     MessageSource,
     NotTaken,
     Parcel,
+    Refusal,
     library,
     pauses,
 )
 from spaseq.errors import InputError, RunError, SpaseqError, UsageError
 from spaseq.logs.stream_log import Message
 
-_TOGETHER = 2000  # messages that are offered at once, or answers that are on their way
+_TOGETHER = 2000  # messages that are offered at once
 _ROOM_S = 0.01  # before messages are offered again
 _LOOK_S = 2.0  # how often a quiet source looks whether its consumer is still there
 _TIMEOUT_S = 5.0
@@ -289,7 +290,7 @@ class NatsSink(MessageSink):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._connection: Any = None
 
-    def send(self, parcels: Sequence[Parcel]) -> None:
+    def send(self, parcels: Sequence[Parcel]) -> list[Refusal]:
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
         try:
@@ -297,6 +298,7 @@ class NatsSink(MessageSink):
         except (TimeoutError, OSError) as error:
             self.close()
             raise NotTaken(_unreachable(self.address, error)) from error
+        return []
 
     async def _send(self, parcels: Sequence[Parcel]) -> None:
         from nats import errors
@@ -304,12 +306,10 @@ class NatsSink(MessageSink):
         if self._connection is None or self._connection.is_closed:
             self._connection = await _connected(self.address)
         stream = self._connection.jetstream(timeout=_TIMEOUT_S)
-        for first in range(0, len(parcels), _TOGETHER):
-            sent = [self._publish(stream, p) for p in parcels[first : first + _TOGETHER]]
-            try:
-                await asyncio.gather(*sent)
-            except errors.Error as error:
-                raise OSError(str(error)) from error
+        try:
+            await asyncio.gather(*(self._publish(stream, parcel) for parcel in parcels))
+        except errors.Error as error:
+            raise OSError(str(error)) from error
 
     async def _publish(self, stream: Any, parcel: Parcel) -> None:
         from nats.js import errors

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 from spaseq.connectors.base import NotTaken, pauses
-from spaseq.errors import RunError
 from spaseq.logs.segment_log import LogReader, SegmentLog
 from spaseq.runtime.live.answer_records import LoggedAnswer
 from spaseq.runtime.live.live_directory import LiveDirectory
@@ -42,6 +42,8 @@ class Delivery:
         outlet.begin(before["state"] if known else None)
         self.next = int(before.get("next", log.first))
         self._reader = LogReader(log, self.next)
+        self._state: dict[str, Any] = {}
+        self._told = False
         self._more, self._stop = threading.Event(), threading.Event()
         self._patience = threading.Event()  # set: no further attempts
         self._thread = threading.Thread(target=self._run, name="delivery", daemon=True)
@@ -85,29 +87,36 @@ class Delivery:
 
     def _send_some(self) -> bool:
         """Send the next answers; whether there were any."""
-        answers = [LoggedAnswer.of_bytes(record) for _, record in self._reader.read(_BYTES)]
-        if not answers:
-            return False
+        found = self._reader.read(_BYTES)
+        before, together = self.next, self._outlet.together
+        for begin in range(0, len(found), together):
+            some = found[begin : begin + together]
+            state = self._taken([LoggedAnswer.of_bytes(record) for _, record in some])
+            if state is None:
+                break
+            self.next, self._state = some[-1][0] + 1, state
+        if self.next > before:
+            self._directory.save_sent(
+                {"output": self._outlet.name, "next": self.next, "state": self._state}
+            )
+        if self._outlet.refused and not self._told:
+            self._told = True
+            self._on_note(f"{self._outlet.name} refuses answers; see {self._directory.failed}")
+        return bool(found)
+
+    def _taken(self, answers: list[LoggedAnswer]) -> dict[str, Any] | None:
+        """What the output says when it has taken answers; None if the run ends before it does."""
         attempt, tries = 0, pauses()
         while True:
             try:
-                state = self._outlet.send(answers)
+                state = dict(self._outlet.send(answers))
                 break
             except NotTaken as error:
                 if attempt == 0:
                     self._on_note(f"{error}; trying again")
                 if self._patience.wait(tries[min(attempt, len(tries) - 1)]):
-                    return True
+                    return None
                 attempt += 1
         if attempt:
             self._on_note(f"{self._outlet.name} takes answers again")
-        self._directory.save_sent(
-            {"output": self._outlet.name, "next": self._reader.next, "state": dict(state)}
-        )
-        self.next = self._reader.next
-        return True
-
-
-def failed(error: BaseException) -> RunError:
-    """The error of a thread, for the run's own thread."""
-    return error if isinstance(error, RunError) else RunError(f"{type(error).__name__}: {error}")
+        return state

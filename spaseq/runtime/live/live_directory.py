@@ -2,7 +2,7 @@
 
 `live.json` has the settings that stay the same. `streams/` has a log for each stream, `answers/`
 the log of answers. `state` is the last snapshot of the engine. `sent` says which answers the output
-has. `.lock` is locked by the run that uses the directory.
+has, and `failed/` what it refused. `.lock` is locked by the run that uses the directory.
 """
 
 from __future__ import annotations
@@ -68,6 +68,11 @@ class LiveDirectory:
     def answers(self) -> Path:
         """The directory of the answer log."""
         return self.path / "answers"
+
+    @property
+    def failed(self) -> Path:
+        """The file of answers that the output refused."""
+        return self.path / "failed" / "out.jsonl"
 
     def state(self) -> Any:
         """The value that `save_state` saved last; None if there is none.

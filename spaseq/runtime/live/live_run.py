@@ -75,7 +75,7 @@ def run(
     with ExitStack() as stack:
         stack.callback(directory.release)
         stop = stop or stack.enter_context(until_interrupted())
-        outlet = outlet_of(out, form, columns, fresh=not directory.resumed)
+        outlet = outlet_of(out, form, columns, not directory.resumed, directory.failed)
         engine = LiveEngine(job, settings, options.limits)
         _LiveRun(job, engine, directory, outlet, sides or {}).run(stop)
 

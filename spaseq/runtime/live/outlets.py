@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, TextIO
 
 from spaseq.connectors import is_sink, sink_at
-from spaseq.connectors.base import Parcel
+from spaseq.connectors.base import Parcel, Refusal
 from spaseq.errors import UsageError
 from spaseq.runtime.live.answer_records import LoggedAnswer
 from spaseq.sinks import SINKS, open_sink
@@ -25,6 +27,12 @@ class Outlet(ABC):
 
     name: str
     """What tells it from other outputs."""
+
+    together: int = 10_000
+    """How many answers `send` gets at most."""
+
+    refused: int = 0
+    """How many answers it has refused for good."""
 
     @abstractmethod
     def begin(self, sent: Mapping[str, Any] | None) -> None:
@@ -103,18 +111,33 @@ class FileOutlet(Outlet):
 
 
 class BrokerOutlet(Outlet):
-    """A broker, which gets each answer at least once, with its id."""
+    """A broker or a webhook, which gets each answer at least once, with its id.
 
-    def __init__(self, url: str) -> None:
-        self._sink = sink_at(url)
-        self.name = str(self._sink.address)
+    What it refuses for good goes to a file, as JSON lines with the answer and the reason.
+    """
+
+    def __init__(self, url: str, failed: Path) -> None:
+        self._sink, self._failed = sink_at(url), failed
+        self.name, self.together = str(self._sink.address), self._sink.together
 
     def begin(self, sent: Mapping[str, Any] | None) -> None:
         pass
 
     def send(self, answers: Sequence[LoggedAnswer]) -> Mapping[str, Any]:
-        self._sink.send([Parcel(a.id, _with_id(a)) for a in answers])
+        refusals = self._sink.send([Parcel(a.id, _with_id(a)) for a in answers])
+        if refusals:
+            self.refused += len(refusals)
+            self._keep(refusals)
         return {}
+
+    def _keep(self, refusals: Sequence[Refusal]) -> None:
+        self._failed.parent.mkdir(exist_ok=True)
+        with open_lines(str(self._failed), os.O_APPEND) as file:
+            for refusal in refusals:
+                reason = json.dumps(refusal.reason, ensure_ascii=False)
+                file.write(f'{{"reason": {reason}, "answer": {refusal.parcel.text}}}\n')
+            file.flush()
+            os.fsync(file.fileno())
 
     def close(self) -> None:
         self._sink.close()
@@ -125,8 +148,8 @@ def _with_id(logged: LoggedAnswer) -> str:
     return f'{{"id": "{logged.id}", {answer_json(logged.query, logged.answer)[1:]}'
 
 
-def outlet_of(out: str, form: str, columns: Sequence[str], fresh: bool) -> Outlet:
-    """The output that `--out` names.
+def outlet_of(out: str, form: str, columns: Sequence[str], fresh: bool, failed: Path) -> Outlet:
+    """The output that `--out` names; `failed` gets what it refuses.
 
     Raises:
         UsageError: the format does not go with it.
@@ -135,4 +158,4 @@ def outlet_of(out: str, form: str, columns: Sequence[str], fresh: bool) -> Outle
         return FileOutlet(out, form, columns, fresh)
     if form != "jsonl":
         raise UsageError(f"--format {form} is for files; a broker gets JSON")
-    return BrokerOutlet(out)
+    return BrokerOutlet(out, failed)
