@@ -19,6 +19,7 @@ from spaseq.runtime.spark.rows.block_files import Blocks, RowRun
 from spaseq.runtime.spark.rows.packs import part_of
 from spaseq.runtime.spark.rows.run_files import StoredPiece
 from spaseq.runtime.spark.rows.stage_rows import SIDE, Message, payload_of
+from spaseq.runtime.spark.session.early_workers import LIKE_DATAFRAMES, worker_variables
 from spaseq.runtime.spark.session.worker_python import worker_python
 from spaseq.runtime.spark.stages.file_tasks import FileTasks
 from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve
@@ -92,9 +93,9 @@ def _each(spark: Any, task: Callable[[Item], T], items: Sequence[Item]) -> list[
     if not items:
         return []
     context = spark.sparkContext
-    with worker_python(spark):
+    with worker_python(spark), worker_variables(context, LIKE_DATAFRAMES):
         numbers = context.parallelize(range(len(items)), len(items))
         results = numbers.map(lambda number: task(items[number]))
-        results.id()  # notes the workers' Python
+        results.id()  # notes the workers' Python and variables
     found: list[T] = results.collect()
     return found

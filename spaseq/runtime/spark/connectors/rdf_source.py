@@ -3,6 +3,9 @@
 Its partitions are splits of files, which any worker can open. A followed run of this package reads
 the same partitions, but gets each split as one row, unread: its events become columns of terms in
 the task that matches them.
+
+Spark asks for the schema and for the readers in processes of their own, one after the other. So
+this module imports what reads and plans only where it is used.
 """
 
 from __future__ import annotations
@@ -14,9 +17,10 @@ import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -37,23 +41,18 @@ from spaseq.compiled.arrays import Int64s
 from spaseq.errors import InputError, UsageError
 from spaseq.limits import Limits
 from spaseq.options import FileSourceSettings
-from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
-from spaseq.runtime.arrivals.arrived_splits import (
-    ArrivedSplit,
-    StreamProgress,
-    arrived_splits,
-    bytes_of,
-    read_slice,
-)
 from spaseq.runtime.arrivals.batch_sizer import BatchSizer
-from spaseq.runtime.arrivals.file_source_log import FileSourceLog, Sizes
-from spaseq.runtime.arrivals.input_splits import InputSplit, bounded_splits, paths_from
 from spaseq.runtime.job.durations import milliseconds
-from spaseq.sources.files import FileSource
-from spaseq.sources.growing import GrowingFiles
+
+if TYPE_CHECKING:
+    from spaseq.rdf.columns.event_batch import EventBatch
+    from spaseq.runtime.arrivals.arrived_splits import ArrivedSplit, StreamProgress
+    from spaseq.runtime.arrivals.file_source_log import FileSourceLog, Sizes
+    from spaseq.runtime.arrivals.input_splits import InputSplit
+    from spaseq.sources.growing import GrowingFiles
 
 EVENT_DDL = "stream string, time timestamp, k int, event string, graph string, late_ms bigint"
 SPLIT_DDL = "stream int, split binary"
@@ -74,7 +73,7 @@ _EVENTS = pa.schema(
 _EVENTS_PER_ROW_BATCH = 4096
 
 
-AnySplit: TypeAlias = InputSplit | ArrivedSplit | StreamProgress
+AnySplit: TypeAlias = "InputSplit | ArrivedSplit | StreamProgress"
 
 
 def source_options(
@@ -252,6 +251,10 @@ class _Reading:
                 yield pa.RecordBatch.from_arrays(columns, ["stream", "split"])
 
     def _events(self, split: AnySplit) -> Iterator[pa.RecordBatch]:
+        from spaseq.runtime.arrivals.arrived_splits import ArrivedSplit, read_slice
+        from spaseq.runtime.arrivals.input_splits import InputSplit
+        from spaseq.sources.files import FileSource
+
         options = self._options.streams[split.stream]
         match split:
             case InputSplit():
@@ -273,6 +276,9 @@ class RdfReader(_Reading, DataSourceReader):  # type: ignore[misc]
     """Reads all files that are there."""
 
     def partitions(self) -> Sequence[InputPartition]:
+        from spaseq.runtime.arrivals.input_splits import bounded_splits, paths_from
+        from spaseq.sources.files import FileSource
+
         options = self._options
         with paths_from(options.directory):
             sources = [FileSource(stream) for stream in options.streams]
@@ -290,8 +296,6 @@ class RdfStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailable
         super().__init__(options)
         if options.log is None:
             raise UsageError("readStream of rdf needs the option log, a directory to keep state in")
-        streams = [GrowingFiles.at(stream) for stream in options.streams]
-        self._log = FileSourceLog(options.log, streams, options.settings)
         self._upto: Sizes | None = None  # how far files may be read, if that is fixed
         self._sizer = BatchSizer(options.settings.max_bytes)
         self._thread = ThreadPoolExecutor(1)
@@ -300,6 +304,16 @@ class RdfStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailable
     def __reduce__(self) -> tuple[Any, ...]:
         """The copy for a task, which plans nothing."""
         return RdfStreamReader, (self._options,)
+
+    @cached_property
+    def _log(self) -> FileSourceLog:
+        from spaseq.runtime.arrivals.file_source_log import FileSourceLog
+        from spaseq.sources.growing import GrowingFiles
+
+        options = self._options
+        assert options.log is not None
+        streams = [GrowingFiles.at(stream) for stream in options.streams]
+        return FileSourceLog(options.log, streams, options.settings)
 
     def initialOffset(self) -> dict[str, int]:
         return {"batch": 0}
@@ -335,6 +349,12 @@ class RdfStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailable
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         """A task per split, or one task if there is little to read."""
+        from spaseq.runtime.arrivals.arrived_splits import (
+            StreamProgress,
+            arrived_splits,
+            bytes_of,
+        )
+
         batches = [self._log.batch(n) for n in range(start["batch"] + 1, end["batch"] + 1)]
         splits = arrived_splits(batches)
         parts: list[tuple[AnySplit, ...]]

@@ -30,6 +30,7 @@ from spaseq.runtime.spark.following.checkpoint import Checkpoint, OutputPosition
 from spaseq.runtime.spark.following.kb_refresh import Refresh
 from spaseq.runtime.spark.following.offset_checks import OffsetChecks
 from spaseq.runtime.spark.rows.stage_rows import OUTPUT_DDL, PARTIAL, Message, payload_of
+from spaseq.runtime.spark.session.early_workers import start_workers, worker_variables
 from spaseq.runtime.spark.session.failures import SPARK_FAILED, spark_errors
 from spaseq.runtime.spark.session.spark_session import session
 from spaseq.runtime.spark.session.worker_python import worker_python
@@ -54,7 +55,7 @@ STATE_SETTINGS = {
 }
 """Spark settings with which a batch writes only what it changed in the state store."""
 
-STAGE = "SPASEQ_STAGE"
+_SECOND_STAGE = {"SPASEQ_STAGE": "2"}
 """The environment variable that marks the workers of stage 2."""
 
 _POLL_SECONDS = 0.2
@@ -197,6 +198,8 @@ def _start(
     spark: Any, job: Job, options: FollowOptions, checkpoint: Checkpoint, handover: _Handover
 ) -> Any:
     """The running StreamingQuery."""
+    start_workers(spark)
+    start_workers(spark, _SECOND_STAGE)
     writer = (
         following_output(spark, job, checkpoint, options.arrivals, options.limits)
         .writeStream.foreachBatch(handover.take)
@@ -245,25 +248,12 @@ def sequenced(
     sequence = FollowSequence(pickle.dumps(stages, pickle.HIGHEST_PROTOCOL))
     for name, value in STATE_SETTINGS.items():
         spark.conf.set(name, value)
-    with _separate_workers(spark):
+    # Spark gives a task any worker with the same variables. If stage 1 and stage 2 shared their
+    # workers, a bucket would often meet a worker that does not keep its stage.
+    with worker_variables(spark.sparkContext, _SECOND_STAGE):
         return packed.groupBy("query", "bucket").transformWithStateInPandas(
             sequence, OUTPUT_DDL, "append", "none"
         )
-
-
-@contextmanager
-def _separate_workers(spark: Any) -> Iterator[None]:
-    """DataFrames that are made in this context run in worker processes of their own.
-
-    Spark gives a task any worker with the same environment. If stage 1 and stage 2 shared their
-    workers, a bucket would often meet a worker that does not keep its stage.
-    """
-    environment = spark.sparkContext.environment
-    environment[STAGE] = "2"
-    try:
-        yield
-    finally:
-        del environment[STAGE]
 
 
 @dataclass(slots=True)

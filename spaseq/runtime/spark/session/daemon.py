@@ -18,6 +18,7 @@ import os
 import shutil
 import sys
 import tempfile
+from importlib import import_module
 from pathlib import Path
 
 from spaseq.storage.private_directories import check_private, private_directory
@@ -25,6 +26,12 @@ from spaseq.storage.private_directories import check_private, private_directory
 # The same names as in `shipping`, which is slow to import.
 SHIPPED = "SPASEQ_SHIPPED"
 KERNELS_NAME = "compiled_kernels"
+
+_STAGES = tuple(
+    f"spaseq.runtime.spark.stages.{name}"
+    for name in ("bucket_state", "file_tasks", "followed_patterns", "processor")
+)
+"""Modules that tasks use; a worker that is forked need not import them."""
 
 _PACKAGE = Path(__file__).absolute().parents[3]
 
@@ -80,6 +87,8 @@ if __name__ == "__main__":
     from spaseq.compiled.warming import warm
 
     warm()
+    for name in _STAGES:
+        import_module(name)
     gc.collect()
     gc.freeze()
     manager()
