@@ -7,17 +7,20 @@ from pathlib import Path
 
 import click
 
+from spaseq.api.queries import read_query
 from spaseq.cli.checked_options import why_options
 from spaseq.cli.option_groups import Chosen, grouped_command
 from spaseq.cli.queries import QUERY_FILES, QueryOptions, check_file
 from spaseq.cli.run_options import WHY_OPTIONS, InputTexts
+from spaseq.lift.lift_checks import check_lift
+from spaseq.lift.lift_parser import is_lift
 
 
 @grouped_command(*WHY_OPTIONS)
 @QUERY_FILES
 @click.option("--json", "as_json", is_flag=True, help="One JSON array of findings on stdout.")
 def check(queries: tuple[Path, ...], as_json: bool, chosen: Chosen) -> int:
-    """Check query files without running them.
+    """Check query files, and lifts, without running them.
 
     Every error and warning is reported with its place, what was expected and the nearest valid
     name. Exit status 1 if there is an error.
@@ -27,13 +30,16 @@ def check(queries: tuple[Path, ...], as_json: bool, chosen: Chosen) -> int:
     """
     chosen[QueryOptions].load()
     planning = why_options(chosen).planning
-    checked = [check_file(path, planning) for path in queries]
-    findings = [d for each in checked for d in each.diagnostics]
-    if chosen[InputTexts].streams and not any(d.severity == "error" for d in findings):
+    lifts = {path: text for path in queries if is_lift(text := read_query(path), path.name)}
+    found = [check_lift(text, str(path)).diagnostics for path, text in lifts.items()]
+    checked = [check_file(path, planning) for path in queries if path not in lifts]
+    findings = [d for each in (*found, *(c.diagnostics for c in checked)) for d in each]
+    if checked and chosen[InputTexts].streams and not any(d.severity == "error" for d in findings):
         from spaseq.cli.given_data import unmatched
 
-        found = zip(checked, unmatched(checked, chosen), strict=True)
-        findings = [d for each, more in found for d in (*each.diagnostics, *more)]
+        patterns = zip(checked, unmatched(checked, chosen), strict=True)
+        findings = [d for each in found for d in each]
+        findings += [d for each, more in patterns for d in (*each.diagnostics, *more)]
     errors = sum(d.severity == "error" for d in findings)
     if as_json:
         click.echo(json.dumps([d.to_json() for d in findings], indent=2))

@@ -29,6 +29,7 @@ COMMANDS = {
     "why": "Say why a query has no answers: where the way from events to answers ends.",
     "explain": "Show the plan of each query and its automaton, as text or as a picture.",
     "fmt": "Print query files in canonical form.",
+    "lift": "Write the graphs that a lift makes of tables and JSON lines.",
     "lsp": "Help an editor with queries: findings, completion, hover, names.",
     "warm": "Compile all kernels, or load those that are compiled already.",
 }

@@ -85,14 +85,14 @@ def _whole(value: Any) -> int:
 
 
 def cast_to_decimal(value: Any) -> Decimal:
-    """xsd:decimal: the exact value of a float or double."""
+    """xsd:decimal: the shortest decimal that stands for a float or double, so 0.1 is `0.1`."""
     match value:
         case Decimal():
             return value
         case int():
             return Decimal(int(value))
         case float() if math.isfinite(value):
-            return Decimal(value) or Decimal(0)
+            return Decimal(write_double(value)) or Decimal(0)
     return _parsed("decimal", value)  # type: ignore[no-any-return]
 
 

@@ -61,10 +61,10 @@ _GROUP_OR_UNION = rule(
     GROUP_GRAPH_PATTERN + (keyword("UNION") + GROUP_GRAPH_PATTERN)[...], _group_or_union
 )
 
-_NOT_TRIPLES = (
+NOT_TRIPLES = (
     _FILTER | _GROUP_OR_UNION | _OPTIONAL | _MINUS | _GRAPH | _SERVICE | _BIND | INLINE_DATA
 )
-_ELEMENTS = TRIPLES_BLOCK[0, 1] + (_NOT_TRIPLES + mark(".")[0, 1] + TRIPLES_BLOCK[0, 1])[...]
+_ELEMENTS = TRIPLES_BLOCK[0, 1] + (NOT_TRIPLES + mark(".")[0, 1] + TRIPLES_BLOCK[0, 1])[...]
 
 GROUP_GRAPH_PATTERN <<= rule(mark("{") + (SUB_SELECT | _ELEMENTS) + mark("}"), _group)
 

@@ -1,0 +1,96 @@
+"""`spaseq lift`: the graphs that a lift makes of rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from spaseq.api.queries import read_query
+from spaseq.cli.messages import tell
+from spaseq.cli.run_options import SideOptions
+from spaseq.cli.side_outputs import SideOutputs
+from spaseq.errors import QueryError
+from spaseq.expr.extension import load_functions
+from spaseq.lift.field_types import field_types
+from spaseq.lift.lift_checks import check_lift
+from spaseq.lift.lifted_files import LiftedFiles
+from spaseq.lift.lifted_text import FORMATS, event_texts
+from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
+
+
+@click.command(context_settings={"max_content_width": 100})
+@click.argument("lift", metavar="LIFT.rq", type=click.Path(path_type=Path))
+@click.argument("data", nargs=-1, required=True, metavar="DATA...")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="nquads",
+    show_default=True,
+    help="The format of the graphs.",
+)
+@click.option(
+    "--types",
+    default="",
+    metavar="FIELD=TYPE,...",
+    help="XSD types of fields of CSV and TSV, such as volume=integer,price=decimal.",
+)
+@click.option(
+    "--time-predicate",
+    default=GENERATED_AT_TIME,
+    show_default=True,
+    metavar="IRI",
+    help="The predicate whose object is an event's time.",
+)
+@click.option(
+    "--functions",
+    multiple=True,
+    metavar="MODULE|FILE.py",
+    help="A Python module that registers extension functions with @spaseq.function(IRI). "
+    "Repeatable.",
+)
+@click.option("--bad", metavar="FILE", help="Bad rows, as JSON lines (file, line, reason).")
+def lift(
+    lift: Path,
+    data: tuple[str, ...],
+    form: str,
+    types: str,
+    time_predicate: str,
+    functions: tuple[str, ...],
+    bad: str | None,
+) -> None:
+    """Write the graphs that a lift makes of tables and JSON lines.
+
+    DATA is files, directories or globs: CSV, TSV, JSON lines (each also with .gz), Parquet, Arrow.
+    Each graph comes with its time in the default graph right before it, so `spaseq run` reads the
+    result as a stream.
+    """
+    for place in functions:
+        load_functions(place)
+    checked = check_lift(read_query(lift), str(lift), time_predicate)
+    if checked.plan is None:
+        raise QueryError(checked.diagnostics)
+    for warning in checked.warnings:
+        tell(warning.render())
+    options = StreamOptions("urn:spaseq:lifted", data, time_predicate=time_predicate)
+    source = LiftedFiles(options, checked.plan, field_types(types))
+    source.check()
+    number, refused = 0, 0
+    with SideOutputs(SideOptions(bad=bad)) as sides:
+
+        def on_bad(row: BadInput) -> None:
+            nonlocal refused
+            refused += 1
+            sides.on_bad(row)
+
+        maker = source.maker()
+        for batch in source.lifted(on_bad, maker):
+            for text in event_texts(batch, form, time_predicate, number):
+                click.echo(text, nl=False)
+            number += len(batch.events)
+        tell(f"{number:,} events, {maker.filtered:,} rows filtered, {refused:,} bad")
+        sides.report(not number and refused > 0)
+        sides.refuse(not number and refused > 0)

@@ -1,0 +1,210 @@
+"""CSV and TSV: rows of plain literals, one by one, so that a wrong row loses no other one.
+
+No common reader tells a quoted empty cell from an empty one and also goes on after a wrong row.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import IO
+
+from spaseq.errors import InputError
+from spaseq.lift.cells import BLOCK_ROWS, Cell, RowBlock, variable_of
+from spaseq.limits import Limits
+from spaseq.rdf.terms.term import literal_text
+
+Report = Callable[[int, str, str], None]
+"""Called with the line, the reason and the text of a row that is bad."""
+
+_BOM = b"\xef\xbb\xbf"
+_SHOWN = 300  # characters of a row in a report
+
+
+class _Unclosed(Exception):
+    """A quoted cell that does not end."""
+
+
+class _Malformed(Exception):
+    """A row with text after a closing quote."""
+
+
+@dataclass
+class _Lines:
+    """The lines of a text, with one place back."""
+
+    data: IO[bytes]
+    limits: Limits
+    number: int = 0  # lines given
+    waiting: deque[bytes] = field(default_factory=deque)
+
+    def next(self) -> bytes:
+        """The next line with its end; b"" at the end."""
+        line = self.waiting.popleft() if self.waiting else self.data.readline(self._most)
+        self.number += bool(line)
+        return line
+
+    @property
+    def _most(self) -> int:
+        return self.limits.line_bytes + 1
+
+    def back(self, lines: list[bytes]) -> None:
+        """Give these lines, the last that were taken, once more."""
+        self.waiting.extendleft(reversed(lines))
+        self.number -= len(lines)
+
+
+class DelimitedRows:
+    """The rows of one CSV or TSV file after its header."""
+
+    def __init__(self, data: IO[bytes], delimiter: str, limits: Limits, name: str) -> None:
+        """Read the header.
+
+        Raises:
+            InputError: there is none, or it cannot be read.
+        """
+        self._lines = _Lines(data, limits)
+        self._delimiter, self._limits = delimiter, limits
+        try:
+            first = next(self._texts(lambda *_: None, header=True), None)
+        except UnicodeDecodeError:
+            raise InputError(f"{name}: the header is not UTF-8") from None
+        if first is None:
+            raise InputError(f"{name}: there is no header, the line with the names of the fields")
+        self.names = [variable_of(cell or "") for cell in first[1]]
+
+    def blocks(self, wanted: frozenset[str], report: Report) -> Iterator[RowBlock]:
+        """The rows with the wanted fields; bad rows are reported."""
+        places = {name: self.names.index(name) for name in wanted if name in self.names}
+        lines: list[int] = []
+        numbers: list[int] = []
+        cells: list[list[str | None]] = []
+        for number, (line, row) in enumerate(self._texts(report), 1):
+            if row is None:
+                continue
+            lines.append(line)
+            numbers.append(number)
+            cells.append(row)
+            if len(lines) == BLOCK_ROWS:
+                yield _block(lines, numbers, cells, places)
+                lines, numbers, cells = [], [], []
+        if lines:
+            yield _block(lines, numbers, cells, places)
+
+    def _texts(
+        self, report: Report, header: bool = False
+    ) -> Iterator[tuple[int, list[str | None]]]:
+        """(line, cells) of each row; no cells if the row is bad, which is reported."""
+        lines, width = self._lines, 0 if header else len(self.names)
+        while raw := lines.next():
+            first = lines.number
+            if first == 1 and raw.startswith(_BOM):
+                raw = raw[len(_BOM) :]
+            if raw in (b"\n", b"\r\n"):
+                continue
+            reason = None
+            row: list[str | None] = []
+            try:
+                if len(raw) > self._limits.line_bytes:
+                    reason = f"a row of more than {self._limits.line_bytes:,} bytes"
+                    self._skip_line(raw)
+                elif b'"' in raw:
+                    row = self._quoted(raw)
+                else:
+                    text = raw.decode().removesuffix("\n").removesuffix("\r")
+                    row = [cell or None for cell in text.split(self._delimiter)]
+            except UnicodeDecodeError:
+                if header:
+                    raise
+                reason = "not UTF-8"
+            except _Unclosed:
+                reason = "a quoted cell has no closing quote"
+            except _Malformed:
+                reason = "text after a closing quote"
+            if reason is None and width and len(row) != width:
+                cells = "1 cell" if len(row) == 1 else f"{len(row)} cells"
+                reason = f"{cells}, but the header has {width}"
+            if reason is None:
+                yield first, row
+            elif not header:
+                report(first, reason, raw[:_SHOWN].decode(errors="replace").rstrip("\r\n"))
+                yield first, None  # type: ignore[misc]
+
+    def _skip_line(self, raw: bytes) -> None:
+        """Go to the end of a line that is too long."""
+        while raw and not raw.endswith(b"\n"):
+            raw = self._lines.next()
+            self._lines.number -= bool(raw)
+
+    def _quoted(self, raw: bytes) -> list[str | None]:
+        """The cells of a row with quotes, which may go over several lines."""
+        delimiter = self._delimiter.encode()
+        taken, size, inside = [raw], len(raw), _open_at_end(raw, delimiter, False)
+        while inside:
+            more = self._lines.next()
+            taken.append(more)
+            size += len(more)
+            if not more or size > self._limits.line_bytes:
+                self._lines.back([line for line in taken[1:] if line])
+                raise _Unclosed
+            inside = _open_at_end(more, delimiter, True)
+        return _cells(b"".join(taken).decode(), self._delimiter)
+
+
+def _open_at_end(line: bytes, delimiter: bytes, inside: bool) -> bool:
+    """Whether a quoted cell is open at the end of a line; `inside` says so of its start."""
+    place = 0
+    while True:
+        if not inside and line[place : place + 1] != b'"':
+            place = line.find(delimiter, place) + 1
+            if not place:
+                return False
+            continue
+        close = line.find(b'"', place if inside else place + 1)
+        while close >= 0 and line[close + 1 : close + 2] == b'"':
+            close = line.find(b'"', close + 2)
+        if close < 0:
+            return True
+        inside, place = False, line.find(delimiter, close + 1) + 1
+        if not place:
+            return False
+
+
+def _cells(text: str, delimiter: str) -> list[str | None]:
+    """The cells of a row with quotes; an empty one is None, a quoted empty one ""."""
+    text = text.removesuffix("\n").removesuffix("\r")
+    cells: list[str | None] = []
+    place, malformed = 0, False
+    while True:
+        if text[place : place + 1] == '"':
+            parts, start = [], place + 1
+            while True:
+                close = text.find('"', start)
+                parts.append(text[start:close])
+                if text[close + 1 : close + 2] != '"':
+                    break
+                parts.append('"')
+                start = close + 2
+            cells.append("".join(parts))
+            end = text.find(delimiter, close + 1)
+            malformed = malformed or (len(text) if end < 0 else end) != close + 1
+        else:
+            end = text.find(delimiter, place)
+            cells.append(text[place : end if end >= 0 else None] or None)
+        if end < 0:
+            if malformed:
+                raise _Malformed
+            return cells
+        place = end + 1
+
+
+def _block(
+    lines: list[int], numbers: list[int], cells: list[list[str | None]], places: dict[str, int]
+) -> RowBlock:
+    columns: dict[str, list[Cell]] = {}
+    for name, place in places.items():
+        columns[name] = [
+            None if (text := row[place]) is None else literal_text(text) for row in cells
+        ]
+    return RowBlock(lines, numbers, columns)

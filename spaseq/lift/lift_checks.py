@@ -1,0 +1,169 @@
+"""What a lift may not say, and what its author may not have meant (docs/lift.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from spaseq.errors import Diagnostic, QueryError
+from spaseq.expr.compile import Options, problems
+from spaseq.expr.extension import registered
+from spaseq.lang import ast
+from spaseq.lang.variables import expression_variables, walk
+from spaseq.lang.wellformed import check_node
+from spaseq.lift.lift_nodes import LiftQuery, Unnest
+from spaseq.lift.lift_parser import parse_lift
+from spaseq.lift.lift_plan import LiftPlan, plan_lift
+from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
+
+_UNREPEATABLE = frozenset({"NOW", "RAND", "UUID", "STRUUID"})
+
+_KINDS = {
+    ast.Triples: "triple patterns",
+    ast.OptionalGraphPattern: "OPTIONAL",
+    ast.GroupOrUnionGraphPattern: "UNION",
+    ast.MinusGraphPattern: "MINUS",
+    ast.GraphGraphPattern: "GRAPH",
+    ast.ServiceGraphPattern: "SERVICE",
+    ast.GroupGraphPattern: "a group in braces",
+    ast.SubSelect: "a sub-query",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    code: str
+    message: str
+    node: ast.Node
+    suggestion: str | None = None
+    severity: Literal["error", "warning"] = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedLift:
+    """A lift with all findings; `plan` is None if there are errors."""
+
+    plan: LiftPlan | None
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """The findings that keep no lift from running."""
+        return tuple(d for d in self.diagnostics if d.severity == "warning")
+
+
+def check_lift(
+    text: str, name: str = "<lift>", time_predicate: str = GENERATED_AT_TIME
+) -> CheckedLift:
+    """Parse and check a lift.
+
+    >>> [d.message for d in check_lift("CONSTRUCT { ?s ?p 1 } WHERE { ?s ?p ?o }").diagnostics][:1]
+    ['triple patterns cannot stand in a lift: its WHERE has BIND, FILTER, VALUES and UNNEST']
+    """
+    parsed = parse_lift(text, name)
+    found = list(parsed.diagnostics)
+    if parsed.lift is not None:
+        for each in _findings(parsed.lift, time_predicate):
+            place = each.node.span, parsed.source, (), each.suggestion
+            found.append(Diagnostic(each.severity, each.code, each.message, *place))
+    found = sorted(dict.fromkeys(found), key=lambda d: (d.span.start, d.severity))
+    failed = parsed.lift is None or any(d.severity == "error" for d in found)
+    plan = None if failed else plan_lift(parsed.lift, name, time_predicate)  # type: ignore[arg-type]
+    return CheckedLift(plan, tuple(found))
+
+
+def compiled_lift(
+    text: str, name: str = "<lift>", time_predicate: str = GENERATED_AT_TIME
+) -> LiftPlan:
+    """The plan of a lift.
+
+    Raises:
+        QueryError: with every error of the lift.
+    """
+    checked = check_lift(text, name, time_predicate)
+    if checked.plan is None:
+        raise QueryError(tuple(d for d in checked.diagnostics if d.severity == "error"))
+    return checked.plan
+
+
+def _findings(lift: LiftQuery, time_predicate: str) -> Iterator[_Finding]:
+    yield from _template_findings(lift, time_predicate)
+    for element in lift.where.elements:
+        kind = _KINDS.get(type(element))
+        if kind is not None:
+            message = (
+                f"{kind} cannot stand in a lift: its WHERE has BIND, FILTER, VALUES and UNNEST"
+            )
+            yield _Finding("lift-pattern", message, element)
+        else:
+            yield from _expression_findings(element)
+            for violation in check_node(element):
+                yield _Finding("syntax", violation.message, ast.Node(span=violation.span))
+    yield from _names(lift)
+
+
+def _template_findings(lift: LiftQuery, time_predicate: str) -> Iterator[_Finding]:
+    template = lift.template
+    for graph in template.graphs[1:]:
+        yield _Finding("lift-graph", "a lift has at most one GRAPH: a row is one event", graph)
+    inside = [triple for graph in template.graphs for triple in graph.triples]
+    if template.graphs:
+        for triple in template.triples:
+            if triple.predicate != ast.Iri(time_predicate):
+                message = (
+                    f"outside GRAPH only the event's time may stand, a triple of <{time_predicate}>"
+                )
+                yield _Finding("lift-outside-graph", message, triple)
+    every = [*template.triples, *inside]
+    if not any(
+        t.predicate == ast.Iri(time_predicate) or isinstance(t.predicate, ast.Var) for t in every
+    ):
+        message = f"no triple of <{time_predicate}> gives the event its time"
+        yield _Finding("lift-time", message, template, severity="warning")
+
+
+def _expression_findings(element: ast.Node) -> Iterator[_Finding]:
+    for node in walk(element):
+        match node:
+            case ast.Call(name, args) if name in _UNREPEATABLE or (name == "BNODE" and not args):
+                message = f"{name}() cannot stand in a lift: the same row must give the same event"
+                yield _Finding("lift-function", message, node)
+            case ast.Aggregate(name) | ast.Call(name) if isinstance(node, ast.Aggregate):
+                yield _Finding("lift-function", f"{name} cannot stand in a lift", node)
+            case ast.Prev() | ast.Timestamp():
+                yield _Finding("lift-function", "PREV and TIMESTAMP belong to sequences", node)
+            case ast.Exists():
+                yield _Finding("lift-function", "EXISTS cannot stand in a lift", node)
+    if isinstance(element, ast.Bind | ast.Filter):
+        wrong = ast.Aggregate | ast.Exists
+        if not any(isinstance(n, wrong) for n in walk(element.expr)):
+            for problem in problems(element.expr, Options(functions=registered())):
+                yield _Finding("expression", str(problem), problem.node, problem.suggestion)
+
+
+def _names(lift: LiftQuery) -> Iterator[_Finding]:
+    """A variable that BIND or UNNEST would bind a second time, or after it was used."""
+    used: dict[str, str] = {}
+    for element in lift.where.elements:
+        match element:
+            case ast.Bind(expr, var):
+                if used.get(var.name) == "bound":
+                    message = f"?{var.name} is bound before this BIND"
+                    yield _Finding("syntax", message, var)
+                elif used.get(var.name) == "read" or var.name in expression_variables(expr):
+                    message = f"?{var.name} is read before this BIND: BIND gives a new name"
+                    yield _Finding("lift-field", message, var)
+                used.update(dict.fromkeys(expression_variables(expr) - used.keys(), "read"))
+                used[var.name] = "bound"
+            case Unnest(items, item):
+                if item.name in used or item.name == items.name:
+                    message = f"?{item.name} has a value before this UNNEST, which needs a new name"
+                    yield _Finding("lift-field", message, item)
+                if used.get(items.name) == "bound":
+                    message = f"?{items.name} is computed, and only a field can be a list"
+                    yield _Finding("lift-field", message, items)
+                used.setdefault(items.name, "read")
+                used[item.name] = "element"
+            case ast.Values(variables):
+                used.update({v.name: "bound" for v in variables})

@@ -1,0 +1,47 @@
+"""The syntax tree of a lift (docs/lift.md)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spaseq.lang import ast
+
+
+@dataclass(frozen=True, slots=True)
+class Unnest(ast.Node):
+    """`UNNEST ?items AS ?item`: each element of a list is a solution."""
+
+    items: ast.Var
+    item: ast.Var
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateGraph(ast.Node):
+    """`GRAPH ?event { ... }` of a template; `name` is the event's name."""
+
+    name: ast.Var | ast.Iri
+    triples: tuple[ast.Triple, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LiftTemplate(ast.Node):
+    """The template: `graphs` has at most one element in a lift without errors."""
+
+    triples: tuple[ast.Triple, ...]
+    graphs: tuple[TemplateGraph, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LiftWhere(ast.Node):
+    """The elements of WHERE in the order of the text."""
+
+    elements: tuple[Unnest | ast.Element, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LiftQuery(ast.Node):
+    """A lift; its names are resolved."""
+
+    template: LiftTemplate
+    where: LiftWhere
+    base: str | None = None

@@ -1,0 +1,121 @@
+"""The plan of a lift: its fields, how solutions are made, and what stands in its template."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from spaseq.algebra.groups import constant_text, pattern_term
+from spaseq.algebra.nodes import PatternTerm
+from spaseq.lang import ast
+from spaseq.lang.variables import walk
+from spaseq.lift.lift_nodes import LiftQuery, Unnest
+from spaseq.rdf.terms.term import iri_text
+
+ROW_NUMBER = "_line"
+"""The variable of a row's number in its file."""
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateTriple:
+    """A triple of the template; `inside` says that it belongs to the event's graph."""
+
+    terms: tuple[PatternTerm, PatternTerm, PatternTerm]
+    inside: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The fields that a lift reads, by the names of their variables.
+
+    Attributes:
+        needed: the row must have them, as far as it has a header or a schema.
+        optional: variables of VALUES, which join with a field if there is one.
+        taken: names that BIND or UNNEST give, which no field may have.
+        terms: the fields whose values are read as terms.
+        elements: the variables of the elements of lists.
+    """
+
+    needed: frozenset[str]
+    optional: frozenset[str]
+    taken: frozenset[str]
+    terms: frozenset[str]
+    elements: frozenset[str]
+
+    @property
+    def wanted(self) -> frozenset[str]:
+        """All fields that a reader gives, if the rows have them."""
+        return self.needed | self.optional
+
+
+@dataclass(frozen=True, slots=True)
+class LiftPlan:
+    """A checked lift. It is small and can be pickled.
+
+    `graph` is the name of the event: a variable, the text of an IRI, or None without GRAPH.
+    """
+
+    name: str
+    fields: Fields
+    elements: tuple[Unnest | ast.Element, ...]
+    template: tuple[TemplateTriple, ...]
+    graph: PatternTerm | None
+    time_predicate: str  # N-Triples text
+    base: str | None
+
+
+def plan_lift(lift: LiftQuery, name: str, time_predicate: str) -> LiftPlan:
+    """The plan of a lift without errors; `time_predicate` is an IRI."""
+    graph = lift.template.graphs[0] if lift.template.graphs else None
+    inside = graph is None
+    triples = [TemplateTriple(_terms(t), inside) for t in lift.template.triples]
+    if graph is not None:
+        triples += [TemplateTriple(_terms(t), True) for t in graph.triples]
+    name_of_event = None
+    if graph is not None:
+        event = graph.name
+        name_of_event = event if isinstance(event, ast.Var) else constant_text(event)
+    return LiftPlan(
+        name,
+        _fields(lift),
+        lift.where.elements,
+        tuple(triples),
+        ast.Var(name_of_event.name) if isinstance(name_of_event, ast.Var) else name_of_event,
+        iri_text(time_predicate),
+        lift.base,
+    )
+
+
+def _terms(triple: ast.Triple) -> tuple[PatternTerm, PatternTerm, PatternTerm]:
+    assert isinstance(triple.predicate, ast.Var | ast.Iri), "templates have no property paths"
+    return pattern_term(triple.subject), pattern_term(triple.predicate), pattern_term(triple.object)
+
+
+def _fields(lift: LiftQuery) -> Fields:
+    elements = lift.where.elements
+    unnests = [e for e in elements if isinstance(e, Unnest)]
+    values = _variables(e for e in elements if isinstance(e, ast.Values))
+    binds = [e for e in elements if isinstance(e, ast.Bind)]
+    read = _variables(e.expr for e in elements if isinstance(e, ast.Bind | ast.Filter))
+    read |= _variables([lift.template])
+    bound = {e.var.name for e in binds}
+    lists = {e.items.name for e in unnests}
+    items = {e.item.name for e in unnests}
+    mentioned = read | lists | values
+    of_elements = {v for v in mentioned if _of_element(v, items) and v not in bound}
+    own = mentioned - bound - of_elements - {ROW_NUMBER}
+    return Fields(
+        needed=frozenset(own - values),
+        optional=frozenset(own & values),
+        taken=frozenset(bound | items | of_elements),
+        terms=frozenset(own & (read | values)),
+        elements=frozenset(of_elements),
+    )
+
+
+def _of_element(variable: str, items: set[str]) -> bool:
+    return any(variable == item or variable.startswith(f"{item}_") for item in items)
+
+
+def _variables(nodes: Iterable[ast.Node]) -> set[str]:
+    return {n.name for node in nodes for n in walk(node) if isinstance(n, ast.Var)}

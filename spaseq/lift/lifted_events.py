@@ -1,0 +1,217 @@
+"""From solutions and a template to event batches: one event for each row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from spaseq.algebra.nodes import PatternTerm, is_reserved
+from spaseq.compiled.arrays import Bools, Int32s, Int64s
+from spaseq.lift.cells import RowBlock
+from spaseq.lift.lift_plan import LiftPlan
+from spaseq.lift.row_solutions import RowSolutions, SolutionMaker
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.columns.term_tables import ListedTerms
+from spaseq.rdf.documents.repeated_triples import repeated_rows
+from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.terms.term import is_rdf_term, kind_of
+from spaseq.rdf.terms.times import parse_time
+
+_NO_TIME = -(2**63)
+
+OnBadRow = Callable[[int, str], None]
+"""Called with the place of a bad row in its block, and the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiftedBatch:
+    """The events of some rows; `time_texts` [n] are the literals of their times."""
+
+    events: EventBatch
+    time_texts: list[str]
+
+
+class EventMaker:
+    """Makes the events of one stream from blocks of rows.
+
+    Attributes:
+        filtered: how many rows had no solution.
+    """
+
+    def __init__(self, plan: LiftPlan, stream: str, types: dict[str, str] | None = None) -> None:
+        self._plan, self._stream = plan, stream
+        self._maker = SolutionMaker(plan, types)
+        self._counter = InstantCounter()
+        self._solutions = 0
+        self.filtered = 0
+
+    def events(self, block: RowBlock, on_bad: OnBadRow) -> LiftedBatch:
+        """The events of a block's rows, in order; bad rows are reported."""
+        found = self._maker.solutions(block, self._solutions)
+        self._solutions += max(len(block), found.most)
+        rows = np.array(found.rows, np.int64)
+        present = np.unique(rows)
+        self.filtered += len(block) - len(present) - len(found.bad)
+        graph = _Graphs(self._plan, found)
+        bad = dict(found.bad)
+        event = np.searchsorted(present, rows)  # [m] the event of each solution
+        made = graph.made(event, len(present))
+        for place, reason in made.bad.items():
+            bad.setdefault(int(present[place]), reason)
+        for row in sorted(bad):
+            on_bad(row, bad[row])
+        return self._batch(made)
+
+    def _batch(self, made: _Made) -> LiftedBatch:
+        kept = np.ones(len(made.time), np.bool_)
+        kept[[*made.bad]] = False
+        inside = kept[made.event]
+        number = np.cumsum(kept) - 1
+        start = np.zeros(int(kept.sum()) + 1, np.int64)
+        np.cumsum(np.bincount(number[made.event[inside]], minlength=len(start) - 1), out=start[1:])
+        s, p, o = made.s[inside], made.p[inside], made.o[inside]
+        twice = repeated_rows(start, s, p, o)
+        if len(twice):
+            s, p, o = (np.delete(column, twice) for column in (s, p, o))
+            start = start - np.searchsorted(twice, start)
+        time = made.time[kept]
+        names = [name for name, keep in zip(made.names, kept.tolist(), strict=True) if keep]
+        texts = [made.terms[code] for code in made.time_code[kept].tolist()]
+        k = self._counter.assign(time)
+        terms = ListedTerms(made.terms)
+        return LiftedBatch(EventBatch(self._stream, time, k, names, start, s, p, o, terms), texts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """n events with all their triples; `bad` has the reason of each that is none."""
+
+    terms: list[str]
+    event: Int64s  # [m] the event of each triple, ascending
+    s: Int32s  # [m]
+    p: Int32s  # [m]
+    o: Int32s  # [m]
+    time: Int64s  # [n] ms
+    time_code: Int32s  # [n] the code of the time's literal
+    names: list[str | None]  # [n] IRIs
+    bad: dict[int, str]
+
+
+class _Graphs:
+    """The template's triples for the solutions of one block."""
+
+    def __init__(self, plan: LiftPlan, found: RowSolutions) -> None:
+        self._plan, self._found = plan, found
+        self._codes: dict[str, int] = {}
+        self._columns: dict[PatternTerm, Int32s] = {}
+
+    def made(self, event: Int64s, events: int) -> _Made:
+        """The events, given the event [m] of each solution."""
+        size, template = len(self._found), self._plan.template
+        matrix = [
+            np.stack([self._column(t.terms[i]) for t in template], axis=1)
+            if template
+            else np.empty((size, 0), np.int32)
+            for i in range(3)
+        ]
+        graph = None if self._plan.graph is None else self._column(self._plan.graph)
+        terms = [*self._codes]
+        valid = self._valid(terms, *matrix)
+        timed = valid & (matrix[1] == self._codes.get(self._plan.time_predicate, -2))
+        inside = valid & np.array([t.inside for t in template], np.bool_)
+        bad: dict[int, str] = {}
+        names = _names(graph, event, events, terms, bad)
+        time, code = _times(matrix[2], timed, event, events, terms, bad)
+        owner = np.broadcast_to(event[:, None], valid.shape)
+        content = np.bincount(owner[inside & ~timed], minlength=events)
+        for place in np.flatnonzero(content == 0).tolist():
+            bad.setdefault(place, "the event has no triple besides its time")
+        s, p, o = (column[inside] for column in matrix)
+        return _Made(terms, owner[inside], s, p, o, time, code, names, bad)
+
+    def _code(self, text: str) -> int:
+        return self._codes.setdefault(text, len(self._codes))
+
+    def _column(self, term: PatternTerm) -> Int32s:
+        """The codes [m] of a term of the template, -1 where it is unbound."""
+        if term in self._columns:
+            return self._columns[term]
+        found, size = self._found, len(self._found)
+        if isinstance(term, str):
+            column = np.full(size, self._code(term), np.int32)
+        elif is_reserved(term.name):
+            label = term.name.removeprefix("_:")
+            numbers = range(found.first, found.first + size)
+            column = np.array([self._code(f"_:l{n}{label}") for n in numbers], np.int32)
+        else:
+            texts = found.columns.get(term.name)
+            codes = self._codes
+            column = (
+                np.full(size, -1, np.int32)
+                if texts is None
+                else np.array(
+                    [-1 if t is None else codes.setdefault(t, len(codes)) for t in texts], np.int32
+                )
+            )
+        self._columns[term] = column
+        return column
+
+    @staticmethod
+    def _valid(terms: list[str], s: Int32s, p: Int32s, o: Int32s) -> Bools:
+        """Which triples are RDF and have no unbound variable."""
+        kinds = np.zeros(len(terms) + 1, np.int8)  # the last is for unbound ones
+        of = {"iri": 3, "bnode": 2, "literal": 1, "triple": 1}
+        kinds[:-1] = [of[kind_of(t)] if is_rdf_term(t) else 0 for t in terms]
+        valid: Bools = (kinds[s] >= 2) & (kinds[p] == 3) & (kinds[o] >= 1)
+        return valid
+
+
+def _names(
+    graph: Int32s | None, event: Int64s, events: int, terms: list[str], bad: dict[int, str]
+) -> list[str | None]:
+    """The name of each event; with GRAPH each must have exactly one, an IRI."""
+    if graph is None:
+        return [None] * events
+    names: list[str | None] = [None] * events
+    for place, code in zip(event.tolist(), graph.tolist(), strict=True):
+        if code < 0 or place in bad:
+            continue
+        text = terms[code]
+        if kind_of(text) != "iri" or not is_rdf_term(text):
+            bad[place] = f"the event's name is no IRI: {text}"
+        elif names[place] is None:
+            names[place] = text[1:-1]
+        elif names[place] != text[1:-1]:
+            bad[place] = f"two names of one event: <{names[place]}> and {text}"
+    for place, name in enumerate(names):
+        if name is None:
+            bad.setdefault(place, "the event's name is unbound")
+    return names
+
+
+def _times(
+    objects: Int32s, timed: Bools, event: Int64s, events: int, terms: list[str], bad: dict[int, str]
+) -> tuple[Int64s, Int32s]:
+    """(time in ms, code of its literal) of each event."""
+    time = np.full(events, _NO_TIME, np.int64)
+    code = np.zeros(events, np.int32)
+    solution, column = np.nonzero(timed)
+    known: dict[int, int | None] = {}
+    pairs = zip(event[solution].tolist(), objects[solution, column].tolist(), strict=True)
+    for place, text in pairs:
+        if text not in known:
+            known[text] = parse_time(terms[text])
+        ms = known[text]
+        if ms is None:
+            bad.setdefault(place, f"unreadable time {terms[text]}")
+        elif time[place] == _NO_TIME:
+            time[place], code[place] = ms, text
+        elif time[place] != ms:
+            bad.setdefault(
+                place, f"two times of one event: {terms[int(code[place])]} and {terms[text]}"
+            )
+    for place in np.flatnonzero(time == _NO_TIME).tolist():
+        bad.setdefault(place, "the event has no time")
+    return time, code

@@ -1,0 +1,42 @@
+"""Lifted events as N-Quads or TriG: the time in the default graph, right before each event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from spaseq.lift.lifted_events import LiftedBatch
+from spaseq.rdf.terms.term import iri_text
+
+
+def event_texts(batch: LiftedBatch, form: str, time_predicate: str, number: int) -> Iterator[str]:
+    """The text of each event; `form` is `nquads` or `trig`.
+
+    An event without a name gets a blank node, labelled by its number in the stream; `number` is
+    the number of the batch's first event.
+    """
+    events, write = batch.events, _WRITERS[form]
+    predicate = iri_text(time_predicate)
+    texts = events.terms
+    used = [[texts[code] for code in column.tolist()] for column in (events.s, events.p, events.o)]
+    starts = events.start.tolist()
+    for i, time in enumerate(batch.time_texts):
+        name = events.graph[i]
+        graph = f"_:event{number + i}" if name is None else iri_text(name)
+        rows = slice(starts[i], starts[i + 1])
+        lines = [f"{s} {p} {o}" for s, p, o in zip(*(c[rows] for c in used), strict=True)]
+        yield write(graph, f"{graph} {predicate} {time} .\n", lines)
+
+
+def _nquads(graph: str, time: str, lines: list[str]) -> str:
+    return time + "".join(f"{line} {graph} .\n" for line in lines)
+
+
+def _trig(graph: str, time: str, lines: list[str]) -> str:
+    triples = "".join(f"  {line} .\n" for line in lines)
+    return f"{time}{graph} {{\n{triples}}}\n"
+
+
+_WRITERS: dict[str, Callable[[str, str, list[str]], str]] = {"nquads": _nquads, "trig": _trig}
+
+FORMATS = tuple(_WRITERS)
+"""The formats of `spaseq lift`."""

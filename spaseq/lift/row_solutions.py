@@ -1,0 +1,289 @@
+"""From blocks of rows to the solutions of WHERE, as columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+from spaseq.algebra.groups import constant_text
+from spaseq.expr.casts import CASTS
+from spaseq.expr.compile import Options, compile_filter, compile_term, variables_of
+from spaseq.expr.extension import registered
+from spaseq.lang import ast
+from spaseq.lang.variables import walk
+from spaseq.lift.cells import Cell, Items, RowBlock, Wrong
+from spaseq.lift.lift_nodes import Unnest
+from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan
+from spaseq.rdf.terms.term import is_rdf_term
+from spaseq.rdf.terms.vocabulary import XSD
+
+_REMEMBERED = 1 << 16
+"""Values of one variable for which an expression's term is kept."""
+
+_LONG_FRACTION = re.compile(r"(\.[0-9]{6})[0-9]+")
+
+
+@dataclass(slots=True)
+class RowSolutions:
+    """m solutions of some rows, ascending by row.
+
+    `rows` [m] are places in the block. `columns` and `lists` have [m] values for each variable.
+    `bad` has the reason of each row that is bad.
+    """
+
+    rows: list[int]
+    columns: dict[str, list[str | None]]
+    lists: dict[str, list[Cell]] = field(default_factory=dict)
+    bad: dict[int, str] = field(default_factory=dict)
+    first: int = 0  # number of the first solution in the stream
+    most: int = 0  # the most solutions that there were at any step
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, places: Sequence[int]) -> None:
+        """Keep the solutions at these places; a place may stand several times."""
+        self.most = max(self.most, len(self.rows), len(places))
+        self.rows = [self.rows[i] for i in places]
+        self.columns = {v: [c[i] for i in places] for v, c in self.columns.items()}
+        self.lists = {v: [c[i] for i in places] for v, c in self.lists.items()}
+
+    def without_bad(self) -> None:
+        """Leave out the solutions of bad rows."""
+        if self.bad:
+            bad = self.bad
+            self.take([i for i, row in enumerate(self.rows) if row not in bad])
+
+
+class _SolutionEnv:
+    """One solution as an environment of expressions."""
+
+    __slots__ = ("_columns", "number", "place")
+
+    def __init__(self, columns: dict[str, list[str | None]]) -> None:
+        self._columns, self.place, self.number = columns, 0, 0
+
+    def value(self, name: str) -> str | None:
+        column = self._columns.get(name)
+        return None if column is None else column[self.place]
+
+    def previous(self, name: str) -> str | None:
+        return None
+
+    def group(self, name: str) -> Sequence[str]:
+        return ()
+
+    def time(self, gpm: str) -> int | None:
+        return None
+
+    def now(self) -> int | None:
+        return None
+
+    def blank_node(self, label: str) -> str:
+        key = f"{self.number} {label}".encode()
+        return "_:f" + blake2b(key, digest_size=16).hexdigest()
+
+
+Term = Callable[[_SolutionEnv], "str | None"]
+Step = Callable[[RowSolutions], None]
+
+
+class SolutionMaker:
+    """The WHERE of a lift, ready to run over blocks of rows."""
+
+    def __init__(self, plan: LiftPlan, types: dict[str, str] | None = None) -> None:
+        """`types` gives the local name of a field's XSD datatype."""
+        self._plan = plan
+        self._options = Options(base=plan.base, functions=registered())
+        self._types = {v: self._cast(v, name) for v, name in (types or {}).items()}
+        self._filters = [
+            compile_filter(e.expr, self._options)
+            for e in plan.elements
+            if isinstance(e, ast.Filter)
+        ]
+        self._steps = [step for e in plan.elements if (step := self._step(e)) is not None]
+
+    def solutions(self, block: RowBlock, first: int) -> RowSolutions:
+        """The solutions of a block's rows; `first` is the number of the first one."""
+        found = RowSolutions([*range(len(block))], {}, first=first)
+        fields = self._plan.fields
+        for name, cells in block.columns.items():
+            typed = self._types.get(name)
+            if name in fields.terms:
+                found.columns[name] = _terms(
+                    name, cells if typed is None else typed(cells), found.bad
+                )
+            else:
+                found.lists[name] = cells
+        found.columns[ROW_NUMBER] = [f'"{n}"^^<{XSD}integer>' for n in block.numbers]
+        found.without_bad()
+        for step in self._steps:
+            step(found)
+        found.without_bad()
+        if self._filters:
+            env = _SolutionEnv(found.columns)
+            kept = []
+            for place in range(len(found)):
+                env.place = place
+                env.number = found.first + place
+                if all(test(env) for test in self._filters):
+                    kept.append(place)
+            if len(kept) < len(found):
+                found.take(kept)
+        return found
+
+    def _cast(self, name: str, datatype: str) -> Callable[[list[Cell]], list[Cell]]:
+        expr = ast.FunctionCall(ast.Iri(XSD + datatype), (ast.Var(name),))
+        term = compile_term(expr, self._options)
+
+        def cast(cells: list[Cell]) -> list[Cell]:
+            texts: list[str | None] = [c if type(c) is str else None for c in cells]
+            env = _SolutionEnv({name: texts})
+            out: list[Cell] = []
+            for env.place, cell in enumerate(cells):
+                value = None if type(cell) is not str else term(env)
+                out.append(
+                    cell
+                    if cell is None or type(cell) is not str
+                    else Wrong(f"{cell} is no xsd:{datatype}")
+                    if value is None
+                    else _cut(value)
+                )
+            return out
+
+        return cast
+
+    def _step(self, element: ast.Node) -> Step | None:
+        match element:
+            case ast.Bind(expr, var):
+                return self._bind(expr, var.name)
+            case ast.Values():
+                return _values(element)
+            case Unnest(items, item):
+                names = [
+                    v
+                    for v in self._plan.fields.elements
+                    if v == item.name or v.startswith(f"{item.name}_")
+                ]
+                inner = [e.items.name for e in self._plan.elements if isinstance(e, Unnest)]
+                return _unnest(items.name, item.name, names, frozenset(inner))
+        return None
+
+    def _bind(self, expr: ast.Expr, name: str) -> Step:
+        term = compile_term(expr, self._options)
+        variables = sorted(variables_of(expr))
+        labels = any(isinstance(n, ast.Call) and n.function == "BNODE" for n in walk(expr))
+        moments = isinstance(expr, ast.FunctionCall) and expr.function.value in CASTS
+        foreign = any(
+            isinstance(n, ast.FunctionCall) and n.function.value not in CASTS for n in walk(expr)
+        )
+        only = variables[0] if len(variables) == 1 and not labels and not foreign else None
+        known: dict[str, str | None] = {}
+
+        def checked(value: str | None) -> str | None:
+            if value is None or not is_rdf_term(value):
+                return None
+            return _cut(value) if moments else value
+
+        def bind(found: RowSolutions) -> None:
+            env = _SolutionEnv(found.columns)
+            column = found.columns.get(only) if only is not None else None
+            out: list[str | None] = []
+            for place in range(len(found)):
+                key = None if column is None else column[place]
+                if key is not None and key in known:
+                    out.append(known[key])
+                    continue
+                env.place, env.number = place, found.first + place
+                value = checked(term(env))
+                out.append(value)
+                if key is not None:
+                    if len(known) >= _REMEMBERED:
+                        known.clear()
+                    known[key] = value
+            found.columns[name] = out
+
+        return bind
+
+
+def _terms(name: str, cells: list[Cell], bad: dict[int, str]) -> list[str | None]:
+    """The terms of a field; a row with another cell is bad."""
+    for row, cell in enumerate(cells):
+        if cell is not None and type(cell) is not str:
+            reason = cell.reason if isinstance(cell, Wrong) else "a list is no term"
+            bad.setdefault(row, f"field {name}: {reason}")
+    return cells  # type: ignore[return-value]
+
+
+def _cut(term: str) -> str:
+    """A dateTime, time or duration without digits below the microsecond."""
+    if "." not in term or not term.endswith(("ime>", "Stamp>", "uration>")):
+        return term
+    text, sign, datatype = term.rpartition("^^")
+    text = _LONG_FRACTION.sub(r"\1", text)
+    text = re.sub(r"\.([0-9]*?)0+(?=[^0-9])", r".\1", text)
+    return re.sub(r"\.(?=[^0-9])", "", text) + sign + datatype
+
+
+def _values(values: ast.Values) -> Step:
+    names = [v.name for v in values.variables]
+    rows = [[None if c is None else constant_text(c) for c in row] for row in values.rows]
+
+    def join(found: RowSolutions) -> None:
+        places: list[int] = []
+        joined: dict[str, list[str | None]] = {name: [] for name in names}
+        own = {name: found.columns.get(name) for name in names}
+        for place in range(len(found)):
+            mine = {n: None if c is None else c[place] for n, c in own.items()}
+            for row in rows:
+                pairs = dict(mine)
+                if all(_joins(pairs, n, v) for n, v in zip(names, row, strict=True)):
+                    places.append(place)
+                    for n in names:
+                        joined[n].append(pairs[n])
+        found.take(places)
+        found.columns.update(joined)
+
+    return join
+
+
+def _joins(solution: dict[str, str | None], name: str, value: str | None) -> bool:
+    """Whether a value agrees with a solution, which gets it."""
+    if value is None:
+        return True
+    if solution[name] is None:
+        solution[name] = value
+    return solution[name] == value
+
+
+def _unnest(source: str, item: str, names: list[str], inner: frozenset[str]) -> Step:
+    def unnest(found: RowSolutions) -> None:
+        cells = found.lists.get(source)
+        if cells is None:
+            cells = list(found.columns.get(source, [None] * len(found)))
+        places: list[int] = []
+        elements: list[Mapping[str, Cell]] = []
+        for place, cell in enumerate(cells):
+            if cell is None:
+                continue
+            if isinstance(cell, Items):
+                places += [place] * len(cell.elements)
+                elements += cell.elements
+            else:
+                found.bad.setdefault(found.rows[place], f"field {source}: UNNEST takes a list")
+        found.take(places)
+        columns = {n: [e.get(n[len(item) :]) for e in elements] for n in names}
+        for name, column in columns.items():
+            if name in inner:
+                found.lists[name] = column
+                continue
+            for place, cell in enumerate(column):
+                if cell is not None and type(cell) is not str:
+                    reason = cell.reason if isinstance(cell, Wrong) else "a list is no term"
+                    found.bad.setdefault(found.rows[place], f"field {name}: {reason}")
+            found.columns[name] = [c if type(c) is str else None for c in column]
+        found.without_bad()
+
+    return unnest

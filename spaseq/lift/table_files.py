@@ -1,0 +1,242 @@
+"""Tables and JSON messages in files: which files, in which format, and their rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from enum import Enum
+from glob import glob, has_magic
+from pathlib import Path
+from typing import IO, Any, cast
+
+from spaseq.errors import InputError
+from spaseq.lang.spelling import suggested
+from spaseq.lift.cells import BLOCK_ROWS, RowBlock
+from spaseq.lift.delimited_rows import DelimitedRows
+from spaseq.lift.json_rows import json_blocks
+from spaseq.lift.lift_plan import ROW_NUMBER, Fields, LiftPlan
+from spaseq.limits import Limits
+from spaseq.rdf.inputs.bad_input import BadInput, OnBad
+from spaseq.rdf.inputs.files import READ_ERRORS
+from spaseq.rdf.inputs.unpacking import UnpackedFile
+
+
+class TableFormat(Enum):
+    """The formats of rows; the value is the name in messages."""
+
+    CSV = "CSV"
+    TSV = "TSV"
+    JSON_LINES = "JSON lines"
+    PARQUET = "Parquet"
+    ARROW = "Arrow"
+
+
+TABLE_EXTENSIONS = {
+    ".csv": TableFormat.CSV,
+    ".tsv": TableFormat.TSV,
+    ".jsonl": TableFormat.JSON_LINES,
+    ".ndjson": TableFormat.JSON_LINES,
+    ".parquet": TableFormat.PARQUET,
+    ".pq": TableFormat.PARQUET,
+    ".arrow": TableFormat.ARROW,
+    ".arrows": TableFormat.ARROW,
+    ".feather": TableFormat.ARROW,
+    ".ipc": TableFormat.ARROW,
+}
+_DELIMITERS = {TableFormat.CSV: ",", TableFormat.TSV: "\t"}
+_TEXTS = frozenset({TableFormat.CSV, TableFormat.TSV, TableFormat.JSON_LINES})
+
+
+def table_format(path: str) -> TableFormat | None:
+    """The format of a file by its name; None if it is no table."""
+    form = TABLE_EXTENSIONS.get(Path(path.removesuffix(".gz")).suffix.lower())
+    return None if path.endswith(".gz") and form not in _TEXTS else form
+
+
+def table_files(paths: Sequence[str]) -> tuple[TableFile, ...]:
+    """The files at paths: files, the tables of directories, or globs; by path in byte order.
+
+    Raises:
+        InputError: a path does not exist, a glob matches nothing, or a format is unknown.
+    """
+    return tuple(TableFile(path, form) for given in paths for path, form in _files_at(given))
+
+
+def _files_at(path: str) -> list[tuple[str, TableFormat]]:
+    place = Path(path)
+    if place.is_dir():
+        names = [str(p) for p in place.iterdir() if p.is_file() and p.name[0] not in "._"]
+        found = [(name, table_format(name)) for name in sorted(names, key=os.fsencode)]
+        return [(name, form) for name, form in found if form is not None]
+    if place.exists():
+        matches = [path]
+    elif has_magic(path):
+        matches = [p for p in glob(path, recursive=True) if Path(p).is_file()]
+        if not matches:
+            raise InputError(f"no file matches {path}")
+    else:
+        raise InputError(f"no such file or directory: {path}")
+    files = []
+    for match in sorted(matches, key=os.fsencode):
+        form = table_format(match)
+        if form is None:
+            known = " ".join(TABLE_EXTENSIONS)
+            raise InputError(f"{match}: unknown format; a table's name ends in one of {known}")
+        files.append((match, form))
+    return files
+
+
+@dataclass(frozen=True, slots=True)
+class TableFile:
+    """One file of rows."""
+
+    path: str
+    format: TableFormat
+
+    def blocks(self, plan: LiftPlan, limits: Limits, on_bad: OnBad) -> Iterator[RowBlock]:
+        """The rows as blocks; bad rows are reported.
+
+        Raises:
+            InputError: the file cannot be opened, or lacks a field that the lift reads.
+        """
+
+        def report(line: int, reason: str, text: str) -> None:
+            on_bad(BadInput(self.path, line, reason, text))
+
+        try:
+            if self.format in _TEXTS:
+                with closing(self._opened(limits)) as data:
+                    yield from self._text_blocks(data, plan, limits, report)
+            else:
+                yield from self._table_blocks(plan)
+        except READ_ERRORS as error:
+            reason = (
+                f"the rest of the file is not read: {getattr(error, 'strerror', None) or error}"
+            )
+            on_bad(BadInput(self.path, None, reason))
+
+    def check(self, plan: LiftPlan, limits: Limits) -> None:
+        """Look at the header or schema only.
+
+        Raises:
+            InputError: as for `blocks`.
+        """
+        if self.format is TableFormat.JSON_LINES:
+            self._opened(limits).close()
+        elif self.format in _DELIMITERS:
+            with closing(self._opened(limits)) as data:
+                names = DelimitedRows(data, _DELIMITERS[self.format], limits, self.path).names
+            check_names(self.path, names, plan.fields)
+        else:
+            from spaseq.lift.arrow_rows import table_variables
+
+            with closing(_OpenTable(self)) as table:
+                check_names(self.path, table_variables(table.schema), plan.fields)
+
+    def _opened(self, limits: Limits) -> IO[bytes]:
+        try:
+            if self.path.endswith(".gz"):
+                import io
+
+                packed = open(self.path, "rb", 0)  # noqa: SIM115 - it is closed with `raw`
+                raw: Any = UnpackedFile(packed, limits)
+                return cast("IO[bytes]", io.BufferedReader(raw, 1 << 20))
+            return open(self.path, "rb", 1 << 20)
+        except OSError as error:
+            raise InputError(f"cannot read {self.path}: {error.strerror}") from error
+
+    def _text_blocks(
+        self,
+        data: IO[bytes],
+        plan: LiftPlan,
+        limits: Limits,
+        report: Callable[[int, str, str], None],
+    ) -> Iterator[RowBlock]:
+        fields = plan.fields
+        if self.format is TableFormat.JSON_LINES:
+            yield from json_blocks(data, fields.wanted, fields.taken, limits, report)
+            return
+        rows = DelimitedRows(data, _DELIMITERS[self.format], limits, self.path)
+        check_names(self.path, rows.names, fields)
+        yield from rows.blocks(fields.wanted, report)
+
+    def _table_blocks(self, plan: LiftPlan) -> Iterator[RowBlock]:
+        from spaseq.lift.arrow_rows import batch_columns, table_variables
+
+        with closing(_OpenTable(self)) as table:
+            check_names(self.path, table_variables(table.schema), plan.fields)
+            number = 0
+            for batch in table.batches(plan.fields.wanted):
+                places = [*range(number + 1, number + len(batch) + 1)]
+                number += len(batch)
+                yield RowBlock(places, places, batch_columns(batch, plan.fields.wanted))
+
+
+class _OpenTable:
+    """An open Parquet or Arrow file."""
+
+    def __init__(self, file: TableFile) -> None:
+        import pyarrow as pa
+
+        try:
+            if file.format is TableFormat.PARQUET:
+                import pyarrow.parquet as pq
+
+                self._reader: Any = pq.ParquetFile(file.path)
+                self.schema = self._reader.schema_arrow
+                self._parquet = True
+                return
+            source = pa.memory_map(file.path)
+            try:
+                self._reader = pa.ipc.open_file(source)
+            except pa.ArrowInvalid:
+                source.seek(0)
+                self._reader = pa.ipc.open_stream(source)
+            self.schema = self._reader.schema
+            self._parquet = False
+        except (OSError, pa.ArrowException) as error:
+            reason = str(error).splitlines()[0] if str(error) else "unreadable"
+            raise InputError(f"cannot read {file.path} as {file.format.value}: {reason}") from None
+
+    def batches(self, wanted: frozenset[str]) -> Iterator[Any]:
+        """Record batches of at most `BLOCK_ROWS` rows."""
+        from spaseq.lift.arrow_rows import wanted_columns
+
+        if self._parquet:
+            columns = wanted_columns(self.schema, wanted)
+            yield from self._reader.iter_batches(BLOCK_ROWS, columns=columns)
+            return
+        reader = self._reader
+        counted = hasattr(reader, "num_record_batches")
+        batches = (
+            (reader.get_batch(i) for i in range(reader.num_record_batches)) if counted else reader
+        )
+        for batch in batches:
+            for first in range(0, len(batch), BLOCK_ROWS):
+                yield batch.slice(first, BLOCK_ROWS)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._parquet:
+            self._reader.close()
+
+
+def check_names(where: str, names: Sequence[str], fields: Fields) -> None:
+    """InputError if fields that the lift reads are missing, or stand twice, or have its names."""
+    for name in sorted(fields.needed):
+        if name == ROW_NUMBER:
+            continue
+        if name not in names:
+            near = suggested(name, names)
+            hint = f"; did you mean ?{near}?" if near else f"; it has {', '.join(names[:20])}"
+            raise InputError(f"{where} has no field for ?{name} of the lift{hint}")
+    for name in sorted(fields.wanted):
+        if list(names).count(name) > 1:
+            raise InputError(f"{where} has two fields for ?{name} of the lift")
+    for name in sorted(fields.taken):
+        if name in names:
+            raise InputError(
+                f"{where} has a field {name}, and the lift gives ?{name} another value"
+            )

@@ -1,0 +1,137 @@
+"""CSV and TSV: each oddity of quotes, blanks and widths has one result (docs/lift.md)."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from spaseq.errors import InputError
+from tests.lift.lifting import integer, lift_of, objects, typed
+
+NUMBERED = lift_of(":r :n ?_line . :r :v ?a . :r :w ?b")
+
+
+def file(tmp_path: Path, text: str | bytes, name: str = "t.csv") -> Path:
+    path = tmp_path / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("row", "value"),
+    [
+        ("x,1", ['"x"']),
+        (" x ,1", ['" x "']),
+        (",1", []),
+        ('"",1', ['""']),
+        ('"a""b",1', ['"a\\"b"']),
+        ('"a,b",1', ['"a,b"']),
+        ('"a\nb",1', ['"a\\nb"']),
+        ('"a\r\nb",1', ['"a\\r\\nb"']),
+        ('a"b",1', ['"a\\"b\\""']),
+        ("NA,1", ['"NA"']),
+        ("null,1", ['"null"']),
+        ("größe,1", ['"größe"']),
+        ('"""",1', ['"\\""']),
+    ],
+)
+def test_cell(row: str, value: list[str], tmp_path: Path) -> None:
+    for end in ("\n", "\r\n", ""):
+        found, bad = objects(file(tmp_path, f"a,b\n{row}{end}"), NUMBERED)
+        assert (found, bad) == ([value], [])
+
+
+def test_wrong_rows_lose_no_other_row(tmp_path: Path) -> None:
+    text = 'a,b\n1,x\n2\n3,x,y\n"4"z,x\n\n5,x\n"6,x\n7,y\n'
+    found, bad = objects(file(tmp_path, text), NUMBERED)
+    assert found == [['"1"'], ['"5"'], ['"7"']]
+    assert bad == [
+        (3, "1 cell, but the header has 2"),
+        (4, "3 cells, but the header has 2"),
+        (5, "text after a closing quote"),
+        (8, "a quoted cell has no closing quote"),
+    ]
+
+
+def test_number_of_a_row_counts_bad_rows_but_no_blank_lines(tmp_path: Path) -> None:
+    lift = lift_of(":r :v ?_line . :r :w ?a")
+    found, _ = objects(file(tmp_path, "a,b\nx,1\n\nx\nx,2\n"), lift)
+    assert found == [[integer(1)], [integer(3)]]
+
+
+def test_text_that_is_not_utf8_is_a_bad_row(tmp_path: Path) -> None:
+    found, bad = objects(file(tmp_path, b"a,b\n\xff,1\nx,2\n"), NUMBERED)
+    assert found == [['"x"']]
+    assert bad == [(2, "not UTF-8")]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("t.tsv", "a\tb\nx\t1\n"), ("t.csv", "\ufeffa,b\nx,1\n"), ("t.csv", '\ufeff"a","b"\nx,1\n')],
+)
+def test_tabs_and_byte_order_marks(name: str, text: str, tmp_path: Path) -> None:
+    assert objects(file(tmp_path, text, name), NUMBERED) == ([['"x"']], [])
+
+
+def test_packed_file(tmp_path: Path) -> None:
+    path = file(tmp_path, gzip.compress(b"a,b\nx,1\n"), "t.csv.gz")
+    assert objects(path, NUMBERED) == ([['"x"']], [])
+
+
+def test_damaged_packed_file_gives_the_rows_before_the_damage(tmp_path: Path) -> None:
+    whole = gzip.compress(
+        "".join(f"x{i},1\n" for i in range(-1, 50_000)).encode().replace(b"x-1,1", b"a,b")
+    )
+    found, bad = objects(file(tmp_path, whole[:-2000], "t.csv.gz"), NUMBERED)
+    assert found[:2] == [['"x0"'], ['"x1"']]
+    assert bad[-1][1].startswith("the rest of the file is not read")
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ("a,a", "two fields for ?a"),
+        ("A,b", "no field for ?a of the lift; did you mean ?A?"),
+        ("", "there is no header"),
+    ],
+)
+def test_fields_that_are_missing_or_stand_twice(header: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as raised:
+        objects(file(tmp_path, f"{header}\nx,1\n" if header else ""), lift_of(":r :v ?a"))
+    assert message in str(raised.value)
+
+
+def test_fields_that_the_lift_does_not_use_may_stand_twice(tmp_path: Path) -> None:
+    assert objects(file(tmp_path, "b,b,a\n1,2,x\n"), lift_of(":r :v ?a")) == ([['"x"']], [])
+
+
+def test_bind_to_a_field_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="gives \\?c another value"):
+        objects(file(tmp_path, "a,c\n1,2\n"), lift_of(":r :v ?c", "BIND (STR(?a) AS ?c)"))
+
+
+def test_types(tmp_path: Path) -> None:
+    text = "a,b\n 7 ,1\nx,2\n,3\n2020-01-01,4\n"
+    found, bad = objects(file(tmp_path, text), NUMBERED, "a=integer,b=decimal")
+    assert found == [[integer(7)], []]
+    assert [line for line, _ in bad] == [3, 5]
+    assert "field a" in bad[0][1]
+    text = "a,b\n2020-01-01T00:00:00.1234567+01:00,1\n"
+    found, bad = objects(file(tmp_path, text), NUMBERED, "a=dateTime")
+    assert found == [[typed("2020-01-01T00:00:00.123456+01:00", "dateTime")]]
+
+
+def test_files_come_in_byte_order(tmp_path: Path) -> None:
+    for name in ("b.csv", "a.csv", "B.csv"):
+        file(tmp_path, f"a\n{name}\n", name)
+    file(tmp_path, "no table", "notes.txt")
+    found, _ = objects(tmp_path, lift_of(":r :v ?a"))
+    assert found == [['"B.csv"'], ['"a.csv"'], ['"b.csv"']]
+
+
+def test_many_lines_in_one_cell_take_linear_time(tmp_path: Path) -> None:
+    cell = '""\n' * 200_000
+    found, bad = objects(file(tmp_path, f'a\n"{cell}"\n'), lift_of(":r :v ?a"))
+    assert len(found[0][0]) > 200_000 and not bad
