@@ -42,9 +42,12 @@ COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 
 
+_KINDS = SHORT + 1
+
+
 def _decisive() -> tuple[Bools, Bools]:
     """Tables [kind, kind]: pairs that float64 decides always, and if their values differ."""
-    always = np.zeros((7, 7), dtype=np.bool_)
+    always = np.zeros((_KINDS, _KINDS), dtype=np.bool_)
     for number in (EXACT, ROUNDED, DOUBLE, FLOAT, SHORT):
         always[DOUBLE, number] = always[number, DOUBLE] = True
     always[np.ix_((EXACT, SHORT), (EXACT, SHORT))] = True
@@ -83,8 +86,11 @@ class Doubles:
 
     def decides(self, other: Doubles) -> Bools:
         """[n] whether comparing the two values gives the same as comparing the two terms."""
-        pair = self.kind, other.kind
-        decided: Bools = _ALWAYS[pair] | (_UNTIED[pair] & (self.value != other.value))
+        pair = self.kind * np.int8(_KINDS) + other.kind
+        always: Bools = _ALWAYS.take(pair)
+        if always.all():
+            return always
+        decided: Bools = always | (_UNTIED.take(pair) & (self.value != other.value))
         return decided
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import pyarrow.compute as pc
 
-from spaseq.compiled.arrays import Int32s, Int64s
+from spaseq.compiled.arrays import Bools, Int32s, Int64s
 from spaseq.expr.doubles import Doubles
 from spaseq.gpm.correlated import with_events
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
@@ -18,11 +17,19 @@ from spaseq.measures import Measures
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
-from spaseq.rdf.columns.term_columns import UNBOUND, NumberColumn, RowSelection, TermColumn
+from spaseq.rdf.columns.term_columns import (
+    UNBOUND,
+    NumberColumn,
+    RowSelection,
+    TermColumn,
+    TextArray,
+)
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad, over_limit, warn
 from spaseq.rdf.kernels.compact import compacted
 from spaseq.rdf.terms.term import scoped_term
 from spaseq.rdf.terms.times import format_time
+
+_UNDERSCORE, _LESS = b"_<"
 
 
 class PatternStage:
@@ -191,6 +198,7 @@ class _Rows:
         self._plan, self._stream, self._events = plan, stream, index.batch
         self._terms = index.lexicon
         self._parts: list[tuple[int, EventSolutions]] = []
+        self._texts: list[tuple[Int32s, TextArray]] = []  # codes, and their texts
 
     def add(self, gpm: int, bindings: EventSolutions) -> None:
         if len(bindings.event):
@@ -240,8 +248,17 @@ class _Rows:
         if codes is None:
             return TermColumn.unbound(len(event))
         used, places = compacted(codes, len(self._terms))
-        column = TermColumn(places, self._terms.strings(used))
+        column = TermColumn(places, self._strings(used))
         return self._scoped(column, codes, event) if self._terms.base.has_blank else column
+
+    def _strings(self, used: Int32s) -> TextArray:
+        """The texts of codes; variables of several GPMs that have the same ones share them."""
+        for codes, texts in self._texts:
+            if np.array_equal(codes, used):
+                return texts
+        texts = self._terms.strings(used)
+        self._texts.append((used, texts))
+        return texts
 
     def _numbers(self, codes: Int32s | None, size: int) -> NumberColumn:
         found = Doubles.unknown(size) if codes is None else Doubles.column(codes, self._terms)
@@ -249,10 +266,11 @@ class _Rows:
 
     def _scoped(self, column: TermColumn, codes: Int32s, event: Int64s) -> TermColumn:
         """The column with the answer labels of the events' blank nodes."""
-        own = (codes >= 0) & (codes < len(self._events.terms))
-        blank = pc.or_(pc.starts_with(column.terms, "_:"), pc.starts_with(column.terms, "<<"))
-        rows = np.flatnonzero(own)
-        rows = rows[blank.to_numpy(zero_copy_only=False)[column.codes[rows]]]
+        blank = _may_be_blank(column.terms)
+        if not blank.any():
+            return column
+        rows = np.flatnonzero((codes >= 0) & (codes < len(self._events.terms)))
+        rows = rows[blank[column.codes[rows]]]
         if not len(rows):
             return column
         texts, events = column.objects(), self._events
@@ -260,6 +278,18 @@ class _Rows:
             time, k = int(events.time[e]), int(events.k[e])
             texts[row] = scoped_term(events.stream, time, k, texts[row])
         return TermColumn.of(texts.tolist())
+
+
+def _may_be_blank(terms: TextArray) -> Bools:
+    """Which of some terms are blank nodes or triple terms: they begin with `_` or `<<`."""
+    if not len(terms):
+        return np.zeros(0, np.bool_)
+    _, offsets, data = terms.buffers()
+    at = np.frombuffer(offsets, np.int64)[terms.offset : terms.offset + len(terms)]
+    texts = np.frombuffer(data, np.uint8)
+    first = texts[at]
+    found: Bools = (first == _UNDERSCORE) | ((first == _LESS) & (texts[at + 1] == _LESS))
+    return found
 
 
 def _except(bindings: EventSolutions, events: Sequence[int]) -> EventSolutions:

@@ -15,7 +15,7 @@ from spaseq.runtime.job.chaining import RegisteredStream
 from spaseq.runtime.job.job import Job
 from spaseq.sources.base import Source
 from spaseq.stages.sequence import PatternStage, SequenceStage
-from spaseq.stages.sorting import RowSorter
+from spaseq.stages.sorting import KEPT_BYTES, RowSorter
 
 
 def run(job: Job) -> Generator[tuple[int, Answer]]:
@@ -57,7 +57,8 @@ class SortedInput:
     def __init__(self, plan: QueryPlan, job: Job) -> None:
         self.streams = plan.inputs.streams
         self._plan, self._stats = plan, job.stats
-        self.sorter = RowSorter(plan.patterns.columns)
+        kept = KEPT_BYTES // len(job.plans)
+        self.sorter = RowSorter(plan.patterns.columns, kept_bytes=kept)
         limits = job.options.limits
         self._matcher = PatternStage(plan, job.knowledge, job.take_bad, limits, job.measures)
 

@@ -1,7 +1,7 @@
 """External sorting of solutions by time, for bounded runs.
 
-Rows are kept in memory up to a bound. Beyond it they are written to temporary Arrow files, each a
-sorted run. Rows that arrive in order extend one run, without a sort. Reading merges the runs.
+Rows become sorted runs, which stay in memory up to a bound. Beyond it they are written to temporary
+Arrow files. Rows that arrive in order extend one run, without a sort. Reading merges the runs.
 """
 
 from __future__ import annotations
@@ -30,6 +30,12 @@ MOST_ROWS = 65_536
 
 MEMORY_ROWS = 200_000
 
+KEPT_BYTES = 256 * 2**20
+"""The most bytes of runs in memory, for all queries of a job together."""
+
+BATCH_BYTES = 4096
+"""What a batch takes in memory beside its columns, about."""
+
 WAYS = 8
 """The most runs that rows are merged from before they are sorted."""
 
@@ -37,16 +43,21 @@ WAYS = 8
 class RowSorter:
     """Takes rows in any order, and gives batches in the order of time.
 
-    `memory_rows` is the number of rows in memory at which a sorted run is written.
+    Each `memory_rows` rows extend sorted runs. The runs stay in memory if they have at most
+    `kept_bytes` together; further ones are written.
     """
 
-    def __init__(self, columns: SolutionColumns, memory_rows: int = MEMORY_ROWS) -> None:
+    def __init__(
+        self, columns: SolutionColumns, memory_rows: int = MEMORY_ROWS, kept_bytes: int = 0
+    ) -> None:
         self._columns = columns
         self._memory_rows = memory_rows
+        self._room = kept_bytes
         self._buffer: list[SolutionBatch] = []
-        self._rows = 0
+        self._rows = self._bytes = 0  # in the buffer
         self._directory: ScratchDirectory | None = None
         self._runs: list[_RunWriter] = []
+        self._kept: list[list[SolutionBatch]] = []
 
     def add(self, batch: SolutionBatch) -> None:
         """Take rows; this may write a run to disk."""
@@ -54,8 +65,9 @@ class RowSorter:
             return
         self._buffer.append(batch)
         self._rows += len(batch)
-        if self._rows >= self._memory_rows:
-            self._spill()
+        self._bytes += batch.nbytes + BATCH_BYTES
+        if self._rows >= self._memory_rows or self._bytes >= self._room > 0:
+            self._extend_runs()
 
     def batches(self) -> Generator[tuple[SolutionBatch, int]]:
         """All rows in batches, each with the time (ms) that ends it.
@@ -65,27 +77,43 @@ class RowSorter:
         batch, or when the iterator is closed.
         """
         try:
+            for run in self._in_memory():
+                self._keep(run)
             sources: list[Iterator[SolutionBatch]] = [run.read() for run in self._runs]
-            sources += [iter(run) for run in self._in_memory()]
+            sources += [_drained(run) for run in self._kept]
             yield from _merge(sources, self._columns)
         finally:
-            self._runs, self._buffer = [], []
+            self._runs, self._buffer, self._kept = [], [], []
             if self._directory is not None:
                 self._directory.cleanup()
 
     def _in_memory(self) -> list[list[SolutionBatch]]:
         """The rows in memory as sorted runs. They leave the buffer."""
-        batches, self._buffer, self._rows = self._buffer, [], 0
-        runs = _runs_of(batches, max(1, min(WAYS - len(self._runs), len(batches) // 2)))
+        batches, self._buffer, self._rows, self._bytes = self._buffer, [], 0, 0
+        before = len(self._runs) + len(self._kept)
+        runs = _runs_of(batches, max(1, min(WAYS - before, len(batches) // 2)))
         if runs is not None:
             return [_chunks(run, self._columns) for run in runs]
         rows = _sorted(SolutionBatch.concat(batches, self._columns))
         return [_slices(rows, CHUNK_ROWS)]
 
-    def _spill(self) -> None:
+    def _extend_runs(self) -> None:
+        """Extend the runs by the buffer: in memory if there is room, else on disk."""
+        fits = self._bytes <= self._room
+        self._room = max(0, self._room - self._bytes)
         for run in self._in_memory():
-            with _disk_errors():
-                self._write(run)
+            if fits:
+                self._keep(run)
+            else:
+                with _disk_errors():
+                    self._write(run)
+
+    def _keep(self, chunks: list[SolutionBatch]) -> None:
+        run = next((r for r in self._kept if r[-1].time[-1] <= chunks[0].time[0]), None)
+        if run is None:
+            self._kept.append(chunks)
+        else:
+            run += chunks
 
     def _write(self, chunks: list[SolutionBatch]) -> None:
         first, last = int(chunks[0].time[0]), int(chunks[-1].time[-1])
@@ -205,6 +233,13 @@ def _merge(
         rows = SolutionBatch.concat([d for batches in due for d in batches], columns)
         if len(rows):
             yield rows, safe
+
+
+def _drained(run: list[SolutionBatch]) -> Iterator[SolutionBatch]:
+    """The batches of a run in memory, each released as it is read."""
+    run.reverse()
+    while run:
+        yield run.pop()
 
 
 def _cut(head: _Head, safe: int) -> list[SolutionBatch]:

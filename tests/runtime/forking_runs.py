@@ -15,6 +15,7 @@ from importlib import import_module
 
 from spaseq.cli.main import COMMANDS, main
 from spaseq.compiled.warming import warm
+from spaseq.runtime import local
 from spaseq.stages.sorting import RowSorter
 
 
@@ -38,7 +39,8 @@ def serve(arguments: list[str]) -> None:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for pytest
-    RowSorter.__init__.__defaults__ = (100,)  # so that a small stream is sorted on disk
+    RowSorter.__init__.__defaults__ = (100, 0)  # so that a small stream is sorted on disk
+    local.KEPT_BYTES = 0
     warm()
     for command in COMMANDS:
         import_module(f"spaseq.cli.{command}")

@@ -15,10 +15,13 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.term_columns import TermColumn, text_array
 from spaseq.stages import sorting
-from spaseq.stages.sorting import RowSorter
+from spaseq.stages.sorting import BATCH_BYTES, RowSorter
 
 COLUMNS = SolutionColumns(("x",))
 TIMES = st.lists(st.lists(st.integers(-5, 20), max_size=12), max_size=12)
+
+KEPT = 0, 10_000, 20_000, 10**6
+"""Bytes of runs in memory: for none, a few and all of the rows."""
 
 
 def batch(times: list[int], first: int) -> SolutionBatch:
@@ -31,9 +34,9 @@ def batch(times: list[int], first: int) -> SolutionBatch:
     return SolutionBatch(zeros, np.array(times, np.int64), k, zeros, events, {"x": terms})
 
 
-def filled(batches: list[list[int]], memory_rows: int) -> RowSorter:
+def filled(batches: list[list[int]], memory_rows: int, kept_bytes: int = 0) -> RowSorter:
     """A sorter that contains batches of rows with these times."""
-    sorter, first = RowSorter(COLUMNS, memory_rows), 0
+    sorter, first = RowSorter(COLUMNS, memory_rows, kept_bytes), 0
     for times in batches:
         sorter.add(batch(times, first))
         first += len(times)
@@ -51,22 +54,24 @@ def spills(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@given(batches=TIMES, memory_rows=st.integers(1, 30))
+@given(batches=TIMES, memory_rows=st.integers(1, 30), kept_bytes=st.sampled_from(KEPT))
 @settings(deadline=None)
 def test_rows_come_in_the_order_that_python_sorts_them(
-    batches: list[list[int]], memory_rows: int
+    batches: list[list[int]], memory_rows: int, kept_bytes: int
 ) -> None:
     times = [time for some in batches for time in some]
     expected = sorted((time, k, f'"{k}"') for k, time in enumerate(times))
-    parts = [part for part, _ in filled(batches, memory_rows).batches()]
+    parts = [part for part, _ in filled(batches, memory_rows, kept_bytes).batches()]
     assert [row for part in parts for row in sorted(rows_of(part))] == expected
 
 
-@given(batches=TIMES, memory_rows=st.integers(1, 30))
+@given(batches=TIMES, memory_rows=st.integers(1, 30), kept_bytes=st.sampled_from(KEPT))
 @settings(deadline=None)
-def test_batches_are_cut_between_times(batches: list[list[int]], memory_rows: int) -> None:
+def test_batches_are_cut_between_times(
+    batches: list[list[int]], memory_rows: int, kept_bytes: int
+) -> None:
     before = -(2**63)
-    for part, last in filled(batches, memory_rows).batches():
+    for part, last in filled(batches, memory_rows, kept_bytes).batches():
         assert before < part.time.min() <= part.time.max() <= last
         before = last
 
@@ -82,6 +87,21 @@ def test_nothing_is_written_below_the_bound(spills: Path) -> None:
     assert [*spills.iterdir()] == []
     [(part, last)] = sorter.batches()
     assert (part.time.tolist(), last) == ([1, 2, 3], 3)
+
+
+def test_runs_are_written_only_beyond_the_bytes_that_are_kept(spills: Path) -> None:
+    times = [[3, 4], [1, 2], [5, 6], [0, 7]]
+    assert not [*filled_runs(spills, times, kept_bytes=10**6)]
+    assert len(filled_runs(spills, times, kept_bytes=2 * BATCH_BYTES + 1000)) == 2
+
+
+def filled_runs(spills: Path, times: list[list[int]], kept_bytes: int) -> list[Path]:
+    """The files of a sorter that makes a run of each batch, and gives the rows in order."""
+    sorter = filled(times, 2, kept_bytes)
+    files = [*spills.glob("spaseq-run-sort-*/run-*.arrow")]
+    found = [time for part, _ in sorter.batches() for time in sorted(part.time.tolist())]
+    assert found == sorted(time for some in times for time in some)
+    return files
 
 
 def test_files_are_removed_when_all_rows_have_been_read(spills: Path) -> None:

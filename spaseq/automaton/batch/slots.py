@@ -11,10 +11,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from spaseq.compiled.arrays import Int64s
-from spaseq.rdf.columns.term_columns import TermColumn, distinct_codes
+from spaseq.compiled.arrays import Int32s, Int64s
+from spaseq.rdf.columns.term_columns import UNBOUND, TermColumn, distinct, distinct_codes
 
 Key: TypeAlias = tuple[str | None, ...]
+
+_SPARSE = 16  # sort codes that are fewer than their table's terms by this factor; else mark them
 
 
 class Interner:
@@ -51,12 +53,19 @@ class Interner:
             self._known, self._of_code = column.terms, np.full(size + 1, -1, np.int64)
         numbers: Int64s = self._of_code[codes]
         if len(numbers) and numbers.min() < 0:
-            missing = np.flatnonzero(numbers < 0)
-            used, first = np.unique(codes[missing], return_index=True)
-            texts = column.texts(missing[first])
-            self._of_code[used] = [self.number((text,)) for text in texts]
+            used = _used(codes[numbers < 0], size)
+            texts = TermColumn(used, column.terms).texts()
+            self._of_code[used] = self._of_keys([*zip(texts, strict=True)])
             numbers = self._of_code[codes]
         return numbers
+
+    def _of_keys(self, keys: list[Key]) -> list[int]:
+        """The numbers of distinct keys."""
+        numbers = [*map(self._numbers.get, keys)]
+        return [
+            self.number(key) if number is None else number
+            for key, number in zip(keys, numbers, strict=True)
+        ]
 
     def _of_several(self, columns: list[TermColumn]) -> Int64s:
         first = columns[0]
@@ -66,8 +75,8 @@ class Interner:
             used, place = distinct_codes(column.codes, len(column.terms))
             _, combined = np.unique(combined * len(used) + place, return_inverse=True)
         _, row, which = np.unique(combined, return_index=True, return_inverse=True)
-        texts = zip(*(c.texts(row) for c in columns), strict=True)
-        numbers = np.array([self.number(key) for key in texts], np.int64)
+        keys = [*zip(*(c.texts(row) for c in columns), strict=True)]
+        numbers = np.array(self._of_keys(keys), np.int64)
         result: Int64s = numbers[which]
         return result
 
@@ -104,3 +113,14 @@ class Interner:
         assert isinstance(state, tuple)
         self._numbers, self._free, self._next = state
         self._known = None
+
+
+def _used(codes: Int32s, limit: int) -> Int32s:
+    """The distinct codes, -1 or more and below `limit`, of codes [n]."""
+    if len(codes) < limit // _SPARSE:
+        return distinct(codes)
+    mark = np.zeros(limit + 1, np.bool_)
+    mark[codes] = True  # the last is that of -1
+    used = np.flatnonzero(mark).astype(np.int32)
+    used[used == limit] = UNBOUND
+    return used

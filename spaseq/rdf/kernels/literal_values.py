@@ -44,7 +44,7 @@ _N_INTEGER, _N_LONG, _N_INT, _N_DECIMAL, _N_DOUBLE, _N_FLOAT = _NAMES
 _N_DATE_TIME = _name("dateTime")
 _U = np.uint64
 
-_SPARSE = 16  # remember the values of codes unless there are this much fewer codes than terms
+CONVERTED = 2  # kind + CONVERTED is positive
 _MANTISSA = 2**53
 _MAX_EXPONENT = 22
 _SHORT = 10**15
@@ -210,27 +210,26 @@ def _number_of(buffer: Bytes, at: int, end: int) -> tuple[float, int]:
 
 
 @kernel
-def numbers(buffer: Bytes, spans: Int32s, count: int, codes: Int32s) -> tuple[Float64s, Int8s]:
+def numbers(
+    buffer: Bytes, spans: Int32s, codes: Int32s, known: Float64s, states: Int8s
+) -> tuple[Float64s, Int8s]:
     """(values [n], kinds [n]) of codes [n]; see `spaseq.rdf.terms.number_kinds`.
 
-    Codes are below `count`, the number of terms; a negative code is OTHER. If there are many codes,
-    each distinct one is converted once.
+    A negative code is OTHER. `known` and `states` remember by code what was converted once: the
+    value, and the kind + CONVERTED, or 0.
     """
-    values = np.full(len(codes), np.nan)
-    kinds = np.zeros(len(codes), np.int8)
-    many = len(codes) * _SPARSE > count
-    first = np.zeros(count if many else 0, np.int32)  # by code: 1 + its first index in `codes`
+    values = np.empty(len(codes))
+    kinds = np.empty(len(codes), np.int8)
     for i in range(len(codes)):
         code = codes[i]
         if code < 0:
-            continue
-        if many and first[code] > 0:
-            values[i], kinds[i] = values[first[code] - 1], kinds[first[code] - 1]
-            continue
-        at = signed(spans[code, OFFSET])
-        values[i], kinds[i] = _number_of(buffer, at, at + spans[code, SIZE])
-        if many:
-            first[code] = i + 1
+            values[i], kinds[i] = np.nan, OTHER
+        elif states[code] != 0:
+            values[i], kinds[i] = known[code], states[code] - CONVERTED
+        else:
+            at = signed(spans[code, OFFSET])
+            values[i], kinds[i] = _number_of(buffer, at, at + spans[code, SIZE])
+            known[code], states[code] = values[i], kinds[i] + CONVERTED
     return values, kinds
 
 

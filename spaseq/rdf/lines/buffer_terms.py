@@ -33,6 +33,7 @@ class BufferTerms(TermTable):
         self._has_blank = has_blank
         self._bytes = memoryview(arena.buffer)  # type: ignore[arg-type]
         self._texts: dict[int, str] = {}
+        self._numbers: Numbers | None = None  # by code: values, and what is known of the kinds
 
     def __len__(self) -> int:
         return self._count
@@ -73,7 +74,9 @@ class BufferTerms(TermTable):
         return find_texts(padded, ends, self._seed, arena.buffer, arena.spans, arena.slots, ABSENT)
 
     def numbers(self, codes: Int32s) -> Numbers:
-        return numbers(self._arena.buffer, self._arena.spans, self._count, codes)
+        if self._numbers is None:  # pages that nobody writes take no memory
+            self._numbers = np.empty(self._count), np.zeros(self._count, np.int8)
+        return numbers(self._arena.buffer, self._arena.spans, codes, *self._numbers)
 
     @property
     def has_blank(self) -> bool:
