@@ -90,7 +90,7 @@ INPUT = OptionGroup(
             multiple=True,
             metavar="NAME=PATH",
             help="A stream's input: file, directory, glob, or - for N-Quads on stdin; .gz is "
-            "unpacked. A broker's URL, such as nats://HOST/SUBJECT, with --runtime local --follow. "
+            "unpacked. A broker's URL, such as kafka://HOST/TOPIC, with --runtime local --follow. "
             "NAME is the query's name for it, its IRI, or <IRI>. Repeatable, also for "
             "several paths of one stream.",
         ),

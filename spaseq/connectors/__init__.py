@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 __all__ = ["SINKS_OF_SCHEMES", "SOURCES_OF_SCHEMES", "is_sink", "is_source", "sink_at", "source_at"]
 
-SOURCES_OF_SCHEMES = {"nats": "nats_jetstream.NatsSource"}
+SOURCES_OF_SCHEMES = {
+    "nats": "nats_jetstream.NatsSource",
+    "kafka": "kafka.KafkaSource",
+}
 """The source of each URL scheme: its file and its class."""
 
 SINKS_OF_SCHEMES = {

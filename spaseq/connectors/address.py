@@ -17,7 +17,7 @@ class Address:
 
     Attributes:
         scheme: in small letters.
-        host: the host and port as the URL has them.
+        host: the host and port as the URL has them, or several with commas between.
         path: what follows the first `/`, decoded: a topic or subject.
         parameters: what follows `?`.
         raw_path: the path as it was written.
@@ -46,20 +46,11 @@ class Address:
         nats://localhost:4222/road.loops
         """
         parts = urlsplit(text)
-        user, _, password = parts.netloc.rpartition("@")[0].partition(":")
-        try:
-            port = parts.port
-        except ValueError:
-            raise UsageError(
-                f"{parts.scheme}:// address: the port is no number below 65536"
-            ) from None
-        host = parts.hostname or ""
-        if not host:
-            raise UsageError(f"{parts.scheme}:// address: it names no host")
-        shown = f"[{host}]" if ":" in host else host
+        login, _, hosts = parts.netloc.rpartition("@")
+        user, _, password = login.partition(":")
         return cls(
             parts.scheme,
-            shown if port is None else f"{shown}:{port}",
+            ",".join(_checked_host(parts.scheme, host) for host in hosts.split(",")),
             unquote(parts.path.removeprefix("/")),
             dict(parse_qsl(parts.query, keep_blank_values=True)),
             unquote(user),
@@ -84,3 +75,16 @@ def scheme_of(text: str) -> str:
     """The scheme of a URL, in small letters; "" for any other text."""
     scheme, mark, _ = text.partition("://")
     return scheme.lower() if mark else ""
+
+
+def _checked_host(scheme: str, text: str) -> str:
+    """The host and port that a text has; UsageError if it has none."""
+    parts = urlsplit(f"//{text}")
+    try:
+        port = parts.port
+    except ValueError:
+        raise UsageError(f"{scheme}:// address: the port is no number below 65536") from None
+    if not parts.hostname:
+        raise UsageError(f"{scheme}:// address: it names no host")
+    shown = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return shown if port is None else f"{shown}:{port}"

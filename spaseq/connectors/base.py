@@ -55,6 +55,10 @@ class Intake(Protocol):
         """Whether the source must end."""
         ...
 
+    def has_partitions(self, count: int) -> None:
+        """Say how many partitions there are, before the first message, and when they are more."""
+        ...
+
     def offer(self, messages: Sequence[Message]) -> bool:
         """Give messages in order; False if there is no room: offer them again a little later."""
         ...

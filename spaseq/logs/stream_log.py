@@ -11,13 +11,14 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from spaseq.errors import RunError
 from spaseq.logs.frames import DamagedLog
 from spaseq.logs.segment_log import SEGMENT_BYTES, LogReader, SegmentLog
 
 _HEAD = struct.Struct("<BqIqH")
-_MESSAGE = 1
+_MESSAGE, _PARTITIONS = 1, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,26 +40,41 @@ class Message:
     arrival: int = 0
 
     def to_bytes(self) -> bytes:
-        """The message as a record; `of_bytes` is the inverse."""
+        """The message as a record; `entry_of` is the inverse."""
         media = self.media_type.encode()[:1000]
         head = _HEAD.pack(_MESSAGE, self.arrival, self.partition, self.offset, len(media))
         return head + media + self.payload
 
-    @classmethod
-    def of_bytes(cls, record: bytes) -> Message:
-        """The inverse of `to_bytes`.
 
-        Raises:
-            RunError: a later version wrote the record.
-        """
-        kind, arrival, partition, offset, length = _HEAD.unpack_from(record)
-        if kind != _MESSAGE:
-            raise RunError(
-                f"a stream log has a record of kind {kind}, which this version cannot use"
-            )
-        at = _HEAD.size + length
-        media = record[_HEAD.size : at].decode("utf-8", "replace")
-        return cls(record[at:], partition, offset, media, arrival)
+@dataclass(frozen=True, slots=True)
+class Partitions:
+    """The source has this many partitions from here on."""
+
+    count: int
+
+    def to_bytes(self) -> bytes:
+        """The number as a record."""
+        return _HEAD.pack(_PARTITIONS, 0, self.count, 0, 0)
+
+
+Entry: TypeAlias = Message | Partitions
+"""What a stream log has."""
+
+
+def entry_of(record: bytes) -> Entry:
+    """The inverse of `to_bytes`.
+
+    Raises:
+        RunError: a later version wrote the record.
+    """
+    kind, arrival, partition, offset, length = _HEAD.unpack_from(record)
+    if kind == _PARTITIONS:
+        return Partitions(partition)
+    if kind != _MESSAGE:
+        raise RunError(f"a stream log has a record of kind {kind}: a later version wrote it")
+    at = _HEAD.size + length
+    media = record[_HEAD.size : at].decode("utf-8", "replace")
+    return Message(record[at:], partition, offset, media, arrival)
 
 
 class StreamLog:
@@ -71,13 +87,21 @@ class StreamLog:
     def __init__(self, directory: Path, segment_bytes: int = SEGMENT_BYTES) -> None:
         self._places: dict[int, int] = {}  # of committed messages
         self._pending: dict[int, int] = {}
+        self._partitions = self._pending_partitions = 1
         self.log = SegmentLog(directory, segment_bytes, self._notes)
-        self._places = self._found_places()
+        self._find_places()
+        self._pending_partitions = self._partitions
 
     @property
     def places(self) -> dict[int, int]:
         """The offset of the last committed message of each partition."""
         return dict(self._places)
+
+    def note_partitions(self, count: int) -> None:
+        """Hand in how many partitions there are, if they have become more."""
+        if count > self._pending_partitions:
+            self._pending_partitions = count
+            self.log.append([Partitions(count).to_bytes()])
 
     def append(self, messages: Sequence[Message]) -> int:
         """Hand in messages for the next `commit`, but those that are in the log; how many are new.
@@ -98,6 +122,7 @@ class StreamLog:
         end = self.log.commit()
         self._places.update(self._pending)
         self._pending.clear()
+        self._partitions = self._pending_partitions
         return end
 
     def reader(self, index: int = 0) -> MessageReader:
@@ -110,19 +135,23 @@ class StreamLog:
 
     def _notes(self) -> bytes:
         """The places of all messages before a segment; those of its own commit are not in it."""
-        return json.dumps(sorted(self._places.items())).encode()
+        return json.dumps([self._partitions, sorted(self._places.items())]).encode()
 
-    def _found_places(self) -> dict[int, int]:
+    def _find_places(self) -> None:
         notes, first = self.log.last_notes()
         try:
-            places = {int(partition): int(offset) for partition, offset in json.loads(notes)}
+            self._partitions, places = json.loads(notes)
+            self._places = {int(partition): int(offset) for partition, offset in places}
         except (ValueError, TypeError) as error:
             raise DamagedLog(f"{self.log.directory} is damaged: {error}") from error
         reader = self.reader(first)
         while some := reader.read():
-            places.update((message.partition, message.offset) for message in some)
+            for entry in some:
+                if isinstance(entry, Partitions):
+                    self._partitions = entry.count
+                else:
+                    self._places[entry.partition] = entry.offset
         reader.close()
-        return places
 
 
 class MessageReader:
@@ -136,9 +165,9 @@ class MessageReader:
         """The index of the message that is read next."""
         return self._reader.next
 
-    def read(self, most_bytes: int = 2**20) -> list[Message]:
-        """The next messages, whole commits of about `most_bytes`; see `LogReader.read`."""
-        return [Message.of_bytes(record) for _, record in self._reader.read(most_bytes)]
+    def read(self, most_bytes: int = 2**20) -> list[Entry]:
+        """The next entries, whole commits of about `most_bytes`; see `LogReader.read`."""
+        return [entry_of(record) for _, record in self._reader.read(most_bytes)]
 
     def close(self) -> None:
         """Close the file."""

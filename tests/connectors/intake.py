@@ -19,6 +19,7 @@ class ListIntake:
         self.places = dict(places or {})
         self.room, self.refused = room, 0
         self.messages: list[Message] = []
+        self.partitions = 1
         self.notes: list[str] = []
         self.failure: BaseException | None = None
         self._stop = threading.Event()
@@ -28,6 +29,9 @@ class ListIntake:
     @property
     def stopped(self) -> bool:
         return self._stop.is_set()
+
+    def has_partitions(self, count: int) -> None:
+        self.partitions = count
 
     def offer(self, messages: Sequence[Message]) -> bool:
         if len(self.messages) >= self.room:

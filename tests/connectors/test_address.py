@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
-from spaseq.connectors import sink_at, source_at
+from spaseq.connectors import SINKS_OF_SCHEMES, SOURCES_OF_SCHEMES, sink_at, source_at
 from spaseq.connectors.address import Address
 from spaseq.errors import InputError, UsageError
 from tests.connectors.intake import ListIntake
@@ -43,3 +45,12 @@ def test_a_library_that_is_missing_is_named_with_the_command(
     monkeypatch.setitem(sys.modules, "nats", None)
     with pytest.raises(InputError, match=r"pip install 'spaseq\[nats\]'"):
         ListIntake(source_at("nats://127.0.0.1:1/a")).wait(1)
+
+
+def test_the_page_lists_every_scheme_and_every_library_is_an_extra() -> None:
+    root = Path(__file__).parents[2]
+    page = (root / "docs" / "live.md").read_text("utf-8")
+    for scheme in {*SOURCES_OF_SCHEMES, *SINKS_OF_SCHEMES}:
+        assert f"`{scheme.removesuffix('s') if scheme == 'https' else scheme}" in page
+    extras = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
+    assert {"nats", "kafka"} <= extras["optional-dependencies"].keys()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from spaseq.errors import RunError
 from spaseq.logs.segment_log import SegmentLog
-from spaseq.logs.stream_log import Message, StreamLog
+from spaseq.logs.stream_log import Message, Partitions, StreamLog
 
 
 def message(offset: int, partition: int = 0) -> Message:
@@ -20,7 +20,7 @@ def message(offset: int, partition: int = 0) -> Message:
 def offsets(log: StreamLog) -> list[tuple[int, int]]:
     reader, found = log.reader(), []
     while some := reader.read():
-        found += [(m.partition, m.offset) for m in some]
+        found += [(m.partition, m.offset) for m in some if isinstance(m, Message)]
     return found
 
 
@@ -70,8 +70,29 @@ def test_places_are_known_after_segments_are_dropped(
     assert StreamLog(directory, segment_bytes).places == expected
 
 
+def test_the_number_of_partitions_is_kept(tmp_path: Path) -> None:
+    log = StreamLog(tmp_path, segment_bytes=1)
+    log.note_partitions(3)
+    log.append([message(1)])
+    log.commit()
+    log.note_partitions(3)
+    log.note_partitions(2)
+    log.append([message(2)])
+    log.commit()
+    assert log.reader().read() == [Partitions(3), message(1), message(2)]
+    log.log.drop_before(3)
+    log.close()
+    log = StreamLog(tmp_path)
+    log.note_partitions(3)
+    log.commit()
+    assert log.log.end == 3
+    log.note_partitions(4)
+    log.commit()
+    assert log.log.end == 4
+
+
 def test_a_record_of_a_later_version_is_refused(tmp_path: Path) -> None:
-    plain = SegmentLog(tmp_path, notes=lambda: b"[]")
+    plain = SegmentLog(tmp_path, notes=lambda: b"[1, []]")
     plain.append([b"\x09" + bytes(40)])
     plain.commit()
     plain.close()

@@ -32,6 +32,7 @@ class StreamIntake:
         self.places, self._source, self._wake, self.note = places, source, wake, on_note
         self._lock = threading.Lock()
         self._waiting: list[Message] = []
+        self.partitions = 1
         self._bytes = 0
         self._stop = threading.Event()
         self._failure: BaseException | None = None
@@ -42,6 +43,9 @@ class StreamIntake:
     @property
     def stopped(self) -> bool:
         return self._stop.is_set()
+
+    def has_partitions(self, count: int) -> None:
+        self.partitions = count
 
     def offer(self, messages: Sequence[Message]) -> bool:
         if self._bytes > _ROOM:

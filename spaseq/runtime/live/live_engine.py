@@ -14,18 +14,18 @@ from typing import Any
 
 from spaseq.algebra.answers import Answer
 from spaseq.errors import RunError
-from spaseq.logs.stream_log import Message
+from spaseq.logs.stream_log import Entry, Message, Partitions
 from spaseq.options import FileSourceSettings, StateLimits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.runtime.arrivals.arrived_splits import before_horizon
 from spaseq.runtime.arrivals.horizon import Horizon
-from spaseq.runtime.arrivals.stream_clock import StreamClock
 from spaseq.runtime.job.group_stage import GroupStage, groups
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.job.state_limits import check_state
 from spaseq.runtime.live.message_events import message_events
+from spaseq.runtime.live.partition_clocks import PartitionClocks
 from spaseq.sources.broker_stream import BrokerStream
 from spaseq.stages.sequence import PatternStage
 
@@ -46,7 +46,7 @@ class LiveEngine:
     ) -> None:
         self._job, self._settings = job, settings
         self._state_limits = limits or StateLimits()
-        self._clocks = {stream.iri: StreamClock(settings.delay_ms) for stream in job.streams}
+        self._clocks = {stream.iri: PartitionClocks(settings.delay_ms) for stream in job.streams}
         given = job.plans, job.knowledge, job.options, job.take_bad
         self._groups = [GroupStage(job.plans, group, *given[1:]) for group in groups(job.plans)]
         self._group_of = {n: stage for stage in self._groups for n in stage.group.numbers}
@@ -60,29 +60,43 @@ class LiveEngine:
             for iri in self._clocks
         }
 
-    def take(self, stream: BrokerStream, messages: Sequence[Message]) -> None:
-        """Take the next messages of a stream."""
-        clock, stats, name = self._clocks[stream.iri], self._job.stats, stream.describe()
-        for arrival, some in groupby(messages, lambda message: message.arrival):
-            at = time.perf_counter()
-            together = list(some)
-            for batch in message_events(together, stream.options, name, self._job.take_bad):
-                horizon = self._horizon(arrival, clock, batch)
-                admitted = before_horizon(batch, horizon, clock, name, self._job.take_bad)
-                in_time, late = clock.admit(admitted)
-                stats.events += len(batch)
-                stats.triples += batch.triples
-                stats.late += len(late)
-                for event in late:
-                    self._job.on_late(event)
-                stats.add("ingest", time.perf_counter() - at)
-                self._match(stream.iri, in_time)
-                at = time.perf_counter()
+    def take(self, stream: BrokerStream, entries: Sequence[Entry]) -> None:
+        """Take the next entries of a stream's log."""
+        for place, some in groupby(entries, _place):
+            if place is None:
+                for entry in some:
+                    if isinstance(entry, Partitions):
+                        self._clocks[stream.iri].add(entry.count)
+            else:
+                messages = [entry for entry in some if isinstance(entry, Message)]
+                self._take_messages(stream, *place, messages)
 
-    def _horizon(self, arrival: int, clock: StreamClock, batch: EventBatch) -> Horizon:
+    def _take_messages(
+        self, stream: BrokerStream, arrival: int, partition: int, messages: Sequence[Message]
+    ) -> None:
+        """Take messages of one partition that came together."""
+        clocks, stats, name = self._clocks[stream.iri], self._job.stats, stream.describe()
+        at = time.perf_counter()
+        for batch in message_events(messages, stream.options, name, self._job.take_bad):
+            own = clocks.of_partition(partition)
+            horizon = self._horizon(arrival, clocks.latest, batch)
+            admitted = before_horizon(batch, horizon, own, name, self._job.take_bad)
+            in_time, late = clocks.admit(partition, admitted)
+            stats.events += len(batch)
+            stats.triples += batch.triples
+            stats.late += len(late)
+            for event in late:
+                self._job.on_late(event)
+            stats.add("ingest", time.perf_counter() - at)
+            self._match(stream.iri, in_time)
+            at = time.perf_counter()
+
+    def _horizon(self, arrival: int, latest: int | None, batch: EventBatch) -> Horizon:
         """The horizon of messages that came together; a stream's first event starts its clock."""
-        first = int(batch.time[0]) if len(batch) and clock.latest is None else arrival
-        return Horizon(max(arrival, first), self._settings.max_ahead_ms)
+        if latest is None and len(batch):
+            latest = int(batch.time[0])
+        start = arrival if latest is None else max(arrival, latest)
+        return Horizon(start, self._settings.max_ahead_ms)
 
     def _match(self, iri: str, batch: EventBatch) -> None:
         at = time.perf_counter()
@@ -139,9 +153,14 @@ class LiveEngine:
         """Go on from a snapshot; RunError if it is damaged."""
         try:
             clocks, states = state
-            self._clocks = {iri: StreamClock.of_json(value) for iri, value in clocks}
+            self._clocks = {iri: PartitionClocks.of_json(value) for iri, value in clocks}
             pairs = list(zip(self._groups, states, strict=True))
         except (TypeError, ValueError) as error:
             raise RunError(f"the state of the run is damaged: {error}") from error
         for group, snapshot in pairs:
             group.restore(snapshot)
+
+
+def _place(entry: Entry) -> tuple[int, int] | None:
+    """What messages that are read together have in common: their arrival and their partition."""
+    return None if isinstance(entry, Partitions) else (entry.arrival, entry.partition)

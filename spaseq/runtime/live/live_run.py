@@ -184,6 +184,7 @@ class _LiveRun:
             messages = intake.drain()
             if messages:
                 log = self._logs[iri]
+                log.note_partitions(intake.partitions)
                 log.append([replace(message, arrival=arrival) for message in messages])
                 log.commit()
                 found = True

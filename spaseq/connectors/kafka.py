@@ -1,0 +1,212 @@
+"""Kafka as a source: `kafka://[user:password@]host[:port][,host...]/topic[?security.protocol=...]`.
+
+The place of a message is its offset. A source assigns itself all partitions of the topic: it joins
+no consumer group, and commits no offsets. A parameter with a dot is a setting of librdkafka.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from spaseq.connectors.address import Address
+from spaseq.connectors.base import Intake, MessageSource, library
+from spaseq.errors import InputError, RunError, UsageError
+from spaseq.logs.stream_log import Message
+
+_TOGETHER = 1000  # messages that are asked for at once
+_WAIT_S = 0.05
+_ROOM_S = 0.01  # before messages are offered again
+_LOOK_S = 30.0  # how often a source looks for new partitions
+_TIMEOUT_S = 5.0
+_OURS = frozenset(
+    {"group.id", "enable.auto.commit", "auto.offset.reset", "bootstrap.servers", "isolation.level"}
+)
+"""The settings that a URL may not change, because the promises of a run rest on them."""
+
+_silent = logging.getLogger("spaseq.kafka")
+_silent.addHandler(logging.NullHandler())
+_silent.propagate = False
+
+
+class KafkaSource(MessageSource):
+    """The messages of a topic."""
+
+    def __init__(self, address: Address) -> None:
+        super().__init__(address)
+        if not address.path or "/" in address.path:
+            raise UsageError(f"{address}: give a topic, kafka://HOST/TOPIC")
+        for name in address.parameters:
+            if "." not in name:
+                raise UsageError(f"{address}: unknown parameter {name} (settings of librdkafka)")
+            if name in _OURS:
+                raise UsageError(f"{address}: {name} cannot be set; a run keeps its place itself")
+
+    def read(self, intake: Intake) -> None:
+        reading = _KafkaReading(self.address, intake)
+        try:
+            reading.run()
+        finally:
+            reading.close()
+
+
+class _KafkaReading:
+    """A source while it reads."""
+
+    def __init__(self, address: Address, intake: Intake) -> None:
+        self._kafka = library("confluent_kafka", "kafka", address)
+        self._address, self._intake = address, intake
+        self._away = False
+        self._fault = ""  # the last error of the connection
+        settings: dict[str, Any] = {
+            "bootstrap.servers": address.host,
+            "group.id": "spaseq",  # the library wants one; nothing joins it
+            "enable.auto.commit": False,
+            "auto.offset.reset": "error",
+            "isolation.level": "read_committed",
+            "queued.max.messages.kbytes": 16_384,
+            "error_cb": self._on_error,
+            **_login(address),
+            **address.parameters,
+        }
+        try:
+            self._consumer = self._kafka.Consumer(settings, logger=_silent)
+        except self._kafka.KafkaException as error:
+            said = str(error.args[0].str()) if error.args else type(error).__name__
+            raise UsageError(f"{address}: {_without(said, address)}") from None
+
+    def _on_error(self, error: Any) -> None:
+        self._fault = error.str()
+        if error.code() == self._kafka.KafkaError._ALL_BROKERS_DOWN and not self._away:
+            self._away = True
+
+    def run(self) -> None:
+        """Read until the intake stops; the library itself connects again."""
+        self._consumer.assign(self._start())
+        told, looked = False, time.monotonic()
+        while not self._intake.stopped:
+            found = [m for m in self._consumer.consume(_TOGETHER, _WAIT_S) if self._is_message(m)]
+            if self._away and not told:
+                self._intake.note(f"{self._address}: connection lost; connecting again")
+                told = True
+            if found and told:
+                self._intake.note(f"{self._address}: connected again")
+                told = False
+            if found:
+                self._away = False
+                self._offer([_message(m) for m in found])
+            if time.monotonic() - looked > _LOOK_S:
+                looked = time.monotonic()
+                self._look()
+
+    def _is_message(self, found: Any) -> bool:
+        """Whether the library brought a message and no error; RunError if it cannot go on."""
+        error = found.error()
+        if error is None:
+            return True
+        codes = self._kafka.KafkaError
+        if error.code() in (codes._AUTO_OFFSET_RESET, codes.OFFSET_OUT_OF_RANGE):
+            raise RunError(
+                f"{self._address}: the server has no longer, or not yet, the message that follows "
+                "the last one read: the topic has been made anew, or messages were dropped unread. "
+                "Start again"
+            )
+        if error.code() == codes.TOPIC_AUTHORIZATION_FAILED or error.fatal():
+            raise RunError(f"{self._address}: {_without(error.str(), self._address)}")
+        return False
+
+    def _offer(self, messages: Sequence[Message]) -> None:
+        while not self._intake.offer(messages) and not self._intake.stopped:
+            time.sleep(_ROOM_S)
+
+    def _start(self) -> list[Any]:
+        """The places to read from, by partition.
+
+        Raises:
+            InputError: the topic cannot be read, or has been made anew.
+        """
+        try:
+            self._count = self._partitions()
+            self._intake.has_partitions(self._count)
+            return [self._place(partition) for partition in range(self._count)]
+        except self._kafka.KafkaException as error:
+            reason = _without(self._fault or error.args[0].str(), self._address)
+            raise InputError(
+                f"{self._address}: no Kafka server answers at {self._address.host} ({reason}): "
+                "check the host and the port, the user and the password, and that the server runs"
+            ) from None
+
+    def _partitions(self) -> int:
+        """How many partitions the topic has."""
+        topic = self._address.path
+        metadata = self._consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic]
+        if metadata.error is not None:
+            raise InputError(f"{self._address}: topic {topic}: {metadata.error.str()}")
+        return len(metadata.partitions)
+
+    def _place(self, partition: int) -> Any:
+        """Where to go on in a partition."""
+        place = self._kafka.TopicPartition(self._address.path, partition)
+        low, high = self._consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S)
+        place.offset = self._checked(partition, low, high)
+        return place
+
+    def _checked(self, partition: int, low: int, high: int) -> int:
+        last = self._intake.places.get(partition)
+        if last is None:
+            return low
+        if last >= high:
+            raise InputError(
+                f"{self._address}: partition {partition} ends before offset {high}, but the "
+                f"message at offset {last} has been read: the topic has been made anew. Begin with "
+                "an empty checkpoint"
+            )
+        if last + 1 < low:
+            self._intake.note(
+                f"{self._address}: the server has dropped the messages at offsets {last + 1} to "
+                f"{low - 1} of partition {partition}, which had not been read"
+            )
+        return max(last + 1, low)
+
+    def _look(self) -> None:
+        """Read new partitions, too. While the server is away, there is nothing to see."""
+        try:
+            count = self._partitions()
+            if count > self._count:
+                self._intake.has_partitions(count)
+                added = [self._place(partition) for partition in range(self._count, count)]
+                self._consumer.incremental_assign(added)
+                self._count = count
+        except (self._kafka.KafkaException, InputError):
+            return
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._consumer.close()
+
+
+def _login(address: Address) -> dict[str, Any]:
+    if not address.user:
+        return {}
+    return {
+        "sasl.username": address.user,
+        "sasl.password": address.password,
+        "sasl.mechanisms": "PLAIN",
+        "security.protocol": "sasl_ssl",
+    }
+
+
+def _message(found: Any) -> Message:
+    headers = dict(found.headers() or ())
+    media = next((v for k, v in headers.items() if k.lower() == "content-type"), b"") or b""
+    place = found.partition(), found.offset()
+    return Message(found.value() or b"", *place, media.decode("latin-1"))
+
+
+def _without(text: str, address: Address) -> str:
+    """A message of the library without the password, and the values of settings."""
+    for secret in (address.password, *address.parameters.values()):
+        text = text.replace(secret, "***") if len(secret) > 3 else text
+    return text

@@ -1,0 +1,42 @@
+"""librdkafka's mock cluster: brokers on loopback that live as long as their client."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+PARTITIONS = 4
+
+
+class KafkaMock:
+    """A mock broker; a topic that is named for the first time has `PARTITIONS`."""
+
+    def __init__(self) -> None:
+        kafka = pytest.importorskip(
+            "confluent_kafka", reason="confluent-kafka is missing: pip install 'spaseq[kafka]'"
+        )
+        settings = {"bootstrap.servers": "mock", "test.mock.num.brokers": 1, "log_level": 0}
+        self._owner = kafka.Producer(settings)
+        brokers = self._owner.list_topics(timeout=10).brokers.values()
+        self.host = ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
+        self._kafka = kafka
+
+    def publish(
+        self,
+        topic: str,
+        payloads: Sequence[bytes | None],
+        partition: int = 0,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        settings = {"bootstrap.servers": self.host, "log_level": 0, "message.max.bytes": 20_000_000}
+        producer: Any = self._kafka.Producer(settings)
+        for payload in payloads:
+            producer.produce(topic, payload, partition=partition, headers=dict(headers or {}))
+            producer.poll(0)
+        assert producer.flush(30) == 0
+
+    def close(self) -> None:
+        """End the cluster."""
+        self._owner = None
