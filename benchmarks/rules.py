@@ -93,6 +93,7 @@ CASES = (
         "SELECT ?key", "A: B: C: D", {**steps(), "D": RARE.format("")}, seconds=100)),
     Case("rare-steps-first", "the last step of four is rare", query("SELECT ?key", "A: B: C: D", {
         **steps(), "D": RARE.format(" && ?vD > ?vC")}, seconds=100)),
+    Case("query-families", "a hundred pairs of bounds", ""),
     Case("compiled-runs", "conditions between steps", query("SELECT ?key", "A; B; C", steps(
         "FILTER (?vC > ?vA)"), "PARTITION BY (?key)")),
 )  # fmt: skip
@@ -118,6 +119,9 @@ def work(case: Case, stream: str, disable: tuple[str, ...]) -> Callable[[], int]
     """The function to measure; it returns the number of rows found."""
     if case.pushed:
         return partial(pushed, disable)
+    if case.rule == "query-families":
+        run = partial(spaseq.run, alike(), {"S1": stream}, runtime="local", threads=1)
+        return lambda: sum(1 for _ in run(disable=disable))
     if not case.patterns_only:
         run = partial(spaseq.run, case.query, {"S1": stream}, runtime="local", threads=1)
         return lambda: sum(1 for _ in run(disable=disable))
@@ -126,6 +130,16 @@ def work(case: Case, stream: str, disable: tuple[str, ...]) -> Callable[[], int]
     batches = list(read_stream(options, lambda bad: sys.exit(bad.reason)))
     matcher = PatternStage(plan, load_kb([]))
     return lambda: sum(len(matcher.match(batch)) for batch in batches)
+
+
+def alike() -> list[str]:
+    """A hundred queries that differ in two numbers."""
+    return [
+        query("SELECT ?key", "A; B", {
+            "A": f"?a :key ?key ; :value ?v FILTER (?v > {900 + i})",
+            "B": f"?b :key ?key ; :value ?w FILTER (?w < {i})"})
+        for i in range(100)
+    ]  # fmt: skip
 
 
 PUSHED = 1000

@@ -46,6 +46,7 @@ def check_queries(
             disable=planning.disable,
             pushed=pushed,
             partial=planning.partial,
+            several=len(queries) > 1,
         )
         yield check_query(_text(item), name, options)
 

@@ -17,14 +17,16 @@ import numpy as np
 
 from spaseq.algebra.groups import constant_text
 from spaseq.budget import current_budget
-from spaseq.compiled.arrays import Bools, Indices, Int32s
+from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.expr.compile import Options, compile_filter, compile_term
 from spaseq.expr.doubles import COMPARE, Doubles
 from spaseq.expr.env import DictEnv, Env
 from spaseq.expr.uses import is_volatile, variables_of
 from spaseq.expr.vectorised import ColumnCall, without_column_calls
+from spaseq.expr.whole_numbers import FEW, integer_texts, sum_of, whole_numbers
 from spaseq.lang import ast
 from spaseq.rdf.columns.term_columns import distinct_codes
+from spaseq.rdf.columns.term_tables import TermTable
 
 R = TypeVar("R")
 Columns = Mapping[str, Int32s]
@@ -136,7 +138,43 @@ def extend_column(
     None stands for an evaluation error. Results may repeat a term. Raises NotCompilable like
     `compile_term`.
     """
-    return _evaluate(_term(expr, options), rows.read_by(expr), _is_volatile(expr))
+    rows = rows.read_by(expr)
+    total = sum_of(expr)
+    if total is not None and rows.size >= FEW:
+        return _summed(expr, total, rows, options)
+    return _evaluate(_term(expr, options), rows, _is_volatile(expr))
+
+
+def _summed(
+    expr: ast.Expr, total: ast.Arithmetic, rows: TermRows, options: Options
+) -> tuple[list[str | None], Indices]:
+    """`extend_column` of a sum of two variables: whole numbers are added in one go."""
+    (is_whole, left), (other, right) = (_whole(v, rows) for v in (total.left, total.right))
+    is_whole &= other
+    sums, which = np.unique(
+        (left + right if total.op == "+" else left - right), return_inverse=True
+    )
+    results: list[str | None] = [*integer_texts(sums)]
+    rest = np.flatnonzero(~is_whole)
+    if len(rest):
+        more, places = _evaluate(_term(expr, options), rows.picked(rest), False)
+        which[rest] = places + len(results)
+        results += more
+    return results, which
+
+
+def _whole(operand: ast.Expr, rows: TermRows) -> tuple[Bools, Int64s]:
+    """(the rows where a variable is a small whole number, its values)."""
+    column = rows.columns.get(operand.name) if isinstance(operand, ast.Var) else None
+    if column is None:
+        return np.zeros(rows.size, np.bool_), np.zeros(rows.size, np.int64)
+    bound = np.where(column < 0, column.max(initial=0), column)
+    used, where = distinct_codes(bound, len(rows.terms))
+    codes = used.astype(np.int32)
+    table = rows.terms
+    texts = table.take(codes) if isinstance(table, TermTable) else [table[c] for c in codes]
+    is_whole, values = whole_numbers(texts)
+    return is_whole[where] & (column >= 0), values[where]
 
 
 def _conjuncts(expr: ast.Expr) -> Iterator[ast.Expr]:

@@ -19,6 +19,7 @@ from spaseq.compiled.arrays import Bools, Float64s, Int8s, Int32s
 from spaseq.expr.numbers import Float, to_double
 from spaseq.expr.temporal import Moment
 from spaseq.expr.values import decode
+from spaseq.expr.whole_numbers import FEW, whole_numbers
 from spaseq.rdf.columns.term_columns import distinct_codes
 from spaseq.rdf.columns.term_tables import TermTable
 from spaseq.rdf.terms.number_kinds import (
@@ -104,9 +105,20 @@ def _doubles_of(codes: Int32s, terms: Sequence[str]) -> tuple[Float64s, Int8s]:
         rest = np.flatnonzero(codes >= 0)
     if len(rest):
         used, which = distinct_codes(codes[rest], len(terms))
-        pairs = [double_of(terms[code]) for code in used.tolist()]
-        value[rest] = np.array([v for v, _ in pairs], np.float64)[which]
-        kind[rest] = np.array([k for _, k in pairs], np.int8)[which]
+        own, kinds = _decoded([terms[code] for code in used.tolist()])
+        value[rest], kind[rest] = own[which], kinds[which]
+    return value, kind
+
+
+def _decoded(texts: Sequence[str]) -> tuple[Float64s, Int8s]:
+    """(values, kinds) [n] of n terms."""
+    value, kind = np.zeros(len(texts)), np.full(len(texts), EXACT, np.int8)
+    rest: Sequence[int] = range(len(texts))
+    if len(texts) >= FEW:
+        is_whole, value[:] = whole_numbers(texts)
+        rest = np.flatnonzero(~is_whole).tolist()
+    for i in rest:
+        value[i], kind[i] = double_of(texts[i])
     return value, kind
 
 

@@ -12,6 +12,7 @@ from spaseq.gpm.correlated import with_events
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.lang.shapes import QUERY
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.measures import Measures
 from spaseq.plan.query_plan import QueryPlan
@@ -36,8 +37,8 @@ class PatternStage:
     """Evaluates every GPM of a plan on the events of its streams.
 
     It calls `on_bad` for each event that lacks an endpoint's answer, and for each event that
-    exceeds one of the `limits`. An event of the second kind has no solution at all. `measures` are
-    filled if they are given.
+    exceeds one of the `limits`. An event of the second kind has no solution at all; `exceeding` has
+    those of the last batch. `measures` are filled if they are given.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class PatternStage:
     ) -> None:
         self._plan, self._on_bad, self.limits = plan, on_bad, limits
         self._measures = measures
+        self.exceeding: list[int] = []
         self._streams = {iri: i for i, iri in enumerate(plan.inputs.streams)}
         options, knowledge = plan.expressions, knowledge.only(plan.inputs.kbs)
         self._evaluators = [
@@ -80,6 +82,7 @@ class PatternStage:
 
         There are none if the query does not read the batch's stream.
         """
+        self.exceeding = []
         stream = self._streams.get(batch.stream)
         if stream is None or not len(batch):
             return SolutionBatch.empty(self._plan.patterns.columns)
@@ -96,7 +99,8 @@ class PatternStage:
                 rows.add(number, found)
         if self._plan.sequence.needs_instants:
             self._add_bare(rows, index, stream)
-        return rows.batch(without=self._report(batch))
+        self.exceeding = self._report(batch)
+        return rows.batch(without=self.exceeding)
 
     def _solutions(self, number: int, index: VerticalPartition, stream: int) -> EventSolutions:
         """The distinct solutions of a GPM, with the columns that stage 1 hands on."""
@@ -301,17 +305,27 @@ def _except(bindings: EventSolutions, events: Sequence[int]) -> EventSolutions:
 
 def _without(bindings: EventSolutions, private: frozenset[str]) -> EventSolutions:
     """The solutions without private variables, unless an event has several solutions."""
-    event = bindings.event
-    if not private or not len(event):
+    if not private or not len(bindings.event):
         return bindings
-    new = np.ones(len(event) + 1, np.bool_)
-    new[1:-1] = event[1:] != event[:-1]
-    several = ~(new[1:] & new[:-1])
+    several = _are_several(bindings)
     columns = {v: c for v, c in bindings.columns.items() if v not in private}
     if several.any():
         given = ((v, bindings.columns[v]) for v in private & bindings.columns.keys())
         columns.update((v, np.where(several, c, UNBOUND).astype(np.int32)) for v, c in given)
-    return EventSolutions(event, columns, bindings.terms)
+    return EventSolutions(bindings.event, columns, bindings.terms)
+
+
+def _are_several(bindings: EventSolutions) -> Bools:
+    """The rows whose event has several solutions, in a family for one member."""
+    event, member = bindings.event, bindings.columns.get(QUERY)
+    if member is None:
+        new = np.ones(len(event) + 1, np.bool_)
+        new[1:-1] = event[1:] != event[:-1]
+        return ~(new[1:] & new[:-1])
+    members = int(member.max()) + 1
+    _, which, counts = np.unique(event * members + member, return_inverse=True, return_counts=True)
+    several: Bools = counts[which] > 1
+    return several
 
 
 def _distinct(bindings: EventSolutions) -> EventSolutions:

@@ -11,6 +11,7 @@ from spaseq.expr.extension import Function, registered
 from spaseq.lang import ast
 from spaseq.lang.format import format_query
 from spaseq.lang.resolve import Resolved
+from spaseq.lang.shapes import Shaped, shape_of
 from spaseq.lang.variables import service_names, walk
 from spaseq.plan.answering import answer_plan
 from spaseq.plan.evaluators import asked_evaluator, check_evaluator, with_evaluator
@@ -60,7 +61,23 @@ def plan_as_written(resolved: Resolved, name: str, options: CompileOptions) -> Q
         sequence=sequence,
         answers=answers,
         expressions=_expressions(query, sequence, schema),
+        shaped=_shaped(resolved, sequence, options),
     )
+
+
+def _shaped(resolved: Resolved, sequence: SequencePlan, options: CompileOptions) -> Shaped | None:
+    """The shape of a query that may run as one with queries of the same shape, else None.
+
+    Such queries must look at their own events only, so none counts all events of a stream. Nothing
+    but their GPMs' own groups may depend on the constants.
+    """
+    alone = options.schema is not None or options.partial or options.evaluator is not None
+    query = resolved.query
+    if not options.several or alone or sequence.needs_instants or query.register is not None:
+        return None
+    if any(True for gpm in query.gpms for _ in service_names(gpm.pattern)):
+        return None
+    return shape_of(resolved)
 
 
 def _inputs(

@@ -15,7 +15,7 @@ class CompileOptions:
     `file` is the place that findings name. Tests use `evaluator` to force one. `schema` is what the
     patterns are entailed by. `disable` names rules of the planner (`spaseq.plan.rules`) to leave
     out. `pushed` says that events come one by one. With `partial` the plan has the levels that
-    partial matches need.
+    partial matches need. `several` says that the query runs beside others.
     """
 
     file: str | None = None
@@ -24,6 +24,7 @@ class CompileOptions:
     disable: Iterable[str] = ()
     pushed: bool = False
     partial: bool = False
+    several: bool = False
 
 
 AS_USUAL = CompileOptions()

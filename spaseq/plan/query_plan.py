@@ -14,6 +14,7 @@ from spaseq.expr.compile import Options
 from spaseq.lang import ast
 from spaseq.lang.scope import Scope
 from spaseq.lang.sequence import Chain
+from spaseq.lang.shapes import Shaped
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 
 EvaluatorName: TypeAlias = Literal[
@@ -202,7 +203,9 @@ class QueryPlan:
 
     `expressions` is the context of the query's expressions: the base IRI, the time of NOW(), the
     group variables, the extension functions and the schema of entailment. `disabled` names the
-    rules that were left out. `levels` are empty unless partial matches are asked for.
+    rules that were left out. `levels` are empty unless partial matches are asked for. A query of a
+    run with several has its text as `shaped`, if others may differ from it in constants only; it
+    `is_member` if it runs together with them.
     """
 
     identity: Identity
@@ -213,6 +216,8 @@ class QueryPlan:
     expressions: Options
     disabled: tuple[str, ...] = ()
     levels: tuple[Level, ...] = ()
+    shaped: Shaped | None = None
+    is_member: bool = False
 
 
 @dataclass(frozen=True, slots=True)

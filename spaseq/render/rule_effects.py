@@ -156,6 +156,11 @@ def _unless_asked(effect: Effect) -> Effect:
     return lambda plan: () if plan.sequence.evaluator.asked else effect(plan)
 
 
+def _query_families(plan: QueryPlan) -> Iterator[str]:
+    if plan.is_member:
+        yield "may run as one with queries that differ in constants only"
+
+
 EFFECTS: Mapping[str, Effect] = MappingProxyType(
     {
         "awaited-requests": _awaited_requests,
@@ -167,5 +172,6 @@ EFFECTS: Mapping[str, Effect] = MappingProxyType(
         "rare-steps-first": _unless_asked(_rare_steps_first),
         "compiled-runs": _unless_asked(_compiled_runs),
         "pruned-columns": _pruned_columns,
+        "query-families": _query_families,
     }
 )

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import TypeAlias
 
 from spaseq.algebra.answers import Answer
 from spaseq.kb.endpoint import RetryCount
 from spaseq.measures import Measures
+from spaseq.plan.families import Family, families_of
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.runtime.job.chaining import RegisteredStream
 from spaseq.runtime.job.job import Job
 from spaseq.sources.base import Source
+from spaseq.stages.family_stage import FamilyPatterns, FamilySequence
+from spaseq.stages.held_answers import HeldAnswers
 from spaseq.stages.sequence import PatternStage, SequenceStage
 from spaseq.stages.sorting import KEPT_BYTES, RowSorter
 
@@ -31,7 +36,8 @@ def run_batches(job: Job) -> Generator[tuple[int, Sequence[Answer]]]:
     All streams are read and matched first. Then each query's solutions are sequenced in order of
     instants, so a bounded run has no late events. Memory does not grow with the streams: solutions
     beyond a bound are sorted on disk. The answers of a query that registers a stream are matched
-    for the queries after it.
+    for the queries after it. The answers of a family, which come together, wait for the turn of
+    their queries.
 
     Yields:
         (number of the query, some answers), by query, in order (docs/language.md#order-of-answers).
@@ -41,11 +47,18 @@ def run_batches(job: Job) -> Generator[tuple[int, Sequence[Answer]]]:
         RunError: a limit is exceeded.
     """
     started, repeats = time.monotonic(), RetryCount()
+    families = () if job.measures is not None else families_of(job.plans)
+    held = HeldAnswers()
     try:
-        inputs = read_inputs(job)
-        for number in range(len(job.plans)):
-            yield from _sequence(job, number, inputs)
+        inputs = _inputs(job, families)
+        _read_streams(job, inputs)
+        for number, own in enumerate(inputs):
+            if isinstance(own, FamilyInput):
+                yield from _held(job, number, own, held)
+            else:
+                yield from _sequence(job, number, own, inputs)
     finally:
+        held.close()
         job.stats.seconds = time.monotonic() - started
         job.stats.repeated = repeats.take()
         job.on_progress(job.stats)
@@ -68,15 +81,46 @@ class SortedInput:
         self.sorter.add(rows)
 
 
+class FamilyInput:
+    """The input of a family's second stage. `is_done` says that its answers have been made."""
+
+    def __init__(self, family: Family, job: Job) -> None:
+        self.family, self.is_done = family, False
+        self.streams = family.plan.inputs.streams
+        self._plans, self._stats = job.plans, job.stats
+        self.sorter = RowSorter(family.plan.patterns.columns)
+        limits = job.options.limits
+        self._matcher = FamilyPatterns(family, job.plans, job.knowledge, job.take_bad, limits)
+
+    def take(self, events: EventBatch) -> None:
+        rows = self._matcher.match(events)
+        self._stats.count_family(self.family, self._plans, rows)
+        self.sorter.add(rows)
+
+
+Inputs: TypeAlias = "Sequence[SortedInput | FamilyInput]"
+"""The input of each query; the members of a family have one together."""
+
+
 def read_inputs(job: Job) -> list[SortedInput]:
-    """The input of each query, from the job's streams read to their ends."""
+    """The input of each query by itself, from the job's streams read to their ends."""
     inputs = [SortedInput(plan, job) for plan in job.plans]
-    for source in job.streams:
-        _read_stream(job, source, inputs)
+    _read_streams(job, inputs)
     return inputs
 
 
-def _read_stream(job: Job, source: Source, inputs: list[SortedInput]) -> None:
+def _inputs(job: Job, families: Iterable[Family]) -> Inputs:
+    """The inputs of the queries, before any stream has been read."""
+    known = {n: own for own in (FamilyInput(f, job) for f in families) for n in own.family.members}
+    return [known.get(n) or SortedInput(plan, job) for n, plan in enumerate(job.plans)]
+
+
+def _read_streams(job: Job, inputs: Inputs) -> None:
+    for source in job.streams:
+        _read_stream(job, source, [*dict.fromkeys(inputs)])
+
+
+def _read_stream(job: Job, source: Source, inputs: Inputs) -> None:
     stats = job.stats
     at = time.perf_counter()
     for batch in source.open(job.take_bad):
@@ -96,13 +140,44 @@ def _read_stream(job: Job, source: Source, inputs: list[SortedInput]) -> None:
     stats.add("ingest", time.perf_counter() - at)
 
 
+def _held(
+    job: Job, number: int, own: FamilyInput, held: HeldAnswers
+) -> Iterator[tuple[int, Sequence[Answer]]]:
+    """The answers of a member of a family; the first member's turn makes those of all."""
+    if not own.is_done:
+        own.is_done = True
+        _hold(job, own, held)
+    for answers in held.take(number):
+        yield number, answers
+
+
+def _hold(job: Job, own: FamilyInput, held: HeldAnswers) -> None:
+    """Make the answers of a family."""
+    stage = FamilySequence(own.family, job.plans, job.options, job.knowledge, job.take_bad)
+    none: tuple[SolutionBatch | None, int] = (None, 0)  # the end of the streams
+    for rows, watermark in chain(own.sorter.batches(), (none,)):
+        at = time.perf_counter()
+        if rows is None:
+            found = stage.close()
+        else:
+            stage.push(rows)
+            found = stage.advance(watermark)
+            job.stats.watermark = watermark
+        job.stats.add("sequence", time.perf_counter() - at)
+        for number, answers in found.items():
+            job.stats.matches += len(answers)
+            held.add(number, answers)
+        job.on_progress(job.stats)
+    job.stats.suppressed += stage.suppressed
+
+
 def _sequence(
-    job: Job, number: int, inputs: list[SortedInput]
+    job: Job, number: int, own: SortedInput, inputs: Inputs
 ) -> Iterator[tuple[int, Sequence[Answer]]]:
     plan = job.plans[number]
     stream = None if plan.identity.register is None else RegisteredStream(plan.identity.register)
-    readers = [each for each in inputs if plan.identity.register in each.streams]
-    for answers in _answers(job, number, inputs[number].sorter):
+    readers = [each for each in dict.fromkeys(inputs) if plan.identity.register in each.streams]
+    for answers in _answers(job, number, own.sorter):
         job.stats.matches += len(answers)
         if stream is not None and readers and answers:
             at = time.perf_counter()

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import groupby
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from spaseq.algebra.answers import Answer, Instant
 from spaseq.algebra.construct import constructed
@@ -23,6 +23,22 @@ MatchedAnswer: TypeAlias = tuple[SequenceMatch, Answer]
 
 Consecutive: TypeAlias = Callable[[PartitionKey, Iterable[Instant]], bool]
 """Whether some instants of a partition follow each other without another between them."""
+
+
+class Answering(Protocol):
+    """What makes answers of the matches that a sequence stage finds."""
+
+    skips: dict[PartitionKey, AfterMatchFilter]
+
+    @property
+    def suppressed(self) -> int:
+        """The number of answers beyond the limit so far."""
+
+    def answers(self, matches: Iterable[SequenceMatch]) -> list[Answer]:
+        """The answers of the matches of one step of the watermark."""
+
+    def restore(self, skips: dict[PartitionKey, AfterMatchFilter], suppressed: int) -> None:
+        """Go on from the filters and the count of a snapshot."""
 
 
 class AnswerFilters:

@@ -6,7 +6,8 @@ comes in with the watermark.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from typing import NoReturn
 
@@ -32,7 +33,7 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.bad_input import OnBad, over_limit, warn
 from spaseq.stages import state_pickles
-from spaseq.stages.answer_filters import AnswerFilters
+from spaseq.stages.answer_filters import AnswerFilters, Answering, Consecutive
 from spaseq.stages.answers import MOST_BYTES
 from spaseq.stages.collection_pause import collection_paused
 from spaseq.stages.columnar_answers import ColumnarAnswers, can_be_columns
@@ -67,7 +68,8 @@ class SequenceStage:
     BY's, or one value of the inferred key); `suppressed` counts the others. Answers are the matches
     that HAVING, the selection strategy, AFTER MATCH and DISTINCT leave. Correlated GPMs are
     evaluated here: they read `knowledge`, and `on_bad` is called for each event that an endpoint
-    gave no answer for.
+    gave no answer for. `filters` makes what takes the place of the query's `AnswerFilters`, given
+    the limit that it must apply and the sequencer's `consecutive`.
     """
 
     def __init__(
@@ -76,6 +78,7 @@ class SequenceStage:
         options: StageOptions = StageOptions(),
         knowledge: KnowledgeBase | None = None,
         on_bad: OnBad = warn,
+        filters: Callable[[int | None, Consecutive], Answering] | None = None,
     ) -> None:
         self._plan, self._on_bad, self._limits = plan, on_bad, options.limits
         self._calls = any(calls_functions(expr) for expr in _expressions(plan))
@@ -84,12 +87,12 @@ class SequenceStage:
         limit, in_evaluator = options.limit_per_event, limits(plan)
         self._machine = machine_of(plan, self._correlated.solve, limit if in_evaluator else None)
         self._sequencer = sequencer(self._machine)
-        self._filters = AnswerFilters(
-            plan, None if in_evaluator else limit, self._sequencer.consecutive
-        )
+        is_family = filters is not None
+        filters = filters or partial(AnswerFilters, plan)
+        self._filters = filters(None if in_evaluator else limit, self._sequencer.consecutive)
         self._columnar = (
             ColumnarAnswers(plan, self._machine)
-            if can_be_columns(plan, limit is not None)
+            if not is_family and can_be_columns(plan, limit is not None)
             else None
         )
         self._partial = PartialStage(plan, self._correlated.solve) if plan.levels else None

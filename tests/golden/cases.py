@@ -19,7 +19,7 @@ DIRECTORY = Path(__file__).parent
 CASES = sorted(DIRECTORY.glob("case-*.rq"))
 STAGES = (".algebra", ".plan", ".automaton")
 
-_OPTION = re.compile(r"# (disable|evaluator|pushed|ontology)(?:: (.*))?")
+_OPTION = re.compile(r"# (disable|evaluator|pushed|several|ontology)(?:: (.*))?")
 
 
 def options_of(text: str) -> CompileOptions:
@@ -35,6 +35,7 @@ def options_of(text: str) -> CompileOptions:
         schema=_schema(found.get("ontology")),
         disable=tuple(found["disable"].split(", ")) if "disable" in found else (),
         pushed="pushed" in found,
+        several="several" in found,
     )
 
 

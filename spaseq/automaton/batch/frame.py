@@ -103,7 +103,7 @@ class BatchFrame:
             if (order[1:] < order[:-1]).any():
                 solutions, slot, part = solutions.take(order), slot[order], part[order]
                 self.order.append(order)
-            kept = _distinct(solutions)
+            kept = _distinct(solutions, slot)
             if kept is not None:
                 solutions, slot, part = solutions.take(kept), slot[kept], part[kept]
                 self.order.append(kept)
@@ -244,16 +244,21 @@ def _rising(columns: Sequence[Int32s | Int64s]) -> bool:
     return not len(tied)
 
 
-def _distinct(rows: SolutionBatch) -> Indices | None:
+def _distinct(rows: SolutionBatch, slot: Int32s) -> Indices | None:
     """The places of the distinct rows, None if all rows differ.
 
-    Rows are in the order of instants, streams and GPMs. Equal rows are of one event.
+    Rows are in the order of instants, slots, streams and GPMs. Equal rows are of one event.
     """
-    place = np.stack([rows.time, rows.k, rows.stream, rows.gpm])
-    if not (place[:, 1:] == place[:, :-1]).all(axis=0).any():
+    place = np.stack([rows.time, rows.k, rows.stream, rows.gpm, slot])
+    alike = (place[:, 1:] == place[:, :-1]).all(axis=0)
+    if not alike.any():
         return None
-    columns = [column.codes.astype(np.int64) for column in rows.values.values()]
-    _, first = np.unique(np.vstack([place, *columns]), axis=1, return_index=True)
-    if len(first) == len(rows):
+    some = np.flatnonzero(np.append(alike, False) | np.append(False, alike))
+    columns = [column.codes[some].astype(np.int64) for column in rows.values.values()]
+    _, first = np.unique(np.vstack([place[:, some], *columns]), axis=1, return_index=True)
+    if len(first) == len(some):
         return None
-    return np.sort(first)
+    kept = np.ones(len(rows), np.bool_)
+    kept[some] = False
+    kept[some[first]] = True
+    return np.flatnonzero(kept)

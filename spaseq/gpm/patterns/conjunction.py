@@ -14,9 +14,13 @@ from spaseq.gpm.graphs.event_bgp import EventBgp
 from spaseq.gpm.patterns.components import components, joined
 from spaseq.gpm.solutions.joins import join
 from spaseq.gpm.solutions.solutions import Solutions
+from spaseq.gpm.solutions.thresholds import FLIPPED, Comparison, joined_by_value
 from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses, expression_variables
 from spaseq.plan.query_plan import FASTEST, PatternEvaluation
+
+_FEW = 8
+"""A smaller part is joined pair by pair, which needs no sorting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +134,20 @@ def _condition(expr: ast.Expr, sure: frozenset[str]) -> FilterConjunct:
     return FilterConjunct(expr, variables, variables <= sure and not exists_uses(expr))
 
 
+def _comparison(condition: FilterConjunct, left: Solutions, right: Solutions) -> Comparison | None:
+    """A condition that orders a certain variable of each side; None for others."""
+    match condition.expr:
+        case ast.Compare(op, ast.Var(one), ast.Var(other)) if op != "!=" and condition.early:
+            if one in right.columns:
+                one, other, op = other, one, FLIPPED[op]
+            if one not in left.columns or other not in right.columns:
+                return None
+            if left.may_be_unbound(one) or right.may_be_unbound(other):
+                return None
+            return Comparison(one, op, other)
+    return None
+
+
 class ConjunctionEvaluation:
     """One evaluation of a conjunction: joins parts and tests conditions as early as possible."""
 
@@ -145,11 +163,20 @@ class ConjunctionEvaluation:
             current_budget().check()
             ranks = [self._rank(result, part) for part in pool]
             part = pool.pop(ranks.index(min(ranks)))
-            result = self._tested(part if result is None else join(result, part))
+            result = self._tested(part if result is None else self._join(result, part))
             if not result.size:
                 break
         assert result is not None
         return result
+
+    def _join(self, result: Solutions, part: Solutions) -> Solutions:
+        """The join; only the pairs that may pass the conditions which compare the two."""
+        if result.event is None or part.event is not None or part.size < _FEW:
+            return join(result, part)
+        if not part.columns.keys().isdisjoint(result.columns):
+            return join(result, part)
+        tests = [t for c in self.remaining if (t := _comparison(c, result, part)) is not None]
+        return joined_by_value(result, part, tests) if tests else join(result, part)
 
     def _rank(self, result: Solutions | None, part: Solutions) -> tuple[bool, bool, int]:
         """The order of a part in the join: smaller ranks come first."""

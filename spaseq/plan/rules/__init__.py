@@ -18,6 +18,7 @@ from spaseq.plan.rules.compiled_runs import compiled_runs
 from spaseq.plan.rules.lazy_operands import lazy_operands
 from spaseq.plan.rules.pruned_columns import pruned_columns
 from spaseq.plan.rules.pushed_predicates import pushed_predicates
+from spaseq.plan.rules.query_families import query_families
 from spaseq.plan.rules.rare_steps_first import rare_steps_first
 from spaseq.plan.rules.rare_triples_first import rare_triples_first
 from spaseq.plan.rules.shared_patterns import shared_patterns
@@ -35,6 +36,7 @@ RULES: tuple[Rule, ...] = (
     rare_steps_first,
     compiled_runs,
     pruned_columns,
+    query_families,
 )
 """In the order in which they are applied.
 

@@ -8,7 +8,7 @@ functions in the calling thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,8 +16,10 @@ import numpy as np
 from spaseq.algebra.answers import PartialAnswer
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.refresh import KbWatch
+from spaseq.lang.shapes import QUERY
 from spaseq.measures import Measures
 from spaseq.options import StageOptions
+from spaseq.plan.families import Family, row_of
 from spaseq.plan.predicates import stream_predicates
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
@@ -73,6 +75,18 @@ class Stats:
         for number in np.flatnonzero(counts).tolist():
             name = plan.patterns.gpms[number].name
             found[name] = found.get(name, 0) + int(counts[number])
+
+    def count_family(self, family: Family, plans: Sequence[QueryPlan], rows: SolutionBatch) -> None:
+        """Count the rows that stage 1 of a family hands on, by member and GPM."""
+        column, gpms = rows.values[QUERY], family.plan.patterns.gpms
+        counts = np.bincount(column.codes.astype(np.int64) * len(gpms) + rows.gpm)
+        texts = column.terms.to_pylist()
+        for place in np.flatnonzero(counts).tolist():
+            code, gpm = divmod(place, len(gpms))
+            for number in family.owners[row_of(texts[code])]:
+                found = self.solutions.setdefault(plans[number].identity.title, {})
+                name = gpms[gpm].name
+                found[name] = found.get(name, 0) + int(counts[place])
 
     def add_solutions(self, solutions: Mapping[str, Mapping[str, int]]) -> None:
         """Add the counts of a task."""

@@ -1,0 +1,142 @@
+"""Joins by comparison: each event's solutions with the rows of a table whose bounds they meet.
+
+The solutions of a batch are sorted by a variable's value once. A row of the table asks for a range
+of them, whatever the number of its bounds, so the join costs what it gives, and not every pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from spaseq.budget import current_budget
+from spaseq.compiled.arrays import Bools, Float64s, Indices
+from spaseq.expr.doubles import Doubles
+from spaseq.gpm.solutions.joins import Pairs, merged
+from spaseq.gpm.solutions.key_index import expanded
+from spaseq.gpm.solutions.lexicon import translated
+from spaseq.gpm.solutions.solutions import Solutions
+from spaseq.rdf.terms.number_kinds import FLOAT, OTHER, UNKNOWN
+
+_WIDER = 2.0**-22
+"""How far, relative to a number, a bound moves so that rounding to xsd:float hides no pair."""
+
+
+Order: TypeAlias = Literal["=", "<", "<=", ">", ">="]
+
+FLIPPED: Mapping[Order, Order] = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+"""The same comparison with its sides exchanged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`left op right`: a variable of the left solutions, and one of the right ones."""
+
+    left: str
+    op: Order
+    right: str
+
+
+def joined_by_value(left: Solutions, right: Solutions, tests: Sequence[Comparison]) -> Solutions:
+    """The pairs that may pass some comparisons, as solutions.
+
+    All pairs that pass are among them. No two solutions share a variable, and the right ones hold
+    for every event.
+    """
+    names = dict.fromkeys(test.left for test in tests)
+    ranges = [_Ranges(left, right, [t for t in tests if t.left == name]) for name in names]
+    found = min(ranges, key=lambda each: each.size).pairs()
+    return merged(left, right, found).within(current_budget())
+
+
+class _Ranges:
+    """The rows of `left` that meet the bounds of each row of `right` on one variable."""
+
+    def __init__(self, left: Solutions, right: Solutions, tests: Sequence[Comparison]) -> None:
+        self._tests = tests
+        column = left.columns[tests[0].left]
+        own = Doubles.column(column, left.lexicon)
+        bounds = [_numbers(right, test.right) for test in tests]
+        is_number = _is_number(own)
+        self._rest = np.flatnonzero(~is_number & (own.kind == OTHER))
+        rows = np.flatnonzero(is_number)
+        self._order = rows[np.argsort(own.value[rows], kind="stable")]
+        values = own.value[self._order]
+        wide = any(bool((n.kind == FLOAT).any()) for n in (own, *bounds))
+        numeric: Bools = np.logical_and.reduce([_is_number(n) for n in bounds])
+        self._low, self._counts = self._numeric(values, bounds, numeric, wide)
+        self._by_term(left, right, np.flatnonzero(~numeric))
+
+    @property
+    def size(self) -> int:
+        """The number of pairs."""
+        return int(self._counts.sum() + self._term_counts.sum()) + len(self._odd) * len(self._rest)
+
+    def pairs(self) -> Pairs:
+        """(rows of left, rows of right), by ascending left row."""
+        row, place = expanded(self._low, self._counts)
+        lefts, rights = [self._order[place]], [row]
+        row, place = expanded(self._term_low, self._term_counts)
+        lefts.append(self._term_order[place])
+        rights.append(self._terms[row])
+        current_budget().spend(len(self._odd) * len(self._rest))
+        lefts.append(np.repeat(self._rest, len(self._odd)))
+        rights.append(np.tile(self._odd, len(self._rest)))
+        rows, others = np.concatenate(lefts), np.concatenate(rights)
+        order = np.argsort(rows, kind="stable")
+        return rows[order], others[order]
+
+    def _numeric(
+        self, values: Float64s, bounds: Sequence[Doubles], numeric: Bools, wide: bool
+    ) -> tuple[Indices, Indices]:
+        """(the first of the sorted numbers, how many) for each row of the table."""
+        low = np.zeros(len(numeric), np.intp)
+        high = np.full(len(numeric), len(values), np.intp)
+        for test, bound in zip(self._tests, bounds, strict=True):
+            margin = np.abs(bound.value) * _WIDER if wide else np.zeros(1)
+            margin = np.where(np.isfinite(margin), margin, 0.0)
+            if test.op != "<" and test.op != "<=":
+                low = np.maximum(low, np.searchsorted(values, bound.value - margin, side="left"))
+            if test.op != ">" and test.op != ">=":
+                high = np.minimum(high, np.searchsorted(values, bound.value + margin, side="right"))
+        return low, np.where(numeric, np.maximum(high - low, 0), 0)
+
+    def _by_term(self, left: Solutions, right: Solutions, rows: Indices) -> None:
+        """Rows with a bound that is no number: equal IRIs and strings, and any other pair."""
+        equal = [test for test in self._tests if test.op == "="]
+        is_term = np.zeros(len(rows), np.bool_)
+        codes = left.columns[self._tests[0].left][self._rest]
+        self._term_order = self._rest[np.argsort(codes, kind="stable")]
+        wanted = np.empty(0, np.int32)
+        if equal and len(rows):
+            texts = right.lexicon.take(right.columns[equal[0].right][rows])
+            is_term = np.fromiter(map(_is_equal_by_term, texts), np.bool_, len(rows))
+            own = right.columns[equal[0].right][rows[is_term]]
+            wanted = translated(own, right.lexicon, left.lexicon, add=False)
+        self._terms, self._odd = rows[is_term], rows[~is_term]
+        ordered = np.sort(codes, kind="stable")
+        self._term_low = np.searchsorted(ordered, wanted, side="left")
+        self._term_counts = np.searchsorted(ordered, wanted, side="right") - self._term_low
+
+
+def _numbers(found: Solutions, variable: str) -> Doubles:
+    """The numbers of a table's column, which many batches ask for."""
+    key = ("numbers", variable)
+    if key not in found.memo:
+        found.memo[key] = Doubles.column(found.columns[variable], found.lexicon)
+    numbers: Doubles = found.memo[key]
+    return numbers
+
+
+def _is_number(numbers: Doubles) -> Bools:
+    """Whether rows have a number or a time that can be ordered."""
+    found: Bools = (numbers.kind != OTHER) & (numbers.kind != UNKNOWN) & ~np.isnan(numbers.value)
+    return found
+
+
+def _is_equal_by_term(text: str) -> bool:
+    """Whether a term equals no other term: an IRI or a plain string."""
+    return text.endswith('"') or (text.startswith("<") and not text.startswith("<<"))

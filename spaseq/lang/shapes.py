@@ -1,0 +1,177 @@
+"""The shape of a query: what stays without the constants that queries of a family differ in.
+
+Such a constant stands alone at a place where a variable could stand: as subject or object of a
+triple pattern of a GPM, beside the operator of a comparison with a variable, or in a sum with a
+variable of another GPM, which is less or greater than a variable. It must stand in the own group of
+the GPM, not in a group inside it. Any other constant of a GPM is part of the shape.
+
+The constants of SELECT, CONSTRUCT and HAVING are no part of a shape either, because each query
+makes its answers by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from spaseq.lang import ast
+from spaseq.lang.resolve import Resolved
+from spaseq.lang.rewriting import rewritten
+from spaseq.lang.sequence import occurrences
+from spaseq.lang.variables import walk
+
+Constant: TypeAlias = ast.Iri | ast.Literal
+
+MARK = "#"
+"""How the names begin that a family gives the values which its queries differ in.
+
+No query can write such a name.
+"""
+
+QUERY = f"{MARK}query"
+"""The variable that says whose solution it is."""
+
+_ANY_LITERAL, _ANY_IRI = ast.Literal(MARK), ast.Iri("any:thing")
+"""They stand for constants of SELECT, CONSTRUCT and HAVING in a shape."""
+
+
+def parameter(number: int) -> ast.Var:
+    """The variable that stands for a constant; it never leaves its GPM, like a blank node."""
+    return ast.Var(f"_:{MARK}{number}")
+
+
+def total(number: int) -> ast.Var:
+    """The variable that stands for the sum with a constant."""
+    return ast.Var(f"{MARK}{number}")
+
+
+def is_made(name: str) -> bool:
+    """Whether a family has made a variable, so that no answer shows it."""
+    return name.startswith(MARK)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A query without the constants that queries of a family may differ in.
+
+    `query` has a `parameter` for each of them. `binders` has for each parameter of a sum the GPM
+    that binds the other operand.
+    """
+
+    query: ast.Query
+    binders: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shaped:
+    """The shape of a query, and the query's own constants, by number of the parameter."""
+
+    shape: Shape
+    constants: tuple[Constant, ...]
+
+
+def shape_of(resolved: Resolved) -> Shaped:
+    """The shape of a query without errors, and its constants."""
+    query, shaping = resolved.query, _Shaping(resolved)
+    gpms = tuple(replace(gpm, pattern=shaping.group(gpm)) for gpm in query.gpms)
+    shape = replace(
+        query,
+        prologue=ast.Prologue(query.prologue.base),
+        form=rewritten(query.form, _blank),
+        gpms=gpms,
+        having=None if query.having is None else rewritten(query.having, _blank),
+    )
+    return Shaped(Shape(shape, tuple(shaping.binders)), tuple(shaping.constants))
+
+
+def _blank(node: ast.Node) -> ast.Node | None:
+    """A sign in the place of a constant; a function keeps its name."""
+    match node:
+        case ast.Iri():
+            return _ANY_IRI
+        case ast.Literal():
+            return _ANY_LITERAL
+        case ast.FunctionCall(args=args):
+            return replace(node, args=tuple(rewritten(arg, _blank) for arg in args))
+    return None
+
+
+class _Shaping:
+    """Takes the constants out of the GPMs of one query."""
+
+    def __init__(self, resolved: Resolved) -> None:
+        self.constants: list[Constant] = []
+        self.binders: list[tuple[int, str]] = []
+        self._scope, self._binds = resolved.scope, resolved.binds
+        self._used = {use.gpm for use in occurrences(resolved.chain)}
+        self._positive = {o.gpm for o in resolved.scope.occurrences if o.negation is None}
+        self._matched = {gpm.name: _matched(gpm.pattern) for gpm in resolved.query.gpms}
+
+    def group(self, gpm: ast.Gpm) -> ast.GroupGraphPattern:
+        """The pattern of a GPM with parameters."""
+        elements: list[ast.Element] = []
+        for element in gpm.pattern.elements:
+            match element:
+                case ast.Triples(triples):
+                    elements.append(ast.Triples(tuple(map(self._triple, triples))))
+                case ast.Filter(expr):
+                    elements.append(ast.Filter(self._condition(expr, gpm.name)))
+                case _:
+                    elements.append(element)
+        return ast.GroupGraphPattern(tuple(elements))
+
+    def _triple(self, triple: ast.Triple) -> ast.Triple:
+        if not isinstance(triple.predicate, ast.Var | ast.Iri):
+            return triple  # a path is searched from its constant
+        return ast.Triple(self._term(triple.subject), triple.predicate, self._term(triple.object))
+
+    def _term(self, term: ast.Term) -> ast.Term:
+        return self._parameter(term) if isinstance(term, ast.Iri | ast.Literal) else term
+
+    def _parameter(self, constant: Constant) -> ast.Var:
+        self.constants.append(constant)
+        return parameter(len(self.constants) - 1)
+
+    def _condition(self, expr: ast.Expr, gpm: str) -> ast.Expr:
+        match expr:
+            case ast.And(operands):
+                return ast.And(tuple(self._condition(o, gpm) for o in operands))
+            case ast.Compare(op, left, right) if op != "!=":
+                left, right = self._operand(left, right, gpm), self._operand(right, left, gpm)
+                if op != "=":
+                    left, right = self._sum(left, right, gpm), self._sum(right, left, gpm)
+                return ast.Compare(op, left, right)
+        return expr
+
+    def _operand(self, operand: ast.Expr, other: ast.Expr, gpm: str) -> ast.Expr:
+        """A side of a comparison, or the parameter for it if it is a constant."""
+        if not isinstance(operand, ast.Iri | ast.Literal) or not isinstance(other, ast.Var):
+            return operand
+        return self._parameter(operand) if other.name in self._matched[gpm] else operand
+
+    def _sum(self, operand: ast.Expr, other: ast.Expr, gpm: str) -> ast.Expr:
+        """A side of a comparison, with a parameter for the constant of a sum."""
+        if not isinstance(other, ast.Var) or other.name not in self._matched[gpm]:
+            return operand
+        match operand:
+            case ast.Arithmetic(op, ast.Var(name) as var, ast.Literal() as constant):
+                binder = self._binder(name, gpm)
+                if op in "+-" and binder is not None:
+                    self.binders.append((len(self.constants), binder))
+                    return ast.Arithmetic(op, var, self._parameter(constant))
+        return operand
+
+    def _binder(self, variable: str, gpm: str) -> str | None:
+        """The only GPM that binds a variable, once in each match; None if there is none."""
+        if variable in self._scope.owner:
+            return None
+        found = [name for name in self._used if variable in self._binds[name]]
+        if len(found) != 1 or found[0] == gpm or found[0] not in self._positive:
+            return None
+        return found[0] if variable in self._matched[found[0]] else None
+
+
+def _matched(group: ast.GroupGraphPattern) -> frozenset[str]:
+    """The variables that the triple patterns of a group bind, in every solution."""
+    triples = (t for e in group.elements if isinstance(e, ast.Triples) for t in e.triples)
+    return frozenset(n.name for t in triples for n in walk(t) if isinstance(n, ast.Var))

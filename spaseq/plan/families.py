@@ -1,0 +1,196 @@
+"""Families: queries that are equal but for constants run as one query.
+
+The query of a family has a variable in the place of each constant in which its members differ. Each
+of its GPMs begins with VALUES, which has a row for each member: the member's number and its
+constants. PARTITION BY gets the number as one more variable. So each member has its own partitions,
+and all that the language says of partitions holds for members: windows, selection strategies and
+negated steps look at the events of one member.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from spaseq.algebra import nodes as n
+from spaseq.algebra.groups import constant_text
+from spaseq.algebra.mapping import mapped
+from spaseq.errors import QueryText
+from spaseq.lang import ast
+from spaseq.lang.resolve import resolve
+from spaseq.lang.rewriting import rewritten
+from spaseq.lang.shapes import QUERY, Constant, Shape, is_made, parameter, total
+from spaseq.lang.variables import walk
+from spaseq.plan.planner import plan_as_written
+from spaseq.plan.planning_options import CompileOptions
+from spaseq.plan.query_plan import GpmPlan, Identity, QueryPlan, StageKey
+from spaseq.plan.rules import apply_rules
+from spaseq.plan.sequencing import with_gpms
+
+_NO_SUM = ast.Iri("no:sum")
+"""The value of a sum that is an error: nothing is less or greater than an IRI."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Queries of one shape, and the plan that runs all of them.
+
+    `members` are the numbers of the queries in their run. Queries that do not differ in any
+    constant have a row together: `rows` has for each row of the table its constants, and `owners`
+    the queries. Only the constants at `places` differ.
+    """
+
+    plan: QueryPlan
+    places: tuple[int, ...]
+    rows: tuple[tuple[Constant, ...], ...]
+    owners: tuple[tuple[int, ...], ...]
+
+    @property
+    def members(self) -> tuple[int, ...]:
+        """The numbers of the queries, ascending."""
+        return tuple(sorted(number for owners in self.owners for number in owners))
+
+    def only(self, row: int) -> QueryPlan:
+        """The family's plan, for the queries of one row."""
+        return with_rows(self.plan, self.places, {row: self.rows[row]})
+
+
+def row_term(row: int) -> str:
+    """The N-Triples text that stands for a row of a family's table."""
+    return f'"{row}"'
+
+
+def row_of(term: str) -> int:
+    """The row that a term stands for."""
+    return int(term[1:-1])
+
+
+def families_of(plans: Sequence[QueryPlan]) -> tuple[Family, ...]:
+    """The families of at least two queries each, in order of their first members."""
+    alike: dict[object, list[int]] = {}
+    for number, plan in enumerate(plans):
+        if plan.shaped is not None and plan.is_member:
+            alike.setdefault((plan.shaped.shape, plan.disabled), []).append(number)
+    found = (_family(plans, numbers) for numbers in alike.values() if len(numbers) > 1)
+    return tuple(family for family in found if family is not None)
+
+
+def _family(plans: Sequence[QueryPlan], numbers: Sequence[int]) -> Family | None:
+    """The family of some queries of one shape; None if no plan can run it."""
+    owners: dict[tuple[Constant, ...], list[int]] = {}
+    for number in numbers:
+        shaped = plans[number].shaped
+        assert shaped is not None
+        owners.setdefault(shaped.constants, []).append(number)
+    every = [*owners]
+    places = tuple(i for i, own in enumerate(zip(*every, strict=True)) if len({*own}) > 1)
+    rows = tuple(tuple(constants[i] for i in places) for constants in every)
+    first = plans[numbers[0]]
+    assert first.shaped is not None
+    plan = _plan(first, first.shaped.shape, every[0], places)
+    if plan is None:
+        return None
+    plan = with_rows(plan, places, dict(enumerate(rows)))
+    title = f"{first.identity.title} and {len(numbers) - 1} more of its family"
+    plan = replace(plan, identity=Identity(title, title, None))
+    return Family(plan, places, rows, tuple(map(tuple, owners.values())))
+
+
+def with_rows(
+    plan: QueryPlan, places: Sequence[int], rows: Mapping[int, Sequence[Constant]]
+) -> QueryPlan:
+    """A family's plan with other rows in its table, by number."""
+    columns = {
+        parameter(place).name: [constant_text(row[i]) for row in rows.values()]
+        for i, place in enumerate(places)
+    }
+    columns[QUERY] = [*map(row_term, rows)]
+
+    def changed(pattern: n.Pattern) -> n.Pattern:
+        if isinstance(pattern, n.Table) and QUERY in pattern.variables:
+            own = zip(*(columns[v] for v in pattern.variables), strict=True)
+            return n.Table(pattern.variables, tuple(own))
+        return mapped(pattern, changed)
+
+    patterns = plan.patterns
+    gpms = tuple(replace(gpm, pattern=changed(gpm.pattern)) for gpm in patterns.gpms)
+    memberships = tuple(replace(m, pattern=changed(m.pattern)) for m in patterns.memberships)
+    return replace(plan, patterns=replace(patterns, gpms=gpms, memberships=memberships))
+
+
+def _plan(
+    first: QueryPlan, shape: Shape, constants: Sequence[Constant], places: Sequence[int]
+) -> QueryPlan | None:
+    """The plan of a family; its table has one row.
+
+    None if the family's query is none that the planner takes.
+    """
+    query = _query(shape, constants, frozenset(places))
+    resolved = resolve(query, QueryText("", "<family>"))
+    if any(d.severity == "error" for d in resolved.diagnostics):
+        return None
+    plan = plan_as_written(resolved, first.identity.title, CompileOptions(disable=first.disabled))
+    gpms = plan.patterns.gpms
+    plan = with_gpms(plan, tuple(replace(g, certain=g.certain | _sums(g)) for g in gpms))
+    # Limits and sets of runs ask for the key of a single query.
+    key = first.sequence.key
+    if key.variables is not None:
+        key = StageKey((*key.variables, QUERY), key.reason)
+    plan = replace(plan, sequence=replace(plan.sequence, key=key))
+    plan = apply_rules(plan, first.disabled)
+    if any(gpm.correlation is not None for gpm in plan.patterns.gpms):
+        return None
+    # Answers have the variables that they have for a single query.
+    pairs = zip(plan.patterns.gpms, first.patterns.gpms, strict=True)
+    gpms = tuple(replace(gpm, private=own.private) for gpm, own in pairs)
+    return replace(plan, patterns=replace(plan.patterns, gpms=gpms))
+
+
+def _sums(gpm: GpmPlan) -> frozenset[str]:
+    """The sums that a GPM makes; each has a value in every solution."""
+    return frozenset(filter(is_made, gpm.variables))
+
+
+def _query(shape: Shape, constants: Sequence[Constant], places: frozenset[int]) -> ast.Query:
+    """The query of a family, with the constants that all members have in common."""
+    fixed = {parameter(i).name: c for i, c in enumerate(constants) if i not in places}
+
+    def restore(node: ast.Node) -> ast.Node | None:
+        return fixed.get(node.name) if isinstance(node, ast.Var) else None
+
+    query: ast.Query = rewritten(shape.query, restore)
+    binders = [(i, gpm) for i, gpm in shape.binders if i in places]
+    sums = {parameter(i).name: i for i, _ in binders}
+    made: dict[int, ast.Arithmetic] = {}
+
+    def replaced(node: ast.Node) -> ast.Node | None:
+        """The variable of a sum in the place of the sum."""
+        if isinstance(node, ast.Arithmetic) and isinstance(node.right, ast.Var):
+            number = sums.get(node.right.name)
+            if number is not None:
+                made[number] = node
+                return total(number)
+        return None
+
+    gpms = [rewritten(gpm, replaced) for gpm in query.gpms]
+    bound = {gpm: [(i, made[i]) for i, own in binders if own == gpm] for _, gpm in binders}
+    defined = tuple(_gpm(g, places, bound.get(g.name, ()), constants) for g in gpms)
+    return replace(query, gpms=defined, partition=(*query.partition, ast.Var(QUERY)))
+
+
+def _gpm(
+    gpm: ast.Gpm,
+    places: Iterable[int],
+    sums: Sequence[tuple[int, ast.Arithmetic]],
+    constants: Sequence[Constant],
+) -> ast.Gpm:
+    """A GPM with the columns of the table that it reads, and the sums that it makes."""
+    mentioned = {node.name for node in walk(gpm) if isinstance(node, ast.Var)}
+    own = sorted(i for i in places if parameter(i).name in mentioned or i in dict(sums))
+    variables = (ast.Var(QUERY), *map(parameter, own))
+    table = ast.Values(variables, ((ast.Literal("0"), *(constants[i] for i in own)),))
+    pattern = ast.GroupGraphPattern((*gpm.pattern.elements, table))
+    if sums:
+        binds = (ast.Bind(ast.Call("COALESCE", (e, _NO_SUM)), total(i)) for i, e in sums)
+        pattern = ast.GroupGraphPattern((pattern, *binds))
+    return replace(gpm, pattern=pattern)

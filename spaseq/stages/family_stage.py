@@ -1,0 +1,195 @@
+"""Both stages of a family of queries (`spaseq.plan.families`), each in the place of a query's own.
+
+Graph patterns and the sequence are evaluated once for all members. Answers are made member by
+member, as SELECT, HAVING, AFTER MATCH and limits are each query's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from spaseq.algebra.answers import Answer, Instant
+from spaseq.automaton.run.after_match import AfterMatchFilter
+from spaseq.automaton.run.event_rows import EventRows
+from spaseq.automaton.run.matches import PartitionKey, SequenceMatch
+from spaseq.gpm.pattern_stage import PatternStage
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.limits import DEFAULT_LIMITS, Limits
+from spaseq.options import StageOptions
+from spaseq.plan.families import Family, row_of
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.inputs.bad_input import BadInput, OnBad, warn
+from spaseq.stages.answer_filters import AnswerFilters, Consecutive
+from spaseq.stages.sequence import SequenceStage
+
+MOST_ROWS = 1_000_000
+"""About how many solutions of a batch are made at a time."""
+
+FEWEST_EVENTS = 64
+"""The fewest events that are matched at a time."""
+
+
+class FamilyPatterns:
+    """Stage 1 of a family: the solutions of the GPMs of all members.
+
+    An event on which all members together exceed a limit is matched for each member by itself.
+    """
+
+    def __init__(
+        self,
+        family: Family,
+        plans: Sequence[QueryPlan],
+        knowledge: KnowledgeBase,
+        on_bad: OnBad = warn,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        self._family, self._plans, self._knowledge = family, plans, knowledge
+        self._on_bad, self._limits = on_bad, limits
+        self.stage = PatternStage(family.plan, knowledge, self._take_bad, limits)
+        self._events = MOST_ROWS  # at a time
+
+    def _take_bad(self, bad: BadInput) -> None:
+        if not bad.over_limit:
+            self._on_bad(bad)
+
+    def match(self, events: EventBatch) -> SolutionBatch:
+        """The solutions of the batch's events."""
+        found, first = list[SolutionBatch](), 0
+        while first < len(events):
+            part = events.part(first, min(first + self._events, len(events)))
+            rows = self._matched(part)
+            found.append(rows)
+            first += len(part)
+            # As many events as may give about the most rows, judged from the last ones.
+            likely = MOST_ROWS * len(part) // max(1, len(rows))
+            self._events = max(FEWEST_EVENTS, min(likely, 2 * len(part)))
+            if not len(rows):
+                self._events = MOST_ROWS
+        return SolutionBatch.concat(
+            [f for f in found if len(f)], self._family.plan.patterns.columns
+        )
+
+    def _matched(self, events: EventBatch) -> SolutionBatch:
+        rows = self.stage.match(events)
+        if not self.stage.exceeding:
+            return rows
+        columns = self._family.plan.patterns.columns
+        part = events.take(np.array(self.stage.exceeding, np.int64))
+        return SolutionBatch.concat([rows, *self._one_by_one(part)], columns)
+
+    def _one_by_one(self, events: EventBatch) -> Iterator[SolutionBatch]:
+        """The solutions of some events, for the members of one row of the table at a time."""
+        for row, owners in enumerate(self._family.owners):
+            names = [self._plans[number].identity.name for number in owners]
+            plan = self._family.only(row)
+            stage = PatternStage(plan, self._knowledge, self._naming(names), self._limits)
+            yield stage.match(events)
+
+    def _naming(self, names: Sequence[str]) -> OnBad:
+        """Reports an event beyond a limit for each of some queries."""
+
+        def take(bad: BadInput) -> None:
+            for name in names if bad.over_limit else ():
+                self._on_bad(replace(bad, file=name))
+
+        return take
+
+
+class FamilySequence:
+    """Stage 2 of a family: the answers of each member, by its number.
+
+    It is used as a `SequenceStage` is.
+    """
+
+    def __init__(
+        self,
+        family: Family,
+        plans: Sequence[QueryPlan],
+        options: StageOptions = StageOptions(),
+        knowledge: KnowledgeBase | None = None,
+        on_bad: OnBad = warn,
+    ) -> None:
+        self._answers = _MemberAnswers(family, plans)
+        self.stage = SequenceStage(
+            family.plan, options, knowledge, on_bad, filters=self._answers.with_limit
+        )
+
+    def push(self, rows: SolutionBatch | EventRows) -> None:
+        """Take rows into the reorder buffer."""
+        self.stage.push(rows)
+
+    def advance(self, watermark: int, ahead: bool = False) -> dict[int, list[Answer]]:
+        """The answers that `SequenceStage.advance` gives, by the number of the query."""
+        self.stage.advance(watermark, ahead)
+        return self._answers.take()
+
+    def close(self) -> dict[int, list[Answer]]:
+        """The remaining answers; all streams have ended."""
+        self.stage.close()
+        return self._answers.take()
+
+    @property
+    def suppressed(self) -> int:
+        """The number of answers beyond the limit so far."""
+        return self.stage.suppressed
+
+
+class _MemberAnswers:
+    """In the place of a query's `AnswerFilters`: one for each member that has had a match."""
+
+    def __init__(self, family: Family, plans: Sequence[QueryPlan]) -> None:
+        self._family, self._plans = family, plans
+        self._place = len(family.plan.sequence.partition) - 1  # of the member's number
+        self._filters: dict[int, AnswerFilters] = {}
+        self._found: dict[int, list[Answer]] = {}
+        self.skips: dict[PartitionKey, AfterMatchFilter] = {}  # each member has its own
+
+    def with_limit(self, limit: int | None, consecutive: Consecutive) -> _MemberAnswers:
+        """The same object, told what `AnswerFilters` is told."""
+        self._limit, self._consecutive = limit, consecutive
+        return self
+
+    def answers(self, matches: Iterable[SequenceMatch]) -> list[Answer]:
+        """No answers: `take` gives them."""
+        of_row: dict[str, list[SequenceMatch]] = {}
+        for match in matches:
+            of_row.setdefault(match.solutions[0].singles[self._place][1], []).append(match)
+        for term, own in of_row.items():
+            for number in self._family.owners[row_of(term)]:
+                self._found.setdefault(number, []).extend(self._of(number, term).answers(own))
+        return []
+
+    def take(self) -> dict[int, list[Answer]]:
+        """The answers since the last call, by the number of the query."""
+        found, self._found = self._found, {}
+        return {number: answers for number, answers in found.items() if answers}
+
+    @property
+    def suppressed(self) -> int:
+        """The number of answers beyond the limit so far."""
+        return sum(filters.suppressed for filters in self._filters.values())
+
+    def restore(self, skips: dict[PartitionKey, AfterMatchFilter], suppressed: int) -> None:
+        """No family is restored: a run that is continued has none."""
+        raise AssertionError("a family has no snapshot")
+
+    def _of(self, number: int, term: str) -> AnswerFilters:
+        filters = self._filters.get(number)
+        if filters is None:
+
+            def consecutive(key: PartitionKey, instants: Iterable[Instant]) -> bool:
+                return self._consecutive((*key, term), instants)
+
+            plan = self._answer_plan(self._plans[number])
+            filters = self._filters[number] = AnswerFilters(plan, self._limit, consecutive)
+        return filters
+
+    def _answer_plan(self, plan: QueryPlan) -> QueryPlan:
+        """The plan of a member, with the evaluator that the family has."""
+        evaluator = self._family.plan.sequence.evaluator
+        return replace(plan, sequence=replace(plan.sequence, evaluator=evaluator))

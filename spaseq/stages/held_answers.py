@@ -1,0 +1,74 @@
+"""Answers of several queries that come together, held until each query's turn.
+
+A part of them is in memory, the rest in a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, ClassVar
+
+from spaseq.algebra.answers import Answer
+from spaseq.scratch import ScratchDirectory
+from spaseq.storage.safe_pickles import SafePickler, SafeUnpickler
+
+MOST_IN_MEMORY = 200_000
+"""The most answers in memory."""
+
+
+class _Unpickler(SafeUnpickler):
+    classes: ClassVar = frozenset(
+        {("spaseq.algebra.answers", "Answer"), ("spaseq.algebra.answers", "TraceItem")}
+    )
+
+
+class HeldAnswers:
+    """Takes answers of queries, and gives those of one query in the order in which they came.
+
+    `most` is the number of answers in memory at which they are written to a file.
+    """
+
+    def __init__(self, most: int = MOST_IN_MEMORY) -> None:
+        self._most, self._size = most, 0
+        self._waiting: dict[int, list[Answer]] = {}
+        self._places: dict[int, list[int]] = {}
+        self._directory: ScratchDirectory | None = None
+        self._file: IO[bytes] | None = None
+
+    def add(self, query: int, answers: Iterable[Answer]) -> None:
+        """Take answers of a query, which come after its earlier ones."""
+        own = self._waiting.setdefault(query, [])
+        before = len(own)
+        own += answers
+        self._size += len(own) - before
+        if self._size >= self._most:
+            self._write()
+
+    def take(self, query: int) -> Iterator[list[Answer]]:
+        """The answers of a query, which leave."""
+        for place in self._places.pop(query, ()):
+            assert self._file is not None
+            self._file.seek(place)
+            yield _Unpickler(self._file).load()
+        waiting = self._waiting.pop(query, [])
+        self._size -= len(waiting)
+        if waiting:
+            yield waiting
+
+    def close(self) -> None:
+        """Remove the file."""
+        if self._file is not None:
+            self._file.close()
+        if self._directory is not None:
+            self._directory.cleanup()
+
+    def _write(self) -> None:
+        if self._file is None:
+            self._directory = ScratchDirectory("answers")
+            self._file = (Path(self._directory.name) / "answers").open("w+b")
+        self._file.seek(0, 2)
+        for query, answers in self._waiting.items():
+            self._places.setdefault(query, []).append(self._file.tell())
+            SafePickler(self._file).dump(answers)
+        self._waiting, self._size = {}, 0

@@ -1,0 +1,113 @@
+"""Sets of queries that are alike: variations of a generated case, which differ in constants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import spaseq
+from spaseq.compile import check_query
+from spaseq.lang import ast
+from spaseq.lang.format import format_query
+from spaseq.lang.parser import parse
+from spaseq.lang.rewriting import rewritten
+from tests.oracle.agreement import comparables, expected_of
+from tests.oracle.choices import Choices
+from tests.oracle.draw_events import NS
+from tests.oracle.model import Refused, TooBig
+from tests.oracle.patterns import nt
+from tests.oracle.strategies import Case
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+
+OPERATORS = ("=", "<", "<=", ">", ">=")
+
+
+def number(choices: Choices) -> ast.Literal:
+    """A small number in one of the forms that numbers have."""
+    value = choices.pick("0123")
+    forms = [(value, "integer")] * 6
+    forms += [(f"{value}.0", "decimal"), (f"{value}e0", "double"), (f"{value}.5", "float")]
+    lexical, datatype = choices.pick(forms)
+    return ast.Literal(lexical, XSD + datatype)
+
+
+def with_conditions(query: ast.Query, choices: Choices) -> ast.Query:
+    """The query with FILTERs that compare a variable of a GPM with a constant, or with a sum."""
+    named = {g.name: sorted(_values(g)) for g in query.gpms}
+    every = sorted({v for own in named.values() for v in own})
+    gpms = []
+    for gpm in query.gpms:
+        elements = list(gpm.pattern.elements)
+        for _ in range(choices.pick([0, 1, 1, 2]) if named[gpm.name] else 0):
+            left = ast.Var(choices.pick(named[gpm.name]))
+            right: ast.Expr = number(choices)
+            if choices.chance(3):
+                right = ast.Arithmetic(
+                    choices.pick("+-"), ast.Var(choices.pick(every)), number(choices)
+                )
+            elements.append(ast.Filter(ast.Compare(choices.pick(OPERATORS), left, right)))
+        gpms.append(replace(gpm, pattern=ast.GroupGraphPattern(tuple(elements))))
+    return replace(query, gpms=tuple(gpms))
+
+
+def _values(gpm: ast.Gpm) -> Iterator[str]:
+    """The variables of the values of a GPM's triple patterns."""
+    for element in gpm.pattern.elements:
+        for triple in element.triples if isinstance(element, ast.Triples) else ():
+            if triple.predicate == ast.Iri(f"{NS}v") and isinstance(triple.object, ast.Var):
+                yield triple.object.name
+
+
+def variation(query: ast.Query, choices: Choices) -> ast.Query:
+    """The query with some constants of its GPMs changed."""
+
+    def changed(node: ast.Node) -> ast.Node | None:
+        match node:
+            case ast.Triple(subject, predicate, ast.Iri(value) as old):
+                kind = ast.Iri(NS + choices.pick("ABC")) if choices.chance(3) else old
+                return ast.Triple(subject, predicate, kind if value.startswith(NS) else old)
+            case ast.Literal() if choices.chance(2):
+                return number(choices)
+        return None
+
+    return replace(query, gpms=tuple(rewritten(gpm, changed) for gpm in query.gpms))
+
+
+def queries_of(case: Case, choices: Choices, most: int) -> list[str]:
+    """Texts of queries without errors: the case's and variations of it."""
+    first = with_conditions(parse(case.query), choices)
+    several = [first, *(variation(first, choices) for _ in range(choices.pick(range(1, most))))]
+    texts = [format_query(query) for query in several]
+    return [text for text in texts if check_query(text).plan is not None]
+
+
+def expected(text: str, case: Case) -> list[Any]:
+    """The oracle's answers to a query, or the engine's where the oracle does not run it."""
+    query = check_query(text).query
+    assert query is not None
+    try:
+        return comparables(expected_of(query, case))
+    except (TooBig, Refused):
+        return answers([text], case)[0]
+
+
+def answers(texts: list[str], case: Case, disable: tuple[str, ...] = ()) -> list[list[Any]]:
+    """The engine's answers to queries that run together, query by query."""
+    read = {iri: events(case, iri) for iri in case.streams}
+    named = {f"query{i}": i for i in range(1, len(texts) + 1)} if len(texts) > 1 else {"query": 1}
+    used = {iri for text in texts for iri in read if f"<{iri}>" in text}
+    given = {iri: own for iri, own in read.items() if iri in used}
+    found: list[list[Any]] = [[] for _ in texts]
+    for match in spaseq.run(texts, given, case.kb, runtime="local", disable=disable):
+        found[named[match.query] - 1].append(match.answer)
+    return [comparables(own) for own in found]
+
+
+def events(case: Case, iri: str) -> list[spaseq.Event]:
+    """The events of a stream, in order of arrival."""
+    return [
+        spaseq.Event("".join(f"{nt(s)} {nt(p)} {nt(o)} .\n" for s, p, o in triples), time, name)
+        for time, name, triples in case.streams[iri]
+    ]

@@ -1,0 +1,39 @@
+"""Queries that run together give the answers that each gives by itself.
+
+`SPASEQ_ORACLE_SETS` sets the number of sets, and `SPASEQ_ORACLE_SEED` another seed.
+"""
+
+from __future__ import annotations
+
+import os
+from random import Random
+
+from spaseq.compile import CompileOptions, compile_query
+from spaseq.plan.families import families_of
+from tests.oracle.choices import seeded
+from tests.oracle.query_sets import answers, expected, queries_of
+from tests.oracle.strategies import EVERYTHING, case
+from tests.sizes import sizes
+
+SEED = os.environ.get("SPASEQ_ORACLE_SEED", "1")
+SETS = int(os.environ.get("SPASEQ_ORACLE_SETS", "0"))
+
+
+@sizes(25, 500)
+def test_a_set_of_queries_has_the_answers_of_each(examples: int) -> None:
+    answered = families = 0
+    for number in range(SETS or examples):
+        choices = seeded(f"sets{SEED}:{number}")
+        example = case(choices, EVERYTHING)
+        texts = queries_of(example, choices, Random(number).choice([3, 6, 30]))
+        if len(texts) < 2:
+            continue
+        options = CompileOptions(several=True)
+        families += len(families_of([compile_query(text, options=options) for text in texts]))
+        alone = [expected(text, example) for text in texts]
+        together = answers(texts, example)
+        wrong = [n for n in range(len(texts)) if alone[n] != together[n]]
+        assert not wrong, f"set {SEED}:{number}\n" + "\n\n".join(texts[n] for n in wrong[:2])
+        answered += any(alone)
+    assert families > (SETS or examples) // 4
+    assert answered > (SETS or examples) // 4

@@ -1,0 +1,103 @@
+"""Which queries are a family, in which constants they differ, and what their plan is."""
+
+from __future__ import annotations
+
+import pytest
+
+from spaseq.compile import CompileOptions, compile_query
+from spaseq.plan.families import Family, families_of
+from spaseq.plan.query_plan import QueryPlan
+
+QUERY = """PREFIX : <http://e/>
+    {form} WITHIN {window} {more} FROM STREAM S <http://e/s> WHERE {{ SEQ({steps})
+    DEFINE GPM A ON S {{ ?x :is {kind} ; :at ?k ; :low ?v FILTER (?v > {least}) }}
+    DEFINE GPM B ON S {{ ?y :is :Cold ; :at ?k ; :high ?w FILTER (?w < ?v - {fall}) {extra} }} }}"""
+
+USUAL = {
+    "form": "SELECT ?x",
+    "window": "1 HOURS",
+    "more": "",
+    "steps": "A; B",
+    "kind": ":Hot",
+    "least": "20",
+    "fall": "5",
+    "extra": "",
+}
+
+
+def plan(disable: tuple[str, ...] = (), **changed: str) -> QueryPlan:
+    options = CompileOptions(several=True, disable=disable)
+    return compile_query(QUERY.format(**{**USUAL, **changed}), options=options)
+
+
+def families(*changed: dict[str, str]) -> tuple[Family, ...]:
+    return families_of([plan(**each) for each in changed])
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "places"),
+    [
+        ("kind", (":Hot", ":Warm"), 1),
+        ("least", ("20", "30"), 1),
+        ("least", ("20", '"text"'), 1),
+        ("fall", ("5", "7.5"), 1),
+        ("form", ('SELECT ("a" AS ?it)', 'SELECT ("b" AS ?it)'), 0),
+    ],
+)
+def test_queries_that_differ_in_constants_are_a_family(
+    name: str, values: tuple[str, str], places: int
+) -> None:
+    (family,) = families(*({name: value} for value in values))
+    assert family.members == (0, 1)
+    assert len(family.places) == places
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("window", ("1 HOURS", "2 HOURS")),
+        ("steps", ("A; B", "A: B")),
+        ("extra", ("", "FILTER (?w > 7)")),
+        ("extra", ("OPTIONAL { ?y :in 1 }", "OPTIONAL { ?y :in 2 }")),
+        ("extra", ("FILTER (?w != 1)", "FILTER (?w != 2)")),
+        ("extra", ("?y :p/:q 1 .", "?y :p/:q 2 .")),
+        ("form", ("SELECT ?x", "SELECT ?v")),
+        ("more", ("", "PARTITION BY (?k)")),
+    ],
+)
+def test_queries_that_differ_in_more_are_none(name: str, values: tuple[str, str]) -> None:
+    assert not families(*({name: value} for value in values))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"steps": "A, B"}, {"window": "9 EVENTS"}, {"form": "SELECT STRICT ?x"}],
+)
+def test_queries_that_count_all_events_run_by_themselves(changed: dict[str, str]) -> None:
+    assert not families(changed, {**changed, "least": "30"})
+
+
+def test_queries_that_make_streams_run_by_themselves() -> None:
+    forms = [f"REGISTER STREAM <http://e/{n}> AS CONSTRUCT {{ ?x :p ?v }}" for n in "ab"]
+    assert not families(*({"form": form} for form in forms))
+
+
+def test_equal_queries_have_a_row_together() -> None:
+    (family,) = families({}, {"least": "30"}, {})
+    assert family.owners == ((0, 2), (1,))
+
+
+def test_a_family_has_the_evaluator_of_its_members() -> None:
+    (family,) = families({}, {"fall": "7"}, {"kind": ":Warm", "least": "1"})
+    assert family.plan.sequence.evaluator.name == plan().sequence.evaluator.name
+    assert family.plan.sequence.evaluator.name == "compiled-registers"
+
+
+def test_the_rule_can_be_disabled() -> None:
+    without = [plan(("query-families",), least=least) for least in ("1", "2")]
+    assert not families_of(without)
+    assert not families_of([plan(), plan(("query-families",), least="30")])
+
+
+def test_a_query_that_is_alone_has_no_shape() -> None:
+    assert compile_query(QUERY.format(**USUAL)).shaped is None

@@ -1,0 +1,110 @@
+"""A family in the local runtime: the answers, counts and reports of each member by itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import spaseq
+from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.stages import family_stage
+
+QUERY = """PREFIX : <http://e/> {form} WITHIN 10 SECONDS {more} FROM STREAM S <http://e/s>
+    WHERE {{ SEQ({steps}) DEFINE GPM A ON S {{ ?x :a ?v FILTER (?v > {least}) }}
+    DEFINE GPM B ON S {{ ?x :b ?w FILTER (?w < ?v - {fall}) }} }} {having}"""
+
+USUAL = {"form": "SELECT ?v ?w", "more": "", "steps": "A; B", "having": ""}
+
+
+def integer(value: int) -> str:
+    return f'"{value}"^^<http://www.w3.org/2001/XMLSchema#integer>'
+
+
+EVENTS = [
+    spaseq.Event(
+        f"<http://e/{i % 3}> <http://e/{'ab'[i % 2]}> {integer(i * 7 % 10)} .",
+        i * 1000,
+        f"http://e/g{i}",
+    )
+    for i in range(60)
+]
+
+
+def texts(**changed: str) -> list[str]:
+    parts = {**USUAL, **changed}
+    return [QUERY.format(least=i % 7, fall=i % 4, **parts) for i in range(12)]
+
+
+def answers(queries: list[str], **options: Any) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for match in spaseq.run(queries, {"S": EVENTS}, runtime="local", **options):
+        found.setdefault(match.query, []).append(match.answer)
+    return found
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {},
+        {"steps": "A; B+"},
+        {"steps": "A: B"},
+        {"steps": "B!; A; B"},
+        {"more": "PARTITION BY (?x)"},
+        {"more": "AFTER MATCH SKIP PAST LAST EVENT"},
+        {"form": "SELECT DISTINCT ?w"},
+        {"form": "SELECT MAX ?v ?w", "steps": "A: B+"},
+        {"form": "CONSTRUCT { ?x :fell ?w . _:n :to ?v }"},
+        {"having": "HAVING (?v > 5)"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("limit", [None, 1])
+def test_a_member_has_the_answers_that_it_has_alone(
+    changed: dict[str, str], limit: int | None
+) -> None:
+    options = {} if limit is None else {"limit_per_event": limit}
+    found = answers(texts(**changed), **options)
+    assert found == answers(texts(**changed), disable=["query-families"], **options)
+    assert len(found) > 1
+
+
+def test_answers_come_query_by_query() -> None:
+    names = [m.query for m in spaseq.run(texts(), {"S": EVENTS}, runtime="local")]
+    assert names == sorted(names, key=lambda name: int(name.removeprefix("query")))
+
+
+def test_a_member_is_counted_by_itself() -> None:
+    counts = []
+    for disable in ([], ["query-families"]):
+        stats = spaseq.Stats()
+        list(spaseq.run(texts(), {"S": EVENTS}, runtime="local", stats=stats, disable=disable))
+        counts.append((stats.events, stats.matches, stats.solutions))
+    assert counts[0] == counts[1]
+
+
+def test_events_are_matched_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = answers(texts())
+    monkeypatch.setattr(family_stage, "MOST_ROWS", 10)
+    monkeypatch.setattr(family_stage, "FEWEST_EVENTS", 3)
+    assert answers(texts()) == whole
+
+
+def test_an_event_beyond_a_limit_is_so_for_each_member() -> None:
+    """Twelve members have more solutions on one event than the limit; each by itself has not."""
+    limits = spaseq.Limits(solutions=8)
+    bad: list[BadInput] = []
+    crowd = "".join(f"<http://e/{i}> <http://e/a> {integer(i)} .\n" for i in range(8))
+    streams = {"S": [*EVENTS, spaseq.Event(crowd, 70_000, "http://e/crowd")]}
+
+    def run(disable: list[str]) -> list[Any]:
+        options: Any = {"limits": limits, "on_bad": bad.append, "disable": disable}
+        found = spaseq.run(texts(steps="A"), streams, runtime="local", **options)
+        return [(m.query, m.answer) for m in found]
+
+    together = run([])
+    reported = [(b.file, b.text) for b in bad]
+    bad.clear()
+    assert run(["query-families"]) == together
+    assert [(b.file, b.text) for b in bad] == reported
+    assert any(answer.end[0] == 70_000 for _, answer in together)
