@@ -27,6 +27,9 @@ from spaseq.plan.query_plan import GpmPlan, Identity, QueryPlan, StageKey
 from spaseq.plan.rules import apply_rules
 from spaseq.plan.sequencing import with_gpms
 
+FEWEST = 8
+"""Fewer queries run by themselves: their answers need not be told apart."""
+
 _NO_SUM = ast.Iri("no:sum")
 """The value of a sum that is an error: nothing is less or greater than an IRI."""
 
@@ -66,12 +69,12 @@ def row_of(term: str) -> int:
 
 
 def families_of(plans: Sequence[QueryPlan]) -> tuple[Family, ...]:
-    """The families of at least two queries each, in order of their first members."""
+    """The families of at least `FEWEST` queries each, in order of their first members."""
     alike: dict[object, list[int]] = {}
     for number, plan in enumerate(plans):
         if plan.shaped is not None and plan.is_member:
             alike.setdefault((plan.shaped.shape, plan.disabled), []).append(number)
-    found = (_family(plans, numbers) for numbers in alike.values() if len(numbers) > 1)
+    found = (_family(plans, numbers) for numbers in alike.values() if len(numbers) >= FEWEST)
     return tuple(family for family in found if family is not None)
 
 

@@ -164,9 +164,10 @@ def _hold(job: Job, own: FamilyInput, held: HeldAnswers) -> None:
             found = stage.advance(watermark)
             job.stats.watermark = watermark
         job.stats.add("sequence", time.perf_counter() - at)
-        for number, answers in found.items():
-            job.stats.matches += len(answers)
-            held.add(number, answers)
+        for number, pieces in found.items():
+            for answers in pieces:
+                job.stats.matches += len(answers)
+                held.add(number, answers)
         job.on_progress(job.stats)
     job.stats.suppressed += stage.suppressed
 

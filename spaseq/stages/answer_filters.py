@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import groupby
 from typing import Protocol, TypeAlias
 
+from spaseq.algebra.answer_batch import AnswerBatch
 from spaseq.algebra.answers import Answer, Instant
 from spaseq.algebra.construct import constructed
 from spaseq.automaton.program.selection import Position, select
 from spaseq.automaton.run.after_match import AfterMatchFilter
 from spaseq.automaton.run.matches import PartitionKey, SequenceMatch, partition_of
+from spaseq.errors import RunError
 from spaseq.plan.evaluators import selects
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.sharing import keeps_all
@@ -36,6 +38,13 @@ class Answering(Protocol):
 
     def answers(self, matches: Iterable[SequenceMatch]) -> list[Answer]:
         """The answers of the matches of one step of the watermark."""
+
+    def of_columns(self, answers: AnswerBatch) -> Sequence[Answer]:
+        """The answers of such a step, if each of its matches is one."""
+
+    @property
+    def too_many(self) -> Callable[[int], RunError]:
+        """Makes the error of too many answers, given the events of the last one."""
 
     def restore(self, skips: dict[PartitionKey, AfterMatchFilter], suppressed: int) -> None:
         """Go on from the filters and the count of a snapshot."""
@@ -83,6 +92,10 @@ class AnswerFilters:
         if self._limit is not None:
             items = self._limited(items, self._limit)
         return self._graphs([answer for _, answer in items])
+
+    def of_columns(self, answers: AnswerBatch) -> Sequence[Answer]:
+        """The answers themselves."""
+        return answers
 
     def restore(self, skips: dict[PartitionKey, AfterMatchFilter], suppressed: int) -> None:
         """Go on from the filters and the count of a snapshot."""

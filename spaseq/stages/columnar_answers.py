@@ -8,6 +8,7 @@ from spaseq.algebra.answer_batch import AnswerBatch, AnswerNames, Runs
 from spaseq.automaton.batch.numbered_matches import NumberedMatches, joined
 from spaseq.automaton.run.machine import Machine
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
+from spaseq.lang.shapes import QUERY, is_made
 from spaseq.plan.evaluators import selects
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.sharing import keeps_all
@@ -43,7 +44,9 @@ class ColumnarAnswers:
     """Makes the answers of a query for which `can_be_columns` is true."""
 
     def __init__(self, plan: QueryPlan, machine: Machine) -> None:
-        variables = sorted({v for gpm in plan.patterns.gpms for v in gpm.variables})
+        # Of what a family adds, only the member's number decides the order.
+        names = {v for gpm in plan.patterns.gpms for v in gpm.variables}
+        variables = sorted(v for v in names if v == QUERY or not is_made(v))
         groups = machine.program.owner
         self._names = AnswerNames(
             tuple(machine.names),

@@ -6,17 +6,20 @@ member, as SELECT, HAVING, AFTER MATCH and limits are each query's own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from spaseq.algebra.answer_batch import AnswerBatch
 from spaseq.algebra.answers import Answer, Instant
 from spaseq.automaton.run.after_match import AfterMatchFilter
 from spaseq.automaton.run.event_rows import EventRows
 from spaseq.automaton.run.matches import PartitionKey, SequenceMatch
+from spaseq.errors import RunError
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.lang.shapes import QUERY, is_made
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.options import StageOptions
 from spaseq.plan.families import Family, row_of
@@ -25,6 +28,7 @@ from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad, warn
 from spaseq.stages.answer_filters import AnswerFilters, Consecutive
+from spaseq.stages.answers import Projection
 from spaseq.stages.sequence import SequenceStage
 
 MOST_ROWS = 1_000_000
@@ -32,6 +36,9 @@ MOST_ROWS = 1_000_000
 
 FEWEST_EVENTS = 64
 """The fewest events that are matched at a time."""
+
+_FEW = 1024
+"""Fewer answers of a member on average are made one by one."""
 
 
 class FamilyPatterns:
@@ -101,7 +108,7 @@ class FamilyPatterns:
 
 
 class FamilySequence:
-    """Stage 2 of a family: the answers of each member, by its number.
+    """Stage 2 of a family: the answers of each member in some pieces, by the member's number.
 
     It is used as a `SequenceStage` is.
     """
@@ -123,12 +130,12 @@ class FamilySequence:
         """Take rows into the reorder buffer."""
         self.stage.push(rows)
 
-    def advance(self, watermark: int, ahead: bool = False) -> dict[int, list[Answer]]:
+    def advance(self, watermark: int, ahead: bool = False) -> dict[int, list[Sequence[Answer]]]:
         """The answers that `SequenceStage.advance` gives, by the number of the query."""
         self.stage.advance(watermark, ahead)
         return self._answers.take()
 
-    def close(self) -> dict[int, list[Answer]]:
+    def close(self) -> dict[int, list[Sequence[Answer]]]:
         """The remaining answers; all streams have ended."""
         self.stage.close()
         return self._answers.take()
@@ -146,7 +153,7 @@ class _MemberAnswers:
         self._family, self._plans = family, plans
         self._place = len(family.plan.sequence.partition) - 1  # of the member's number
         self._filters: dict[int, AnswerFilters] = {}
-        self._found: dict[int, list[Answer]] = {}
+        self._found: dict[int, list[Sequence[Answer]]] = {}
         self.skips: dict[PartitionKey, AfterMatchFilter] = {}  # each member has its own
 
     def with_limit(self, limit: int | None, consecutive: Consecutive) -> _MemberAnswers:
@@ -161,13 +168,38 @@ class _MemberAnswers:
             of_row.setdefault(match.solutions[0].singles[self._place][1], []).append(match)
         for term, own in of_row.items():
             for number in self._family.owners[row_of(term)]:
-                self._found.setdefault(number, []).extend(self._of(number, term).answers(own))
+                answers = self._of(number, term).answers(own)
+                if answers:
+                    self._found.setdefault(number, []).append(answers)
         return []
 
-    def take(self) -> dict[int, list[Answer]]:
+    def of_columns(self, answers: AnswerBatch) -> Sequence[Answer]:
+        """No answers: `take` gives them."""
+        column = answers.column(QUERY)
+        names = replace(answers.names, singles=_own(answers.names.singles))
+        answers = replace(answers, names=names)
+        order = np.argsort(column.codes, kind="stable")
+        starts = np.flatnonzero(np.diff(column.codes[order], prepend=-1))
+        terms = column.texts(order[starts])
+        # A batch of columns has a fixed cost, so a member with few answers gets them one by one.
+        few = len(order) < _FEW * len(starts)
+        made = [*answers] if few else []
+        for term, places in zip(terms, np.split(order, starts[1:]), strict=True):
+            assert term is not None
+            own = [made[i] for i in places.tolist()] if few else answers.take(places)
+            for number in self._family.owners[row_of(term)]:
+                self._found.setdefault(number, []).append(own)
+        return []
+
+    @property
+    def too_many(self) -> Callable[[int], RunError]:
+        """Makes the error of too many answers, in the name of the family."""
+        return Projection(self._family.plan).too_many
+
+    def take(self) -> dict[int, list[Sequence[Answer]]]:
         """The answers since the last call, by the number of the query."""
         found, self._found = self._found, {}
-        return {number: answers for number, answers in found.items() if answers}
+        return found
 
     @property
     def suppressed(self) -> int:
@@ -193,3 +225,8 @@ class _MemberAnswers:
         """The plan of a member, with the evaluator that the family has."""
         evaluator = self._family.plan.sequence.evaluator
         return replace(plan, sequence=replace(plan.sequence, evaluator=evaluator))
+
+
+def _own(names: Iterable[str]) -> tuple[str, ...]:
+    """The names without those that the family has made."""
+    return tuple(name for name in names if not is_made(name))

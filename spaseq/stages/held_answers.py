@@ -5,7 +5,8 @@ A part of them is in memory, the rest in a file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import IO, ClassVar
 
@@ -31,30 +32,27 @@ class HeldAnswers:
 
     def __init__(self, most: int = MOST_IN_MEMORY) -> None:
         self._most, self._size = most, 0
-        self._waiting: dict[int, list[Answer]] = {}
+        self._waiting: dict[int, list[Sequence[Answer]]] = {}
         self._places: dict[int, list[int]] = {}
         self._directory: ScratchDirectory | None = None
         self._file: IO[bytes] | None = None
 
-    def add(self, query: int, answers: Iterable[Answer]) -> None:
+    def add(self, query: int, answers: Sequence[Answer]) -> None:
         """Take answers of a query, which come after its earlier ones."""
-        own = self._waiting.setdefault(query, [])
-        before = len(own)
-        own += answers
-        self._size += len(own) - before
+        self._waiting.setdefault(query, []).append(answers)
+        self._size += len(answers)
         if self._size >= self._most:
             self._write()
 
-    def take(self, query: int) -> Iterator[list[Answer]]:
+    def take(self, query: int) -> Iterator[Sequence[Answer]]:
         """The answers of a query, which leave."""
         for place in self._places.pop(query, ()):
             assert self._file is not None
             self._file.seek(place)
             yield _Unpickler(self._file).load()
-        waiting = self._waiting.pop(query, [])
-        self._size -= len(waiting)
-        if waiting:
-            yield waiting
+        for answers in self._waiting.pop(query, []):
+            self._size -= len(answers)
+            yield answers
 
     def close(self) -> None:
         """Remove the file."""
@@ -68,7 +66,7 @@ class HeldAnswers:
             self._directory = ScratchDirectory("answers")
             self._file = (Path(self._directory.name) / "answers").open("w+b")
         self._file.seek(0, 2)
-        for query, answers in self._waiting.items():
+        for query, pieces in self._waiting.items():
             self._places.setdefault(query, []).append(self._file.tell())
-            SafePickler(self._file).dump(answers)
+            SafePickler(self._file).dump([*chain.from_iterable(pieces)])
         self._waiting, self._size = {}, 0

@@ -87,12 +87,11 @@ class SequenceStage:
         limit, in_evaluator = options.limit_per_event, limits(plan)
         self._machine = machine_of(plan, self._correlated.solve, limit if in_evaluator else None)
         self._sequencer = sequencer(self._machine)
-        is_family = filters is not None
         filters = filters or partial(AnswerFilters, plan)
         self._filters = filters(None if in_evaluator else limit, self._sequencer.consecutive)
         self._columnar = (
             ColumnarAnswers(plan, self._machine)
-            if not is_family and can_be_columns(plan, limit is not None)
+            if can_be_columns(plan, limit is not None)
             else None
         )
         self._partial = PartialStage(plan, self._correlated.solve) if plan.levels else None
@@ -166,11 +165,12 @@ class SequenceStage:
         answers: Sequence[Answer] = []
         try:
             for found in sequencer.enumerated(rows, MOST_BYTES):
-                made: Sequence[Answer] | None = columnar.answers(found)
-                if made is None:
+                made = columnar.answers(found)
+                if made is not None:
+                    answers = self._filters.of_columns(made)
+                else:
                     matches = chain.from_iterable(map(found.built, found.pieces))
-                    made = self._filters.answers(matches)
-                answers = made
+                    answers = self._filters.answers(matches)
         except TooManyMatches as error:
             raise self._filters.too_many(error.events) from None
         return answers

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from spaseq.compile import CompileOptions, compile_query
-from spaseq.plan.families import Family, families_of
+from spaseq.plan import families as families_module
+from spaseq.plan.families import FEWEST, Family, families_of
 from spaseq.plan.query_plan import QueryPlan
 
 QUERY = """PREFIX : <http://e/>
@@ -23,6 +24,11 @@ USUAL = {
     "fall": "5",
     "extra": "",
 }
+
+
+@pytest.fixture(autouse=True)
+def _two_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(families_module, "FEWEST", 2)
 
 
 def plan(disable: tuple[str, ...] = (), **changed: str) -> QueryPlan:
@@ -101,3 +107,9 @@ def test_the_rule_can_be_disabled() -> None:
 
 def test_a_query_that_is_alone_has_no_shape() -> None:
     assert compile_query(QUERY.format(**USUAL)).shaped is None
+
+
+def test_a_few_queries_run_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(families_module, "FEWEST", FEWEST)
+    assert not families(*({"least": str(i)} for i in range(FEWEST - 1)))
+    assert families(*({"least": str(i)} for i in range(FEWEST)))
