@@ -128,7 +128,7 @@ def _ordered(answers: AnswerBatch, items: Int64s, instants: Int64s, longest: int
     """The answers in their order, without those that are equal to another.
 
     A trace begins with the first instant, so end and trace decide. The texts of bindings are
-    compared only where traces are equal.
+    compared only where traces are equal. In a family the answers of each member stand together.
     """
     trace, n = answers.trace, len(answers)
     table = np.full((n, longest + 1), -1, np.int64)
@@ -136,6 +136,8 @@ def _ordered(answers: AnswerBatch, items: Int64s, instants: Int64s, longest: int
     row = np.repeat(np.arange(n), lengths)
     table[row, 1 + np.arange(len(row)) - np.repeat(trace.begins, lengths)] = items[trace.places]
     table[:, 0] = instants[answers.last]
+    if QUERY in answers.names.singles:
+        table = np.column_stack([answers.column(QUERY).codes, table])
     order = np.lexsort(table.T[::-1])
     equal = (table[order[1:]] == table[order[:-1]]).all(axis=1)
     if equal.any():

@@ -175,18 +175,17 @@ class _MemberAnswers:
 
     def of_columns(self, answers: AnswerBatch) -> Sequence[Answer]:
         """No answers: `take` gives them."""
-        column = answers.column(QUERY)
+        column = answers.column(QUERY)  # each member's answers stand together
         names = replace(answers.names, singles=_own(answers.names.singles))
         answers = replace(answers, names=names)
-        order = np.argsort(column.codes, kind="stable")
-        starts = np.flatnonzero(np.diff(column.codes[order], prepend=-1))
-        terms = column.texts(order[starts])
+        starts = np.flatnonzero(np.diff(column.codes, prepend=-1))
+        terms = column.texts(starts)
         # A batch of columns has a fixed cost, so a member with few answers gets them one by one.
-        few = len(order) < _FEW * len(starts)
-        made = [*answers] if few else []
-        for term, places in zip(terms, np.split(order, starts[1:]), strict=True):
+        made = [*answers] if len(answers) < _FEW * len(starts) else answers
+        ends = [*starts[1:].tolist(), len(answers)]
+        for term, begin, end in zip(terms, starts.tolist(), ends, strict=True):
             assert term is not None
-            own = [made[i] for i in places.tolist()] if few else answers.take(places)
+            own = made[begin:end] if isinstance(made, list) else made.part(begin, end)
             for number in self._family.owners[row_of(term)]:
                 self._found.setdefault(number, []).append(own)
         return []
