@@ -69,6 +69,14 @@ def test_the_planner_imports_no_kernel() -> None:
     assert loaded(f"{code}; assert not kernels, kernels") == set()
 
 
+def test_a_command_ends_without_a_last_collection_of_all_objects() -> None:
+    # Handlers run in reverse order, so this one sees what the command left to collect.
+    report = "atexit.register(lambda: print('left:', len(gc.get_objects())))"
+    code = f"import atexit, gc, sys; {report}; from spaseq.cli import main; main(['--version'])"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(run.stdout.rpartition("left:")[2]) < 1000
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_shows_the_first_line_of_each_command(name: str) -> None:
     command = cli.get_command(click.Context(cli), name)
