@@ -25,7 +25,7 @@ TERMINATED = 143
 
 COMMANDS = {
     "run": "Run queries over streams and print their answers.",
-    "check": "Check query files without running them.",
+    "check": "Check query files, and lifts, without running them.",
     "why": "Say why a query has no answers: where the way from events to answers ends.",
     "explain": "Show the plan of each query and its automaton, as text or as a picture.",
     "fmt": "Print query files in canonical form.",
