@@ -135,7 +135,6 @@ def _check_local_follow(chosen: Chosen) -> None:
     flags, arrivals = chosen[FollowFlags], chosen[FileSourceSettings]
     for given, option in (
         (flags.buckets, "--buckets"),
-        (arrivals.idle_ms, "--idle"),
         (arrivals.growing, "--growing"),
         (chosen[KnowledgeOptions].kb_refresh, "--kb-refresh"),
     ):

@@ -18,7 +18,7 @@ from spaseq.logs.frames import DamagedLog
 from spaseq.logs.segment_log import SEGMENT_BYTES, LogReader, SegmentLog
 
 _HEAD = struct.Struct("<BqIqH")
-_MESSAGE, _PARTITIONS = 1, 2
+_MESSAGE, _PARTITIONS, _RAISED = 1, 2, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,19 @@ class Partitions:
         return _HEAD.pack(_PARTITIONS, 0, self.count, 0, 0)
 
 
-Entry: TypeAlias = Message | Partitions
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """The watermark of a partition rises to a time (ms), because the partition is idle."""
+
+    partition: int
+    time: int
+
+    def to_bytes(self) -> bytes:
+        """The decision as a record."""
+        return _HEAD.pack(_RAISED, self.time, self.partition, 0, 0)
+
+
+Entry: TypeAlias = Message | Partitions | Raised
 """What a stream log has."""
 
 
@@ -70,6 +82,8 @@ def entry_of(record: bytes) -> Entry:
     kind, arrival, partition, offset, length = _HEAD.unpack_from(record)
     if kind == _PARTITIONS:
         return Partitions(partition)
+    if kind == _RAISED:
+        return Raised(partition, arrival)
     if kind != _MESSAGE:
         raise RunError(f"a stream log has a record of kind {kind}: a later version wrote it")
     at = _HEAD.size + length
@@ -102,6 +116,10 @@ class StreamLog:
         if count > self._pending_partitions:
             self._pending_partitions = count
             self.log.append([Partitions(count).to_bytes()])
+
+    def note_raised(self, partition: int, time: int) -> None:
+        """Hand in that the watermark of an idle partition rises."""
+        self.log.append([Raised(partition, time).to_bytes()])
 
     def append(self, messages: Sequence[Message]) -> int:
         """Hand in messages for the next `commit`, but those that are in the log; how many are new.
@@ -149,7 +167,7 @@ class StreamLog:
             for entry in some:
                 if isinstance(entry, Partitions):
                     self._partitions = entry.count
-                else:
+                elif isinstance(entry, Message):
                     self._places[entry.partition] = entry.offset
         reader.close()
 

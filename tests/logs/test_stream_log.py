@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from spaseq.errors import RunError
 from spaseq.logs.segment_log import SegmentLog
-from spaseq.logs.stream_log import Message, Partitions, StreamLog
+from spaseq.logs.stream_log import Message, Partitions, Raised, StreamLog
 
 
 def message(offset: int, partition: int = 0) -> Message:
@@ -87,8 +87,11 @@ def test_the_number_of_partitions_is_kept(tmp_path: Path) -> None:
     log.commit()
     assert log.log.end == 3
     log.note_partitions(4)
+    log.note_raised(2, -5)
     log.commit()
-    assert log.log.end == 4
+    assert log.reader(3).read() == [Partitions(4), Raised(2, -5)]
+    log.close()
+    assert StreamLog(tmp_path).places == {0: 2}
 
 
 def test_a_record_of_a_later_version_is_refused(tmp_path: Path) -> None:

@@ -14,13 +14,14 @@ from typing import Any
 
 from spaseq.algebra.answers import Answer
 from spaseq.errors import RunError
-from spaseq.logs.stream_log import Entry, Message, Partitions
+from spaseq.logs.stream_log import Entry, Message, Partitions, Raised
 from spaseq.options import FileSourceSettings, StateLimits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.runtime.arrivals.arrived_splits import before_horizon
 from spaseq.runtime.arrivals.horizon import Horizon
+from spaseq.runtime.arrivals.stream_clock import StreamClock
 from spaseq.runtime.job.group_stage import GroupStage, groups
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.job.state_limits import check_state
@@ -67,6 +68,8 @@ class LiveEngine:
                 for entry in some:
                     if isinstance(entry, Partitions):
                         self._clocks[stream.iri].add(entry.count)
+                    elif isinstance(entry, Raised):
+                        self._clocks[stream.iri].of_partition(entry.partition).raise_to(entry.time)
             else:
                 messages = [entry for entry in some if isinstance(entry, Message)]
                 self._take_messages(stream, *place, messages)
@@ -106,6 +109,14 @@ class LiveEngine:
                 self._job.stats.count_solutions(self._job.plans[number], rows)
                 self._group_of[number].push(number, rows.compact())
         self._job.stats.add("graph patterns", time.perf_counter() - at)
+
+    def clocks(self) -> dict[tuple[str, int], StreamClock]:
+        """The clock of each partition, by stream IRI and the partition's number."""
+        return {
+            (iri, number): clock
+            for iri, clocks in self._clocks.items()
+            for number, clock in enumerate(clocks.partitions)
+        }
 
     def advance(self) -> Iterator[tuple[int, Answer]]:
         """(number of the query, answer) of all answers that the clocks make final."""
@@ -163,4 +174,4 @@ class LiveEngine:
 
 def _place(entry: Entry) -> tuple[int, int] | None:
     """What messages that are read together have in common: their arrival and their partition."""
-    return None if isinstance(entry, Partitions) else (entry.arrival, entry.partition)
+    return (entry.arrival, entry.partition) if isinstance(entry, Message) else None

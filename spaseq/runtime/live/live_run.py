@@ -25,6 +25,7 @@ from spaseq.runtime.job.interrupts import until_interrupted
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.live.answer_records import LoggedAnswer
 from spaseq.runtime.live.delivery import Delivery
+from spaseq.runtime.live.idle_streams import IdleStreams
 from spaseq.runtime.live.intakes import StreamIntake
 from spaseq.runtime.live.live_directory import LiveDirectory
 from spaseq.runtime.live.live_engine import LiveEngine
@@ -77,7 +78,8 @@ def run(
         stop = stop or stack.enter_context(until_interrupted())
         outlet = outlet_of(out, form, columns, not directory.resumed, directory.failed)
         engine = LiveEngine(job, settings, options.limits)
-        _LiveRun(job, engine, directory, outlet, sides or {}).run(stop)
+        idle = IdleStreams(settings.idle_ms)
+        _LiveRun(job, engine, directory, outlet, sides or {}, idle).run(stop)
 
 
 class _LiveRun:
@@ -90,9 +92,10 @@ class _LiveRun:
         directory: LiveDirectory,
         outlet: Outlet,
         sides: Mapping[str, TextIO],
+        idle: IdleStreams,
     ) -> None:
         self._job, self._engine, self._directory = job, engine, directory
-        self._outlet = outlet
+        self._outlet, self._idle = outlet, idle
         self._sides = {os.path.abspath(n): file for n, file in sides.items() if is_regular(file)}
         self._work = threading.Event()
         self._notes: list[str] = []
@@ -161,6 +164,7 @@ class _LiveRun:
                 if not self._accept(intakes):
                     self._work.wait(_LOOK_S)
                     self._work.clear()
+                self._pass_idle()
                 self._advance(delivery)
                 self._job.stats.seconds = time.monotonic() - started
                 self._job.stats.repeated += repeats.take()
@@ -187,8 +191,18 @@ class _LiveRun:
                 log.note_partitions(intake.partitions)
                 log.append([replace(message, arrival=arrival) for message in messages])
                 log.commit()
+                self._idle.hear({(iri, message.partition) for message in messages})
                 found = True
         return found
+
+    def _pass_idle(self) -> None:
+        """Log that the watermarks of idle streams rise."""
+        if self._waits():  # a stream that is not read to its end is not idle
+            return
+        risen = self._idle.risen(self._engine.clocks())
+        for (iri, partition), to in risen.items():
+            self._logs[iri].note_raised(partition, to)
+            self._logs[iri].commit()
 
     def _catch_up(self, delivery: Delivery, stop: threading.Event) -> None:
         """Read what an earlier run has logged and not evaluated."""

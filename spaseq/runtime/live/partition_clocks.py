@@ -38,6 +38,11 @@ class PartitionClocks:
         """The greatest time (ms) of all events so far."""
         return max((c.latest for c in self._clocks if c.latest is not None), default=None)
 
+    @property
+    def partitions(self) -> list[StreamClock]:
+        """The clock of each partition."""
+        return list(self._clocks)
+
     def of_partition(self, partition: int) -> StreamClock:
         """The clock of a partition."""
         self.add(partition + 1)
