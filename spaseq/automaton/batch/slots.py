@@ -68,16 +68,15 @@ class Interner:
         ]
 
     def _of_several(self, columns: list[TermColumn]) -> Int64s:
-        first = columns[0]
-        used, place = distinct_codes(first.codes, len(first.terms))
-        combined = place.astype(np.int64)
-        for column in columns[1:]:
+        key, size = np.zeros(len(columns[0].codes), np.int64), 1  # below size; equal for equal keys
+        for column in columns:
             used, place = distinct_codes(column.codes, len(column.terms))
-            _, combined = np.unique(combined * len(used) + place, return_inverse=True)
-        _, row, which = np.unique(combined, return_index=True, return_inverse=True)
+            used, key = distinct_codes(key * len(used) + place, size * len(used))
+            size = len(used)
+        row = np.empty(size, np.int64)  # some row of each key
+        row[key] = np.arange(len(key))
         keys = [*zip(*(c.texts(row) for c in columns), strict=True)]
-        numbers = np.array(self._of_keys(keys), np.int64)
-        result: Int64s = numbers[which]
+        result: Int64s = np.array(self._of_keys(keys), np.int64)[key]
         return result
 
     def number(self, key: Key) -> int:
