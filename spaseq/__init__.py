@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from spaseq.api.why import why
     from spaseq.diagnosis.report import Cause, Report
     from spaseq.expr.extension import function
+    from spaseq.lift.lifted import Lifted
     from spaseq.limits import Limits
     from spaseq.options import ServiceOptions
     from spaseq.rdf.terms.term import Term
@@ -41,6 +42,7 @@ _HOMES = {
     "Engine": "spaseq.api.push",
     "Event": "spaseq.sources.iterables",
     "Explanation": "spaseq.render.explain",
+    "Lifted": "spaseq.lift.lifted",
     "Limits": "spaseq.limits",
     "Match": "spaseq.api.match",
     "PartialMatch": "spaseq.api.match",
@@ -66,6 +68,7 @@ __all__ = [
     "Engine",
     "Event",
     "Explanation",
+    "Lifted",
     "Limits",
     "Match",
     "PartialMatch",

@@ -6,14 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import TypeAlias
 
+from spaseq.lift.lifted import Lifted, lifted_source
 from spaseq.options import RunOptions
 from spaseq.rdf.inputs.stream_options import StreamOptions, reading_threads
 from spaseq.sources import source_of
 from spaseq.sources.base import Source
 from spaseq.sources.iterables import Event
 
-StreamInput: TypeAlias = str | PathLike[str] | Sequence[str | PathLike[str]] | Iterable[Event]
-"""A path (file, directory, glob), several paths, or events in order of arrival."""
+StreamInput: TypeAlias = (
+    str | PathLike[str] | Sequence[str | PathLike[str]] | Iterable[Event] | Lifted
+)
+"""A path (file, directory, glob), several paths, events in order of arrival, or lifted rows."""
 
 
 def stream_source(iri: str, given: StreamInput, options: RunOptions) -> Source:
@@ -28,7 +31,7 @@ def stream_source(iri: str, given: StreamInput, options: RunOptions) -> Source:
         limits=options.limits,
         threads=(reading.threads or reading_threads()) if local else 1,
     )
-    return source_of(given, how)
+    return lifted_source(given, how) if isinstance(given, Lifted) else source_of(given, how)
 
 
 def bounded_sources(streams: Mapping[str, StreamInput], options: RunOptions) -> tuple[Source, ...]:

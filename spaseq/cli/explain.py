@@ -130,7 +130,7 @@ def _measured(plans: Sequence[QueryPlan], chosen: Chosen) -> Iterator[Measures]:
     if options.runtime.name == "local":
         keep_arrow_from_pandas()
     inputs = chosen[InputTexts]
-    streams = stream_sources(reading_order(plans), inputs.streams, options)
+    streams = stream_sources(reading_order(plans), inputs, options)
     knowledge = load_knowledge(
         plans, [kb_source(kb, plans) for kb in inputs.kbs], options.knowledge
     )

@@ -37,7 +37,7 @@ def unmatched(checked: Sequence[Checked], chosen: Chosen) -> list[list[Diagnosti
     plans = reading_order(plans_of(checked))
     sources = [kb_source(text, plans) for text in chosen[InputTexts].kbs]
     with ScratchDirectory("check") as directory:
-        streams = stream_sources(plans, chosen[InputTexts].streams, options)
+        streams = stream_sources(plans, chosen[InputTexts], options)
         shared = [stream.shared(Path(directory)) for stream in streams]
         knowledge = load_knowledge(plans, sources, options.knowledge)
         return [

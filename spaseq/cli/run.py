@@ -120,7 +120,7 @@ def _streams(
     plans: Sequence[QueryPlan], options: RunOptions, chosen: Chosen, stack: ExitStack
 ) -> tuple[Source, ...]:
     """The sources of the streams; with --why they can be read again after the run."""
-    streams = stream_sources(plans, chosen[InputTexts].streams, options)
+    streams = stream_sources(plans, chosen[InputTexts], options)
     if chosen[OutputOptions].why is None:
         return streams
     directory = Path(stack.enter_context(ScratchDirectory("why")))

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from spaseq.api.streams import bounded_sources, stream_source
+from spaseq.cli.lifted_streams import named_value, with_lifts
 from spaseq.cli.option_groups import Chosen
 from spaseq.cli.output_files import NamedPath
 from spaseq.cli.queries import QueryOptions
@@ -26,18 +27,19 @@ from spaseq.sources.broker_stream import BrokerStream
 
 
 def stream_sources(
-    plans: Sequence[QueryPlan], texts: Sequence[str], options: RunOptions
+    plans: Sequence[QueryPlan], texts: InputTexts, options: RunOptions
 ) -> tuple[Source, ...]:
-    """The sources of the streams that --stream options give.
+    """The sources of the streams that --stream options give, lifted as --lift says.
 
     Raises:
         UsageError: a text is no assignment, or a stream of the queries has no input.
         InputError: a path of a bounded run leads to no file.
     """
-    bound = bind_streams(plans, _stream_paths(plans, texts))
+    paths_of = bind_streams(plans, _stream_paths(plans, texts.streams))
+    bound = with_lifts(paths_of, texts.lifts, texts.types, stream_names(plans))
     if options.follow is None:
         return bounded_sources(bound, options)
-    if any("-" in paths for paths in bound.values()):
+    if any("-" in paths for paths in paths_of.values()):
         raise UsageError("--follow watches files; standard input has an end")
     sources = tuple(stream_source(iri, paths, options) for iri, paths in bound.items())
     for source in sources:
@@ -73,6 +75,8 @@ def given_inputs(
         pair = split_assignment(text, names)
         if pair is not None:  # `stream_sources` refuses other texts
             yield NamedPath(f"--stream {text}", pair[1])
+    for text in chosen[InputTexts].lifts:
+        yield NamedPath(f"--lift {text}", named_value(text, names)[1])
     for text in chosen[InputTexts].kbs:
         path = kb_source(text, plans)[1]
         if not is_url(path):

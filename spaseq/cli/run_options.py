@@ -30,10 +30,12 @@ from spaseq.sinks import SINKS
 
 @dataclass(frozen=True, slots=True)
 class InputTexts:
-    """The values of --stream and --kb."""
+    """The values of --stream, --kb, --lift and --types."""
 
     streams: tuple[str, ...] = ()
     kbs: tuple[str, ...] = ()
+    lifts: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,23 @@ INPUT = OptionGroup(
             "unpacked. A broker's URL, such as kafka://HOST/TOPIC, with --runtime local --follow. "
             "NAME is the query's name for it, its IRI, or <IRI>. Repeatable, also for "
             "several paths of one stream.",
+        ),
+        PartOption(
+            InputTexts,
+            "--lift",
+            "lifts",
+            multiple=True,
+            metavar="[NAME=]FILE",
+            help="The lift that makes events of the rows of a stream's CSV, TSV, JSON lines, "
+            "Parquet or Arrow files; without NAME of all streams that are such files. Repeatable.",
+        ),
+        PartOption(
+            InputTexts,
+            "--types",
+            multiple=True,
+            metavar="[NAME=]FIELD=TYPE,...",
+            help="XSD types of fields of lifted CSV and TSV, such as volume=integer,price=decimal; "
+            "without NAME of all lifted streams. Repeatable.",
         ),
         PartOption(
             ReadingOptions,

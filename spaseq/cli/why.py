@@ -63,7 +63,7 @@ def why(
     plans = reading_order(plans_of(checked))
     sources = [kb_source(text, plans) for text in inputs.kbs]
     with ScratchDirectory("why") as directory:
-        streams = stream_sources(plans, inputs.streams, options)
+        streams = stream_sources(plans, inputs, options)
         shared = [stream.shared(Path(directory)) for stream in streams]
         knowledge = load_knowledge(plans, sources, options.knowledge)
         asked = None if event is None else AskedEvent(event, watermark or 0)

@@ -15,9 +15,8 @@ from spaseq.lift.cells import (
     RowBlock,
     Wrong,
     has_surrogate,
-    inner_name,
-    variable_of,
 )
+from spaseq.lift.flattening import OBJECT, Flattening, element
 from spaseq.limits import Limits
 from spaseq.rdf.terms.term import literal_text
 from spaseq.rdf.terms.vocabulary import XSD
@@ -25,8 +24,6 @@ from spaseq.rdf.terms.vocabulary import XSD
 Report = Callable[[int, str, str], None]
 
 _SHOWN = 300
-_OBJECT = Wrong("an object is no term; its fields are")
-_TWICE = Wrong("two fields have this name")
 _BOOLEANS = {flag: literal_text(str(flag).lower(), f"{XSD}boolean") for flag in (True, False)}
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]', re.DOTALL)
 
@@ -62,7 +59,7 @@ def json_blocks(
 
     A row is bad, too, if it has a field with a name in `taken`.
     """
-    flatten = _Flattening(wanted | taken)
+    flatten = Flattening(wanted | taken, cell, _members)
     lines: list[int] = []
     numbers: list[int] = []
     rows: list[dict[str, Cell]] = []
@@ -133,31 +130,8 @@ def _reason(error: Exception) -> str:
     return str(error)
 
 
-class _Flattening:
-    """Makes the cells of an object, and only of the names that somebody reads."""
-
-    def __init__(self, names: frozenset[str]) -> None:
-        self._names = names
-        self._read: dict[str, bool] = {}
-
-    def row(self, members: Members) -> dict[str, Cell]:
-        """The cells of a row, by variable."""
-        out: dict[str, Cell] = {}
-        for name, value in members:
-            self._add(variable_of(name), value, out)
-        return out
-
-    def _add(self, name: str, value: Any, out: dict[str, Cell]) -> None:
-        read = self._read.get(name)
-        if read is None:
-            read = name in self._names or any(n.startswith(f"{name}_") for n in self._names)
-            if len(self._read) < 10_000:
-                self._read[name] = read
-        if read:
-            out[name] = cell(value) if name not in out else _TWICE
-            if type(value) is Members:
-                for inner, item in value:
-                    self._add(name + inner_name(inner), item, out)
+def _members(value: Any) -> Members | None:
+    return value if type(value) is Members else None
 
 
 def cell(value: Any) -> Cell:
@@ -178,19 +152,5 @@ def cell(value: Any) -> Cell:
     if kind is bool:
         return _BOOLEANS[value]
     if kind is Members:
-        return _OBJECT
-    return Items(tuple(_element(item) for item in value))
-
-
-def _element(value: Any) -> dict[str, Cell]:
-    """The cells of a list's element."""
-    out: dict[str, Cell] = {}
-    _flatten("", value, out)
-    return out
-
-
-def _flatten(name: str, value: Any, out: dict[str, Cell]) -> None:
-    out[name] = cell(value) if name not in out else _TWICE
-    if type(value) is Members:
-        for inner, item in value:
-            _flatten(name + inner_name(inner), item, out)
+        return OBJECT
+    return Items(tuple(element(item, cell, _members) for item in value))

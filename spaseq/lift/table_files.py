@@ -240,3 +240,11 @@ def check_names(where: str, names: Sequence[str], fields: Fields) -> None:
             raise InputError(
                 f"{where} has a field {name}, and the lift gives ?{name} another value"
             )
+
+
+def is_table_input(path: str) -> bool:
+    """Whether a path of a stream looks like tables: by its name, or by those in the directory."""
+    place = Path(path)
+    if place.is_dir():
+        return any(table_format(inner.name) is not None for inner in place.iterdir())
+    return table_format(path) is not None

@@ -23,6 +23,10 @@ from spaseq.rdf.inputs.unpacking import UnpackedFile
 STDIN = "-"
 
 
+_ROWS = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".arrow", ".feather")
+"""Endings of tables and of JSON lines."""
+
+
 READ_ERRORS = (OSError, EOFError, zlib.error)
 """Errors while reading a file that could be opened: a failing disk, a damaged .gz."""
 
@@ -108,6 +112,8 @@ def _directory(place: Path, forced: Format | None) -> list[InputFile]:
 def _file(path: str, forced: Format | None) -> InputFile:
     found = forced or format_of(path)
     if found is None:
+        if Path(path.removesuffix(".gz")).suffix.lower() in _ROWS:
+            raise InputError(f"{path}: rows need a lift (--lift FILE, or spaseq.Lifted in Python)")
         known = " ".join(EXTENSIONS)
         raise InputError(f"{path}: unknown format; a name ends in one of {known} (or .gz after it)")
     return InputFile(path, found)

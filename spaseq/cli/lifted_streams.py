@@ -1,0 +1,58 @@
+"""Which stream of a run is lifted, and how: the texts of --lift and --types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from spaseq.api.streams import StreamInput
+from spaseq.errors import UsageError
+from spaseq.lift.field_types import field_types
+from spaseq.lift.lifted import Lifted
+from spaseq.lift.table_files import is_table_input
+
+
+def named_value(text: str, names: Mapping[str, str]) -> tuple[str | None, str]:
+    """(stream IRI or None, value) of `NAME=VALUE`, `<IRI>=VALUE` or `VALUE`.
+
+    >>> named_value("S=a.rq", {"S": "http://e/s"}), named_value("a=b.rq", {"S": "http://e/s"})
+    (('http://e/s', 'a.rq'), (None, 'a=b.rq'))
+    """
+    for name in sorted(names, key=len, reverse=True):
+        for written in (f"{name}=", f"<{name}>="):
+            if text.startswith(written):
+                return names[name], text[len(written) :]
+    return None, text
+
+
+def with_lifts(
+    paths: Mapping[str, Sequence[str]],
+    lifts: Sequence[str],
+    types: Sequence[str],
+    names: Mapping[str, str],
+) -> dict[str, StreamInput]:
+    """The inputs by stream IRI; those of lifted streams with their lift.
+
+    Raises:
+        UsageError: --types without a lift, two lifts of one stream, or a lift without a stream.
+    """
+    own: dict[str | None, str] = {}
+    for text in lifts:
+        iri, file = named_value(text, names)
+        if iri in own:
+            raise UsageError(f"--lift {text}: the stream has a lift already")
+        own[iri] = file
+    if types and not own:
+        raise UsageError("--types goes with --lift")
+    typed = [(iri, field_types(text)) for iri, text in (named_value(t, names) for t in types)]
+    bound: dict[str, StreamInput] = {}
+    for iri, given in paths.items():
+        lift = own.get(iri) or (own.get(None) if all(map(is_table_input, given)) else None)
+        if lift is None:
+            bound[iri] = list(given)
+            continue
+        fields = {field: kind for of, pairs in typed if of in (iri, None) for field, kind in pairs}
+        bound[iri] = Lifted(list(given), Path(lift), fields)
+    if None in own and not any(isinstance(given, Lifted) for given in bound.values()):
+        raise UsageError(f"--lift {own[None]}: no stream is CSV, TSV, JSON lines, Parquet or Arrow")
+    return bound

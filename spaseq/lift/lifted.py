@@ -1,0 +1,72 @@
+"""`spaseq.Lifted`: rows and their lift as the input of a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from spaseq.errors import InputError, UsageError
+from spaseq.lift.field_types import checked_types
+from spaseq.lift.lift_checks import compiled_lift
+from spaseq.lift.lifted_files import LiftedFiles
+from spaseq.lift.lifted_rows import LiftedRows
+from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.sources.base import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Lifted:
+    """Rows, and the lift that makes a graph event of each.
+
+    Attributes:
+        data: a path (file, directory or glob) or several; a pandas or Polars DataFrame; an Arrow
+            table, reader, or anything with `__arrow_c_stream__`; or an iterable of dicts.
+        lift: the text of the lift, or the `pathlib.Path` of its file.
+        types: the XSD types of fields of CSV and TSV, such as `{"volume": "integer"}`.
+
+    >>> lift = '''PREFIX prov: <http://www.w3.org/ns/prov#>
+    ... CONSTRUCT { <http://e/s> <http://e/speed> ?speed ; prov:generatedAtTime ?at } WHERE { }'''
+    >>> rows = Lifted([{"speed": 12, "at": 0}, {"speed": 9, "at": 1000}], lift)
+    """
+
+    data: Any
+    lift: str | Path
+    types: Mapping[str, str] | None = None
+
+
+def lifted_source(given: Lifted, options: StreamOptions) -> Source:
+    """The source of a lifted stream.
+
+    Raises:
+        QueryError: the lift has errors.
+        InputError: the lift's file cannot be read.
+        UsageError: the data is of no known kind, or a type is unknown.
+    """
+    text, name = _text_of(given.lift)
+    plan = compiled_lift(text, name, options.time_predicate)
+    types = checked_types(given.types or {})
+    data = given.data
+    if isinstance(data, str | PathLike):
+        return LiftedFiles(replace(options, paths=(fspath(data),)), plan, types)
+    if isinstance(data, list | tuple) and data and isinstance(data[0], str | PathLike):
+        paths = tuple(str(fspath(path)) for path in data)
+        return LiftedFiles(replace(options, paths=paths), plan, types)
+    if not isinstance(data, Iterable) and not hasattr(data, "__arrow_c_stream__"):
+        kind = type(data).__name__
+        raise UsageError(f"lifted data is paths, a table or dicts, not {kind}")
+    return LiftedRows(options, plan, types, data)
+
+
+def _text_of(lift: str | Path) -> tuple[str, str]:
+    """(text, name) of a lift."""
+    if not isinstance(lift, Path):
+        return lift, "<lift>"
+    try:
+        return lift.read_text("utf-8"), str(lift)
+    except OSError as error:
+        raise InputError(f"cannot read the lift {lift}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"the lift {lift} is not UTF-8") from None

@@ -1,0 +1,146 @@
+"""Rows of a program as a source: the stream of the graphs that a lift makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from spaseq.lift.cells import BLOCK_ROWS, RowBlock
+from spaseq.lift.lift_plan import LiftPlan
+from spaseq.lift.lifted_events import EventMaker
+from spaseq.lift.python_rows import arrow_table, dict_blocks
+from spaseq.lift.table_files import check_names
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.inputs.bad_input import BadInput, OnBad
+from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.sources.base import Source, Split
+from spaseq.storage.safe_pickles import SafePickler, SafeUnpickler
+
+OF_PROGRAM = "rows of the program"
+"""What messages call this input."""
+
+
+@dataclass(frozen=True, slots=True)
+class _RowSource(Source):
+    """Blocks of rows, one by one, and the lift that makes events of them."""
+
+    options: StreamOptions
+    plan: LiftPlan
+    types: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, given: object, options: StreamOptions) -> Source | None:
+        return None  # a lift must be given, too
+
+    @property
+    def iri(self) -> str:
+        return self.options.iri
+
+    def describe(self) -> str:
+        return OF_PROGRAM
+
+    def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
+        maker = EventMaker(self.plan, self.iri, dict(self.types))
+        for item in self.items():
+            if isinstance(item, BadInput):
+                on_bad(item)
+                continue
+            lines = item.lines
+
+            def report(row: int, reason: str, lines: list[int] = lines) -> None:
+                on_bad(BadInput(OF_PROGRAM, lines[row], reason))
+
+            batch = maker.events(item, report).events
+            if len(batch):
+                yield batch
+
+    def items(self) -> Iterator[RowBlock | BadInput]:
+        """Blocks of rows, and the rows that are bad already."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class LiftedRows(_RowSource):
+    """A DataFrame, an Arrow table, or an iterable of dicts. An iterator can be opened once."""
+
+    data: Any
+
+    def check(self) -> None:
+        table = self._table()
+        if table is not None:
+            self._check_schema(table.schema)
+
+    def items(self) -> Iterator[RowBlock | BadInput]:
+        table = self._table()
+        if table is not None:
+            yield from self._of_table(table)
+            return
+        bad: list[BadInput] = []
+
+        def report(number: int, reason: str, text: str) -> None:
+            bad.append(BadInput(OF_PROGRAM, number, reason, text))
+
+        for block in dict_blocks(self.data, self.plan.fields, report):
+            yield from bad
+            bad.clear()
+            yield block
+        yield from bad
+
+    def shared(self, directory: Path) -> Source:
+        """The rows in a file."""
+        path = directory / f"{uuid4().hex}.rows"
+        with path.open("wb") as file:
+            for item in self.items():
+                SafePickler(file).dump(item)
+        return StoredRows(self.options, self.plan, self.types, str(path))
+
+    def _table(self) -> Any:
+        return None if isinstance(self.data, list | tuple) else arrow_table(self.data)
+
+    def _check_schema(self, schema: Any) -> None:
+        from spaseq.lift.arrow_rows import table_variables
+
+        check_names(f"stream <{self.iri}>: the table", table_variables(schema), self.plan.fields)
+
+    def _of_table(self, table: Any) -> Iterator[RowBlock]:
+        from spaseq.lift.arrow_rows import batch_columns
+
+        self._check_schema(table.schema)
+        number = 0
+        batches = table.to_batches() if hasattr(table, "to_batches") else table
+        for whole in batches:
+            for first in range(0, len(whole), BLOCK_ROWS):
+                batch = whole.slice(first, BLOCK_ROWS)
+                places = [*range(number + 1, number + len(batch) + 1)]
+                number += len(batch)
+                yield RowBlock(places, places, batch_columns(batch, self.plan.fields.wanted))
+
+
+class _RowUnpickler(SafeUnpickler):
+    classes = frozenset(
+        {
+            ("spaseq.lift.cells", "RowBlock"),
+            ("spaseq.lift.cells", "Wrong"),
+            ("spaseq.lift.cells", "Items"),
+            ("spaseq.rdf.inputs.bad_input", "BadInput"),
+        }
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRows(_RowSource):
+    """Rows of a program in a file, where other processes read them."""
+
+    path: str
+
+    def items(self) -> Iterator[RowBlock | BadInput]:
+        with open(self.path, "rb") as file:
+            while True:
+                try:
+                    item: RowBlock | BadInput = _RowUnpickler(file).load()
+                except EOFError:
+                    return
+                yield item
