@@ -39,10 +39,11 @@ class Message:
     media_type: str = ""
     arrival: int = 0
 
-    def to_bytes(self) -> bytes:
-        """The message as a record; `entry_of` is the inverse."""
+    def to_bytes(self, arrival: int | None = None) -> bytes:
+        """The message as a record, with another arrival if given; `entry_of` is the inverse."""
         media = self.media_type.encode()[:1000]
-        head = _HEAD.pack(_MESSAGE, self.arrival, self.partition, self.offset, len(media))
+        at = self.arrival if arrival is None else arrival
+        head = _HEAD.pack(_MESSAGE, at, self.partition, self.offset, len(media))
         return head + media + self.payload
 
 
@@ -121,17 +122,18 @@ class StreamLog:
         """Hand in that the watermark of an idle partition rises."""
         self.log.append([Raised(partition, time).to_bytes()])
 
-    def append(self, messages: Sequence[Message]) -> int:
+    def append(self, messages: Sequence[Message], arrival: int | None = None) -> int:
         """Hand in messages for the next `commit`, but those that are in the log; how many are new.
 
-        A message is in the log if its partition has one with the same or a later offset.
+        A message is in the log if its partition has one with the same or a later offset. They get
+        the `arrival` (ms), if it is given.
         """
         records = []
         for message in messages:
             last = self._pending.get(message.partition, self._places.get(message.partition))
             if last is None or message.offset > last:
                 self._pending[message.partition] = message.offset
-                records.append(message.to_bytes())
+                records.append(message.to_bytes(arrival))
         self.log.append(records)
         return len(records)
 

@@ -7,6 +7,8 @@ import json
 
 from spaseq.algebra.answers import Answer
 
+_encoded = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
 
 def answer_id(query: str, canonical: str, answer: Answer) -> str:
     """The id of an answer, 32 hexadecimal digits.
@@ -24,5 +26,5 @@ def answer_id(query: str, canonical: str, answer: Answer) -> str:
     32
     """
     parts = [query, canonical, answer.trace, answer.bindings, answer.singles, answer.lists]
-    text = json.dumps([*parts, answer.end], ensure_ascii=False, separators=(",", ":"))
+    text = _encoded([*parts, answer.end])
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 from spaseq.algebra.answers import Answer, TraceItem
 
+_encoded = json.JSONEncoder(separators=(",", ":")).encode
+
 
 class LoggedAnswer(NamedTuple):
     """An answer with the name of its query and its id."""
@@ -17,7 +19,7 @@ class LoggedAnswer(NamedTuple):
 
     def to_bytes(self) -> bytes:
         """The record; `of_bytes` is the inverse."""
-        text = json.dumps([self.query, self.id, *self.answer], separators=(",", ":"))
+        text = _encoded([self.query, self.id, *self.answer])
         return text.encode("ascii")  # JSON escapes all other characters
 
     @classmethod

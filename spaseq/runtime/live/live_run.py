@@ -13,7 +13,6 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import TextIO
 
 from spaseq.errors import UsageError
@@ -189,7 +188,7 @@ class _LiveRun:
             if messages:
                 log = self._logs[iri]
                 log.note_partitions(intake.partitions)
-                log.append([replace(message, arrival=arrival) for message in messages])
+                log.append(messages, arrival)
                 log.commit()
                 self._idle.hear({(iri, message.partition) for message in messages})
                 found = True

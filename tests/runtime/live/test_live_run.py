@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import random
@@ -20,6 +21,7 @@ from spaseq.cli import main
 from spaseq.compile import compile_query
 from spaseq.errors import InputError, RunError, SpaseqError, UsageError
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.logs.segment_log import SegmentLog
 from spaseq.options import FileSourceSettings, FollowOptions
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.job.job import Job
@@ -161,6 +163,33 @@ def test_a_file_that_a_kill_left_too_long_is_cut(tmp_path: Path, server: NatsSer
     with live(tmp_path, server) as run:
         until(lambda: run.job.stats.events == 41)
     assert lines(tmp_path / "out.jsonl") == expected_lines(tmp_path, given)
+
+
+@pytest.mark.parametrize("log", ["streams", "answers"])
+def test_a_full_disk_ends_the_run_and_the_next_one_goes_on(
+    tmp_path: Path, server: NatsServer, monkeypatch: pytest.MonkeyPatch, log: str
+) -> None:
+    given = events(100)
+    plain = SegmentLog._write
+
+    def write(self: SegmentLog, data: bytes) -> None:
+        if log in self.directory.parts and run.job.stats.events >= 40:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        plain(self, data)
+
+    run = Live(tmp_path, f"nats://{server.host}/road.loops?stream=ROAD")
+    monkeypatch.setattr(SegmentLog, "_write", write)
+    server.publish("road.loops", given[:40])
+    until(lambda: run.job.stats.events == 40 or run.failure is not None)
+    server.publish("road.loops", given[40:])
+    until(lambda: run.failure is not None)
+    with pytest.raises(RunError, match="No space left on device"):
+        run.stop()
+    monkeypatch.undo()
+    expected = expected_lines(tmp_path, given)
+    with live(tmp_path, server) as run:
+        until(lambda: len(lines(tmp_path / "out.jsonl")) == len(expected))
+    assert lines(tmp_path / "out.jsonl") == expected
 
 
 def test_a_directory_has_one_run(tmp_path: Path, server: NatsServer) -> None:
