@@ -30,7 +30,11 @@ from spaseq.runtime.spark.following.checkpoint import Checkpoint, OutputPosition
 from spaseq.runtime.spark.following.kb_refresh import Refresh
 from spaseq.runtime.spark.following.offset_checks import OffsetChecks
 from spaseq.runtime.spark.rows.stage_rows import OUTPUT_DDL, PARTIAL, Message, payload_of
-from spaseq.runtime.spark.session.early_workers import start_workers, worker_variables
+from spaseq.runtime.spark.session.early_workers import (
+    LIKE_DATAFRAMES,
+    start_workers,
+    worker_variables,
+)
 from spaseq.runtime.spark.session.failures import SPARK_FAILED, spark_errors
 from spaseq.runtime.spark.session.spark_session import session
 from spaseq.runtime.spark.session.worker_python import worker_python
@@ -198,7 +202,7 @@ def _start(
     spark: Any, job: Job, options: FollowOptions, checkpoint: Checkpoint, handover: _Handover
 ) -> Any:
     """The running StreamingQuery."""
-    start_workers(spark)
+    start_workers(spark, LIKE_DATAFRAMES)
     start_workers(spark, _SECOND_STAGE)
     writer = (
         following_output(spark, job, checkpoint, options.arrivals, options.limits)

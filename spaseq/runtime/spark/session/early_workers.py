@@ -13,8 +13,8 @@ from threading import Thread
 from typing import Any
 
 LIKE_DATAFRAMES = {"SPARK_SIMPLIFIED_TRACEBACK": "1"}
-"""The variable by which workers of DataFrames differ from workers of RDDs. Spark shares workers
-among functions with equal variables."""
+"""The variable by which workers of `mapInArrow` differ from workers of RDDs and of stateful
+processors. Spark shares workers among functions with equal variables."""
 
 
 @contextmanager
@@ -30,7 +30,7 @@ def worker_variables(context: Any, variables: Mapping[str, str]) -> Iterator[Non
         environment.update(before)
 
 
-def start_workers(spark: Any, variables: Mapping[str, str] | None = None) -> None:
+def start_workers(spark: Any, variables: Mapping[str, str]) -> None:
     """Start a process from which workers with these variables are forked, without waiting for it.
 
     Nothing happens on a cluster, where it is not known which machines will have tasks. Call it
@@ -39,7 +39,7 @@ def start_workers(spark: Any, variables: Mapping[str, str] | None = None) -> Non
     context = spark.sparkContext
     if not context.master.startswith("local"):
         return
-    with worker_variables(context, {**LIKE_DATAFRAMES, **(variables or {})}):
+    with worker_variables(context, variables):
         task = context.parallelize([0], 1).map(_nothing)
         task.id()  # notes the variables
     Thread(target=_run, args=(task,), daemon=True).start()

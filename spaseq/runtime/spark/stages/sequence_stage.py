@@ -7,7 +7,7 @@ The packs of a partition come sorted by query, bucket and least time. The task p
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -102,7 +102,7 @@ class SequenceTask:
             )
             group = self._group = _Group(query, bucket, stage)
         began = time.perf_counter()
-        answers: list[Answer] = []
+        answers: Sequence[Answer] = ()
         if group.rows >= ADVANCE_ROWS:
             answers = group.stage.advance(first - 1)  # later packs begin no earlier
             group.rows = 0
@@ -127,7 +127,9 @@ class SequenceTask:
         self.stats.suppressed += group.stage.suppressed
         yield from self._out(group, answers, start)
 
-    def _out(self, group: _Group, answers: list[Answer], start: float) -> Iterator[pa.RecordBatch]:
+    def _out(
+        self, group: _Group, answers: Sequence[Answer], start: float
+    ) -> Iterator[pa.RecordBatch]:
         self.stats.matches += len(answers)
         batches = [answer_rows(group.query, answers)] if answers else []
         partials = group.stage.partials()

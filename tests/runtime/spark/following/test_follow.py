@@ -95,6 +95,32 @@ def test_late_events_and_bad_input_are_reported_and_left_out(
     assert {dict(a.bindings)["code"] for _, a in answers} == {'"1"'}
 
 
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="reads /proc")
+def test_the_workers_of_stage_2_are_those_that_started_early(
+    spark: Any, tmp_path: Path, incoming: tuple[Path, Path]
+) -> None:
+    for place, name in zip(incoming, "ns", strict=True):
+        put(place / "1.nq", nquads(LONG_AFTER, name))
+    followed(spark, job_of(incoming), tmp_path / "checkpoint")
+    assert len(_processes_of_stage_2()) == 1
+
+
+def _processes_of_stage_2() -> set[int]:
+    """The processes below this one's Java from which workers of stage 2 are forked."""
+    parents: dict[int, int] = {}
+    marked: set[int] = set()
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (place / "stat").read_text().rsplit(")", 1)[1].split()
+            if fields[0] != "Z" and b"SPASEQ_STAGE=2" in (place / "environ").read_bytes():
+                marked.add(int(place.name))
+            parents[int(place.name)] = int(fields[1])
+        except OSError:  # the process has ended, or is another user's
+            continue
+    ours = {pid for pid in marked if parents[pid] not in marked}
+    return {pid for pid in ours if parents.get(parents[pid]) == os.getpid()}
+
+
 @pytest.mark.thorough
 def test_a_batch_that_was_not_finished_is_written_once(
     spark: Any, tmp_path: Path, incoming: tuple[Path, Path]

@@ -25,7 +25,7 @@ def parents(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("variables", [{}, {"SPASEQ_STAGE": "2"}])
+@pytest.mark.parametrize("variables", [{}, {"SPASEQ_OTHER": "2"}])
 def test_workers_of_rdds_and_of_dataframes_have_one_parent(
     spark: Any, variables: dict[str, str]
 ) -> None:
