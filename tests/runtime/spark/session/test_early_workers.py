@@ -47,4 +47,4 @@ def test_variables_hold_within_the_context_only() -> None:
 
 
 def test_on_a_cluster_no_worker_starts_early() -> None:
-    start_workers(SimpleNamespace(sparkContext=SimpleNamespace(master="spark://host:7077")))
+    start_workers(SimpleNamespace(sparkContext=SimpleNamespace(master="spark://host:7077")), {})
