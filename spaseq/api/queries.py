@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import count
 from pathlib import Path
 from typing import TypeAlias
 
@@ -91,13 +91,15 @@ def _names(queries: Sequence[QueryInput]) -> list[str]:
             kind = type(item).__name__
             raise UsageError(f"a query is text, a pathlib.Path or spaseq.parse(...), not {kind}")
     names = {n: f"query{n}" if several else "query" for n in texts}
+    of_texts = frozenset(names.values())
+    # How many files end in these directories and this stem, for every end of every path.
+    ends = Counter(parts[-k:] for parts in paths.values() for k in range(1, len(parts) + 1))
     for number, parts in paths.items():
-        others = [other for n, other in paths.items() if n != number]
-        if parts in others:
+        if ends[parts] > 1 and [*paths.values()].count(parts) > 1:
             raise UsageError(f"two query files are called {Path(*parts)}: give each one once")
-        length = next(k for k in count(1) if parts[-k:] not in [o[-k:] for o in others])
+        length = next((k for k in range(1, len(parts)) if ends[parts[-k:]] == 1), len(parts))
         names[number] = "/".join(parts[-length:])
-        if names[number] in [names[n] for n in texts]:
+        if names[number] in of_texts:
             raise UsageError(f"a query file and a text are both called {names[number]}")
     return [names[number] for number in range(1, len(queries) + 1)]
 
