@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from spaseq.lang import lexical
 from spaseq.lang.lexical import NamePattern
+from spaseq.rdf.terms.term import is_rdf_term
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,18 @@ def variable_of(field: str) -> str:
 def inner_name(field: str) -> str:
     """The part of a variable's name for a field of an object, with the `_` before it."""
     return "_" + variable_of("x" + field)[1:]
+
+
+def is_term(text: str) -> bool:
+    """`is_rdf_term`, faster for literals, whose few datatypes are looked at once."""
+    if text[0] != '"':
+        return is_rdf_term(text)
+    return text[-1] != ">" or _has_valid_datatype(text[text.rfind('"') + 1 :])
+
+
+@lru_cache(256)
+def _has_valid_datatype(end: str) -> bool:
+    return is_rdf_term(f'""{end}')
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")

@@ -9,7 +9,7 @@ import numpy as np
 
 from spaseq.algebra.nodes import PatternTerm, is_reserved
 from spaseq.compiled.arrays import Bools, Int32s, Int64s
-from spaseq.lift.cells import RowBlock
+from spaseq.lift.cells import RowBlock, is_term
 from spaseq.lift.lift_plan import LiftPlan
 from spaseq.lift.row_solutions import RowSolutions, SolutionMaker
 from spaseq.rdf.columns.event_batch import EventBatch
@@ -18,6 +18,9 @@ from spaseq.rdf.documents.repeated_triples import repeated_rows
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.terms.term import is_rdf_term, kind_of
 from spaseq.rdf.terms.times import parse_time
+
+_OF = {"iri": 3, "bnode": 2, "triple": 1}
+"""How much a term may be: 1 an object, 2 a subject, too, 3 a predicate, too."""
 
 _NO_TIME = -(2**63)
 
@@ -162,8 +165,8 @@ class _Graphs:
     def _valid(terms: list[str], s: Int32s, p: Int32s, o: Int32s) -> Bools:
         """Which triples are RDF and have no unbound variable."""
         kinds = np.zeros(len(terms) + 1, np.int8)  # the last is for unbound ones
-        of = {"iri": 3, "bnode": 2, "literal": 1, "triple": 1}
-        kinds[:-1] = [of[kind_of(t)] if is_rdf_term(t) else 0 for t in terms]
+        kinds[:-1] = [1 if t[0] == '"' else _OF[kind_of(t)] for t in terms]
+        kinds[:-1] *= [is_term(t) for t in terms]
         valid: Bools = (kinds[s] >= 2) & (kinds[p] == 3) & (kinds[o] >= 1)
         return valid
 

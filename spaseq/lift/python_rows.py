@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from spaseq.errors import UsageError
-from spaseq.expr.numbers import Float, write_decimal, write_double
+from spaseq.expr.numbers import MOST_DIGITS, Float, write_decimal, write_double
 from spaseq.expr.temporal import Duration, write_duration
 from spaseq.lift.cells import BLOCK_ROWS, Cell, Items, RowBlock, Wrong, has_surrogate
 from spaseq.lift.flattening import OBJECT, Flattening, element
@@ -20,6 +20,8 @@ from spaseq.rdf.terms.vocabulary import XSD
 Report = Callable[[int, str, str], None]
 
 _SHOWN = 300
+
+_MOST_BITS = 13_000  # of integers, which Python writes in up to 4,300 digits
 
 
 def dict_blocks(rows: Iterable[object], fields: Fields, report: Report) -> Iterator[RowBlock]:
@@ -75,6 +77,8 @@ def python_cell(value: Any) -> Cell:
             wrong = has_surrogate(value)
             return Wrong("a lone surrogate is no character") if wrong else literal_text(value)
         case int():
+            if value.bit_length() > _MOST_BITS:
+                return Wrong("the integer is too long")
             return f'"{int(value)}"^^<{XSD}integer>'
         case float():
             return f'"{write_double(float(value))}"^^<{XSD}double>'
@@ -89,7 +93,7 @@ def python_cell(value: Any) -> Cell:
 
 def _other_cell(value: Any) -> Cell:
     match value:
-        case Decimal() if value.is_finite():
+        case Decimal() if value.is_finite() and abs(value.adjusted()) < MOST_DIGITS:
             return f'"{write_decimal(value)}"^^<{XSD}decimal>'
         case datetime():
             moment = value.replace(tzinfo=UTC) if value.tzinfo is None else value
@@ -112,7 +116,7 @@ def _other_cell(value: Any) -> Cell:
 def _fraction(moment: Any, most: int) -> str:
     """ISO text cut to microseconds, without zeros at the end of the fraction."""
     text = str(moment.isoformat())[:most]
-    return text.rstrip("0") if "." in text else text
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def arrow_table(data: Any) -> Any:

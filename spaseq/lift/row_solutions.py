@@ -13,10 +13,9 @@ from spaseq.expr.compile import Options, compile_filter, compile_term, variables
 from spaseq.expr.extension import registered
 from spaseq.lang import ast
 from spaseq.lang.variables import walk
-from spaseq.lift.cells import Cell, Items, RowBlock, Wrong
+from spaseq.lift.cells import Cell, Items, RowBlock, Wrong, is_term
 from spaseq.lift.lift_nodes import Unnest
 from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan
-from spaseq.rdf.terms.term import is_rdf_term
 from spaseq.rdf.terms.vocabulary import XSD
 
 _REMEMBERED = 1 << 16
@@ -172,6 +171,8 @@ class SolutionMaker:
         return None
 
     def _bind(self, expr: ast.Expr, name: str) -> Step:
+        if isinstance(expr, ast.Var):
+            return _renamed(expr.name, name)
         term = compile_term(expr, self._options)
         variables = sorted(variables_of(expr))
         labels = any(isinstance(n, ast.Call) and n.function == "BNODE" for n in walk(expr))
@@ -183,7 +184,7 @@ class SolutionMaker:
         known: dict[str, str | None] = {}
 
         def checked(value: str | None) -> str | None:
-            if value is None or not is_rdf_term(value):
+            if value is None or not is_term(value):
                 return None
             return _cut(value) if moments else value
 
@@ -206,6 +207,16 @@ class SolutionMaker:
             found.columns[name] = out
 
         return bind
+
+
+def _renamed(old: str, new: str) -> Step:
+    """The step of `BIND (?old AS ?new)`."""
+
+    def rename(found: RowSolutions) -> None:
+        column = found.columns.get(old)
+        found.columns[new] = [None] * len(found) if column is None else column
+
+    return rename
 
 
 def _terms(name: str, cells: list[Cell], bad: dict[int, str]) -> list[str | None]:
