@@ -28,10 +28,12 @@ def sequencer(machine: Machine) -> AnySequencer:
         case "compiled-chain":
             contiguous = machine.strategy == "STRICT"
             inner = without_outer_negations(machine.program)
-            return SetSequencer(machine, ChainState(inner, len(machine.gpms), contiguous))
+            chain = ChainState(inner, len(machine.gpms), contiguous, machine.consumes)
+            return SetSequencer(machine, chain)
         case "compiled-compact":
             automaton = automaton_of(machine, without_outer_negations(machine.program))
             letters = letters_of(machine) if automaton.takes_several else None
             count = len(machine.gpms) if letters is None else letters.count
-            return SetSequencer(machine, CompactState(automaton, count), letters)
+            compact = CompactState(automaton, count, machine.consumes)
+            return SetSequencer(machine, compact, letters)
     return PartitionSequencer(machine)

@@ -184,6 +184,31 @@ def selects(plan: QueryPlan) -> bool:
     return answers.having is None or answers.strategy == "STRICT"
 
 
+def consumes(plan: QueryPlan) -> bool:
+    """Whether the plan's evaluator drops the partial matches that AFTER MATCH uses up.
+
+    CONSUME and PAST LAST EVENT forbid all later answers that begin up to the end of one that is
+    kept. If each match is an answer, an instant at which matches end has one that is kept, and no
+    partial match of its partition may go on. The evaluator forgets the partial matches of one key,
+    so the key must be the partition.
+    """
+    answers, evaluator = plan.answers, plan.sequence.evaluator
+    return (
+        evaluator.name in ("compiled-chain", "compiled-compact")
+        and not evaluator.key
+        and answers.after_match.kind in ("CONSUME", "PAST LAST EVENT")
+        and (keeps_all(plan) or (selects(plan) and answers.strategy == "STRICT"))
+        and answers.having is None
+        and not has_outer_negations(plan.sequence.program)
+    )
+
+
+def skips_nothing(plan: QueryPlan) -> bool:
+    """Whether AFTER MATCH leaves all answers that the plan's evaluator finds."""
+    kind = plan.answers.after_match.kind
+    return kind == "NO SKIP" or (kind == "CONSUME" and consumes(plan))
+
+
 def limits(plan: QueryPlan) -> bool:
     """Whether the plan's evaluator can apply a limit on answers, as each match is one answer."""
     answers = plan.answers
@@ -193,5 +218,5 @@ def limits(plan: QueryPlan) -> bool:
         and answers.having is None
         and not has_outer_negations(plan.sequence.program)
         and not answers.distinct
-        and answers.after_match.kind == "NO SKIP"
+        and skips_nothing(plan)
     )

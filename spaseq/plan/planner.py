@@ -14,7 +14,7 @@ from spaseq.lang.resolve import Resolved
 from spaseq.lang.shapes import Shaped, shape_of
 from spaseq.lang.variables import service_names, walk
 from spaseq.plan.answering import answer_plan
-from spaseq.plan.evaluators import asked_evaluator, check_evaluator, with_evaluator
+from spaseq.plan.evaluators import asked_evaluator, check_evaluator, consumes, with_evaluator
 from spaseq.plan.gpm_plans import gpm_plans, membership_plans, with_awaited
 from spaseq.plan.levels import with_levels
 from spaseq.plan.planning_options import AS_USUAL, CompileOptions
@@ -115,6 +115,8 @@ def _with_fingerprint(plan: QueryPlan, query: ast.Query) -> QueryPlan:
         state += "\ncounted"
     if schema is not None:
         state += f"\n{schema.fingerprint}"
+    if consumes(plan):
+        state += "\nconsumes"
     if plan.levels:
         names = (level.plan.sequence.evaluator.name for level in plan.levels)
         state += f"\npartial {' '.join(names)}"

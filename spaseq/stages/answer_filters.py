@@ -15,7 +15,7 @@ from spaseq.automaton.program.selection import Position, select
 from spaseq.automaton.run.after_match import AfterMatchFilter
 from spaseq.automaton.run.matches import PartitionKey, SequenceMatch, partition_of
 from spaseq.errors import RunError
-from spaseq.plan.evaluators import selects
+from spaseq.plan.evaluators import selects, skips_nothing
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.sharing import keeps_all
 from spaseq.stages.answers import Projection, order_of
@@ -65,9 +65,10 @@ class AnswerFilters:
         self.skips: dict[PartitionKey, AfterMatchFilter] = {}
         self.suppressed = 0
         answers = plan.answers
+        self._skips = not skips_nothing(plan)
         self._keeps_all = (
             (keeps_all(plan) or selects(plan))
-            and answers.after_match.kind == "NO SKIP"
+            and not self._skips
             and not answers.distinct
             and answers.template is None
             and limit is None
@@ -85,7 +86,7 @@ class AnswerFilters:
         items = [items[i] for i in order_of([answer for _, answer in items])]
         if not keeps_all(self._plan) and not selects(self._plan):
             items = self._selected(items)
-        if plan.after_match.kind != "NO SKIP":
+        if self._skips:
             items = [i for i in items if self._skip(self._partition_of(i[0])).keeps(*i)]
         if plan.distinct:
             items = _distinct(items)

@@ -9,7 +9,7 @@ from spaseq.automaton.batch.numbered_matches import NumberedMatches, joined
 from spaseq.automaton.run.machine import Machine
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.lang.shapes import QUERY, is_made
-from spaseq.plan.evaluators import selects
+from spaseq.plan.evaluators import limits, selects, skips_nothing
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.sharing import keeps_all
 from spaseq.rdf.columns.solution_batch import SolutionBatch
@@ -25,18 +25,21 @@ _WIDEST = 2**25
 _EVALUATORS = ("compiled-chain", "compiled-compact", "compiled-registers")
 
 
-def can_be_columns(plan: QueryPlan, limited: bool) -> bool:
-    """Whether each match of a query is an answer, and SELECT has only variables."""
+def can_be_columns(plan: QueryPlan, limit: int | None) -> bool:
+    """Whether each match that the evaluator gives is an answer, and SELECT has only variables.
+
+    `limit` is that of the answers of an event, if there is one.
+    """
     answers = plan.answers
     return (
         plan.sequence.evaluator.name in _EVALUATORS
-        and (keeps_all(plan) or (selects(plan) and answers.strategy == "STRICT"))
-        and answers.after_match.kind == "NO SKIP"
+        and (keeps_all(plan) or selects(plan))
+        and skips_nothing(plan)
         and not answers.distinct
         and answers.template is None
         and answers.having is None
         and all(item.expr is None for item in answers.projection)
-        and not limited
+        and (limit is None or limits(plan))
     )
 
 

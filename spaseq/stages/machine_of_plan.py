@@ -5,7 +5,7 @@ from __future__ import annotations
 from spaseq.algebra.correlation import EVENT
 from spaseq.automaton.program.gpm_columns import CorrelatedColumns, GpmColumns
 from spaseq.automaton.run.machine import CorrelatedSolver, Machine
-from spaseq.plan.evaluators import program_of, selects
+from spaseq.plan.evaluators import consumes, program_of, selects
 from spaseq.plan.query_plan import GpmPlan, QueryPlan
 
 
@@ -32,6 +32,7 @@ def machine_of(plan: QueryPlan, solve: CorrelatedSolver, limit: int | None) -> M
         streams=plan.inputs.streams,
         limit=limit,
         limit_key=tuple(v for v in sequence.key.variables or () if v not in partition),
+        consumes=consumes(plan),
         solve=solve,
     )
 

@@ -90,9 +90,7 @@ class SequenceStage:
         filters = filters or partial(AnswerFilters, plan)
         self._filters = filters(None if in_evaluator else limit, self._sequencer.consecutive)
         self._columnar = (
-            ColumnarAnswers(plan, self._machine)
-            if can_be_columns(plan, limit is not None)
-            else None
+            ColumnarAnswers(plan, self._machine) if can_be_columns(plan, limit) else None
         )
         self._partial = PartialStage(plan, self._correlated.solve) if plan.levels else None
         self._buffer: list[SolutionBatch] = []

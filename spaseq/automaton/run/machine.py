@@ -76,6 +76,7 @@ class Machine:
     streams: Sequence[str] = ()  # IRIs, for the positions that a selection compares
     limit: int | None = None  # matches of one instant, if the evaluator applies the limit
     limit_key: tuple[str, ...] = ()  # ... for each value of these variables of the key
+    consumes: bool = False  # the evaluator itself uses up the events of AFTER MATCH
     work: WorkCounts = field(default_factory=WorkCounts)  # over all partitions
     solve: CorrelatedSolver | None = None  # needed where a GPM is correlated
     takes: dict[int, CompiledTake] = field(init=False)

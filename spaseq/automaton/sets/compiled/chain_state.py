@@ -14,11 +14,26 @@ from spaseq.compiled.arrays import Bools, Indices, Int64s
 
 
 class ChainState:
-    """The partial matches of a plain sequence, for all slots; `contiguous` is SELECT STRICT."""
+    """The partial matches of a plain sequence, for all slots.
 
-    __slots__ = ("_heads", "_latest", "_step", "_touched", "_touches", "nodes", "strict")
+    `contiguous` is SELECT STRICT. With `consumes`, the matches of an instant use up the partial
+    matches of their slot.
+    """
 
-    def __init__(self, program: Program, gpms: int, contiguous: bool) -> None:
+    __slots__ = (
+        "_consumes",
+        "_heads",
+        "_latest",
+        "_step",
+        "_touched",
+        "_touches",
+        "nodes",
+        "strict",
+    )
+
+    def __init__(
+        self, program: Program, gpms: int, contiguous: bool, consumes: bool = False
+    ) -> None:
         steps = _steps(program)
         self.strict = contiguous or any(wait.strict for wait in steps)
         self._step = np.array(
@@ -27,6 +42,7 @@ class ChainState:
         touched = [_touched(self._step, gpm) for gpm in range(gpms)]
         self._touches = np.cumsum([0, *map(len, touched)])
         self._touched = np.array([row for some in touched for row in some], np.int64)
+        self._consumes = int(consumes)
         self.nodes = SetNodes()
         self._heads = np.empty((0, len(steps) + 1, 2), np.int64)
         self._latest = np.empty(0, np.int64)
@@ -53,6 +69,7 @@ class ChainState:
                 self._touched,
                 self._heads,
                 self._latest,
+                self._consumes,
                 nodes.array,
                 nodes.roots,
                 nodes.cursor,

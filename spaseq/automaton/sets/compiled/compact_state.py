@@ -33,6 +33,7 @@ class ActiveLists(Generic[S]):
     __slots__ = (
         "_active",
         "_begins",
+        "_consumes",
         "_entries",
         "_entry_of",
         "_free",
@@ -46,8 +47,8 @@ class ActiveLists(Generic[S]):
         "nodes",
     )
 
-    def __init__(self, tables: MoveTables[S]) -> None:
-        self._tables = tables
+    def __init__(self, tables: MoveTables[S], consumes: bool = False) -> None:
+        self._tables, self._consumes = tables, int(consumes)
         self.nodes = SetNodes()
         self._active = np.zeros((0, self._tables.words), np.int64)
         self._entry_of = np.empty((0, 0), np.int32)
@@ -77,6 +78,7 @@ class ActiveLists(Generic[S]):
                 rows.number,
                 tables.letters,
                 tables.same_time,
+                self._consumes,
                 tables.sets,
                 tables.move,
                 tables.moves,
@@ -166,14 +168,20 @@ class ActiveLists(Generic[S]):
 
 
 class CompactState(ActiveLists[DeterministicState]):
-    """The partial matches of all slots, by an automaton with this number of letters."""
+    """The partial matches of all slots, by an automaton with this number of letters.
+
+    With `consumes`, the matches of an instant use up the partial matches of their slot.
+    """
 
     __slots__ = ("_automaton", "strict")
 
-    def __init__(self, automaton: DeterministicAutomaton, letters: int) -> None:
+    def __init__(
+        self, automaton: DeterministicAutomaton, letters: int, consumes: bool = False
+    ) -> None:
         self._automaton, self.strict = automaton, automaton.strict
         several, same_time = automaton.takes_several, automaton.same_time
-        super().__init__(MoveTables(automaton.initial, letters, _move, same_time, several))
+        tables = MoveTables(automaton.initial, letters, _move, same_time, several)
+        super().__init__(tables, consumes)
 
     def snapshot(self) -> object:
         """The state for a snapshot; the automaton's states are given by their waits."""

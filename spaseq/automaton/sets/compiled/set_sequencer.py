@@ -111,8 +111,7 @@ class SetSequencer:
         empty = NumberedMatches(ordered.number, self._frame.order, (), self._builder)
 
         def numbered(roots: Int64s) -> Iterator[NumberedMatches]:
-            pieces = self._checked(self._state.nodes.matches(roots, ordered.lowest))
-            yield replace(empty, pieces=stored(pieces, most_bytes))
+            yield replace(empty, pieces=stored(self._pieces(roots, ordered), most_bytes))
 
         for found in self._processed(solutions, ordered, numbered):
             is_given = True
@@ -168,7 +167,11 @@ class SetSequencer:
     def _advanced(
         self, solutions: SolutionBatch | list[GpmRow], rows: OrderedRows
     ) -> Iterator[SequenceMatch]:
-        return self._processed(solutions, rows, lambda roots: self._matches(roots, rows))
+        def built(roots: Int64s) -> Iterator[SequenceMatch]:
+            for piece in self._pieces(roots, rows):
+                yield from self._builder.matches(piece)
+
+        return self._processed(solutions, rows, built)
 
     def _processed(
         self,
@@ -228,7 +231,7 @@ class SetSequencer:
 
     # --- matches ----------------------------------------------------------------------------------
 
-    def _matches(self, roots: Int64s, rows: OrderedRows) -> Iterator[SequenceMatch]:
+    def _pieces(self, roots: Int64s, rows: OrderedRows) -> Iterator[EnumeratedMatches]:
         """The matches of some roots that selection and limit leave."""
         nodes, machine, groups = self._state.nodes, self._machine, [roots]
         if machine.limit is not None or machine.strategy not in ("ALL", "STRICT"):
@@ -244,26 +247,24 @@ class SetSequencer:
                 yield from self._limited(nodes, group, rows.lowest, machine.limit)
             return
         chosen = groups[0] if len(groups) == 1 else np.concatenate(groups)
-        for piece in self._checked(nodes.matches(chosen, rows.lowest)):
-            yield from self._builder.matches(piece)
+        yield from self._checked(nodes.matches(chosen, rows.lowest))
 
     def _greatest(
         self, maximal: MaximalMatches, roots: Int64s, rows: OrderedRows
-    ) -> Iterator[SequenceMatch]:
+    ) -> Iterator[EnumeratedMatches]:
         """The matches that SELECT MAX keeps of one group of roots, up to the limit."""
         nodes, limit, lowest = self._state.nodes, self._machine.limit, rows.lowest
         few = maximal.few(nodes, roots, lowest, self._builder.ranks)
         if few is not None:
             given = len(few.ends) if limit is None else min(len(few.ends), limit)
             self.suppressed += len(few.ends) - given
-            yield from self._builder.matches(EnumeratedMatches(few.rows, few.ends[:given]))
+            yield EnumeratedMatches(few.rows, few.ends[:given])
             return
         nodes, roots, lowest = maximal.many(rows, int(roots[0, 1]))
         if limit is not None:
             yield from self._limited(nodes, roots, lowest, limit)
             return
-        for piece in nodes.matches(roots, lowest):
-            yield from self._builder.matches(piece)
+        yield from nodes.matches(roots, lowest)
 
     def _preferred(self, groups: list[Int64s], lowest: Int64s) -> tuple[SetNodes, list[Int64s]]:
         """The matches that SELECT NEXT or LAST keeps of each group, as new nodes and roots."""
@@ -293,14 +294,14 @@ class SetSequencer:
 
     def _limited(
         self, nodes: SetNodes, roots: Int64s, lowest: Int64s, limit: int
-    ) -> Iterator[SequenceMatch]:
+    ) -> Iterator[EnumeratedMatches]:
         """The matches of one group of roots, up to the limit."""
         sizes, given = np.zeros(len(roots), np.int64), 0
         for piece in nodes.matches(roots, lowest, limit + 1):
             more = min(len(piece.ends), limit - given)
             if more:
                 rows = piece.rows[: piece.ends[more - 1, 0]]
-                yield from self._builder.matches(EnumeratedMatches(rows, piece.ends[:more]))
+                yield EnumeratedMatches(rows, piece.ends[:more])
             given += more
             sizes += np.bincount(piece.ends[:, ROOT], minlength=len(roots))
         if (sizes > limit).any():

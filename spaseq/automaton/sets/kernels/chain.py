@@ -69,6 +69,7 @@ class ChainTables(NamedTuple):
     touched: Int64s
     heads: Int64s
     latest: Int64s
+    consumes: int
 
 
 @lean_kernel
@@ -86,6 +87,7 @@ def advance_chain(
     touched: Int64s,
     heads: Int64s,
     latest: Int64s,
+    consumes: int,
     nodes: Int64s,
     roots: Int64s,
     cursor: Int64s,
@@ -108,6 +110,7 @@ def advance_chain(
         heads: [slots, steps + 1, 2] T in Algorithm 1: the list that each step continues. The first
             step continues a list without nodes that has just begun; the last list stays empty.
         latest: [slots] ordinal of the latest instant.
+        consumes: 1 if the matches of an instant use up their slot's partial matches, else 0.
         nodes: [N, NODE_COLUMNS] the compact set. roots: [R, 2] nodes of complete matches, with the
             row that completed them.
         cursor: [CURSOR] see `set_arrays`.
@@ -121,10 +124,10 @@ def advance_chain(
     assume(nodes.shape[1] == NODE_COLUMNS)
     assume(roots.shape[1] == 2)
     rows = BatchRows(slot, gpm, time_ms, k, start, lowest, ordinal, number)
-    chain = ChainTables(step, touches, touched, heads, latest)
+    chain = ChainTables(step, touches, touched, heads, latest, consumes)
     alone, full = cursor[AT], DONE
     while full == DONE and cursor[AT] < n:
-        if alone <= cursor[AT]:
+        if consumes == 0 and alone <= cursor[AT]:
             alone = _alone_until(slot, gpm, time_ms, k, as_nonnegative(cursor[AT]))
         if alone <= cursor[AT]:
             full = _take_instant(rows, chain, nodes, roots, cursor)
@@ -254,6 +257,9 @@ def _take_instant(
                     heads[here, s + 1, BEGIN] = nodes[place, START]
                 node += 1
         if s and (step[s, STRICT] or step[s, ENDS] & seen):
+            heads[here, s, NODE], heads[here, s, BEGIN] = NIL, EVER
+    if chain.consumes and ended > cursor[ROOTS]:
+        for s in range(1, steps):
             heads[here, s, NODE], heads[here, s, BEGIN] = NIL, EVER
     cursor[NEXT], cursor[ROOTS], cursor[AT] = node, ended, end
     return DONE

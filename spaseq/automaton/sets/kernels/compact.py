@@ -194,6 +194,7 @@ def advance_compact(
     number: int,
     letters: int,
     same_time: int,
+    consumes: int,
     sets: Int64s,
     move: Int32s,
     moves: Int32s,
@@ -221,6 +222,7 @@ def advance_compact(
         letters: the number of letters.
         same_time: a bit beside those of letters: an instant has the time of the one before in its
             slot; 0 if no move asks that.
+        consumes: 1 if the matches of an instant use up their slot's partial matches, else 0.
         sets: [S] sets of letters as bits: each letter alone, those of an instant without rows, and
             the others seen so far. They stand for the bit vectors of CORE 4.4.
         move: [states, S] Delta in Algorithm 1, found lazily: the number of the move, or UNKNOWN.
@@ -439,6 +441,15 @@ def advance_compact(
             entry = as_nonnegative(entry_of[here, state])
             for at in range(LIST + 2 * lists[i, COUNT]):
                 entries[entry, at] = lists[i, at]
+        if consumes != 0 and ended > ended_before:
+            for word in range(words):
+                bits = active[here, word]
+                active[here, word] = 0
+                while bits != 0:
+                    bit = bits & -bits
+                    bits ^= bit
+                    free[vacant] = entry_of[here, as_nonnegative(word * WORD + _number_of(bit))]
+                    vacant += 1
         if strict:
             latest[here] = ordinal[first] - 1 if missed else ordinal[first]
         if same_time != 0 and not missed:
