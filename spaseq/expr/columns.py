@@ -123,8 +123,9 @@ def filter_rows(expr: ast.Expr, rows: TermRows, options: Options = _DEFAULT) -> 
     """
     if rows.size <= _FEW:
         return np.array(_test(expr, options).results(rows.read_by(expr)), dtype=np.bool_)
-    keep = np.ones(rows.size, dtype=np.bool_)
-    for conjunct in _conjuncts(expr):
+    first, *others = _conjuncts(expr)
+    keep = _conjunct_holds(first, rows.read_by(first), options)
+    for conjunct in others:
         live = np.flatnonzero(keep)
         keep[live] = _conjunct_holds(conjunct, rows.read_by(conjunct).picked(live), options)
     return keep

@@ -27,6 +27,7 @@ from spaseq.rdf.terms.number_kinds import (
     DOUBLE,
     EXACT,
     FLOAT,
+    KINDS,
     OTHER,
     ROUNDED,
     SHORT,
@@ -43,12 +44,9 @@ COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 
 
-_KINDS = SHORT + 1
-
-
 def _decisive() -> tuple[Bools, Bools]:
     """Tables [kind, kind]: pairs that float64 decides always, and if their values differ."""
-    always = np.zeros((_KINDS, _KINDS), dtype=np.bool_)
+    always = np.zeros((len(KINDS), len(KINDS)), dtype=np.bool_)
     for number in (EXACT, ROUNDED, DOUBLE, FLOAT, SHORT):
         always[DOUBLE, number] = always[number, DOUBLE] = True
     always[np.ix_((EXACT, SHORT), (EXACT, SHORT))] = True
@@ -76,9 +74,9 @@ class Doubles:
 
     @classmethod
     def constant(cls, term: str, rows: int) -> Doubles:
-        """The same N-Triples text in every row."""
+        """The same N-Triples text in every row; the arrays are read-only."""
         value, kind = double_of(term)
-        return cls(np.full(rows, value), np.full(rows, kind, np.int8))
+        return cls(np.broadcast_to(value, rows), np.broadcast_to(np.int8(kind), rows))
 
     @classmethod
     def column(cls, codes: Int32s, terms: Sequence[str]) -> Doubles:
@@ -87,7 +85,7 @@ class Doubles:
 
     def decides(self, other: Doubles) -> Bools:
         """[n] whether comparing the two values gives the same as comparing the two terms."""
-        pair = self.kind * np.int8(_KINDS) + other.kind
+        pair = self.kind * np.int8(len(KINDS)) + other.kind
         always: Bools = _ALWAYS.take(pair)
         if always.all():
             return always

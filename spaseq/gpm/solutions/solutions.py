@@ -36,6 +36,8 @@ class Solutions:
 
     def take(self, rows: Indices | Bools) -> Solutions:
         """The solutions at the given rows, in that order, or where a mask is true."""
+        if rows.dtype == np.bool_ and rows.all():
+            return self
         columns = {v: c[rows] for v, c in self.columns.items()}
         size = int(np.count_nonzero(rows)) if rows.dtype == np.bool_ else len(rows)
         event = None if self.event is None else self.event[rows]

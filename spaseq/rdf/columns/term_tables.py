@@ -184,6 +184,8 @@ class ExtendedTerms(TermTable):
         return codes
 
     def numbers(self, codes: Int32s) -> Numbers:
+        if not self._added:
+            return self.base.numbers(codes)
         values, kinds = self.base.numbers(np.where(codes < self._size, codes, -1).astype(np.int32))
         kinds[codes >= self._size] = UNKNOWN
         return values, kinds

@@ -26,3 +26,5 @@ SHORT: Final = 6
 """A decimal of at most 15 digits that float64 does not represent exactly. Two different SHORT
 decimals have different float64 values, and a SHORT decimal never shares its value with an EXACT
 number."""
+KINDS: Final = range(SHORT + 1)
+"""All kinds that are determined."""

@@ -36,7 +36,7 @@ from spaseq.automaton.run.matches import PartitionKey, SequenceMatch
 from spaseq.compiled.arrays import Float64s, Int64s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import distinct
-from spaseq.rdf.terms.number_kinds import OTHER
+from spaseq.rdf.terms.number_kinds import KINDS, OTHER
 
 T = TypeVar("T")
 
@@ -284,12 +284,15 @@ class RunSequencer:
 
     def _kinds(self, rows: SolutionBatch) -> dict[str, set[int]]:
         """The kinds of the compared numbers, where their variables are bound."""
-        kinds = {n.name: rows.numbers[n.name].kind for n in self._seen.numbers}
+        found: dict[str, set[int]] = {}
         for number in self._seen.numbers:
-            if number.variable:
-                bound = rows.values[number.variable].codes >= 0
-                kinds[number.name] = kinds[number.name][bound]
-        return {name: set(np.flatnonzero(np.bincount(k)).tolist()) for name, k in kinds.items()}
+            of_rows, variable = rows.numbers[number.name].kind, number.variable
+            kinds = {kind for kind in KINDS if (of_rows == kind).any()}
+            if variable and OTHER in kinds:  # of unbound variables, or of terms without a number
+                bound = rows.values[variable].codes >= 0
+                kinds = {kind for kind in kinds if ((of_rows == kind) & bound).any()}
+            found[number.name] = kinds
+        return found
 
     def _new_kinds(self, events: Sequence[EventRows]) -> dict[str, set[int]]:
         """The kinds of the numbers of a few events that have not been seen yet."""
