@@ -22,6 +22,7 @@ ON_SPARK = {"spark.md"}
 
 NOT_RUN = {
     "spark.md": ["needs a cluster", "goes on until it is interrupted"],
+    "live.md": ["it needs a broker, and goes on until it is interrupted"],
     "README.md": [
         "installs packages; another test does the run",
         "is this test suite",
