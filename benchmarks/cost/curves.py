@@ -122,7 +122,7 @@ def by_selectivity(folder: Path, effort: Effort) -> Figure:
 
 
 def by_knowledge(folder: Path, effort: Effort) -> Figure:
-    events = max(effort.events // 5, 1000)
+    events = max(effort.events // 2, 1000)
     costs: dict[str, list[float]] = {"joined with the knowledge base": [], "without": []}
     source, stream = folder / "kb.nt", folder / "events.nq"
     for triples in KB_TRIPLES:
