@@ -26,7 +26,7 @@ from tempfile import TemporaryDirectory
 
 REFERENCES = Path(__file__).with_name("guard.json")
 MOST_LOST = 0.30
-ATTEMPTS = 3
+ATTEMPTS = 5
 
 
 def lost(ratio: float, reference: float) -> float:
