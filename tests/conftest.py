@@ -5,7 +5,8 @@ set, it draws different examples each time.
 
 pytest-xdist runs the tests in two processes. All tests on Spark go to one process, which starts one
 session. They run first because they take longest. The tests of any other file stay together. The
-kernels are compiled before the processes start; otherwise both would compile them.
+kernels are compiled before the processes start; otherwise both would compile them. Tests that start
+the command line in a process of its own run it as users do: small input needs no compiled kernels.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ import pytest
 from hypothesis import settings
 
 from spaseq.compiled.cache import choose_cache_directory
+from spaseq.compiled.mode import compile_from_now_on
+
+compile_from_now_on()  # in this process; small runs of others interpret them
 
 settings.register_profile(
     "spaseq",

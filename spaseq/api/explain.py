@@ -11,6 +11,7 @@ from spaseq.api.prepare import load_knowledge
 from spaseq.api.queries import QueryInput, check_queries
 from spaseq.api.run import answers_of
 from spaseq.api.streams import StreamInput, bounded_sources
+from spaseq.compiled import mode
 from spaseq.compiled.warming import warm
 from spaseq.errors import UsageError
 from spaseq.measures import Measures, peak_memory
@@ -65,7 +66,8 @@ def explain(
         return shown
     plans = (shown.plan,)
     bound = bounded_sources(bind_streams(plans, streams), chosen)
-    job = Job(plans, bound, load_knowledge(plans, kb or {}, chosen.knowledge), chosen.stages)
+    knowledge = load_knowledge(plans, kb or {}, chosen.knowledge, bound)
+    job = Job(plans, bound, knowledge, chosen.stages)
     return replace(shown, measures=measured(job, chosen.runtime))
 
 
@@ -73,11 +75,13 @@ def measured(job: Job, runtime: RuntimeOptions) -> Measures:
     """The measures of a job, which is run to its end.
 
     In this process all kernels are loaded before, or compiled, so that no node's time has that.
+    Small input needs none.
     """
     measures = Measures(runtime.name)
     if runtime.name == "local":
         job.measures = measures
-        warm()
+        if not mode.interpreted():
+            warm()
     start = time.perf_counter()
     for _ in answers_of(job, runtime):
         pass

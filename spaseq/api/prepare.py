@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 
 from spaseq.api.queries import QueryInput, check_queries, plans_of
+from spaseq.compiled import mode
+from spaseq.compiled.cache import has_kernels
 from spaseq.kb.cache import cache_at
+from spaseq.kb.endpoint import is_url
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import load_kb
 from spaseq.kb.refresh import KbWatch
@@ -13,9 +17,18 @@ from spaseq.options import KbInput, KnowledgeOptions, PlanningOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.job.binding import check_kbs, check_mapping
 from spaseq.runtime.job.chaining import reading_order
+from spaseq.sources.base import Source
+
+_TRIPLE_BYTES = 200
 
 KbSources = Sequence[tuple[str | None, KbInput]]
 """(graph IRI, or None for a source that keeps its graph names; source) of each source."""
+
+SMALL_BYTES = 2**20
+"""Inputs of up to this size are read by interpreted kernels in less time than numba loads in."""
+
+SMALL_UNCOMPILED_BYTES = 4 * 2**20
+"""The same while the kernels are not compiled, which would take much longer."""
 
 
 def plan_queries(
@@ -35,9 +48,21 @@ def plan_queries(
 
 
 def load_knowledge(
-    plans: Sequence[QueryPlan], kb: Mapping[str, KbInput] | KbSources, options: KnowledgeOptions
+    plans: Sequence[QueryPlan],
+    kb: Mapping[str, KbInput] | KbSources,
+    options: KnowledgeOptions,
+    streams: Iterable[Source | None] = (None,),
 ) -> KnowledgeBase:
     """The knowledge base of a run, which has every graph and endpoint that the plans name.
+
+    It is the first thing that a run reads. So this decides whether kernels are interpreted, which
+    is faster for small input, or compiled.
+
+    Args:
+        plans: the run's queries.
+        kb: the knowledge bases.
+        options: how they are loaded.
+        streams: the sources of a run that ends; None stands for one of unknown size.
 
     Raises:
         InputError: a source does not load, or a graph that a query names is missing.
@@ -46,9 +71,29 @@ def load_knowledge(
     """
     if not (isinstance(kb, list) and all(isinstance(source, tuple) for source in kb)):
         check_mapping("kb", kb, (iri for plan in plans for iri in plan.inputs.kbs))
+    _choose_kernels(streams, _sources(kb))
     knowledge = load_kb(_sources(kb), options.services, cache_at(options.kb_cache))
     check_kbs(plans, knowledge)
     return knowledge
+
+
+def _choose_kernels(streams: Iterable[Source | None], kb: KbSources) -> None:
+    sizes = [s and s.size() for s in streams]
+    sizes += [_kb_size(source) for _, source in kb]
+    most = SMALL_BYTES if has_kernels() else SMALL_UNCOMPILED_BYTES
+    if all(size is not None for size in sizes) and sum(size or 0 for size in sizes) <= most:
+        mode.interpret()
+    else:
+        mode.compile_from_now_on()
+
+
+def _kb_size(source: KbInput) -> int | None:
+    """About how many bytes a knowledge base has as text; None if that is not known."""
+    if not isinstance(source, str | os.PathLike):
+        return len(source) * _TRIPLE_BYTES
+    if is_url(str(source)):
+        return 0
+    return os.path.getsize(source) if os.path.isfile(source) else None
 
 
 def watch_knowledge(

@@ -14,7 +14,7 @@ from spaseq.api.answers import Answers
 from spaseq.api.match import Match, PartialMatch
 from spaseq.api.prepare import load_knowledge, plan_queries
 from spaseq.api.queries import QueryInput
-from spaseq.api.streams import StreamInput, bounded_sources
+from spaseq.api.streams import StreamInput, bounded_sources, sources_if_any
 from spaseq.errors import UsageError
 from spaseq.options import KbInput, RunKeywords, RunOptions, RuntimeOptions
 from spaseq.plan.query_plan import QueryPlan
@@ -123,7 +123,9 @@ def prepare(
     planning = replace(chosen.planning, partial=on_partial is not None)
     plans = plan_queries(query, planning, pushed)
     bound = bind_streams(plans, streams)
-    job = Job(plans, (), load_knowledge(plans, kb or {}, chosen.knowledge), chosen.stages)
+    given = sources_if_any(bound, chosen)
+    knowledge = load_knowledge(plans, kb or {}, chosen.knowledge, given)
+    job = Job(plans, (), knowledge, chosen.stages)
     if on_partial is not None:
         job.on_partial = _named(plans, on_partial)
     return Task(job, bound, chosen, delay_ms)

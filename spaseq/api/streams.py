@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import TypeAlias
 
@@ -32,6 +32,14 @@ def stream_source(iri: str, given: StreamInput, options: RunOptions) -> Source:
         threads=(reading.threads or reading_threads()) if local else 1,
     )
     return lifted_source(given, how) if isinstance(given, Lifted) else source_of(given, how)
+
+
+def sources_if_any(
+    streams: Mapping[str, StreamInput], options: RunOptions
+) -> Iterator[Source | None]:
+    """The sources of streams; None for those that can be read only once."""
+    for iri, given in streams.items():
+        yield None if isinstance(given, Iterator) else stream_source(iri, given, options)
 
 
 def bounded_sources(streams: Mapping[str, StreamInput], options: RunOptions) -> tuple[Source, ...]:

@@ -10,7 +10,7 @@ from typing import TypeAlias, Unpack
 from spaseq.api.prepare import load_knowledge
 from spaseq.api.queries import QueryInput, check_queries, plans_of
 from spaseq.api.registered import registered_sources
-from spaseq.api.streams import StreamInput, bounded_sources
+from spaseq.api.streams import StreamInput, bounded_sources, sources_if_any
 from spaseq.compile import Checked
 from spaseq.diagnosis.diagnose import Diagnosis
 from spaseq.diagnosis.question import Question
@@ -59,7 +59,7 @@ def why(
     checked = list(check_queries(query, chosen.planning))
     plans = reading_order(plans_of(checked))
     bound = bind_streams(plans, streams)
-    knowledge = load_knowledge(plans, kb or {}, chosen.knowledge)
+    knowledge = load_knowledge(plans, kb or {}, chosen.knowledge, sources_if_any(bound, chosen))
     with ScratchDirectory("why") as directory:
         given = bounded_sources(bound, chosen)
         sources = [source.shared(Path(directory)) for source in given]

@@ -131,9 +131,8 @@ def _measured(plans: Sequence[QueryPlan], chosen: Chosen) -> Iterator[Measures]:
         keep_arrow_from_pandas()
     inputs = chosen[InputTexts]
     streams = stream_sources(reading_order(plans), inputs, options)
-    knowledge = load_knowledge(
-        plans, [kb_source(kb, plans) for kb in inputs.kbs], options.knowledge
-    )
+    sources = [kb_source(kb, plans) for kb in inputs.kbs]
+    knowledge = load_knowledge(plans, sources, options.knowledge, streams)
     with ScratchDirectory("explain") as directory:
         if len(plans) > 1:
             streams = tuple(stream.shared(Path(directory)) for stream in streams)

@@ -39,7 +39,7 @@ def unmatched(checked: Sequence[Checked], chosen: Chosen) -> list[list[Diagnosti
     with ScratchDirectory("check") as directory:
         streams = stream_sources(plans, chosen[InputTexts], options)
         shared = [stream.shared(Path(directory)) for stream in streams]
-        knowledge = load_knowledge(plans, sources, options.knowledge)
+        knowledge = load_knowledge(plans, sources, options.knowledge, streams)
         return [
             list(
                 _warnings(

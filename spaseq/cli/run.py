@@ -67,10 +67,12 @@ def run(queries: tuple[Path, ...], chosen: Chosen) -> None:
     with ExitStack() as stack:
         sides = stack.enter_context(SideOutputs(chosen[SideOptions], options.follow is not None))
         sources = [kb_source(text, plans) for text in chosen[InputTexts].kbs]
+        streams = _streams(plans, options, chosen, stack)
+        known = streams if options.follow is None else (None,)
         job = Job(
             plans=plans,
-            streams=_streams(plans, options, chosen, stack),
-            knowledge=load_knowledge(plans, sources, options.knowledge),
+            streams=streams,
+            knowledge=load_knowledge(plans, sources, options.knowledge, known),
             options=options.stages,
             watch=watch_knowledge(sources, options.knowledge),
             on_bad=sides.on_bad,

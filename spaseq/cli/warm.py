@@ -12,8 +12,8 @@ def warm() -> None:
     """Compile all kernels, or load those that are compiled already, and list the seconds of each.
 
     They are kept in the directory that NUMBA_CACHE_DIR names, else in the user's cache
-    directory, else inside the installation. Without this the first run compiles those that it
-    needs.
+    directory, else inside the installation. Without this the first run over larger input
+    compiles those that it needs; small input needs none.
     """
     from spaseq.compiled import warming  # numba, which the other commands do without
 

@@ -65,7 +65,7 @@ def why(
     with ScratchDirectory("why") as directory:
         streams = stream_sources(plans, inputs, options)
         shared = [stream.shared(Path(directory)) for stream in streams]
-        knowledge = load_knowledge(plans, sources, options.knowledge)
+        knowledge = load_knowledge(plans, sources, options.knowledge, streams)
         asked = None if event is None else AskedEvent(event, watermark or 0)
         report = report_on(checked, 0, shared, knowledge, options.stages, asked)
     click.echo(json.dumps(report.as_json(), ensure_ascii=False) if as_json else report.as_text())

@@ -33,6 +33,11 @@ def choose_cache_directory() -> str:
     return os.environ["NUMBA_CACHE_DIR"]
 
 
+def has_kernels() -> bool:
+    """Whether kernels have been compiled before."""
+    return next(Path(choose_cache_directory()).glob("*/*.nbi"), None) is not None
+
+
 def cache_directory() -> Path:
     """The directory for compiled kernels, which exists and is writable."""
     name = f"kernels-{sources_digest()}"

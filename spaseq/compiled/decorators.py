@@ -1,33 +1,63 @@
 """Decorators for kernels: functions that numba compiles.
 
-Python code calls a kernel. Only kernels call a device function, which is compiled into them.
+Python code calls a kernel. Only kernels call a device function, which is compiled into them. All of
+them are Python functions, too: `spaseq.compiled.mode` says when they are interpreted. Importing
+this module does not import numba.
 """
 
 from __future__ import annotations
 
-import logging
-import time
 from collections.abc import Callable
+from functools import update_wrapper
+from threading import Lock
 from typing import Any, TypeVar, cast
 
-from spaseq.budget import current_budget
-from spaseq.compiled.cache import choose_cache_directory
-
-_CACHE_DIRECTORY = choose_cache_directory()
-
-import numba  # noqa: E402  reads NUMBA_CACHE_DIR when it is imported
-from numba.core import event, types  # noqa: E402
-from numba.extending import intrinsic  # noqa: E402
-
-from spaseq.compiled.checked_cache import keep_on_disk  # noqa: E402
+from spaseq.compiled import mode
+from spaseq.compiled.interpreter import interpret
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-KERNELS: list[Any] = []
-"""All kernels of the modules imported so far, as numba dispatchers."""
+_CREATION = Lock()
 
-if not numba.config.CACHE_DIR:  # it was imported before
-    numba.config.CACHE_DIR = _CACHE_DIRECTORY
+
+class Kernel:
+    """A function that Python code calls: compiled at the first call, or interpreted."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        self.function, self.options = function, options
+        self._compiled: Any = None
+        update_wrapper(self, function)
+
+    def __call__(self, *arguments: Any) -> Any:
+        if self._compiled is not None:
+            return self._compiled(*arguments)
+        if mode.interpreted():
+            return interpret(self.function, arguments)
+        return self.dispatcher(*arguments)
+
+    @property
+    def dispatcher(self) -> Any:
+        """numba's dispatcher, which compiles the function for the types of its arguments."""
+        if self._compiled is None:
+            from spaseq.compiled.compiler import dispatcher_of  # it imports numba
+
+            mode.compile_from_now_on()
+            with _CREATION:
+                self._compiled = self._compiled or dispatcher_of(self)
+        return self._compiled
+
+    def __reduce__(self) -> str:
+        return self.function.__qualname__
+
+
+KERNELS: list[Kernel] = []
+"""All kernels of the modules imported so far."""
+
+DEVICE_FUNCTIONS: list[tuple[Callable[..., Any], dict[str, Any]]] = []
+"""All device functions of the modules imported so far, with numba's options."""
+
+INTRINSICS: list[tuple[Callable[..., Any], str]] = []
+"""All functions with machine code of their own, and where that code is made, `module:name`."""
 
 
 def kernel(function: F) -> F:
@@ -36,8 +66,7 @@ def kernel(function: F) -> F:
     A `lean_kernel` is faster if the function loops over rows or terms and gets its arrays as
     arguments.
     """
-    KERNELS.append(keep_on_disk(numba.njit(function, nogil=True, error_model="numpy")))
-    return cast("F", KERNELS[-1])
+    return _kernel(function, {})
 
 
 def lean_kernel(function: F) -> F:
@@ -47,8 +76,11 @@ def lean_kernel(function: F) -> F:
     out, which it cannot around calls in `while` loops. That took two thirds of the tokenizer's
     time.
     """
-    lean = numba.njit(function, nogil=True, error_model="numpy", _nrt=False)
-    KERNELS.append(keep_on_disk(lean))
+    return _kernel(function, {"_nrt": False})
+
+
+def _kernel(function: F, options: dict[str, Any]) -> F:
+    KERNELS.append(Kernel(function, {"nogil": True, "error_model": "numpy", **options}))
     return cast("F", KERNELS[-1])
 
 
@@ -66,67 +98,43 @@ def device_function(function: F) -> F:
 
     Like a `lean_kernel`, it allocates nothing and returns no array.
     """
-    return cast("F", numba.njit(function, **_DEVICE_FUNCTION))
+    DEVICE_FUNCTIONS.append((function, _DEVICE_FUNCTION))
+    return function
 
 
 def inlined_device_function(function: F) -> F:
     """Compile a device function and inline it, for calls per byte or per term."""
-    return cast("F", numba.njit(function, forceinline=True, **_DEVICE_FUNCTION))
+    DEVICE_FUNCTIONS.append((function, {"forceinline": True, **_DEVICE_FUNCTION}))
+    return function
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def as_nonnegative(context: Any, number: Any) -> Any:
+def machine_code(place: str) -> Callable[[F], F]:
+    """Give a device function machine code that numba would not make of it.
+
+    The function says in Python what the code does. `place` is `module:name` of the function that
+    numba's `intrinsic` takes; that module is imported when a kernel is compiled.
+    """
+
+    def decorate(function: F) -> F:
+        INTRINSICS.append((function, place))
+        return function
+
+    return decorate
+
+
+@machine_code("spaseq.compiled.promises:nonnegative")
+def as_nonnegative(number: Any) -> Any:
     """The same integer, with a promise to the compiler that it is not negative.
 
     Negative indices count from the end of an array. The promise removes that test at every use.
     """
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        (value,) = arguments
-        builder.assume(builder.icmp_signed(">=", value, value.type(0)))
-        return value
-
-    return number(number), generate
+    return number
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def assume(context: Any, condition: Any) -> Any:
+@machine_code("spaseq.compiled.promises:assumed")
+def assume(condition: bool) -> None:
     """Promise the compiler that a condition holds.
 
     Given the number of columns of an array, for instance, it computes addresses by shifts and sums
     instead of products.
     """
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        builder.assume(arguments[0])
-        return context.get_dummy_value()
-
-    return types.none(types.boolean), generate
-
-
-class _FirstCompilation(event.Listener):  # type: ignore[misc]
-    """Logs, once, why the first run after an installation starts slowly.
-
-    The time does not count as time of the evaluation that needs the kernels.
-    """
-
-    def __init__(self) -> None:
-        self._said, self._depth, self._since = False, 0, 0.0
-
-    def on_start(self, event: Any) -> None:
-        self._depth += 1
-        if self._depth == 1:
-            self._since = time.monotonic()
-        if not self._said:
-            self._said = True
-            logging.getLogger("spaseq").warning(
-                "spaseq: compiling kernels, once for this installation (see `spaseq warm`)"
-            )
-
-    def on_end(self, event: Any) -> None:
-        self._depth -= 1
-        if not self._depth:
-            current_budget().extend(time.monotonic() - self._since)
-
-
-event.register("numba:compile", _FirstCompilation())

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
+from spaseq.compiled.cache import has_kernels
 from spaseq.compiled.decorators import KERNELS
 
 _PACKAGE_NAME = __package__.partition(".")[0]
@@ -21,6 +25,9 @@ WARM_UPS = (
     "spaseq.automaton.warm_up",
 )
 """Modules whose `steps()` call every kernel of a package once and yield its name."""
+
+_BESIDE = ("spaseq.gpm.warm_up", "spaseq.automaton.warm_up")
+"""Those that compile about as long as the others, in a process of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +45,39 @@ def warm(report: Callable[[Warmed], None] | None = None) -> list[Warmed]:
     start (Spark's workers, for instance) saves each of them the compilation.
     """
     done: list[Warmed] = []
-    for name in WARM_UPS:
-        for warmed in _timed(import_module(name).steps()):
-            done.append(warmed)
-            if report is not None:
-                report(warmed)
+    for warmed in _all_warmed():
+        done.append(warmed)
+        if report is not None:
+            report(warmed)
     return done
+
+
+def _all_warmed() -> Iterator[Warmed]:
+    with nullcontext() if has_kernels() else _compiling_elsewhere(_BESIDE):
+        yield from _warmed(name for name in WARM_UPS if name not in _BESIDE)
+    yield from _warmed(_BESIDE)
+
+
+def _warmed(names: Iterable[str]) -> Iterator[Warmed]:
+    for name in names:
+        yield from _timed(import_module(name).steps())
+
+
+@contextmanager
+def _compiling_elsewhere(names: Sequence[str]) -> Iterator[None]:
+    """Let a second process compile some packages' kernels meanwhile; they are in the cache then."""
+    calls = [f"list(__import__({name!r}, fromlist=['steps']).steps())" for name in names]
+    other = subprocess.Popen(
+        [sys.executable, "-c", "; ".join([f"import sys; sys.path[:] = {sys.path!r}", *calls])],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,  # what fails there fails here, too
+    )
+    try:
+        yield
+        other.wait()
+    finally:
+        other.kill()
+        other.wait()
 
 
 def _timed(steps: Iterator[str]) -> Iterator[Warmed]:
@@ -79,9 +113,12 @@ def _places() -> list[tuple[str, Path]]:
     """(package, directory of its compiled kernels) of every package that has kernels."""
     for name in WARM_UPS:
         import_module(name)
-    own = [k for k in KERNELS if k.py_func.__module__.startswith(f"{_PACKAGE_NAME}.")]
+    own = [k for k in KERNELS if k.function.__module__.startswith(f"{_PACKAGE_NAME}.")]
     return sorted(
-        {(k.py_func.__module__.rpartition(".")[0], Path(k.stats.cache_path)) for k in own}
+        {
+            (k.function.__module__.rpartition(".")[0], Path(k.dispatcher.stats.cache_path))
+            for k in own
+        }
     )
 
 

@@ -93,6 +93,14 @@ class Source(ABC):
             InputError: it is not; the message names the stream and the input.
         """
 
+    def size(self) -> int | None:
+        """About how many bytes the events have as text; None if that is not known.
+
+        Raises:
+            InputError: the input is missing.
+        """
+        return None
+
     def keeping(self, predicates: tuple[str, ...] | None) -> Source:
         """The same source for readers that look at these predicates (IRIs) only.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
 
     from spaseq.rdf.columns.event_batch import EventBatch
     from spaseq.sources.growing import GrowingFiles
+
+_UNPACKED = 20
+"""How many times as large a packed file may be when it is unpacked; few are more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,12 @@ class FileSource(Source):
 
     def check(self) -> None:
         resolve_paths(self.options)
+
+    def size(self) -> int | None:
+        sizes = [(os.stat(f.path), f.path) for f in resolve_paths(self.options)]
+        if not all(stat.S_ISREG(found.st_mode) for found, _ in sizes):
+            return None
+        return sum(s.st_size * (_UNPACKED if path.endswith(".gz") else 1) for s, path in sizes)
 
     def keeping(self, predicates: tuple[str, ...] | None) -> Source:
         return replace(self, options=replace(self.options, predicates=predicates))

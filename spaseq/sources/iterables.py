@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -25,6 +25,9 @@ OF_PROGRAM = "events of the program"
 """What messages call this input."""
 
 _EVENTS_PER_BATCH = 4096
+
+_EVENT_BYTES = 1000
+"""About how many bytes an event has as text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,9 @@ class EventSource(_ProgramSource):
     @classmethod
     def of(cls, given: object, options: StreamOptions) -> Source | None:
         return cls(options.iri, given) if isinstance(given, Iterable) else None
+
+    def size(self) -> int | None:
+        return len(self.events) * _EVENT_BYTES if isinstance(self.events, Sized) else None
 
     def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
         events, counter = map(parts_of_event, self.events), InstantCounter()

@@ -98,13 +98,13 @@ def test_warming_makes_all_kernels_ready_as_they_are_used(tmp_path: Path) -> Non
     done = warming.warm(lambda w: heard.append(w.name))
     assert [w.name for w in done] == heard
     assert all(w.seconds >= 0 for w in done)
-    own = [k for k in decorators.KERNELS if k.py_func.__module__.startswith("spaseq.rdf")]
-    ready = {k.py_func.__name__: len(k.signatures) for k in own}
+    own = [k for k in decorators.KERNELS if k.function.__module__.startswith("spaseq.rdf")]
+    ready = {k.function.__name__: len(k.dispatcher.signatures) for k in own}
     assert set(ready.values()) == {1}
     stamp = f"<a:g> {TIME} {at(1)} .\n"
     read(write(tmp_path / "s.nq", f"<a:s> <a:p> <a:o> <a:g> .\n{stamp}wrong\n"), threads=2)
     read(write(tmp_path / "s.nt", stamp * 3), triples_per_event=2, predicates=())
-    assert {k.py_func.__name__: len(k.signatures) for k in own} == ready
+    assert {k.function.__name__: len(k.dispatcher.signatures) for k in own} == ready
 
 
 @pytest.mark.thorough
@@ -213,7 +213,8 @@ from spaseq.kb.kernels.search import find_sorted
 from spaseq.kb import warm_up
 list(warm_up.steps())
 print(spaseq.__file__)
-print(sum(find_sorted.stats.cache_hits.values()), sum(find_sorted.stats.cache_misses.values()))
+stats = find_sorted.dispatcher.stats
+print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
 """
 
 
@@ -252,7 +253,8 @@ list(warm_up.steps())
 for name, file in k.compiled():
     (shipped / name).parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(file, shipped / name)
-print(sum(find_sorted.stats.cache_hits.values()), sum(find_sorted.stats.cache_misses.values()))
+stats = find_sorted.dispatcher.stats
+print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
 """
 
 

@@ -1,187 +1,96 @@
 """Machine-level loads and searches: 8 or 32 bytes at a time, at any offset of a buffer.
 
 A search compares 32 bytes with a few constants and packs the results into the bits of an integer,
-lowest bit first. LLVM compiles it to two or three instructions on AVX2, a few more on SSE2 and
-NEON.
+lowest bit first. The functions say in Python what the machine code of `vector_code` does.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeAlias, cast
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
 from spaseq.compiled.arrays import Bytes
-from spaseq.compiled.decorators import inlined_device_function
+from spaseq.compiled.decorators import inlined_device_function, machine_code
 
 WIDTH = 32
 """Bytes that a search compares in one step."""
 
-_BYTE, _WORD, _MASK = ir.IntType(8), ir.IntType(64), ir.IntType(WIDTH)
-_VECTOR = ir.VectorType(_BYTE, WIDTH)
+_CODE = "spaseq.rdf.kernels.vector_code"
+_WORD = 2**64 - 1
+_CONTROLS = bytes(range(0x20))
+_NOT_ASCII = bytes(range(0x7F, 0x100))
 
 Search: TypeAlias = "Callable[[Bytes, int], int]"
 
 
-class _Vector:
-    """32 bytes of a buffer, while the code of a search is generated."""
+def _search(name: str, members: bytes) -> Search:
+    """The search for some bytes: (buffer, at) -> bits; bit i is set if byte at + i is found."""
+    pattern = re.compile(b"[" + re.escape(members) + b"]")
 
-    def __init__(self, builder: Any, value: Any) -> None:
-        self._builder = builder
-        self._value = value
+    @machine_code(f"{_CODE}:{name}")
+    def search(buffer: Bytes, at: int) -> int:
+        places = (found.start() for found in pattern.finditer(buffer.data, at, at + WIDTH))
+        return sum(1 << (place - int(at)) for place in places)
 
-    def _all(self, byte: int) -> Any:
-        return ir.Constant(_VECTOR, [byte] * WIDTH)
-
-    def equal(self, byte: int) -> Any:
-        return self._builder.icmp_unsigned("==", self._value, self._all(byte))
-
-    def most(self, byte: int) -> Any:
-        """Which bytes are at most `byte`."""
-        return self._builder.icmp_unsigned("<=", self._value, self._all(byte))
-
-    def least(self, byte: int) -> Any:
-        """Which bytes are at least `byte`."""
-        return self._builder.icmp_unsigned(">=", self._value, self._all(byte))
-
-    def between(self, first: int, last: int) -> Any:
-        shifted = self._builder.sub(self._value, self._all(first))
-        return self._builder.icmp_unsigned("<=", shifted, self._all(last - first))
-
-    def any_of(self, *outcomes: Any) -> Any:
-        found = outcomes[0]
-        for outcome in outcomes[1:]:
-            found = self._builder.or_(found, outcome)
-        return found
+    return search
 
 
-def _address(context: Any, builder: Any, array_type: Any, array: Any, at: Any, kind: Any) -> Any:
-    data = context.make_array(array_type)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [at]), kind.as_pointer())
-
-
-def _load(builder: Any, address: Any) -> Any:
-    value = builder.load(address)
-    value.align = 1
-    return value
-
-
-def _packed(builder: Any, outcomes: Any) -> Any:
-    return builder.zext(builder.bitcast(outcomes, _MASK), _WORD)
-
-
-def _search(outcome: Callable[[_Vector], Any]) -> Search:
-    """An intrinsic (buffer, at) -> bits; bit i is set if the search matches byte at + i."""
-
-    def typed(_: Any, buffer: Any, at: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            place = _address(context, builder, signature.args[0], args[0], args[1], _VECTOR)
-            vector = _Vector(builder, _load(builder, place))
-            return _packed(builder, outcome(vector))
-
-        return types.int64(buffer, types.int64), generate
-
-    return cast("Search", intrinsic(typed))
-
-
-iri_ends = _search(lambda v: v.any_of(v.equal(ord(">")), v.most(0x20)))
+iri_ends = _search("iri_ends", b"> " + _CONTROLS)
 """`>`, and the bytes that N-Triples forbids in IRIs: space and control characters."""
 
-iri_stops = _search(
-    lambda v: v.any_of(
-        v.most(0x20),
-        v.between(ord("["), ord("^")),
-        v.between(ord("{"), ord("}")),
-        v.least(0x7F),
-        *(v.equal(ord(c)) for c in '"#%<>`'),
-    )
-)
+iri_stops = _search("iri_stops", b'[\\]^{|}"#%<>` ' + _CONTROLS + _NOT_ASCII)
 """Bytes that are not allowed everywhere in an IRI. `#` and `%` are allowed under conditions."""
 
-quote_ends = _search(lambda v: v.any_of(v.equal(ord('"')), v.equal(ord("\\")), v.most(0x1F)))
+quote_ends = _search("quote_ends", b'"\\' + _CONTROLS)
 """The closing quote of a literal, backslash, and control characters."""
 
-plain_ends = _search(
-    lambda v: v.any_of(v.equal(ord('"')), v.equal(ord("\\")), v.most(0x1F), v.least(0x7F))
-)
+plain_ends = _search("plain_ends", b'"\\' + _CONTROLS + _NOT_ASCII)
 """The same, bytes of non-ASCII characters, and DEL."""
 
-line_ends = _search(lambda v: v.any_of(v.equal(10), v.equal(13)))
+line_ends = _search("line_ends", b"\r\n")
 """Line feeds and carriage returns."""
 
 
-def _differences_code(_: Any, a: Any, at_a: Any, b: Any, at_b: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        left = _address(context, builder, signature.args[0], args[0], args[1], _VECTOR)
-        right = _address(context, builder, signature.args[2], args[2], args[3], _VECTOR)
-        unequal = builder.icmp_unsigned("!=", _load(builder, left), _load(builder, right))
-        return _packed(builder, unequal)
-
-    return types.int64(a, types.int64, b, types.int64), generate
+@machine_code(f"{_CODE}:word")
+def word(buffer: Bytes, at: int) -> np.uint64:
+    """The 8 bytes from `at` on as an integer, lowest byte first."""
+    return np.uint64(int.from_bytes(buffer[at : at + 8].tobytes(), "little"))
 
 
-def _copy_code(_: Any, a: Any, at_a: Any, b: Any, at_b: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        source = _address(context, builder, signature.args[0], args[0], args[1], _VECTOR)
-        target = _address(context, builder, signature.args[2], args[2], args[3], _VECTOR)
-        builder.store(_load(builder, source), target).align = 1
-        return context.get_dummy_value()
-
-    return types.void(a, types.int64, b, types.int64), generate
+@machine_code(f"{_CODE}:byte")
+def byte(buffer: Bytes, at: int) -> int:
+    """The byte at `at` as int64, without numba's check for negative indices."""
+    return int(buffer[at])
 
 
-def _word_code(_: Any, buffer: Any, at: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _load(
-            builder, _address(context, builder, signature.args[0], args[0], args[1], _WORD)
-        )
-
-    return types.uint64(buffer, types.int64), generate
+@machine_code(f"{_CODE}:lowest")
+def lowest(bits: int) -> int:
+    """The index of the lowest set bit; at least one must be set."""
+    return (int(bits) & -int(bits)).bit_length() - 1
 
 
-def _byte_code(_: Any, buffer: Any, at: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        place = _address(context, builder, signature.args[0], args[0], args[1], _BYTE)
-        return builder.zext(_load(builder, place), _WORD)
-
-    return types.int64(buffer, types.int64), generate
-
-
-def _lowest_code(_: Any, bits: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
-
-    return types.int64(types.int64), generate
+@machine_code(f"{_CODE}:folded_product")
+def folded_product(a: np.uint64, b: np.uint64) -> np.uint64:
+    """The exclusive or of the two halves of a 128-bit product."""
+    product = int(a) * int(b)
+    return np.uint64((product & _WORD) ^ (product >> 64))
 
 
-def _folded_product_code(_: Any, a: Any, b: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        long = ir.IntType(128)
-        product = builder.mul(builder.zext(args[0], long), builder.zext(args[1], long))
-        high = builder.lshr(product, ir.Constant(long, 64))
-        return builder.xor(builder.trunc(product, _WORD), builder.trunc(high, _WORD))
-
-    return types.uint64(types.uint64, types.uint64), generate
+@machine_code(f"{_CODE}:differences")
+def _differences(a: Bytes, at_a: int, b: Bytes, at_b: int) -> int:
+    """Bits; bit i is set if the bytes at_a + i and at_b + i differ."""
+    unequal = a[at_a : at_a + WIDTH] != b[at_b : at_b + WIDTH]
+    return int.from_bytes(np.packbits(unequal, bitorder="little").tobytes(), "little")
 
 
-word = cast("Callable[[Bytes, int], np.uint64]", intrinsic(_word_code))
-"""(buffer, at) -> the 8 bytes from `at` on as an integer, lowest byte first."""
-byte = cast("Callable[[Bytes, int], int]", intrinsic(_byte_code))
-"""(buffer, at) -> the byte at `at` as int64, without numba's check for negative indices."""
-lowest = cast("Callable[[int], int]", intrinsic(_lowest_code))
-"""(bits) -> the index of the lowest set bit; at least one must be set."""
-folded_product = cast(
-    "Callable[[np.uint64, np.uint64], np.uint64]", intrinsic(_folded_product_code)
-)
-"""(a, b) -> the exclusive or of the two halves of their 128-bit product."""
-_differences = cast("Callable[[Bytes, int, Bytes, int], int]", intrinsic(_differences_code))
-"""(a, at_a, b, at_b) -> bits; bit i is set if the bytes at_a + i and at_b + i differ."""
-_copy = cast("Callable[[Bytes, int, Bytes, int], None]", intrinsic(_copy_code))
-"""(source, at, target, to): copies 32 bytes."""
+@machine_code(f"{_CODE}:copy")
+def _copy(source: Bytes, at: int, target: Bytes, to: int) -> None:
+    """Copy 32 bytes."""
+    target[to : to + WIDTH] = source[at : at + WIDTH]
+
 
 signed = cast("Callable[[Any], int]", np.int64)
 """An integer of any width as int64."""

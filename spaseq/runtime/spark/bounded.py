@@ -183,9 +183,10 @@ def bounded_output(
         )
     spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", ARROW_BYTES)
 
-    options, knowledge = solve.options, solve.knowledge
+    options, knowledge, kernels = solve.options, solve.knowledge, solve.kernels
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        kernels.take()
         return run_sequences(plans, options, knowledge, batches)
 
     def sequence(solutions: Any) -> Any:

@@ -84,9 +84,12 @@ if __name__ == "__main__":
 
     from pyspark.daemon import manager
 
-    from spaseq.compiled.warming import warm
+    from spaseq.compiled.cache import has_kernels
 
-    warm()
+    if has_kernels():
+        from spaseq.compiled.warming import warm
+
+        warm()
     for name in _STAGES:
         import_module(name)
     gc.collect()

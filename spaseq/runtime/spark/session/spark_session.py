@@ -14,9 +14,11 @@ import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
+from spaseq.compiled.mode import interpreted
 from spaseq.errors import RunError, SpaseqError
 from spaseq.runtime.spark.session.jvm import find_java, java_home
 from spaseq.runtime.spark.session.shipping import ARCHIVE_NAME, PACKAGE, SHIPPED, package_archive
@@ -48,10 +50,10 @@ def session(
         RunError: there is no usable Java, or Spark does not start.
     """
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+    warm_kernels()
     running = running_session()
     if running is not None:
         return running
-    warm_kernels()
     place = _local(cores or os.cpu_count() or 1) if master is None else cluster_settings(master)
     spark = _started({**_SETTINGS, **place, **(config or {})}, verbose)
     if master is not None and "spark.sql.shuffle.partitions" not in (config or {}):
@@ -226,7 +228,14 @@ def _environment(changes: Mapping[str, str]) -> Iterator[None]:
 
 
 def warm_kernels() -> None:
-    """Compile the kernels once, so that workers need not compile them."""
+    """Compile the kernels, so that workers need not compile them, unless they are interpreted."""
+    if not interpreted():
+        _warm()
+
+
+@cache
+def _warm() -> None:
+    """Compile the kernels, once in this process."""
     name = "spaseq.compiled.warming"
     if importlib.util.find_spec(name) is not None:
         importlib.import_module(name).warm()

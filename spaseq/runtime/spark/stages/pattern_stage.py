@@ -5,12 +5,13 @@ from __future__ import annotations
 import pickle
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
+from spaseq.compiled import mode
 from spaseq.errors import SpaseqError
 from spaseq.kb.endpoint import RetryCount
 from spaseq.lang.depth import make_room_for_any
@@ -86,11 +87,13 @@ class BoundedSolve:
     progress: str | None = None  # directory for counts while it runs, where the driver sees it
     directory: str = "."  # what relative paths start from
     options: StageOptions = StageOptions()
+    kernels: mode.Mode = field(default_factory=mode.current)
 
     def run(
         self, splits: Sequence[bytes], batches: Iterator[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
         """For `mapInArrow`: rows with the `id` of one of the pickled splits to rows of `PACKS`."""
+        self.kernels.take()
         located = replace(self, knowledge=self.knowledge.located())
         with paths_from(self.directory):
             for batch in batches:

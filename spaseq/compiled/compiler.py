@@ -1,0 +1,97 @@
+"""Compiles kernels with numba. Importing this module imports numba.
+
+To numba, a device function or a kernel that another kernel calls is a global Python object. It
+learns here what each of them is.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from spaseq.budget import current_budget
+from spaseq.compiled.cache import choose_cache_directory
+from spaseq.compiled.decorators import DEVICE_FUNCTIONS, INTRINSICS, KERNELS, Kernel
+
+_CACHE_DIRECTORY = choose_cache_directory()
+
+import numba  # noqa: E402  reads NUMBA_CACHE_DIR when it is imported
+from numba.core import event, types  # noqa: E402
+from numba.core.typing.templates import (  # noqa: E402
+    infer,
+    infer_global,
+    make_intrinsic_template,
+)
+
+from spaseq.compiled.checked_cache import keep_on_disk  # noqa: E402
+
+if not numba.config.CACHE_DIR:  # it was imported before
+    numba.config.CACHE_DIR = _CACHE_DIRECTORY
+
+_dispatchers: dict[Callable[..., Any], Any] = {}
+"""By kernel or device function. numba itself holds them weakly."""
+
+_intrinsics = 0  # how many numba knows
+
+
+def dispatcher_of(kernel: Kernel) -> Any:
+    """The dispatcher of a kernel, after numba has learned of all that it may call."""
+    _tell_numba()
+    return _dispatchers[kernel]
+
+
+def _tell_numba() -> None:
+    """Let numba know the functions of the modules that were imported since the last call."""
+    global _intrinsics
+    for function, place in INTRINSICS[_intrinsics:]:
+        module, _, name = place.partition(":")
+        _intrinsic(function, getattr(import_module(module), name))
+    _intrinsics = len(INTRINSICS)
+    for function, options in DEVICE_FUNCTIONS:
+        if function not in _dispatchers:
+            _know(function, numba.njit(function, **options))
+    for kernel in KERNELS:
+        if kernel not in _dispatchers:
+            _know(kernel, keep_on_disk(numba.njit(kernel.function, **kernel.options)))
+
+
+def _know(function: Callable[..., Any], dispatcher: Any) -> None:
+    _dispatchers[function] = dispatcher
+    infer_global(function, types.Dispatcher(dispatcher))
+
+
+def _intrinsic(function: Callable[..., Any], code: Callable[..., Any]) -> None:
+    template = make_intrinsic_template(function, code, function.__name__)
+    infer(template)
+    infer_global(function, types.Function(template))
+
+
+class _FirstCompilation(event.Listener):  # type: ignore[misc]
+    """Logs, once, why the first run after an installation starts slowly.
+
+    The time does not count as time of the evaluation that needs the kernels.
+    """
+
+    def __init__(self) -> None:
+        self._said, self._depth, self._since = False, 0, 0.0
+
+    def on_start(self, event: Any) -> None:
+        self._depth += 1
+        if self._depth == 1:
+            self._since = time.monotonic()
+        if not self._said:
+            self._said = True
+            logging.getLogger("spaseq").warning(
+                "spaseq: compiling kernels, once for this installation (see `spaseq warm`)"
+            )
+
+    def on_end(self, event: Any) -> None:
+        self._depth -= 1
+        if not self._depth:
+            current_budget().extend(time.monotonic() - self._since)
+
+
+event.register("numba:compile", _FirstCompilation())

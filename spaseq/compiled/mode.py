@@ -1,0 +1,57 @@
+"""Whether kernels are compiled, or interpreted as the Python functions that they are.
+
+Compiling takes seconds for each large kernel, once for an installation. For a few hundred events
+the same functions give the same answers in less time without it. A run that knows that its input is
+small therefore asks for the interpreter. A process that has once compiled kernels goes on to use
+them: what follows may be large.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+VARIABLE = "SPASEQ_KERNELS"
+"""The environment variable that settles the question: `compiled` or `interpreted`."""
+
+COMPILED, INTERPRETED = "compiled", "interpreted"
+
+_chosen = os.environ.get(VARIABLE)
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """The mode of a process, for others that work with it."""
+
+    name: str
+
+    def take(self) -> None:
+        """Call kernels in this mode from now on, as far as this process still can."""
+        if self.name == INTERPRETED:
+            interpret()
+        else:
+            compile_from_now_on()
+
+
+def current() -> Mode:
+    """The mode of this process."""
+    return Mode(_chosen or COMPILED)
+
+
+def interpreted() -> bool:
+    """Whether kernels are interpreted now."""
+    return _chosen == INTERPRETED
+
+
+def interpret() -> None:
+    """Interpret kernels from now on, unless some are compiled already."""
+    global _chosen
+    if _chosen is None:
+        _chosen = INTERPRETED
+
+
+def compile_from_now_on() -> None:
+    """Compile kernels that are called from now on. The environment variable goes before."""
+    global _chosen
+    if VARIABLE not in os.environ:
+        _chosen = COMPILED
