@@ -38,6 +38,9 @@ class StdinSource(FileSource):
     def describe(self) -> str:
         return "standard input"
 
+    def size(self) -> int | None:
+        return None
+
     def splits(
         self, pool: Executor, *, split_bytes: int | None = None, time_scan: bool = True
     ) -> Iterable[Split] | None:
