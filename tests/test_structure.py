@@ -44,7 +44,7 @@ KERNEL_DECORATORS = {
     "inlined_device_function",
     "njit",
     "jit",
-    "intrinsic",
+    "machine_code",
 }
 
 

@@ -7,7 +7,7 @@ longer, and a search that needs too much time or memory stops early. It is then 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from time import monotonic
@@ -86,7 +86,7 @@ def answers_in_pieces(
     rows: SolutionBatch,
     deadline: Callable[[], float],
     until: int | None = None,
-) -> Iterator[list[Answer] | None]:
+) -> Iterator[Sequence[Answer] | None]:
     """The answers of one piece of time after the other; None if the time is over.
 
     The rows are in order of time. `deadline` says when to stop; it is asked after the first piece,
@@ -149,7 +149,7 @@ class RowSearch:
                 return Found(tuple(matches[:most]), False)
         return Found(tuple(matches), True)
 
-    def _answers(self, plan: QueryPlan, rows: SolutionBatch) -> Iterator[list[Answer] | None]:
+    def _answers(self, plan: QueryPlan, rows: SolutionBatch) -> Iterator[Sequence[Answer] | None]:
         observed = self.observed
         stage = SequenceStage(
             plan, StageOptions(None, observed.limits), observed.knowledge, ignored

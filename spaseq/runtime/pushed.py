@@ -37,26 +37,26 @@ class PushedQuery:
     sequence: SequenceStage
     stream: RegisteredStream | None
     readers: list[PushedQuery] = field(default_factory=list)
-    held: list[Answer] = field(default_factory=list)
+    held: Sequence[Answer] = field(default_factory=list)
 
-    def advance(self, watermark: int, ahead: bool) -> list[Answer]:
+    def advance(self, watermark: int, ahead: bool) -> Sequence[Answer]:
         """The answers that are certain by a watermark, which its readers get, too."""
         answers = self.sequence.advance(watermark, ahead)
         if not answers and not self.held:  # the usual case
             return answers
-        answers = self.held + answers
+        answers = [*self.held, *answers]
         certain = len(answers)
         while certain and answers[certain - 1].end[0] > watermark:  # they are in order
             certain -= 1
         self.held = answers[certain:]
         return self._told(answers[:certain])
 
-    def close(self) -> list[Answer]:
+    def close(self) -> Sequence[Answer]:
         """The remaining answers."""
-        answers, self.held = self.held + self.sequence.close(), []
+        answers, self.held = [*self.held, *self.sequence.close()], []
         return self._told(answers)
 
-    def _told(self, answers: list[Answer]) -> list[Answer]:
+    def _told(self, answers: Sequence[Answer]) -> Sequence[Answer]:
         if answers and self.readers and self.stream is not None:
             events = self.stream.events(answers)
             for reader in self.readers:

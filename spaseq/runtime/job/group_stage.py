@@ -132,7 +132,7 @@ class GroupStage:
         """Take solutions of a query, in any order."""
         self._stages[query].push(rows)
 
-    def advance(self, marks: Mapping[str, int]) -> list[tuple[int, list[Answer]]]:
+    def advance(self, marks: Mapping[str, int]) -> list[tuple[int, Sequence[Answer]]]:
         """Each query's answers that the watermarks make final.
 
         Args:

@@ -117,7 +117,7 @@ class Entry:
     packs: tuple[tuple[int, bytes], ...]
     knowledge: str = ""
 
-    def apply(self, stage: GroupStage) -> list[tuple[int, list[Answer]]]:
+    def apply(self, stage: GroupStage) -> list[tuple[int, Sequence[Answer]]]:
         """Process the entry: the answers, by query."""
         self.push(stage)
         return self.advance(stage)
@@ -127,7 +127,7 @@ class Entry:
         for query, pack in self.packs:
             stage.push(query, unpack(pack, stage.plans[query].patterns.columns, check=check))
 
-    def advance(self, stage: GroupStage) -> list[tuple[int, list[Answer]]]:
+    def advance(self, stage: GroupStage) -> list[tuple[int, Sequence[Answer]]]:
         """The answers, by query, that the entry's watermarks make final."""
         return stage.advance(dict(zip(stage.group.streams, self.times, strict=True)))
 

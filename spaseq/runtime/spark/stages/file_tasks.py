@@ -56,6 +56,7 @@ class FileTasks:
 
     def solved(self, split: InputSplit) -> SolvedSplit:
         """Stage 1 of a split."""
+        self.solve.kernels.take()
         stats, bad, repeats, failed = Stats(), list[BadInput](), RetryCount(), False
         extent = TimeExtent(split.stream, split.number)
         pieces: list[StoredPiece] = []
@@ -98,6 +99,7 @@ class FileTasks:
         self, pieces: Sequence[StoredPiece], ties: Mapping[int, EarlierTies]
     ) -> Sequenced:
         """Stage 2 of the pieces of some queries and buckets, in order."""
+        self.solve.kernels.take()
         solve, stats, bad, repeats = self.solve, Stats(), list[BadInput](), RetryCount()
         task = SequenceTask(
             solve.plans, stats, solve.options, solve.knowledge, bad.append, dict(ties)
