@@ -18,6 +18,7 @@ from spaseq.compiled.decorators import INTRINSICS, lean_kernel
 from spaseq.compiled.interpreter import interpret
 from spaseq.compiled.warming import WARM_UPS
 from spaseq.rdf.kernels import vectors
+from spaseq.rdf.kernels.tables import fill_slots
 
 ROOT = Path(__file__).parents[2]
 CASE = ROOT / "streams" / "traffic"
@@ -26,6 +27,16 @@ RUN = [
     *(f"--stream=S{i}={CASE / f'sensor-{i}.nq'}" for i in range(1, 5)),
     "--kb", str(CASE / "kb.ttl"),
 ]  # fmt: skip
+
+SHOW = """
+import sys
+from spaseq.cli import main
+try:
+    main()
+except SystemExit:
+    pass
+print([m for m in ("numba", "llvmlite", "pyspark") if m in sys.modules])
+"""
 
 
 def run(**environment: str) -> subprocess.CompletedProcess[str]:
@@ -47,11 +58,8 @@ def test_a_small_run_compiles_nothing(tmp_path: Path) -> None:
 
 
 def test_a_small_run_imports_no_compiler() -> None:
-    shown = "import sys; print([m for m in ('numba', 'llvmlite', 'pyspark') if m in sys.modules])"
-    code = f"import sys; sys.argv = ['spaseq', *sys.argv[1:]]; from spaseq.cli import main\ntry: main()\nexcept SystemExit: pass\n{shown}"  # noqa: E501
-    done = subprocess.run(
-        [sys.executable, "-c", code, *RUN[3:]], cwd=ROOT, capture_output=True, text=True
-    )
+    command = [sys.executable, "-c", SHOW, *RUN[3:]]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.stdout.splitlines()[-1] == "[]", done.stderr
 
 
@@ -110,6 +118,16 @@ def test_searches_of_every_byte(start: int) -> None:
     text = bytes(range(start, start + 32))
     compiled, interpreted = _both(_searches, _buffer(text), (10, 32), np.int64)
     np.testing.assert_array_equal(compiled, interpreted)
+
+
+def test_tables_of_texts_grow_alike() -> None:
+    spans = np.zeros((3, 3), np.int32)
+    spans[:, 2] = 5, -7, 2**31 - 1  # hashes
+    tables = []
+    for call in (fill_slots.dispatcher, lambda *a: interpret(fill_slots.function, a)):  # type: ignore[attr-defined]
+        tables.append(np.zeros(8, np.uint64))
+        call(spans, 3, tables[-1])
+    np.testing.assert_array_equal(*tables)
 
 
 def test_all_machine_code_can_be_found() -> None:

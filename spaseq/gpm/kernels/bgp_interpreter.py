@@ -26,7 +26,7 @@ MANY = 48
 FEW = 16
 """Up to this number of solutions of an event are compared pairwise to remove repeats."""
 
-_HALF = np.uint64(32)
+_HALF = 32
 
 
 @device_function
@@ -44,7 +44,7 @@ def _lower(keys: Int64s, key: int) -> int:
 
 @inlined_device_function
 def _key(predicate: int, code: int) -> int:
-    return signed(np.uint64(predicate) << _HALF | np.uint64(code))
+    return signed(predicate) << _HALF | signed(code)
 
 
 @device_function

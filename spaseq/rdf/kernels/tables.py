@@ -74,7 +74,7 @@ def fill_slots(spans: Int32s, count: int, slots: UInt64s) -> None:
     """Enter the first `count` texts into slots that are all empty."""
     mask = _U(len(slots) - 1)
     for code in range(count):
-        hashed = _U(np.uint32(spans[code, HASH]))
+        hashed = _U(signed(spans[code, HASH]) & 0xFFFFFFFF)
         slot = hashed & mask
         while slots[slot] != _EMPTY:
             slot = (slot + _ONE) & mask
