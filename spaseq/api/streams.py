@@ -39,7 +39,8 @@ def sources_if_any(
 ) -> Iterator[Source | None]:
     """The sources of streams; None for those that can be read only once."""
     for iri, given in streams.items():
-        yield None if isinstance(given, Iterator) else stream_source(iri, given, options)
+        known = isinstance(given, str | PathLike | Sequence)
+        yield stream_source(iri, given, options) if known else None
 
 
 def bounded_sources(streams: Mapping[str, StreamInput], options: RunOptions) -> tuple[Source, ...]:

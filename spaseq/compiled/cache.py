@@ -35,7 +35,10 @@ def choose_cache_directory() -> str:
 
 def has_kernels() -> bool:
     """Whether kernels have been compiled before."""
-    return next(Path(choose_cache_directory()).glob("*/*.nbi"), None) is not None
+    try:
+        return next(Path(choose_cache_directory()).glob("*/*.nbi"), None) is not None
+    except OSError:
+        return False
 
 
 def cache_directory() -> Path:

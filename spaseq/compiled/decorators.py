@@ -7,6 +7,7 @@ this module does not import numba.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import update_wrapper
 from threading import Lock
@@ -32,7 +33,10 @@ class Kernel:
         if self._compiled is not None:
             return self._compiled(*arguments)
         if mode.interpreted():
-            return interpret(self.function, arguments)
+            began = time.perf_counter()
+            result = interpret(self.function, arguments)
+            mode.note_interpreted(time.perf_counter() - began)
+            return result
         return self.dispatcher(*arguments)
 
     @property

@@ -16,7 +16,14 @@ VARIABLE = "SPASEQ_KERNELS"
 
 COMPILED, INTERPRETED = "compiled", "interpreted"
 
+INTERPRETED_SECONDS = 2.0
+"""After so many seconds in interpreted kernels the rest is compiled: little input may ask much."""
+
+INTERPRETED_STEPS = 2**17
+"""After about so many steps an interpreted kernel returns, if it can go on later."""
+
 _chosen = os.environ.get(VARIABLE)
+_seconds = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,3 +62,16 @@ def compile_from_now_on() -> None:
     global _chosen
     if VARIABLE not in os.environ:
         _chosen = COMPILED
+
+
+def note_interpreted(seconds: float) -> None:
+    """Count the time of an interpreted kernel."""
+    global _seconds
+    _seconds += seconds
+    if _seconds > INTERPRETED_SECONDS:
+        compile_from_now_on()
+
+
+def steps(compiled: int) -> int:
+    """How many steps a kernel may take in one call: `compiled`, or fewer if it is interpreted."""
+    return min(compiled, INTERPRETED_STEPS) if interpreted() else compiled

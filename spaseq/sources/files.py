@@ -49,7 +49,10 @@ class FileSource(Source):
         resolve_paths(self.options)
 
     def size(self) -> int | None:
-        sizes = [(os.stat(f.path), f.path) for f in resolve_paths(self.options)]
+        try:
+            sizes = [(os.stat(f.path), f.path) for f in resolve_paths(self.options)]
+        except OSError:  # reading says what is wrong
+            return None
         if not all(stat.S_ISREG(found.st_mode) for found, _ in sizes):
             return None
         return sum(s.st_size * (_UNPACKED if path.endswith(".gz") else 1) for s, path in sizes)

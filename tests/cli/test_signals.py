@@ -15,7 +15,7 @@ import pytest
 from spaseq.cli.main import cli, main
 from spaseq.cli.signals import AskedToEnd, terminable
 from spaseq.errors import Terminated
-from spaseq.runtime.spark.following.follow import _until_interrupted
+from spaseq.runtime.job.interrupts import until_interrupted
 
 QUERY = """SELECT ?x WITHIN 1 MINUTES FROM STREAM S <http://example/s>
 WHERE { SEQ(A) DEFINE GPM A ON S { ?x <http://example/is> ?y } }"""
@@ -95,7 +95,7 @@ def test_a_library_turns_a_signal_into_its_own_error(
 
 
 def test_a_followed_run_ends_after_the_present_batch() -> None:
-    with pytest.raises(Terminated), _until_interrupted() as asked:
+    with pytest.raises(Terminated), until_interrupted() as asked:
         assert not asked.is_set()
         os.kill(os.getpid(), signal.SIGTERM)
         assert asked.wait(10)

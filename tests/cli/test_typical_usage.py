@@ -29,7 +29,7 @@ MISTAKES = [
     (f"{RUN} --format trig", 2, "answers of query are solutions (SELECT): use jsonl"),
     (f"{RUN} --runtime lokal", 2, "'lokal' is not one of 'spark', 'local'"),
     (f"{RUN} --triples-per-event 0", 2, "0 is not in the range x>=1"),
-    (f"{RUN} --follow", 2, "--follow runs on Spark; leave --runtime local out"),
+    (f"{RUN} --follow", 2, "--follow needs --checkpoint DIR"),
     (f"{RUN} --checkpoint state", 2, "--checkpoint goes with --follow"),
     (f"{RUN} --out stream.nq", 2, "--out stream.nq is the same file as --stream S1=stream.nq"),
     (f"{RUN} --bad -", 2, "give a file; only answers go to standard output"),

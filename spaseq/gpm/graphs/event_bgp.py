@@ -12,6 +12,7 @@ import numpy as np
 
 from spaseq.algebra.nodes import PatternTerm, TriplePattern
 from spaseq.budget import current_budget
+from spaseq.compiled import mode
 from spaseq.compiled.arrays import Float64s, Int8s, Int32s, Int64s
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.kernels import bgp_interpreter as kernels
@@ -78,7 +79,8 @@ class EventBgp:
         room = len(batch) + ROOM
         event, rows = np.empty(room, np.int64), np.empty((len(self.variables), room), np.int32)
         found, at, any_repeats = 0, 0, False
-        budget, most_steps = current_budget(), STEPS
+        budget, usual_steps = current_budget(), mode.steps(STEPS)
+        most_steps = usual_steps
         graphs = batch.start, batch.s, batch.p, batch.o
         while True:
             first = at
@@ -90,7 +92,7 @@ class EventBgp:
                 break
             budget.check()
             if steps > most_steps:
-                most_steps = 2 * most_steps if at == first else STEPS
+                most_steps = 2 * most_steps if at == first else usual_steps
                 continue
             if len(event) - found > budget.limits.solutions:  # event `at` has more than that
                 budget.too_many()

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from spaseq.budget import LimitExceeded, current_budget
+from spaseq.compiled import mode
 from spaseq.compiled.arrays import Int64s
 from spaseq.gpm.graphs.path_automaton import STAY, Transitions
 from spaseq.gpm.graphs.path_graph import MOST_PLACES, Edges, PathGraph
@@ -98,7 +99,16 @@ def _met(graph: PathGraph, first: Int64s, last: Int64s) -> Pairs:
     budget, at = current_budget(), 0
     while at < len(first):
         at = kernels.met(
-            *one.way, *other.way, *ends, at, STEPS, marks, back_marks, queue, back_queue, found
+            *one.way,
+            *other.way,
+            *ends,
+            at,
+            mode.steps(STEPS),
+            marks,
+            back_marks,
+            queue,
+            back_queue,
+            found,
         )
         budget.check()
     rows = found == 1
@@ -166,7 +176,7 @@ class _Search:
         while at < len(seeds):
             block = self._block(len(wanted) - int(wanted_start[at]))
             found, at, mark = kernels.reached(
-                *self._way, seeds, wanted_start, wanted, at, mark, STEPS,
+                *self._way, seeds, wanted_start, wanted, at, mark, mode.steps(STEPS),
                 marks, wanted_marks, queue, *block,
             )  # fmt: skip
             yield block[0][:found], block[1][:found]
@@ -202,7 +212,7 @@ class _Search:
         while done < len(begins):
             block = self._block(ROOM)
             found, done = kernels.spread(
-                below_start, below, member_start, members, begins, done, STEPS,
+                below_start, below, member_start, members, begins, done, mode.steps(STEPS),
                 same, marks, queue, *block,
             )  # fmt: skip
             yield block[0][:found] + first, block[1][:found]
