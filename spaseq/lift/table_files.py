@@ -243,8 +243,14 @@ def check_names(where: str, names: Sequence[str], fields: Fields) -> None:
 
 
 def is_table_input(path: str) -> bool:
-    """Whether a path of a stream looks like tables: by its name, or by those in the directory."""
+    """Whether a path of a stream looks like tables: by its name, or by those in the directory.
+
+    A directory that cannot be read is no table; reading the stream says what is wrong.
+    """
     place = Path(path)
-    if place.is_dir():
-        return any(table_format(inner.name) is not None for inner in place.iterdir())
+    try:
+        if place.is_dir():
+            return any(table_format(inner.name) is not None for inner in place.iterdir())
+    except OSError:
+        return False
     return table_format(path) is not None
