@@ -44,6 +44,15 @@ def tables() -> None:
         print(term.n3(), term.kind, traced.gpm, traced.time.isoformat(), match.end > match.start)
 
 
+def rows() -> None:
+    lift = """PREFIX prov: <http://www.w3.org/ns/prov#>
+    CONSTRUCT { ?pan <http://example/t> ?t ; prov:generatedAtTime ?at }
+    WHERE { BIND (IRI(CONCAT("http://example/", ?name)) AS ?pan) }"""
+    table = spaseq.Lifted([{"name": "pan", "t": 9, "at": 0}], lift)
+    for match in spaseq.run(QUERY, {"S": table}, runtime="local"):
+        print(match.bindings["x"].n3(), match.bindings["t"].n3())
+
+
 def generators() -> None:
     parts: list[spaseq.PartialMatch] = []
     answers = spaseq.run(
@@ -115,6 +124,7 @@ def bench() -> None:
 if __name__ == "__main__":
     Path("query.rq").write_text(QUERY)
     tables()
+    rows()
     generators()
     asyncio.run(loop())
     engine()
