@@ -176,8 +176,9 @@ class _MemberAnswers:
     def of_columns(self, answers: AnswerBatch) -> Sequence[Answer]:
         """No answers: `take` gives them."""
         column = answers.column(QUERY)  # each member's answers stand together
-        names = replace(answers.names, singles=_own(answers.names.singles))
-        answers = replace(answers, names=names)
+        names = answers.names
+        own_names = replace(names, projected=_own(names.projected), singles=_own(names.singles))
+        answers = replace(answers, names=own_names)
         starts = np.flatnonzero(np.diff(column.codes, prepend=-1))
         terms = column.texts(starts)
         # A batch of columns has a fixed cost, so a member with few answers gets them one by one.

@@ -69,6 +69,23 @@ def test_a_member_has_the_answers_that_it_has_alone(
     assert len(found) > 1
 
 
+def test_many_answers_of_a_member_have_only_its_own_variables() -> None:
+    """Many answers are made as columns."""
+    changed = {"form": "SELECT *", "steps": "A"}
+    crowds = [
+        spaseq.Event(
+            "".join(f"<http://e/{i}> <http://e/a> {integer(i)} .\n" for i in range(100)), time
+        )
+        for time in (0, 1000)
+    ]
+    found: list[list[Any]] = []
+    for disable in ([], ["query-families"]):
+        own = spaseq.run(texts(**changed), {"S": crowds}, runtime="local", disable=disable)
+        found.append([(m.query, m.answer) for m in own])
+    assert found[0] == found[1]
+    assert len(found[0]) > 1000
+
+
 def test_answers_come_query_by_query() -> None:
     names = [m.query for m in spaseq.run(texts(), {"S": EVENTS}, runtime="local")]
     assert names == sorted(names, key=lambda name: int(name.removeprefix("query")))
