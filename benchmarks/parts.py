@@ -4,7 +4,7 @@
     python benchmarks/parts.py [--workload matching] [--cardinality high] [--events 400000]
                                [--runs 5] [--data FILE]
 
-The workloads are those of `end_to_end.py`. The stream is one N-Quads file in order of time, an
+It takes the workloads of `end_to_end.py`. The stream is one N-Quads file in order of time, an
 event every millisecond. One thread reads it.
 
 *read* parses and assembles events, *match* evaluates the graph patterns, *sort in* and *sort out*

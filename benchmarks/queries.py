@@ -3,9 +3,9 @@
     python benchmarks/queries.py --events 80000 --numbers 1 10 100 1000
 
 `family` are queries that differ in constants only. `families` are fifty families. Each is measured
-with one of 200 kinds as a further constant, so that few events match, and without. `--disable` runs
-each query by itself. Every line is a process of its own. Planning and running are measured apart,
-in seconds of CPU time.
+twice. *selective* gives each query one of 200 kinds of events as a further constant, so that few
+events match; *matching* does not. `--disable` evaluates the queries separately. Each line of the
+output is measured in a new process. It has the CPU seconds of planning and of the run.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
     python benchmarks/spark_price.py [--events 100000 400000 1600000] [--runs 5] [--data DIR]
 
 The workload is *matching* of `end_to_end.py` with numbers that nearly all differ: every event has
-two solutions, and there are few answers. Each way runs in a process of its own, from text to
-`jsonl`: the local runtime with one and with two reading threads, and Spark on `local[1]` and
+two solutions, and few of them end a match. Each way runs in a new process, from text to `jsonl`:
+the local runtime with one and with two reading threads, and Spark on `local[1]` and
 `local[2]`. *start* is the time from the start of the process to the end of a first run over 1,000
 events. *small* is the time of such a run once the session runs. Kernels are compiled before.
 

@@ -13,41 +13,26 @@ longest stream has `--longest` events, the others a sixth or a half of it.
 from __future__ import annotations
 
 import argparse
-import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.cost.curves import FIGURES, Effort, figures
-from benchmarks.plots.drawing import draw_all
-from benchmarks.plots.figures import save, table
-
-MEASURED = Path(__file__).parent / "measured"
-DRAWN = Path(__file__).parents[2] / "docs" / "cost"
+from benchmarks.plots.figures import Figure
+from benchmarks.plots.program import figure_parser, measure_or_draw
 
 
-def measure(names: list[str], effort: Effort) -> None:
-    """Measure figures and keep their numbers."""
+def measured(given: argparse.Namespace) -> Iterator[Figure]:
+    """The figures that the command line names."""
     from spaseq.compiled.warming import warm
 
     warm()
-    began = time.monotonic()
-    for figure in figures(names, effort):
-        print(table(figure), f"  ({time.monotonic() - began:.0f} s)", sep="\n", flush=True)
-        save(figure, MEASURED)
+    yield from figures(given.names, Effort(given.rounds, given.longest))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("what", choices=("measure", "draw"))
-    parser.add_argument("names", nargs="*", choices=[*FIGURES, []], help="default: all")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser = figure_parser(__doc__, FIGURES)
     parser.add_argument("--longest", type=int, default=3_000_000, help="events")
-    given = parser.parse_args()
-    if given.what == "draw":
-        draw_all(MEASURED, DRAWN)
-    else:
-        measure(given.names, Effort(given.rounds, given.longest))
+    measure_or_draw(parser, Path(__file__).parent, measured)
 
 
 if __name__ == "__main__":

@@ -149,7 +149,7 @@ FIGURES: dict[str, Callable[[Path, Effort], Figure]] = {
 
 
 def figures(names: list[str], effort: Effort) -> Iterator[Figure]:
-    """Measure figures, each with a directory of its own for its streams."""
+    """Measure figures. The streams of each lie in a temporary directory."""
     for name in names or FIGURES:
         with TemporaryDirectory(prefix="spaseq-cost-") as folder:
             yield FIGURES[name](Path(folder), effort)

@@ -12,39 +12,27 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.papers import core, lazy_automata, spaseq_engine
-from benchmarks.plots.drawing import draw_all
-from benchmarks.plots.figures import save, table
+from benchmarks.plots.figures import Figure
+from benchmarks.plots.program import figure_parser, measure_or_draw
 
 EXPERIMENTS = {"core": core, "lazy": lazy_automata, "spaseq": spaseq_engine}
-MEASURED = Path(__file__).parent / "measured"
-DRAWN = Path(__file__).parents[2] / "docs" / "papers"
 
 
-def measure(names: list[str], events: int, rounds: int) -> None:
-    """Measure experiments and keep their numbers."""
-    for name in names or EXPERIMENTS:
+def measured(given: argparse.Namespace) -> Iterator[Figure]:
+    """The figures of the experiments that the command line names."""
+    for name in given.names or EXPERIMENTS:
         with tempfile.TemporaryDirectory() as folder:
-            for figure in EXPERIMENTS[name].figures(Path(folder), events, rounds):
-                print(table(figure), flush=True)
-                save(figure, MEASURED)
+            yield from EXPERIMENTS[name].figures(Path(folder), given.events, given.rounds)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("what", choices=("measure", "draw"))
-    parser.add_argument("names", nargs="*", choices=[*EXPERIMENTS, []], help="default: all")
+    parser = figure_parser(__doc__, EXPERIMENTS)
     parser.add_argument("--events", type=int, default=200_000)
-    parser.add_argument("--rounds", type=int, default=3)
-    given = parser.parse_args()
-    if given.what == "draw":
-        draw_all(MEASURED, DRAWN)
-    else:
-        measure(given.names, given.events, given.rounds)
+    measure_or_draw(parser, Path(__file__).parent, measured)
 
 
 if __name__ == "__main__":

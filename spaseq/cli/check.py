@@ -11,7 +11,8 @@ from spaseq.api.queries import read_query
 from spaseq.cli.checked_options import why_options
 from spaseq.cli.option_groups import Chosen, grouped_command
 from spaseq.cli.queries import QUERY_FILES, QueryOptions, check_file
-from spaseq.cli.run_options import WHY_OPTIONS, InputTexts
+from spaseq.cli.run_options import WHY_OPTIONS
+from spaseq.cli.run_parts import InputTexts
 from spaseq.lift.lift_checks import check_lift
 from spaseq.lift.lift_parser import is_lift
 

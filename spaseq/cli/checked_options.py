@@ -11,7 +11,7 @@ from pathlib import Path
 
 from spaseq.cli.option_groups import Chosen
 from spaseq.cli.output_files import STDOUT, NamedPath
-from spaseq.cli.run_options import FollowFlags, OutputOptions, SideOptions
+from spaseq.cli.run_parts import FollowFlags, OutputOptions, SideOptions
 from spaseq.connectors import is_sink
 from spaseq.connectors.address import Address
 from spaseq.errors import UsageError

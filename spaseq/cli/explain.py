@@ -12,7 +12,8 @@ from spaseq.api.queries import check_queries, plans_of
 from spaseq.cli.checked_options import why_options
 from spaseq.cli.option_groups import Chosen, OptionGroup, PartOption, grouped_command
 from spaseq.cli.queries import QUERY_FILES, QueryOptions
-from spaseq.cli.run_options import RUNTIME, WHY_OPTIONS, InputTexts
+from spaseq.cli.run_options import RUNTIME, WHY_OPTIONS
+from spaseq.cli.run_parts import InputTexts
 from spaseq.errors import UsageError
 from spaseq.measures import Measures
 from spaseq.options import PlanningOptions, RuntimeOptions

@@ -11,7 +11,7 @@ from spaseq.api.why import report_on
 from spaseq.cli.checked_options import why_options
 from spaseq.cli.option_groups import Chosen
 from spaseq.cli.run_inputs import kb_source, stream_sources
-from spaseq.cli.run_options import InputTexts
+from spaseq.cli.run_parts import InputTexts
 from spaseq.cli.startup import keep_arrow_from_pandas
 from spaseq.compile import Checked
 from spaseq.diagnosis.report import Cause

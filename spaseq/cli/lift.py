@@ -8,7 +8,7 @@ import click
 
 from spaseq.api.queries import read_query
 from spaseq.cli.messages import tell
-from spaseq.cli.run_options import SideOptions
+from spaseq.cli.run_parts import SideOptions
 from spaseq.cli.side_outputs import SideOutputs
 from spaseq.errors import QueryError
 from spaseq.expr.extension import load_functions

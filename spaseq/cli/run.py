@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from dataclasses import asdict
 from functools import partial
@@ -27,7 +27,8 @@ from spaseq.cli.output_files import STDOUT, check_outputs
 from spaseq.cli.progress import ProgressLine, summary
 from spaseq.cli.queries import QUERY_FILES, QueryOptions, checked_files
 from spaseq.cli.run_inputs import given_inputs, kb_source, stream_sources
-from spaseq.cli.run_options import RUN_OPTIONS, InputTexts, OutputOptions, SideOptions
+from spaseq.cli.run_options import RUN_OPTIONS
+from spaseq.cli.run_parts import InputTexts, OutputOptions, SideOptions
 from spaseq.cli.side_outputs import SideOutputs
 from spaseq.cli.startup import keep_arrow_from_pandas
 from spaseq.compile import Checked
@@ -132,29 +133,15 @@ def _streams(
 def _answer(job: Job, options: RunOptions, output: OutputOptions, sides: SideOutputs) -> int:
     """Write the answers of a job, to its end or until it is interrupted; their number."""
     variables = columns_of(job.plans[0], output.columns)
-    if options.follow is not None and options.runtime.name == "local":
-        from spaseq.runtime.live import live_run
-
-        live_run.run(
-            job,
-            options.follow,
-            out=output.out,
-            form=output.form,
-            columns=variables,
-            sides=sides.files(),
-        )
-        return job.stats.matches
     if options.follow is not None:
-        from spaseq.runtime.spark.following import follow
-
-        follow.run(
+        follow = _follower(options)
+        follow(
             job,
             options.follow,
             out=output.out,
             form=output.form,
             columns=variables,
             sides=sides.files(),
-            runtime=options.runtime,
         )
         return job.stats.matches
     found = 0
@@ -167,6 +154,17 @@ def _answer(job: Job, options: RunOptions, output: OutputOptions, sides: SideOut
             found += len(answers)
             sink.write_all(job.plans[query].identity.name, answers)
     return found
+
+
+def _follower(options: RunOptions) -> Callable[..., None]:
+    """What follows streams in the runtime of a run."""
+    if options.runtime.name == "local":
+        from spaseq.runtime.live import live_run
+
+        return live_run.run
+    from spaseq.runtime.spark.following import follow
+
+    return partial(follow.run, runtime=options.runtime)
 
 
 def _write_stats(

@@ -12,7 +12,7 @@ from spaseq.cli.lifted_streams import named_value, with_lifts
 from spaseq.cli.option_groups import Chosen
 from spaseq.cli.output_files import NamedPath
 from spaseq.cli.queries import QueryOptions
-from spaseq.cli.run_options import InputTexts
+from spaseq.cli.run_parts import InputTexts
 from spaseq.connectors import SOURCES_OF_SCHEMES
 from spaseq.errors import UsageError
 from spaseq.kb.endpoint import is_url

@@ -1,77 +1,29 @@
-"""The options of `spaseq run`, by group of its help; each is a field of a part.
-
-The parts of `spaseq.options` go to the runtimes. The parts that only the command line has stand
-here.
-"""
+"""The options of `spaseq run`, by group of its help; each is a field of a part."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 import click
 
-from spaseq.cli.durations import DURATION, SECONDS
+from spaseq.cli.bound_options import ENDPOINTS, LIMITS
+from spaseq.cli.durations import DURATION
 from spaseq.cli.option_groups import OptionGroup, PartOption
 from spaseq.cli.queries import DISABLE, ENTAILMENT, FUNCTIONS, ONTOLOGY
-from spaseq.limits import Limits
+from spaseq.cli.run_parts import (
+    FollowFlags,
+    InputTexts,
+    OutputOptions,
+    SideOptions,
+    count,
+)
 from spaseq.options import (
     RUNTIMES,
     FileSourceSettings,
     KnowledgeOptions,
     ReadingOptions,
     RuntimeOptions,
-    ServiceOptions,
-    StageOptions,
     StateLimits,
 )
 from spaseq.sinks import SINKS
-
-
-@dataclass(frozen=True, slots=True)
-class InputTexts:
-    """The values of --stream, --kb, --lift and --types."""
-
-    streams: tuple[str, ...] = ()
-    kbs: tuple[str, ...] = ()
-    lifts: tuple[str, ...] = ()
-    types: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class OutputOptions:
-    """Where answers and counts go."""
-
-    out: str = "-"
-    form: str = "jsonl"
-    columns: str | None = None
-    stats: str | None = None
-    why: str | None = None
-    metrics_port: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SideOptions:
-    """Where bad input, late events and partial matches go."""
-
-    bad: str | None = None
-    late: str | None = None
-    partial: str | None = None
-    strict: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class FollowFlags:
-    """The options of a followed run."""
-
-    follow: bool = False
-    checkpoint: str | None = None
-    buckets: int | None = None
-
-
-def _count(part: type, *names: str, least: int = 1, **attributes: Any) -> PartOption:
-    """An option whose value is a number of things, `least` or more."""
-    return PartOption(part, *names, type=click.IntRange(least), metavar="N", **attributes)
 
 
 def _formats() -> str:
@@ -120,7 +72,7 @@ INPUT = OptionGroup(
             metavar="IRI",
             help="The predicate whose object is an event's time.",
         ),
-        _count(
+        count(
             ReadingOptions,
             "--triples-per-event",
             help="For N-Triples and Turtle, which have no graphs: N triples are one event.",
@@ -132,7 +84,7 @@ INPUT = OptionGroup(
             help="The IRI that relative IRIs in Turtle, TriG, RDF/XML and JSON-LD streams are "
             "relative to.",
         ),
-        _count(
+        count(
             ReadingOptions,
             "--threads",
             help="Threads that read N-Quads and N-Triples in the local runtime; by default two, or "
@@ -170,77 +122,6 @@ KNOWLEDGE = OptionGroup(
         ),
         ONTOLOGY,
         ENTAILMENT,
-    ),
-)
-
-ENDPOINTS = OptionGroup(
-    "Endpoints",
-    (
-        PartOption(
-            ServiceOptions,
-            "--kb-required",
-            field="required",
-            is_flag=True,
-            help="Stop if an endpoint does not answer; otherwise its part of a pattern has no "
-            "solution for the events in question, which go to --bad.",
-        ),
-        PartOption(
-            ServiceOptions,
-            "--service-timeout",
-            field="timeout_s",
-            type=SECONDS,
-            default="10 SECONDS",
-            show_default=True,
-            help="How long an endpoint may take for one request.",
-        ),
-        _count(
-            ServiceOptions,
-            "--service-retries",
-            field="retries",
-            least=0,
-            show_default=True,
-            help="How often a request that failed is sent again, after 0.5 s, 1 s, 2 s ...",
-        ),
-        _count(
-            ServiceOptions,
-            "--service-batch",
-            field="batch",
-            show_default=True,
-            help="How many solutions one request asks for at most.",
-        ),
-        _count(
-            ServiceOptions,
-            "--service-cache",
-            field="cache",
-            least=0,
-            show_default=True,
-            help="For how many solutions a process keeps what endpoints answered.",
-        ),
-        PartOption(
-            ServiceOptions,
-            "--service-ttl",
-            field="ttl_s",
-            type=SECONDS,
-            default="5 MINUTES",
-            show_default=True,
-            help="How long a process keeps an answer.",
-        ),
-        _count(
-            ServiceOptions,
-            "--service-max-bytes",
-            field="max_bytes",
-            show_default=True,
-            help="The bytes that an endpoint's answer may have, unpacked.",
-        ),
-        PartOption(
-            ServiceOptions,
-            "--service-allow",
-            field="allow",
-            multiple=True,
-            metavar="HOST[:PORT]",
-            help="A host that SERVICE may ask, besides the hosts of endpoints that --kb names; "
-            "without a port, on all ports. Repeatable.",
-        ),
     ),
 )
 
@@ -367,7 +248,7 @@ FOLLOW = OptionGroup(
             help="With --follow: files may be appended to. The last event of a file is read when "
             "something follows it, or after 10 seconds without a change.",
         ),
-        _count(
+        count(
             FileSourceSettings,
             "--max-bytes-per-batch",
             field="max_bytes",
@@ -375,89 +256,11 @@ FOLLOW = OptionGroup(
             help="With --follow: about how many bytes of each stream a batch reads at most. It "
             "reads fewer where that keeps it below some seconds.",
         ),
-        _count(
+        count(
             FollowFlags,
             "--buckets",
             help="With --follow: into how many parts, at most, a query with a key is split "
             "[default: 8]. A checkpoint fixes it.",
-        ),
-    ),
-)
-
-LIMITS = OptionGroup(
-    "Limits",
-    (
-        _count(
-            StageOptions,
-            "--limit-per-event",
-            help="At most N answers of one query that end at the same instant (and lie in the same "
-            "partition); the summary and --stats say how many others there are.",
-        ),
-        _count(
-            StateLimits,
-            "--max-state-rows",
-            field="rows",
-            show_default=True,
-            help="With --follow: the partial matches that one of a query's buckets may keep "
-            "waiting.",
-        ),
-        _count(
-            StateLimits,
-            "--max-state-bytes",
-            field="bytes",
-            show_default=True,
-            help="With --follow: the bytes of state that one of a query's buckets may have.",
-        ),
-        _count(
-            Limits,
-            "--max-nesting",
-            field="nesting",
-            show_default=True,
-            help="How deep triple terms, lists, JSON-LD and RDF/XML may be nested.",
-        ),
-        _count(
-            Limits,
-            "--max-line",
-            field="line_bytes",
-            show_default=True,
-            help="The bytes that a line of N-Quads or N-Triples may have.",
-        ),
-        _count(
-            Limits,
-            "--max-event",
-            field="event_bytes",
-            show_default=True,
-            help="The bytes that an event may have, and input in which no event ends.",
-        ),
-        _count(
-            Limits,
-            "--max-literal",
-            field="literal_bytes",
-            show_default=True,
-            help="The bytes that a literal may have, read or computed.",
-        ),
-        _count(
-            Limits,
-            "--max-inflation",
-            field="inflation",
-            show_default=True,
-            help="How many times as large as its file a .gz may be when unpacked.",
-        ),
-        _count(
-            Limits,
-            "--max-solutions",
-            field="solutions",
-            show_default=True,
-            help="The solutions that a graph pattern may have for one event, on the way too.",
-        ),
-        PartOption(
-            Limits,
-            "--timeout",
-            field="timeout_s",
-            type=SECONDS,
-            default="60 SECONDS",
-            show_default=True,
-            help="How long one query may take for one event.",
         ),
     ),
 )

@@ -9,7 +9,7 @@ from typing import TextIO
 from spaseq.algebra.answers import PartialAnswer
 from spaseq.cli.bad_reasons import BadReasons
 from spaseq.cli.messages import tell
-from spaseq.cli.run_options import SideOptions
+from spaseq.cli.run_parts import SideOptions
 from spaseq.errors import InputError, RunError, SpaseqError
 from spaseq.message_text import one_line
 from spaseq.rdf.inputs.bad_input import BadInput

@@ -38,15 +38,10 @@ class BlankNodeScope(Protocol):
         """The N-Triples text of this solution's blank node for the label."""
 
 
-@dataclass(frozen=True, slots=True)
-class DictEnv:
-    """Plain variables only: no previous repetition, no groups, no times but perhaps `NOW()`."""
+class PlainEnv:
+    """Has no previous repetition, no groups and no times."""
 
-    bindings: Mapping[str, str | None] = field(default_factory=dict)
-    now_ms: int | None = None
-
-    def value(self, name: str) -> str | None:
-        return self.bindings.get(name)
+    __slots__ = ()
 
     def previous(self, name: str) -> str | None:
         return None
@@ -56,6 +51,20 @@ class DictEnv:
 
     def time(self, gpm: str) -> int | None:
         return None
+
+    def now(self) -> int | None:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class DictEnv(PlainEnv):
+    """Plain variables, and perhaps the time of `NOW()`."""
+
+    bindings: Mapping[str, str | None] = field(default_factory=dict)
+    now_ms: int | None = None
+
+    def value(self, name: str) -> str | None:
+        return self.bindings.get(name)
 
     def now(self) -> int | None:
         return self.now_ms

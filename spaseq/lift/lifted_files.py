@@ -6,31 +6,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from spaseq.errors import InputError
-from spaseq.lift.lift_plan import LiftPlan
 from spaseq.lift.lifted_events import EventMaker, LiftedBatch
+from spaseq.lift.lifted_source import LiftedSource
 from spaseq.lift.table_files import TableFile, table_files
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
-from spaseq.rdf.inputs.stream_options import StreamOptions
-from spaseq.sources.base import Source, Split
+from spaseq.sources.base import Split
 
 
 @dataclass(frozen=True, slots=True)
-class LiftedFiles(Source):
-    """The files of `options.paths` as events. One task reads all of them."""
+class LiftedFiles(LiftedSource):
+    """The files of `options.paths` as events. One task reads all of them.
 
-    options: StreamOptions
-    plan: LiftPlan
-    types: tuple[tuple[str, str], ...] = ()
-    """(field, local name of its XSD datatype), for CSV and TSV."""
-
-    @classmethod
-    def of(cls, given: object, options: StreamOptions) -> Source | None:
-        return None  # a lift must be given, too
-
-    @property
-    def iri(self) -> str:
-        return self.options.iri
+    Types are for CSV and TSV.
+    """
 
     def describe(self) -> str:
         return ", ".join(self.options.paths)
@@ -52,10 +41,6 @@ class LiftedFiles(Source):
         maker = maker or self.maker()
         for file in table_files(self.options.paths):
             yield from self._of_file(file, maker, on_bad)
-
-    def maker(self) -> EventMaker:
-        """What makes the events of this stream."""
-        return EventMaker(self.plan, self.iri, dict(self.types))
 
     def _of_file(self, file: TableFile, maker: EventMaker, on_bad: OnBad) -> Iterator[LiftedBatch]:
         for block in file.blocks(self.plan, self.options.limits, on_bad):

@@ -9,13 +9,11 @@ from typing import Any
 from uuid import uuid4
 
 from spaseq.lift.cells import BLOCK_ROWS, RowBlock
-from spaseq.lift.lift_plan import LiftPlan
-from spaseq.lift.lifted_events import EventMaker
+from spaseq.lift.lifted_source import LiftedSource
 from spaseq.lift.python_rows import arrow_table, dict_blocks
 from spaseq.lift.table_files import check_names
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
-from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.sources.base import Source, Split
 from spaseq.storage.safe_pickles import SafePickler, SafeUnpickler
 
@@ -24,26 +22,14 @@ OF_PROGRAM = "rows of the program"
 
 
 @dataclass(frozen=True, slots=True)
-class _RowSource(Source):
+class _RowSource(LiftedSource):
     """Blocks of rows, one by one, and the lift that makes events of them."""
-
-    options: StreamOptions
-    plan: LiftPlan
-    types: tuple[tuple[str, str], ...]
-
-    @classmethod
-    def of(cls, given: object, options: StreamOptions) -> Source | None:
-        return None  # a lift must be given, too
-
-    @property
-    def iri(self) -> str:
-        return self.options.iri
 
     def describe(self) -> str:
         return OF_PROGRAM
 
     def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
-        maker = EventMaker(self.plan, self.iri, dict(self.types))
+        maker = self.maker()
         for item in self.items():
             if isinstance(item, BadInput):
                 on_bad(item)

@@ -10,6 +10,7 @@ from hashlib import blake2b
 from spaseq.algebra.groups import constant_text
 from spaseq.expr.casts import CASTS
 from spaseq.expr.compile import Options, compile_filter, compile_term, variables_of
+from spaseq.expr.env import PlainEnv
 from spaseq.expr.extension import registered
 from spaseq.lang import ast
 from spaseq.lang.variables import walk
@@ -56,7 +57,7 @@ class RowSolutions:
             self.take([i for i, row in enumerate(self.rows) if row not in bad])
 
 
-class _SolutionEnv:
+class _SolutionEnv(PlainEnv):
     """One solution as an environment of expressions."""
 
     __slots__ = ("_columns", "number", "place")
@@ -67,18 +68,6 @@ class _SolutionEnv:
     def value(self, name: str) -> str | None:
         column = self._columns.get(name)
         return None if column is None else column[self.place]
-
-    def previous(self, name: str) -> str | None:
-        return None
-
-    def group(self, name: str) -> Sequence[str]:
-        return ()
-
-    def time(self, gpm: str) -> int | None:
-        return None
-
-    def now(self) -> int | None:
-        return None
 
     def blank_node(self, label: str) -> str:
         key = f"{self.number} {label}".encode()

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -25,7 +24,7 @@ from spaseq.logs.frames import (
     notes_frame,
     read_frame,
 )
-from spaseq.storage.durable_files import sync_data, sync_directory
+from spaseq.storage.durable_files import sync_data, write_durably
 
 SEGMENT_BYTES = 64 * 2**20
 """A segment of this size is complete; the next commit begins another one."""
@@ -193,19 +192,8 @@ class SegmentLog:
 
     def _begin_segment(self) -> None:
         path = self.directory / f"{self._end:020}{_SUFFIX}"
-        fresh = path.with_name(f".{path.name}")
         data = notes_frame(self._end, self._notes())
-        try:
-            with fresh.open("wb") as file:
-                file.write(data)
-                file.flush()
-                sync_data(file.fileno())
-            fresh.replace(path)
-        except OSError:
-            with suppress(OSError):
-                fresh.unlink(missing_ok=True)
-            raise
-        sync_directory(self.directory)
+        write_durably(path, data)
         with self._lock:
             self._segments.append(_Segment(self._end, path, len(data), len(data)))
 

@@ -1,0 +1,59 @@
+"""The parts of the options of `spaseq run` that only the command line has, and counts as options.
+
+The parts of `spaseq.options` go to the runtimes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from spaseq.cli.option_groups import PartOption
+
+
+@dataclass(frozen=True, slots=True)
+class InputTexts:
+    """The values of --stream, --kb, --lift and --types."""
+
+    streams: tuple[str, ...] = ()
+    kbs: tuple[str, ...] = ()
+    lifts: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OutputOptions:
+    """Where answers and counts go."""
+
+    out: str = "-"
+    form: str = "jsonl"
+    columns: str | None = None
+    stats: str | None = None
+    why: str | None = None
+    metrics_port: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SideOptions:
+    """Where bad input, late events and partial matches go."""
+
+    bad: str | None = None
+    late: str | None = None
+    partial: str | None = None
+    strict: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FollowFlags:
+    """The options of a followed run."""
+
+    follow: bool = False
+    checkpoint: str | None = None
+    buckets: int | None = None
+
+
+def count(part: type, *names: str, least: int = 1, **attributes: Any) -> PartOption:
+    """An option whose value is a number of things, `least` or more."""
+    return PartOption(part, *names, type=click.IntRange(least), metavar="N", **attributes)

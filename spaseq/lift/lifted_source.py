@@ -1,0 +1,34 @@
+"""What sources of rows have in common: the stream's options and the lift that makes its graphs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spaseq.lift.lift_plan import LiftPlan
+from spaseq.lift.lifted_events import EventMaker
+from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.sources.base import Source
+
+
+@dataclass(frozen=True, slots=True)
+class LiftedSource(Source):
+    """Rows from somewhere, and the lift that makes events of them.
+
+    `types` are (field, local name of its XSD datatype).
+    """
+
+    options: StreamOptions
+    plan: LiftPlan
+    types: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, given: object, options: StreamOptions) -> Source | None:
+        return None  # a lift must be given, too
+
+    @property
+    def iri(self) -> str:
+        return self.options.iri
+
+    def maker(self) -> EventMaker:
+        """What makes the events of this stream."""
+        return EventMaker(self.plan, self.iri, dict(self.types))
