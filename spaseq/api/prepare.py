@@ -9,10 +9,10 @@ from spaseq.api.queries import QueryInput, check_queries, plans_of
 from spaseq.compiled import mode
 from spaseq.compiled.cache import has_kernels
 from spaseq.kb.cache import cache_at
-from spaseq.kb.endpoint import is_url
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import load_kb
 from spaseq.kb.refresh import KbWatch
+from spaseq.kb.service_address import is_url
 from spaseq.options import KbInput, KnowledgeOptions, PlanningOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.job.binding import check_kbs, check_mapping

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from spaseq.automaton.lazy.lazy_evaluator import LazyEvaluator, LazyProgram
 from spaseq.automaton.registers.python.register_evaluator import RegisterEvaluator
 from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.partition_evaluator import PartitionEvaluator, PartitionMatch, RowsByGpm
@@ -28,6 +27,9 @@ def partitions(machine: Machine) -> Callable[[], PartitionEvaluator]:
     if machine.evaluator in ("registers", "compiled-registers"):
         return partial(RegisterEvaluator, machine)
     if machine.evaluator == "lazy":
+        # Few queries need it, and all would wait for its import.
+        from spaseq.automaton.lazy.lazy_evaluator import LazyEvaluator, LazyProgram
+
         lazy = LazyProgram(machine)
         machine.register(lazy)
         return partial(LazyEvaluator, lazy)

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from spaseq.api.streams import StreamInput
 from spaseq.errors import UsageError
-from spaseq.lift.field_types import field_types
 from spaseq.lift.lifted import Lifted
-from spaseq.lift.table_files import is_table_input
+from spaseq.lift.table_formats import is_table_input
 
 
 def named_value(text: str, names: Mapping[str, str]) -> tuple[str | None, str]:
@@ -44,6 +43,10 @@ def with_lifts(
         own[iri] = file
     if types and not own:
         raise UsageError("--types goes with --lift")
+    if not own:
+        return {iri: list(given) for iri, given in paths.items()}
+    from spaseq.lift.field_types import field_types  # runs without lifts need not wait for it
+
     typed = [(iri, field_types(text)) for iri, text in (named_value(t, names) for t in types)]
     bound: dict[str, StreamInput] = {}
     for iri, given in paths.items():

@@ -15,8 +15,8 @@ from spaseq.cli.queries import QueryOptions
 from spaseq.cli.run_parts import InputTexts
 from spaseq.connectors import SOURCES_OF_SCHEMES
 from spaseq.errors import UsageError
-from spaseq.kb.endpoint import is_url
 from spaseq.kb.quads import keeps_graphs
+from spaseq.kb.service_address import is_url
 from spaseq.message_text import public_address
 from spaseq.options import PlanningOptions, RunOptions
 from spaseq.plan.query_plan import QueryPlan

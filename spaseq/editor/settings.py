@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from spaseq.editor.vocabulary import MOST_STREAM_TRIPLES, MOST_TRIPLES
-from spaseq.kb.endpoint import is_url
+from spaseq.kb.service_address import is_url
 from spaseq.options import REGIMES
 
 _LISTS = {"kb": "kbs", "stream": "streams", "ontology": "ontologies"}

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import ClassVar
 from urllib.parse import urlencode
 
 from spaseq.kb.answer_rows import AnswerError, AnswerRow, answer_rows
-from spaseq.kb.http_request import NETWORK, HttpRequest, Network, ServiceFailure
+from spaseq.kb.http_request import NETWORK, HttpRequest, Network
+from spaseq.kb.service_failure import RetryCount, ServiceFailure
 from spaseq.message_text import one_line, public_address
 from spaseq.options import ServiceOptions
 
@@ -28,25 +26,6 @@ _HEADERS = {
     "User-Agent": "spaseq",
 }
 _SHOWN = 200
-
-
-def is_url(text: str) -> bool:
-    """Whether the location of a knowledge base is an endpoint rather than a file."""
-    return text.lower().startswith(("http://", "https://"))
-
-
-class RetryCount:
-    """Counts the requests that this process repeats after a failure."""
-
-    total: ClassVar[int] = 0
-
-    def __init__(self) -> None:
-        self._before = self.total
-
-    def take(self) -> int:
-        """The number since the last call, or since this object was made."""
-        found, self._before = self.total - self._before, self.total
-        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,42 +91,3 @@ class Endpoint:
         except SyntaxError as error:
             reason = f"the answer is incomplete or not JSON: {error}"[:_SHOWN]
             raise ServiceFailure(reason, True) from error
-
-
-class AnswerCache:
-    """A cache of the answers for single solutions, with least-recently-used eviction."""
-
-    def __init__(
-        self, size: int, ttl_s: float, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._size, self._ttl_s, self._clock = size, ttl_s, clock
-        self._known: OrderedDict[object, tuple[float, list[AnswerRow]]] = OrderedDict()
-
-    def get(self, key: object) -> list[AnswerRow] | None:
-        """The answer in the cache, unless it is too old."""
-        found = self._known.get(key)
-        if found is None:
-            return None
-        if found[0] <= self._clock():
-            del self._known[key]
-            return None
-        self._known.move_to_end(key)
-        return found[1]
-
-    def put(self, key: object, rows: list[AnswerRow]) -> None:
-        """Add an answer."""
-        if not self._size:
-            return
-        self._known[key] = self._clock() + self._ttl_s, rows
-        self._known.move_to_end(key)
-        if len(self._known) > self._size:
-            self._known.popitem(last=False)
-
-    def __len__(self) -> int:
-        return len(self._known)
-
-
-@lru_cache(maxsize=4)
-def shared_cache(options: ServiceOptions) -> AnswerCache:
-    """This process's cache for all requests with these options."""
-    return AnswerCache(options.cache, options.ttl_s)

@@ -25,6 +25,7 @@ from urllib.parse import urljoin
 from urllib.request import getproxies, proxy_bypass
 
 from spaseq.kb.service_address import ServiceAddress
+from spaseq.kb.service_failure import ServiceFailure
 from spaseq.message_text import public_address
 
 _CHUNK = 1 << 16
@@ -37,14 +38,6 @@ _AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 Headers: TypeAlias = dict[str, str]
 Place: TypeAlias = tuple[str, int]
 """A host and a port."""
-
-
-class ServiceFailure(Exception):
-    """A failed request; `again` says that a repeated request may succeed."""
-
-    def __init__(self, reason: str, again: bool) -> None:
-        super().__init__(reason)
-        self.again = again
 
 
 class Deadline:

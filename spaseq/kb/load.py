@@ -14,11 +14,10 @@ import pyarrow.compute as pc
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.errors import InputError
 from spaseq.kb.cache import NO_CACHE, KbCache
-from spaseq.kb.endpoint import Endpoint, is_url
-from spaseq.kb.http_request import ServiceFailure
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.quads import KbQuads, QuadSource, quads_of, rdflib_quads, sources_at
-from spaseq.kb.service_address import AllowedHosts, ServiceAddress
+from spaseq.kb.service_address import AllowedHosts, ServiceAddress, is_url
+from spaseq.kb.service_failure import ServiceFailure
 from spaseq.limits import Limits
 from spaseq.message_text import public_address
 from spaseq.options import KbInput, ServiceOptions
@@ -109,6 +108,8 @@ def _add_endpoint(
         shown = public_address(url)
         raise InputError(f"the endpoint {shown} has no valid address: {error}") from error
     if services.required:
+        from spaseq.kb.endpoint import Endpoint  # loads the HTTP library
+
         try:
             Endpoint(url, services).check()
         except ServiceFailure as failure:

@@ -10,10 +10,10 @@ from typing import TypeAlias
 
 from spaseq.errors import InputError
 from spaseq.kb.cache import KbCache
-from spaseq.kb.endpoint import is_url
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import load_kb
 from spaseq.kb.quads import OxigraphStore, sources_at
+from spaseq.kb.service_address import is_url
 from spaseq.options import KbInput, ServiceOptions
 
 FileStates: TypeAlias = tuple[tuple[str, int, int, int], ...]

@@ -24,6 +24,11 @@ _LONGEST_HOST = 253
 _SAFE = "%/:=&?~+!$,;'@()*"
 
 
+def is_url(text: str) -> bool:
+    """Whether the location of a knowledge base is an endpoint rather than a file."""
+    return text.lower().startswith(("http://", "https://"))
+
+
 @dataclass(frozen=True, slots=True)
 class ServiceAddress:
     """An HTTP address in its parts.

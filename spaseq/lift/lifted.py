@@ -9,10 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from spaseq.errors import InputError, UsageError
-from spaseq.lift.field_types import checked_types
-from spaseq.lift.lift_checks import compiled_lift
-from spaseq.lift.lifted_files import LiftedFiles
-from spaseq.lift.lifted_rows import LiftedRows
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.sources.base import Source
 
@@ -45,6 +41,12 @@ def lifted_source(given: Lifted, options: StreamOptions) -> Source:
         InputError: the lift's file cannot be read.
         UsageError: the data is of no known kind, or a type is unknown.
     """
+    # Runs without lifts need not wait for these imports.
+    from spaseq.lift.field_types import checked_types
+    from spaseq.lift.lift_checks import compiled_lift
+    from spaseq.lift.lifted_files import LiftedFiles
+    from spaseq.lift.lifted_rows import LiftedRows
+
     text, name = _text_of(given.lift)
     plan = compiled_lift(text, name, options.time_predicate)
     types = checked_types(given.types or {})

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from enum import Enum
 from glob import glob, has_magic
 from pathlib import Path
 from typing import IO, Any, cast
@@ -17,42 +16,17 @@ from spaseq.lift.cells import BLOCK_ROWS, RowBlock
 from spaseq.lift.delimited_rows import DelimitedRows
 from spaseq.lift.json_rows import json_blocks
 from spaseq.lift.lift_plan import ROW_NUMBER, Fields, LiftPlan
+from spaseq.lift.table_formats import (
+    DELIMITERS,
+    TABLE_EXTENSIONS,
+    TEXT_FORMATS,
+    TableFormat,
+    table_format,
+)
 from spaseq.limits import Limits
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.inputs.files import READ_ERRORS
 from spaseq.rdf.inputs.unpacking import UnpackedFile
-
-
-class TableFormat(Enum):
-    """The formats of rows; the value is the name in messages."""
-
-    CSV = "CSV"
-    TSV = "TSV"
-    JSON_LINES = "JSON lines"
-    PARQUET = "Parquet"
-    ARROW = "Arrow"
-
-
-TABLE_EXTENSIONS = {
-    ".csv": TableFormat.CSV,
-    ".tsv": TableFormat.TSV,
-    ".jsonl": TableFormat.JSON_LINES,
-    ".ndjson": TableFormat.JSON_LINES,
-    ".parquet": TableFormat.PARQUET,
-    ".pq": TableFormat.PARQUET,
-    ".arrow": TableFormat.ARROW,
-    ".arrows": TableFormat.ARROW,
-    ".feather": TableFormat.ARROW,
-    ".ipc": TableFormat.ARROW,
-}
-_DELIMITERS = {TableFormat.CSV: ",", TableFormat.TSV: "\t"}
-_TEXTS = frozenset({TableFormat.CSV, TableFormat.TSV, TableFormat.JSON_LINES})
-
-
-def table_format(path: str) -> TableFormat | None:
-    """The format of a file by its name; None if it is no table."""
-    form = TABLE_EXTENSIONS.get(Path(path.removesuffix(".gz")).suffix.lower())
-    return None if path.endswith(".gz") and form not in _TEXTS else form
 
 
 def table_files(paths: Sequence[str]) -> tuple[TableFile, ...]:
@@ -106,7 +80,7 @@ class TableFile:
             on_bad(BadInput(self.path, line, reason, text))
 
         try:
-            if self.format in _TEXTS:
+            if self.format in TEXT_FORMATS:
                 with closing(self._opened(limits)) as data:
                     yield from self._text_blocks(data, plan, limits, report)
             else:
@@ -125,9 +99,9 @@ class TableFile:
         """
         if self.format is TableFormat.JSON_LINES:
             self._opened(limits).close()
-        elif self.format in _DELIMITERS:
+        elif self.format in DELIMITERS:
             with closing(self._opened(limits)) as data:
-                names = DelimitedRows(data, _DELIMITERS[self.format], limits, self.path).names
+                names = DelimitedRows(data, DELIMITERS[self.format], limits, self.path).names
             check_names(self.path, names, plan.fields)
         else:
             from spaseq.lift.arrow_rows import table_variables
@@ -158,7 +132,7 @@ class TableFile:
         if self.format is TableFormat.JSON_LINES:
             yield from json_blocks(data, fields.wanted, fields.taken, limits, report)
             return
-        rows = DelimitedRows(data, _DELIMITERS[self.format], limits, self.path)
+        rows = DelimitedRows(data, DELIMITERS[self.format], limits, self.path)
         check_names(self.path, rows.names, fields)
         yield from rows.blocks(fields.wanted, report)
 
@@ -240,17 +214,3 @@ def check_names(where: str, names: Sequence[str], fields: Fields) -> None:
             raise InputError(
                 f"{where} has a field {name}, and the lift gives ?{name} another value"
             )
-
-
-def is_table_input(path: str) -> bool:
-    """Whether a path of a stream looks like tables: by its name, or by those in the directory.
-
-    A directory that cannot be read is no table; reading the stream says what is wrong.
-    """
-    place = Path(path)
-    try:
-        if place.is_dir():
-            return any(table_format(inner.name) is not None for inner in place.iterdir())
-    except OSError:
-        return False
-    return table_format(path) is not None

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TypeAlias
 
 from spaseq.algebra.answers import Answer
-from spaseq.kb.endpoint import RetryCount
+from spaseq.kb.service_failure import RetryCount
 from spaseq.measures import Measures
 from spaseq.plan.families import Family, families_of
 from spaseq.plan.query_plan import QueryPlan

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from spaseq.kb.endpoint import shared_cache
+from spaseq.kb.answer_cache import shared_cache
 from tests.cli.test_run import KB, Done, Place, place, prices
 from tests.kb import sparql_server as s
 

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from spaseq.kb.endpoint import AnswerCache, Endpoint
-from spaseq.kb.http_request import ServiceFailure
+from spaseq.kb.answer_cache import AnswerCache
+from spaseq.kb.endpoint import Endpoint
+from spaseq.kb.service_failure import ServiceFailure
 from spaseq.options import ServiceOptions
 from tests.kb import sparql_server as s
 

@@ -14,8 +14,9 @@ from collections.abc import Sequence
 import pytest
 
 from spaseq.kb.endpoint import Endpoint
-from spaseq.kb.http_request import Network, ServiceFailure, is_private, resolved
+from spaseq.kb.http_request import Network, is_private, resolved
 from spaseq.kb.service_address import AllowedHosts, ServiceAddress
+from spaseq.kb.service_failure import ServiceFailure
 from spaseq.limits import Limits
 from spaseq.options import ServiceOptions
 from spaseq.rdf.terms.vocabulary import LANG_STRING

@@ -23,10 +23,10 @@ from spaseq.errors import RunError
 from spaseq.gpm.solutions.lexicon import Lexicon
 from spaseq.gpm.solutions.modifiers import encoded
 from spaseq.gpm.solutions.solutions import Solutions, none
+from spaseq.kb.answer_cache import shared_cache
 from spaseq.kb.answer_rows import AnswerRow
-from spaseq.kb.endpoint import Endpoint, shared_cache
-from spaseq.kb.http_request import ServiceFailure
 from spaseq.kb.service_address import AllowedHosts
+from spaseq.kb.service_failure import ServiceFailure
 from spaseq.message_text import public_address
 from spaseq.options import ServiceOptions
 from spaseq.rdf.columns.term_columns import distinct
@@ -184,6 +184,8 @@ class Services:
     def _request(
         self, url: str, text: str, bound: list[str], free: list[str], values: list[list[str]]
     ) -> Sequence[list[AnswerRow] | ServiceFailure]:
+        from spaseq.kb.endpoint import Endpoint  # loads the HTTP library
+
         table = values_text([f"?{v}" for v in (_NUMBER, *bound)], values)
         names = " ".join(f"?{v}" for v in (_NUMBER, *free))
         query = f"SELECT {names} WHERE {{ {table} {text} }}"

@@ -8,9 +8,8 @@ from typing import TypeVar
 
 from spaseq.algebra.remote import remote_parts, unsayable_paths
 from spaseq.errors import InputError, UsageError
-from spaseq.kb.endpoint import is_url
 from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.kb.service_address import AllowedHosts, ServiceAddress
+from spaseq.kb.service_address import AllowedHosts, ServiceAddress, is_url
 from spaseq.message_text import public_address
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.job.chaining import registered

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from spaseq.errors import UsageError
 from spaseq.runtime.job.job import Stats
@@ -64,6 +63,8 @@ def metrics_served(stats: Stats, port: int) -> Iterator[int]:
     Raises:
         UsageError: the port is not free.
     """
+
+    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer  # few runs need it
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from typing import TextIO
 
 from spaseq.errors import UsageError
-from spaseq.kb.endpoint import RetryCount
+from spaseq.kb.service_failure import RetryCount
 from spaseq.logs.segment_log import LogReader, SegmentLog
 from spaseq.logs.stream_log import MessageReader, StreamLog
 from spaseq.options import FollowOptions

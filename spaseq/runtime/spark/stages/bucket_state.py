@@ -19,8 +19,8 @@ import pandas as pd
 
 from spaseq.algebra.answers import Answer
 from spaseq.errors import RunError, SpaseqError
-from spaseq.kb.endpoint import RetryCount
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.kb.service_failure import RetryCount
 from spaseq.lang.depth import make_room_for_any
 from spaseq.options import StageOptions, StateLimits
 from spaseq.plan.query_plan import QueryPlan

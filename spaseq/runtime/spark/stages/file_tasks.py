@@ -15,7 +15,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from spaseq.errors import SpaseqError
-from spaseq.kb.endpoint import RetryCount
+from spaseq.kb.service_failure import RetryCount
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.arrivals.input_splits import InputSplit, paths_from
 from spaseq.runtime.arrivals.tie_numbering import EarlierTies, TimeExtent

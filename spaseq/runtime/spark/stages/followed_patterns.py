@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from spaseq.errors import SpaseqError
-from spaseq.kb.endpoint import RetryCount
+from spaseq.kb.service_failure import RetryCount
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from spaseq.compiled import mode
 from spaseq.errors import SpaseqError
-from spaseq.kb.endpoint import RetryCount
+from spaseq.kb.service_failure import RetryCount
 from spaseq.lang.depth import make_room_for_any
 from spaseq.limits import Limits
 from spaseq.options import StageOptions

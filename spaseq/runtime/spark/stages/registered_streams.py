@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from spaseq.errors import SpaseqError
-from spaseq.kb.endpoint import RetryCount
+from spaseq.kb.service_failure import RetryCount
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.job.chaining import RegisteredStream, levels, queries_read

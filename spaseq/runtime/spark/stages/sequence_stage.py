@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from spaseq.algebra.answers import Answer
 from spaseq.errors import SpaseqError
-from spaseq.kb.endpoint import RetryCount
+from spaseq.kb.service_failure import RetryCount
 from spaseq.lang.depth import make_room_for_any
 from spaseq.options import StageOptions
 from spaseq.plan.query_plan import QueryPlan
