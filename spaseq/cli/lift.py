@@ -15,7 +15,7 @@ from spaseq.expr.extension import load_functions
 from spaseq.lift.field_types import field_types
 from spaseq.lift.lift_checks import check_lift
 from spaseq.lift.lifted_files import LiftedFiles
-from spaseq.lift.lifted_text import FORMATS, event_texts
+from spaseq.lift.lifted_text import FORMATS, HEADS, event_texts
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
@@ -87,6 +87,7 @@ def lift(
             sides.on_bad(row)
 
         maker = source.maker()
+        click.echo(HEADS.get(form, ""), nl=False)
         for batch in source.lifted(on_bad, maker):
             for text in event_texts(batch, form, time_predicate, number):
                 click.echo(text, nl=False)

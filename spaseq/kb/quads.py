@@ -78,6 +78,9 @@ def sources_at(path: str | PathLike[str]) -> Sequence[QuadSource]:
     found = files_at(place)
     if not found:
         raise InputError(f"{place}: no RDF file in this directory")
+    for file in found:
+        if file.format.is_messages:
+            raise InputError(f"{file.path}: a knowledge base has graphs, and this has messages")
     return found
 
 

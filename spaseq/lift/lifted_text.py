@@ -1,15 +1,19 @@
-"""Lifted events as N-Quads or TriG: the time in the default graph, right before each event."""
+"""Lifted events as text: the time in the default graph, right before each event.
+
+RDF Messages have a message for each event, so events without a name stay without one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
 from spaseq.lift.lifted_events import LiftedBatch
+from spaseq.rdf.messages.written import MESSAGE_END, VERSION
 from spaseq.rdf.terms.term import iri_text
 
 
 def event_texts(batch: LiftedBatch, form: str, time_predicate: str, number: int) -> Iterator[str]:
-    """The text of each event; `form` is `nquads` or `trig`.
+    """The text of each event; `form` is one of `FORMATS`.
 
     An event without a name gets a blank node, labelled by its number in the stream; `number` is
     the number of the batch's first event.
@@ -24,6 +28,9 @@ def event_texts(batch: LiftedBatch, form: str, time_predicate: str, number: int)
         graph = f"_:event{number + i}" if name is None else iri_text(name)
         rows = slice(starts[i], starts[i + 1])
         lines = [f"{s} {p} {o}" for s, p, o in zip(*(c[rows] for c in used), strict=True)]
+        if form == "rdfm" and name is None:
+            yield _unnamed(lines)
+            continue
         yield write(graph, f"{graph} {predicate} {time} .\n", lines)
 
 
@@ -36,7 +43,23 @@ def _trig(graph: str, time: str, lines: list[str]) -> str:
     return f"{time}{graph} {{\n{triples}}}\n"
 
 
-_WRITERS: dict[str, Callable[[str, str, list[str]], str]] = {"nquads": _nquads, "trig": _trig}
+def _rdfm(graph: str, time: str, lines: list[str]) -> str:
+    return _nquads(graph, time, lines) + MESSAGE_END
+
+
+def _unnamed(lines: list[str]) -> str:
+    """A message without graphs; the time is among its triples."""
+    return "".join(f"{line} .\n" for line in lines) + MESSAGE_END
+
+
+_WRITERS: dict[str, Callable[[str, str, list[str]], str]] = {
+    "nquads": _nquads,
+    "trig": _trig,
+    "rdfm": _rdfm,
+}
 
 FORMATS = tuple(_WRITERS)
 """The formats of `spaseq lift`."""
+
+HEADS = {"rdfm": VERSION}
+"""What stands before the first event."""

@@ -13,6 +13,7 @@ from spaseq.rdf.documents.event_sizes import EventSizes
 from spaseq.rdf.documents.graph_assembly import Assembly, GraphAssembly
 from spaseq.rdf.documents.triple_assembly import TripleAssembly
 from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.inputs.announced import announced
 from spaseq.rdf.inputs.bad_input import OnBad
 from spaseq.rdf.inputs.files import InputFile, resolve_paths
 from spaseq.rdf.inputs.formats import Format
@@ -92,13 +93,18 @@ def read_file(
     arrival: ArrivalClock,
 ) -> Iterator[EventBatch]:
     """The events of one file."""
-    with file.open(options.limits) as data:
+    with file.open(options.limits) as opened:
+        data, file = announced(opened, file)
         if file.format in (Format.NQUADS, Format.NTRIPLES):
             from spaseq.rdf.lines.line_events import (
                 line_events,  # it loads numba, which document formats do not need
             )
 
             yield from line_events(data, file, options, counter, arrival, on_bad)
+        elif file.format.is_messages:
+            from spaseq.rdf.messages.read_messages import message_file_events
+
+            yield from message_file_events(data, file, options, counter, on_bad)
         else:
             yield from _document_events(data, file, options, counter, arrival, on_bad)
 

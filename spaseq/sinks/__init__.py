@@ -15,6 +15,7 @@ from spaseq.sinks.csv_results import CsvResults
 from spaseq.sinks.json_results import JsonResults
 from spaseq.sinks.jsonl import JsonLines
 from spaseq.sinks.nquads_graphs import NQuads
+from spaseq.sinks.rdf_messages import RdfMessages
 from spaseq.sinks.trig_graphs import TriG
 from spaseq.sinks.tsv_results import TsvResults
 
@@ -29,6 +30,7 @@ SINKS: dict[str, type[Sink]] = {
         TsvResults,
         NQuads,
         TriG,
+        RdfMessages,
         Parquet,
         ArrowFile,
     )

@@ -44,7 +44,7 @@ def test_jsonl_tells_the_queries_apart(files: Path, capsys: pytest.CaptureFixtur
     assert lines[7]["trace"][0]["event"] == lines[5]["event"]
 
 
-@pytest.mark.parametrize("form", ["nquads", "trig"])
+@pytest.mark.parametrize("form", ["nquads", "trig", "rdfm"])
 def test_several_construct_queries_fill_one_file(files: Path, form: str) -> None:
     assert run("falls.rq", "double.rq", "--stream", "S=s.nq", "--format", form, "--out", "o") == 0
     assert (files / "o").read_text().count("generatedAtTime") == 7
@@ -54,7 +54,7 @@ def test_several_construct_queries_fill_one_file(files: Path, form: str) -> None
     ("arguments", "words"),
     [
         (["falls.rq", "--format", "csv"], "the answers of falls are graphs"),
-        (["falls.rq", "--format", "json"], "use jsonl, nquads, trig"),
+        (["falls.rq", "--format", "json"], "use jsonl, nquads, trig, rdfm"),
         (["rises.rq", "double.rq", "falls.rq", "--format", "nquads"], "answers of rises are sol"),
         (["double.rq", "falls.rq", "--format", "tsv"], "the answers of one query"),
         (["double.rq", "falls.rq", "--stream", "F=s.nq"], "takes no input: query falls"),

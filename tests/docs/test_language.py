@@ -45,7 +45,13 @@ from tests.oracle.patterns import terms_as_written
 
 EXAMPLES = list(examples())
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
-_SUFFIXES = {"nquads": ".nq", "trig": ".trig", "turtle": ".ttl", "json-ld": ".jsonld"}
+_SUFFIXES = {
+    "nquads": ".nq",
+    "trig": ".trig",
+    "turtle": ".ttl",
+    "json-ld": ".jsonld",
+    "rdfm": ".rdfm",
+}
 
 
 def seconds(when: datetime) -> str:

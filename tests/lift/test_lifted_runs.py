@@ -95,7 +95,7 @@ def test_the_lift_in_a_file(tmp_path: Path) -> None:
 
 def test_equal_answers_over_the_graphs_themselves(tmp_path: Path) -> None:
     (tmp_path / "a.lift.rq").write_text(LIFT)
-    for form, name in (("nquads", "t.nq"), ("trig", "t.trig")):
+    for form, name in (("nquads", "t.nq"), ("trig", "t.trig"), ("rdfm", "t.rdfm")):
         words = ["lift", str(tmp_path / "a.lift.rq"), str(parquet(tmp_path)), "--format", form]
         (tmp_path / name).write_text(CliRunner().invoke(cli, words, standalone_mode=False).stdout)
         found = spaseq.run(QUERY, {"S": tmp_path / name}, runtime="local")

@@ -48,7 +48,9 @@ def events(batch: EventBatch) -> list[tuple[int, int, str | None, set[Triple]]]:
     return found
 
 
-@pytest.mark.parametrize(("form", "extension"), [("nquads", "nq"), ("trig", "trig")])
+@pytest.mark.parametrize(
+    ("form", "extension"), [("nquads", "nq"), ("trig", "trig"), ("rdfm", "rdfm")]
+)
 def test_our_reader_reads_the_events_back(form: str, extension: str, tmp_path: Path) -> None:
     path = tmp_path / f"events.{extension}"
     path.write_text(written(form, *ANSWERS), encoding="utf-8")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -39,6 +39,11 @@ class QuadBlock:
 
     def __len__(self) -> int:
         return len(self.s)
+
+    def rows(self, kept: Int64s) -> QuadBlock:
+        """The block of these rows, in this order."""
+        columns = {name: getattr(self, name)[kept] for name in ("s", "p", "o", "g", "line")}
+        return replace(self, **columns)
 
 
 @dataclass(slots=True)

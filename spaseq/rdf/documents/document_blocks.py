@@ -37,6 +37,9 @@ DOCUMENT_FORMATS = {
     Format.RDFXML: ox.RdfFormat.RDF_XML,
 }
 
+PARSER_ERRORS = (SyntaxError, ValueError, MemoryError, *READ_ERRORS)
+"""Errors of the parser, or of the file that it reads; see `parser_reason`."""
+
 Report = Callable[[int | None, str, str], None]
 """Called with the line of bad input (None if unknown), the reason, and its text."""
 
@@ -81,16 +84,16 @@ def parsed_blocks(
     measured = MeasuredDocument(data, form, limits, lambda: finished + len(builder))
     try:
         quads = ox.parse(cast("IO[bytes]", measured), DOCUMENT_FORMATS[form], base_iri=base)
-        while size := _fill(builder, quads, form.has_graphs):
+        while size := fill_block(builder, quads, form.has_graphs):
             finished += len(builder)
             block, builder = builder.block(size=size), BlockBuilder()
-            yield _without_long_literals(block, form, limits, report)
-    except (SyntaxError, ValueError, MemoryError, *READ_ERRORS) as error:
-        report(getattr(error, "lineno", None), _reason(error), "")
-        yield _without_long_literals(builder.block(cut=True), form, limits, report)
+            yield without_long_literals(block, form, limits, report)
+    except PARSER_ERRORS as error:
+        report(getattr(error, "lineno", None), parser_reason(error), "")
+        yield without_long_literals(builder.block(cut=True), form, limits, report)
 
 
-def _fill(builder: BlockBuilder, quads: Iterator[ox.Quad], has_graphs: bool) -> int:
+def fill_block(builder: BlockBuilder, quads: Iterator[ox.Quad], has_graphs: bool) -> int:
     """Add the next quads to an empty block. Returns the size of their terms, 0 at the end."""
     codes = builder.codes
     code = codes.setdefault
@@ -113,14 +116,14 @@ def _fill(builder: BlockBuilder, quads: Iterator[ox.Quad], has_graphs: bool) -> 
     return max(size - QUAD_BYTES * len(builder), len(builder))
 
 
-def _reason(error: Exception) -> str:
+def parser_reason(error: Exception) -> str:
     """Why a document cannot be read further."""
     if isinstance(error, MemoryError):  # the parser's own bound on a token
         return UNREADABLE_TOKEN
     return syntax_reason(error)
 
 
-def _without_long_literals(
+def without_long_literals(
     block: QuadBlock, form: Format, limits: Limits, report: Report
 ) -> QuadBlock:
     """The block without the triples whose literals exceed the limit, which are reported."""
@@ -139,8 +142,6 @@ def _without_long_literals(
     for code in block.o[bad].tolist():
         report(None, reasons[code], block.terms[code][:SHOWN])
     if form.has_graphs:
-        kept = ~bad
-        columns = {c: getattr(block, c)[kept] for c in ("s", "p", "o", "g", "line")}
-        return replace(block, **columns)
+        return block.rows(np.flatnonzero(~bad))
     s, p, o = (np.where(bad, MALFORMED, column) for column in (block.s, block.p, block.o))
     return replace(block, s=s, p=p, o=o)

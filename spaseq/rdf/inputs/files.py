@@ -10,13 +10,21 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from difflib import get_close_matches
 from glob import glob, has_magic
+from importlib.util import find_spec
 from pathlib import Path
-from stat import S_ISFIFO
+from stat import S_ISFIFO, S_ISREG
 from typing import IO, cast
 
-from spaseq.errors import InputError
+from spaseq.errors import InputError, UsageError
 from spaseq.limits import DEFAULT_LIMITS, Limits
-from spaseq.rdf.inputs.formats import EXTENSIONS, Format, format_named, format_of
+from spaseq.rdf.inputs.formats import (
+    AS_MESSAGES,
+    EXTENSIONS,
+    Format,
+    announces_messages,
+    format_named,
+    format_of,
+)
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.rdf.inputs.unpacking import UnpackedFile
 
@@ -26,6 +34,11 @@ STDIN = "-"
 _ROWS = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".arrow", ".feather")
 """Endings of tables and of JSON lines."""
 
+
+HEAD_BYTES = 1 << 12
+"""Within these first bytes a document announces messages."""
+
+_MOST_HEADS = 1 << 16
 
 READ_ERRORS = (OSError, EOFError, zlib.error)
 """Errors while reading a file that could be opened: a failing disk, a damaged .gz."""
@@ -67,7 +80,7 @@ def resolve_paths(options: StreamOptions) -> tuple[InputFile, ...]:
     try:
         files = tuple(f for path in options.paths for f in files_at(path, forced))
         for file in files:
-            _check_triples_per_event(file, options)
+            _check_reader(file, options)
     except InputError as error:
         raise InputError(f"stream <{options.iri}>: {error}") from None
     return files
@@ -106,7 +119,8 @@ def _directory(place: Path, forced: Format | None) -> list[InputFile]:
     """The files of a directory, without hidden files and, if no format is forced, other formats."""
     names = sorted(p.name for p in place.iterdir() if p.is_file() and p.name[0] not in "._")
     found = [(name, forced or format_of(name)) for name in names]
-    return [InputFile(str(place / name), f) for name, f in found if f is not None]
+    files = [InputFile(str(place / name), f) for name, f in found if f is not None]
+    return files if forced else [as_announced(file) for file in files]
 
 
 def _file(path: str, forced: Format | None) -> InputFile:
@@ -116,10 +130,39 @@ def _file(path: str, forced: Format | None) -> InputFile:
             raise InputError(f"{path}: rows need a lift (--lift FILE, or spaseq.Lifted in Python)")
         known = " ".join(EXTENSIONS)
         raise InputError(f"{path}: unknown format; a name ends in one of {known} (or .gz after it)")
-    return InputFile(path, found)
+    file = InputFile(path, found)
+    return file if forced else as_announced(file)
 
 
-def _check_triples_per_event(file: InputFile, options: StreamOptions) -> None:
+_HEADS: dict[tuple[str, int, int, int], bool] = {}
+
+
+def as_announced(file: InputFile) -> InputFile:
+    """The file with the format of messages if its begin announces RDF Messages.
+
+    What a begin says is remembered, since a followed run asks again and again.
+    """
+    form = AS_MESSAGES.get(file.format)
+    if form is None:
+        return file
+    try:
+        status = os.stat(file.path)
+        if not S_ISREG(status.st_mode):
+            return file
+        key = (file.path, status.st_dev, status.st_ino, min(status.st_size, HEAD_BYTES))
+        if key not in _HEADS:
+            if len(_HEADS) >= _MOST_HEADS:
+                _HEADS.clear()
+            with file.open() as data:
+                _HEADS[key] = announces_messages(data.read(HEAD_BYTES))
+    except (InputError, *READ_ERRORS):  # reading says what is wrong
+        return file
+    return InputFile(file.path, form) if _HEADS[key] else file
+
+
+def _check_reader(file: InputFile, options: StreamOptions) -> None:
+    if file.format is Format.JELLY and find_spec("pyjelly") is None:
+        raise UsageError(f"{file.path}: Jelly needs pyjelly: pip install 'spaseq[jelly]'")
     n = options.triples_per_event
     if n is not None and n < 1:
         raise InputError(f"triples_per_event must be at least 1, not {n}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
 from enum import Enum
 from pathlib import Path
@@ -18,11 +19,20 @@ class Format(Enum):
     TURTLE = "turtle"
     JSONLD = "jsonld"
     RDFXML = "rdfxml"
+    RDFM = "rdfm"  # RDF Messages in N-Triples or N-Quads
+    RDFM_TRIG = "rdfm-trig"  # RDF Messages in Turtle or TriG
+    NDJSONLD = "ndjsonld"
+    JELLY = "jelly"
 
     @property
     def has_graphs(self) -> bool:
         """Whether the format has named graphs: then each graph can be an event."""
-        return self in (Format.NQUADS, Format.TRIG, Format.JSONLD)
+        return self.is_messages or self in (Format.NQUADS, Format.TRIG, Format.JSONLD)
+
+    @property
+    def is_messages(self) -> bool:
+        """Whether the format divides quads into messages."""
+        return self in (Format.RDFM, Format.RDFM_TRIG, Format.NDJSONLD, Format.JELLY)
 
 
 EXTENSIONS: dict[str, Format] = {
@@ -37,7 +47,29 @@ EXTENSIONS: dict[str, Format] = {
     ".json": Format.JSONLD,
     ".rdf": Format.RDFXML,
     ".xml": Format.RDFXML,
+    ".rdfm": Format.RDFM,
+    ".ndjsonld": Format.NDJSONLD,
+    ".jelly": Format.JELLY,
 }
+
+AS_MESSAGES = {
+    Format.NQUADS: Format.RDFM,
+    Format.NTRIPLES: Format.RDFM,
+    Format.TRIG: Format.RDFM_TRIG,
+    Format.TURTLE: Format.RDFM_TRIG,
+}
+"""The formats that a file is in if it announces messages, by the format that its name says."""
+
+_ANNOUNCEMENT = re.compile(rb"""(?:^|\n)\s*@?version\s+["'][\w.-]*-messages["']""", re.IGNORECASE)
+
+
+def announces_messages(head: bytes) -> bool:
+    """Whether the begin of a document announces RDF Messages by its version.
+
+    >>> announces_messages(b'PREFIX : <http://e/>\\nVERSION "1.2-messages"')
+    True
+    """
+    return _ANNOUNCEMENT.search(head) is not None
 
 
 def format_of(path: str) -> Format | None:

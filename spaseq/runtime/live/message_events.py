@@ -1,12 +1,13 @@
 """From messages to events.
 
-A message has the events of one N-Quads, TriG or JSON-LD text, as its media type says; N-Quads if it
-says nothing. An event never spans two messages.
+A message has the events of one text in N-Quads or another format, as its media type says; N-Quads
+if it says nothing. An event never spans two messages.
 """
 
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -31,8 +32,20 @@ MEDIA_TYPES = {
     "application/trig": Format.TRIG,
     "application/ld+json": Format.JSONLD,
     "application/json": Format.JSONLD,
+    "application/x-ld+ndjson": Format.NDJSONLD,
+    "application/x-jelly-rdf": Format.JELLY,
 }
 """The formats of messages, by media type without parameters."""
+
+LOG_TYPES = {
+    "application/n-triples": Format.RDFM,
+    "application/n-quads": Format.RDFM,
+    "text/turtle": Format.RDFM_TRIG,
+    "application/trig": Format.RDFM_TRIG,
+}
+"""The formats of messages whose media type has a version that ends in `-messages`."""
+
+_LOG = re.compile(r""";\s*version\s*=\s*"?[\w.-]*-messages\b""", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +94,11 @@ def name_of(source: str, messages: Sequence[Message]) -> str:
 
 
 def _format_of(message: Message) -> Format | None:
-    return MEDIA_TYPES.get(message.media_type.partition(";")[0].strip().lower())
+    name, _, parameters = message.media_type.partition(";")
+    name = name.strip().lower()
+    if parameters and name in LOG_TYPES and _LOG.search(message.media_type):
+        return LOG_TYPES[name]
+    return MEDIA_TYPES.get(name)
 
 
 def _line_events(

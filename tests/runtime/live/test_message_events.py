@@ -92,6 +92,10 @@ def test_media_types() -> None:
         *messages_of(json, media="application/ld+json"),
         *messages_of(quads("http://e/3", 7), media="Application/N-Quads"),
         *messages_of("{}", media="application/cbor"),
+        *messages_of(
+            quads("http://e/4", 8) + "\nMESSAGE\n" + quads("http://e/5", 9),
+            media='application/n-quads; version="1.2-messages"',
+        ),
     ]
     events, bad = read(given_messages)
     assert [event[1] for event in events] == [
@@ -99,6 +103,8 @@ def test_media_types() -> None:
         "http://e/1",
         "http://e/2",
         "http://e/3",
+        "http://e/4",
+        "http://e/5",
     ]
     (one,) = bad
     assert "application/cbor is not one of application/n-quads" in one.reason

@@ -1,0 +1,1 @@
+"""Events from RDF that comes as messages: RDF Messages, NDJSON-LD and Jelly."""

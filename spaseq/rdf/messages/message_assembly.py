@@ -1,0 +1,156 @@
+"""Events of messages (docs/language.md#formats).
+
+A message with named graphs has an event for each of them; the time triples of all stand anywhere in
+the message. A message without named graphs is one event without a name. Order within a message has
+no meaning, so the quads of a graph are brought together first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from spaseq.compiled.arrays import Bools, Int64s
+from spaseq.rdf.columns.quad_block import DEFAULT_GRAPH, QuadBlock
+from spaseq.rdf.documents.event_buffer import EventBuffer
+from spaseq.rdf.events.graph_times import triple_text
+from spaseq.rdf.events.open_event import OpenEvent
+from spaseq.rdf.inputs.bad_input import BadInput, OnBad
+from spaseq.rdf.messages.message_block import MessageBlock
+from spaseq.rdf.terms.term import iri_text
+from spaseq.rdf.terms.times import parse_time
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Rows first:end of one message that have one graph, or stand in the default graph."""
+
+    message: int
+    graph: int
+    first: int
+    end: int
+
+
+class MessageAssembly:
+    """Adds the events of messages to a buffer."""
+
+    def __init__(self, buffer: EventBuffer, file: str, time_predicate: str, on_bad: OnBad) -> None:
+        self._buffer, self._file, self._on_bad = buffer, file, on_bad
+        self._predicate = iri_text(time_predicate)
+
+    def add(self, block: MessageBlock) -> None:
+        """Add the events of these messages."""
+        if not len(block.quads):
+            return
+        order = _by_graph(block)
+        base = self._buffer.rows
+        own = self._buffer.add(block.quads if order is None else block.quads.rows(order))
+        timed = own.p == self._buffer.code(self._predicate)
+        place = np.arange(len(own)) if order is None else order
+        for runs in _messages(own, block.message):
+            _Message(own, timed, place, base, block.lines[runs[0].message], self).take(runs)
+
+    def close(self, event: OpenEvent) -> None:
+        """Emit an event, or report it."""
+        if event.time is None:
+            self._on_bad(event.complaint(self._file))
+        else:
+            self._buffer.close(event.time, event.name, event.first, event.end)
+
+    def report(self, line: int, reason: str, text: str) -> None:
+        """Report a part of a message."""
+        self._on_bad(BadInput(self._file, line, reason, text[:300]))
+
+
+def _by_graph(block: MessageBlock) -> Int64s | None:
+    """The rows with each graph's together, in order of first appearance; None if they are."""
+    key = block.message * (len(block.quads.terms) + 1) + block.quads.g + 1
+    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+    begins = first[inverse]
+    if (begins[1:] >= begins[:-1]).all():
+        return None
+    order: Int64s = np.argsort(begins, kind="stable")
+    return order
+
+
+def _messages(own: QuadBlock, message: Int64s) -> Iterator[list[_Run]]:
+    """The runs of each message that has quads."""
+    changes = (np.diff(own.g, prepend=-2) != 0) | (np.diff(message, prepend=-1) != 0)
+    firsts = np.flatnonzero(changes)
+    ends = [*firsts[1:].tolist(), len(own)]
+    numbers, graphs = message[firsts].tolist(), own.g[firsts].tolist()
+    runs: list[_Run] = []
+    for number, graph, first, end in zip(numbers, graphs, firsts.tolist(), ends, strict=True):
+        if runs and runs[0].message != number:
+            yield runs
+            runs = []
+        runs.append(_Run(number, graph, first, end))
+    yield runs
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    """The rows of one message in a block; row i stood at place[i] when it was read."""
+
+    own: QuadBlock
+    timed: Bools
+    place: Int64s
+    base: int  # the buffer's number of row 0
+    line: int
+    assembly: MessageAssembly
+
+    def take(self, runs: list[_Run]) -> None:
+        """Close the events of the message."""
+        default = next((run for run in runs if run.graph == DEFAULT_GRAPH), None)
+        named = [run for run in runs if run is not default]
+        if not named:
+            event = self._event(runs[0], "")
+            for row in self._times(runs[0]):
+                event.offer(self._text(row))
+            self.assembly.close(event)
+            return
+        beside: dict[int, list[int]] = {}  # rows with the times of each graph
+        if default is not None:
+            for row in self._times(default):
+                beside.setdefault(int(self.own.s[row]), []).append(row)
+        for run in named:
+            event = self._event(run, self.own.terms[run.graph])
+            outside = beside.pop(run.graph, [])
+            inside = [r for r in self._times(run) if int(self.own.s[r]) == run.graph]
+            for row in sorted(outside + inside, key=lambda r: int(self.place[r])):
+                event.offer(self._text(row))
+            self.assembly.close(event)
+            self._seconds(event, outside)
+        if default is not None:
+            self._strays(default, beside)
+
+    def _event(self, run: _Run, graph: str) -> OpenEvent:
+        return OpenEvent(graph, self.base + run.first, self.base + run.end, self.line)
+
+    def _times(self, run: _Run) -> list[int]:
+        rows = run.first + np.flatnonzero(self.timed[run.first : run.end])
+        return [int(row) for row in rows]
+
+    def _text(self, row: int) -> str:
+        text: str = self.own.terms[self.own.o[row]]
+        return text
+
+    def _seconds(self, event: OpenEvent, rows: list[int]) -> None:
+        for row in rows:
+            if event.time is not None and parse_time(self._text(row)) != event.time:
+                reason = "second timestamp of an event, which has the first"
+                self.assembly.report(self.line, reason, event.graph)
+
+    def _strays(self, default: _Run, timestamps: dict[int, list[int]]) -> None:
+        for graph in timestamps:
+            reason = "timestamp of a graph without triples in its message"
+            self.assembly.report(self.line, reason, self.own.terms[graph])
+        rows = default.first + np.flatnonzero(~self.timed[default.first : default.end])
+        if len(rows):
+            count = len(rows)
+            triples = "1 triple" if count == 1 else f"{count} triples"
+            belong = "belongs" if count == 1 else "belong"
+            reason = f"{triples} of the default graph that {belong} to no event"
+            self.assembly.report(self.line, reason, triple_text(self.own, int(rows[0])))

@@ -1,0 +1,94 @@
+"""NDJSON-LD: contexts that hold for later lines, hostile lines, and what they cost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.hostile import run_bounded
+from tests.rdf.streams import TIME, XSD, read, write
+
+CONTEXT = {
+    "time": {"@id": TIME[1:-1], "@type": f"{XSD}dateTime"},
+    "speed": "http://e/speed",
+    "name": "http://e/name",
+}
+
+
+def line(number: int, **more: Any) -> dict[str, Any]:
+    return {"time": f"1970-01-01T00:00:0{number}Z", "speed": number, **more}
+
+
+def lines(*objects: Any) -> str:
+    return "".join(json.dumps(one) + "\n" for one in objects)
+
+
+def test_each_line_is_an_event(tmp_path: Path) -> None:
+    text = lines({"@context": CONTEXT, **line(1)}, {"@context": CONTEXT, **line(2)})
+    events, bad = read(write(tmp_path / "s.ndjsonld", text))
+    assert [(event.time, event.graph, len(event.triples)) for event in events] == [
+        (1000, None, 2),
+        (2000, None, 2),
+    ]
+    assert bad == []
+
+
+def test_a_context_alone_holds_for_the_lines_after_it(tmp_path: Path) -> None:
+    other = {**CONTEXT, "speed": "http://e/pace"}
+    text = lines({"@context": CONTEXT}, line(1), {}, {"@context": other}, line(2), line(3))
+    events, bad = read(write(tmp_path / "s.ndjsonld.gz", text))
+    predicates = [{p for _, p, _ in event.triples} - {TIME} for event in events]
+    assert predicates == [{"<http://e/speed>"}, {"<http://e/pace>"}, {"<http://e/pace>"}]
+    assert bad == []
+
+
+def test_a_local_context_comes_on_top_and_does_not_stay(tmp_path: Path) -> None:
+    local = line(1, **{"@context": {"name": "http://e/label"}}, name="A")
+    text = lines({"@context": CONTEXT}, local, line(2, name="B"))
+    events, _ = read(write(tmp_path / "s.ndjsonld", text))
+    assert ["<http://e/label>" in {p for _, p, _ in event.triples} for event in events] == [
+        True,
+        False,
+    ]
+
+
+def test_a_named_graph_names_the_event(tmp_path: Path) -> None:
+    graph = {"@id": "http://e/1", TIME[1:-1]: 5, "@graph": [{"@id": "http://e/s", "http://e/p": 1}]}
+    events, bad = read(write(tmp_path / "s.ndjsonld", lines(graph)))
+    assert [(event.graph, event.time) for event in events] == [("http://e/1", 5)]
+    assert bad == []
+
+
+@pytest.mark.parametrize(
+    "malformed",
+    [
+        "[]",
+        "",
+        '{"a": ',
+        '{"@context": "https://schema.org/", "name": "x"}',
+        '{"@context": "https://schema.org/"}',
+        '{"@context": 7}',
+        '{"@id": "http://e/s", "http://e/p": ' + '{"http://e/p": ' * 300 + "1" + "}" * 301,
+        '{"@context": ' + "[" * 300 + "]" * 300 + "}",
+    ],
+)
+def test_a_malformed_line_costs_only_itself(tmp_path: Path, malformed: str) -> None:
+    text = lines({"@context": CONTEXT}, line(1)) + malformed + "\n" + lines(line(2))
+    events, bad = read(write(tmp_path / "s.ndjsonld", text))
+    assert [event.time for event in events] == [1000, 2000]
+    assert [one.line for one in bad] == [3]
+
+
+@pytest.mark.parametrize("opening", ['{"http://e/p":', "[", '{"@context":', '{"@list":['])
+def test_nesting_never_ends_the_process(tmp_path: Path, opening: str) -> None:
+    deep = '{"http://e/p":' + opening * 200_000
+    path = write(tmp_path / "s.ndjsonld", deep + "\n" + lines({"@context": CONTEXT, **line(1)}))
+    found = run_bounded(
+        "from tests.rdf.streams import read\n"
+        f"events, bad = read({str(path)!r})\n"
+        "print(len(events), [one.line for one in bad])\n"
+    )
+    assert found.stdout.split("\n")[0] == "1 [1]"
