@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from spaseq.algebra.answers import Answer
@@ -27,6 +28,7 @@ from spaseq.runtime.pushed import Found, PushedQueries
 from spaseq.sources.iterables import Event
 
 if TYPE_CHECKING:
+    from spaseq.lift.pushed_rows import RowLifter
     from spaseq.rdf.in_memory.text_events import TextEvents
 
 _FEW = 16
@@ -60,6 +62,7 @@ class Engine:
         name: str | None = None,
         *,
         on_bad: OnBad = warn,
+        lifts: Mapping[str, str | Path] | None = None,
         **options: Unpack[PushKeywords],
     ) -> None:
         """Compile queries and start them.
@@ -70,11 +73,13 @@ class Engine:
             name: the name of a single query in its matches. By default a file's stem, or `query`.
             on_bad: called for each event that lacks an endpoint's answer or exceeds a limit; by
                 default the logger `spaseq` warns.
+            lifts: by stream: the text of a [lift](lift.md), or the `Path` of its file. Rows, as
+                dicts, are pushed to such a stream.
             options: any of `spaseq.options.PushKeywords`.
 
         Raises:
-            QueryError: the queries have errors; all are in it.
-            InputError: a query file or a knowledge base is missing or does not load.
+            QueryError: the queries or a lift have errors; all are in it.
+            InputError: a query file, a lift or a knowledge base is missing or does not load.
             UsageError: an option is unknown or contradicts another.
         """
         chosen = RunOptions.of("Engine", PushKeywords, options)
@@ -88,6 +93,11 @@ class Engine:
         self._counters = {iri: InstantCounter(ordered=True) for iri in self._names.values()}
         self._queries = PushedQueries(plans, knowledge, chosen.stages, on_bad)
         self._texts: dict[str, TextEvents] = {}
+        self._lifters: dict[str, RowLifter] = {}
+        if lifts:
+            from spaseq.lift.pushed_rows import RowLifter  # other engines do not import lifts
+
+            self._lifters = {self._iri(s): RowLifter(self._iri(s), t) for s, t in lifts.items()}
         # The events of one stream have different instants, so each is processed when it comes.
         self._alone = len(plans) == 1 and len(plans[0].inputs.streams) == 1
         self._now: int | None = None  # time of the latest event
@@ -100,8 +110,16 @@ class Engine:
         """How many answers `limit_per_event` has suppressed so far."""
         return self._queries.suppressed
 
-    def push(self, stream: str, graph: Any, time: Time) -> list[Match]:
+    @property
+    def filtered(self) -> int:
+        """How many pushed rows were no events, because their lift had no solution for them."""
+        return sum(lifter.filtered for lifter in self._lifters.values())
+
+    def push(self, stream: str, graph: Any, time: Time | None = None) -> list[Match]:
         """Push one event of a stream, which is named by the query's name for it or its IRI.
+
+        A stream with a lift takes a row, a dict, in place of the graph. Its time is the one that
+        the lift makes, or else `time`. Other events need `time`.
 
         An event that is refused leaves the engine as it was. A time is a datetime (without a zone:
         UTC), milliseconds as int, ISO 8601 text, `np.datetime64` or a pandas Timestamp.
@@ -109,23 +127,40 @@ class Engine:
         Raises:
             UsageError: no query has such a stream, the time is no time or goes back, or the
                 engine is closed.
-            InputError: the graph is not RDF.
+            InputError: the graph is not RDF, or the row is bad.
             RunError: a query failed at the event, for instance in an extension function.
         """
         self._check_open()
         iri = self._iri(stream)
-        now = self._checked(time)
-        triples = triples_of(graph, self._limits)
+        event = self._event(iri, graph, time)
+        if event is None:
+            return []
+        now, name, triples = event
         counter = self._counters[iri]
         position = counter.position
         try:
-            found = self._queries.match_event(iri, (now, counter.next(now)), None, triples)
+            found = self._queries.match_event(iri, (now, counter.next(now)), name, triples)
         except BaseException:
             counter.return_to(position)
             raise
         self._queries.push(found)
         self._now = self._floor = now
         return self._matches(now - 1, self._alone)
+
+    def _event(
+        self, iri: str, given: Any, time: Time | None
+    ) -> tuple[int, str | None, list[Triple]] | None:
+        """The event that is pushed: its time, name and triples; None if a lift leaves it out."""
+        lifter = self._lifters.get(iri)
+        if lifter is not None:
+            event = lifter.event(given, None if time is None else time_ms(time))
+            if event is not None:
+                self._checked(event[0])
+            lifter.rows += 1
+            return event
+        if time is None:
+            raise UsageError("an event needs a time: push(stream, graph, time)")
+        return self._checked(time), None, triples_of(given, self._limits)
 
     def push_many(self, batch: Iterable[tuple[str, Event]]) -> list[Match]:
         """Push (stream, event) pairs in order of time; returns the certain answers, in order.

@@ -47,7 +47,7 @@ def lifted_source(given: Lifted, options: StreamOptions) -> Source:
     from spaseq.lift.lifted_files import LiftedFiles
     from spaseq.lift.lifted_rows import LiftedRows
 
-    text, name = _text_of(given.lift)
+    text, name = text_of(given.lift)
     plan = compiled_lift(text, name, options.time_predicate)
     types = checked_types(given.types or {})
     data = given.data
@@ -62,8 +62,12 @@ def lifted_source(given: Lifted, options: StreamOptions) -> Source:
     return LiftedRows(options, plan, types, data)
 
 
-def _text_of(lift: str | Path) -> tuple[str, str]:
-    """(text, name) of a lift."""
+def text_of(lift: str | Path) -> tuple[str, str]:
+    """(text, name) of a lift.
+
+    Raises:
+        InputError: its file cannot be read.
+    """
     if not isinstance(lift, Path):
         return lift, "<lift>"
     try:

@@ -43,21 +43,30 @@ class EventMaker:
         filtered: how many rows had no solution.
     """
 
-    def __init__(self, plan: LiftPlan, stream: str, types: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        plan: LiftPlan,
+        stream: str,
+        types: dict[str, str] | None = None,
+        counter: InstantCounter | None = None,
+    ) -> None:
         self._plan, self._stream = plan, stream
         self._maker = SolutionMaker(plan, types)
-        self._counter = InstantCounter()
+        self._counter = counter or InstantCounter()
         self._solutions = 0
         self.filtered = 0
 
-    def events(self, block: RowBlock, on_bad: OnBadRow) -> LiftedBatch:
-        """The events of a block's rows, in order; bad rows are reported."""
+    def events(self, block: RowBlock, on_bad: OnBadRow, time: int | None = None) -> LiftedBatch:
+        """The events of a block's rows, in order; bad rows are reported.
+
+        Rows for which the lift makes no time have `time` (ms), if it is given.
+        """
         found = self._maker.solutions(block, self._solutions)
         self._solutions += max(len(block), found.most)
         rows = np.array(found.rows, np.int64)
         present = np.unique(rows)
         self.filtered += len(block) - len(present) - len(found.bad)
-        graph = _Graphs(self._plan, found)
+        graph = _Graphs(self._plan, found, time)
         bad = dict(found.bad)
         event = np.searchsorted(present, rows)  # [m] the event of each solution
         made = graph.made(event, len(present))
@@ -105,8 +114,8 @@ class _Made:
 class _Graphs:
     """The template's triples for the solutions of one block."""
 
-    def __init__(self, plan: LiftPlan, found: RowSolutions) -> None:
-        self._plan, self._found = plan, found
+    def __init__(self, plan: LiftPlan, found: RowSolutions, time: int | None) -> None:
+        self._plan, self._found, self._time = plan, found, time
         self._codes: dict[str, int] = {}
         self._columns: dict[PatternTerm, Int32s] = {}
 
@@ -127,6 +136,10 @@ class _Graphs:
         bad: dict[int, str] = {}
         names = _names(graph, event, events, terms, bad)
         time, code = _times(matrix[2], timed, event, events, terms, bad)
+        if self._time is not None:
+            time[time == _NO_TIME] = self._time
+        for place in np.flatnonzero(time == _NO_TIME).tolist():
+            bad.setdefault(place, "the event has no time")
         owner = np.broadcast_to(event[:, None], valid.shape)
         content = np.bincount(owner[inside & ~timed], minlength=events)
         for place in np.flatnonzero(content == 0).tolist():
@@ -215,6 +228,4 @@ def _times(
             bad.setdefault(
                 place, f"two times of one event: {terms[int(code[place])]} and {terms[text]}"
             )
-    for place in np.flatnonzero(time == _NO_TIME).tolist():
-        bad.setdefault(place, "the event has no time")
     return time, code

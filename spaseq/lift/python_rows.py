@@ -24,8 +24,10 @@ _SHOWN = 300
 _MOST_BITS = 13_000  # of integers, which Python writes in up to 4,300 digits
 
 
-def dict_blocks(rows: Iterable[object], fields: Fields, report: Report) -> Iterator[RowBlock]:
-    """Rows that are dicts as blocks; a missing field is unbound.
+def dict_blocks(
+    rows: Iterable[object], fields: Fields, report: Report, first: int = 1
+) -> Iterator[RowBlock]:
+    """Rows that are dicts as blocks; a missing field is unbound. `first` is the first one's number.
 
     Raises:
         UsageError: a row is no dict.
@@ -33,7 +35,7 @@ def dict_blocks(rows: Iterable[object], fields: Fields, report: Report) -> Itera
     flatten = Flattening(fields.wanted | fields.taken, python_cell, _members)
     places: list[int] = []
     kept: list[dict[str, Cell]] = []
-    for number, row in enumerate(rows, 1):
+    for number, row in enumerate(rows, first):
         if not isinstance(row, Mapping):
             kind = type(row).__name__
             raise UsageError(f"a lifted stream has rows that are dicts, not {kind}")

@@ -1,0 +1,88 @@
+"""Rows that a program pushes one by one: each is lifted to an event, or to none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from spaseq.compiled.arrays import Int32s, Int64s
+from spaseq.errors import InputError, UsageError
+from spaseq.lift.lift_checks import compiled_lift
+from spaseq.lift.lifted import text_of
+from spaseq.lift.lifted_events import EventMaker
+from spaseq.lift.python_rows import dict_blocks
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.terms.term import Triple
+from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
+
+
+class RowLifter:
+    """The lift of one stream.
+
+    Args:
+        stream: the stream's IRI.
+        lift: the text of the lift, or the `Path` of its file.
+
+    Attributes:
+        rows: how many rows have been taken; `?_line` of the next one is one greater.
+
+    Raises:
+        QueryError: the lift has errors.
+        InputError: the lift's file cannot be read.
+    """
+
+    def __init__(self, stream: str, lift: str | Path) -> None:
+        text, name = text_of(lift)
+        self._plan = compiled_lift(text, name, GENERATED_AT_TIME)
+        self._maker = EventMaker(self._plan, stream, counter=_UncountedInstants())
+        self.rows = 0
+
+    @property
+    def filtered(self) -> int:
+        """How many rows had no solution."""
+        return self._maker.filtered
+
+    def event(
+        self, row: Mapping[str, Any], time: int | None
+    ) -> tuple[int, str | None, list[Triple]] | None:
+        """The event of a row: time in ms, IRI or None, triples. None if no solution is left.
+
+        `time` counts if the lift makes none.
+
+        Raises:
+            InputError: the row is bad.
+            UsageError: the row is no dict.
+        """
+        if not isinstance(row, Mapping):
+            raise UsageError(f"a lifted stream has rows that are dicts, not {type(row).__name__}")
+        for block in dict_blocks([row], self._plan.fields, _refuse, self.rows + 1):
+            batch = self._maker.events(block, _refused_row, time).events
+            if not len(batch):
+                return None
+            return int(batch.time[0]), batch.graph[0], list(_triples(batch))
+        raise AssertionError("a row is a block, or bad")
+
+
+class _UncountedInstants(InstantCounter):
+    """A counter that remembers nothing: the engine numbers events of equal time itself."""
+
+    def assign(self, times: Int64s) -> Int32s:
+        return np.zeros(len(times), np.int32)
+
+
+def _triples(batch: EventBatch) -> Iterator[Triple]:
+    terms = batch.terms
+    for s, p, o in zip(batch.s.tolist(), batch.p.tolist(), batch.o.tolist(), strict=True):
+        yield terms[s], terms[p], terms[o]
+
+
+def _refuse(number: int, reason: str, text: str) -> NoReturn:
+    raise InputError(f"a bad row: {reason}")
+
+
+def _refused_row(row: int, reason: str) -> NoReturn:
+    raise InputError(f"a bad row: {reason}")

@@ -1,0 +1,119 @@
+"""Rows that are pushed to an engine with lifts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import spaseq
+from spaseq.errors import InputError, QueryError, UsageError
+
+HEAD = "PREFIX ex: <http://e/> PREFIX prov: <http://www.w3.org/ns/prov#>\n"
+LIFT = (
+    HEAD
+    + """CONSTRUCT { GRAPH ?e { ?c ex:price ?price ; ex:row ?_line } ?e prov:generatedAtTime ?at }
+WHERE {
+  BIND (IRI(CONCAT("http://e/", STR(?id))) AS ?e)
+  BIND (IRI(CONCAT("http://e/", ?name)) AS ?c)
+  FILTER (?price > 0)
+}"""
+)
+QUERY = """PREFIX ex: <http://e/>
+SELECT ?c ?low ?high ?row WITHIN 10 SECONDS FROM STREAM S <http://e/s> FROM STREAM T <http://e/t>
+WHERE {
+  SEQ(A; B)
+  DEFINE GPM A ON S { ?c ex:price ?low }
+  DEFINE GPM B ON S, T { ?c ex:price ?high ; ex:row ?row FILTER (?high > ?low) }
+}"""
+
+
+def row(number: int, price: Any, **more: Any) -> dict[str, Any]:
+    return {"id": number, "name": "a", "price": price, **more}
+
+
+def engine(lifts: Mapping[str, str | Path] | None = None) -> spaseq.Engine:
+    return spaseq.Engine(QUERY, lifts=lifts or {"S": LIFT})
+
+
+def found(matches: list[spaseq.Match]) -> list[tuple[Any, ...]]:
+    return [
+        (*(m.bindings[v].to_python() for v in ("low", "high", "row")), m.trace[-1].event)
+        for m in matches
+    ]
+
+
+def test_the_lift_makes_graph_name_and_time() -> None:
+    engine_ = engine()
+    engine_.push("S", row(1, 5, at=1000))
+    engine_.push("http://e/s", row(2, 7, at=datetime.fromtimestamp(2, UTC)))
+    assert found(engine_.close()) == [(5, 7, 2, "http://e/2")]
+
+
+def test_a_given_time_counts_if_the_lift_makes_none() -> None:
+    engine_ = engine()
+    engine_.push("S", row(1, 5), 1000)
+    engine_.push("S", row(2, 7, at=2000), 99_000)
+    assert engine_.advance(2000)[0].end == datetime.fromtimestamp(2, UTC)
+
+
+def test_rows_without_a_solution_are_no_events() -> None:
+    engine_ = engine()
+    for number, price in enumerate((5, 0, -1, None, 7)):
+        engine_.push("S", row(number, price, at=number))
+    assert engine_.filtered == 3
+    assert found(engine_.close()) == [(5, 7, 5, "http://e/4")]
+
+
+def test_a_lifted_stream_beside_another(tmp_path: Path) -> None:
+    (tmp_path / "s.rq").write_text(LIFT)
+    engine_ = engine({"http://e/s": tmp_path / "s.rq"})
+    engine_.push("S", row(1, 5, at=1000))
+    engine_.push(
+        "T", '<http://e/a> <http://e/price> "6" .\n<http://e/a> <http://e/row> "x" .', 1500
+    )
+    integer = '"6"^^<http://www.w3.org/2001/XMLSchema#integer>'
+    engine_.push(
+        "T",
+        f'<http://e/a> <http://e/price> {integer} ; <http://e/row> "x" .'.replace(
+            " ; ", " .\n<http://e/a> "
+        ),
+        1600,
+    )
+    assert found(engine_.close()) == [(5, 6, "x", None)]
+
+
+@pytest.mark.parametrize(
+    ("bad", "time", "error"),
+    [
+        (row(2, 7), None, InputError),  # no time
+        (row(2, 7, at="noon"), None, InputError),
+        (row(2, 7, at=500), None, UsageError),  # it goes back
+        (row("no iri <", 7, at=2000), None, InputError),
+        (row(2, 7, at=2000, e=1), None, InputError),  # the lift binds ?e
+        ([2, 7], None, UsageError),
+        ('<http://e/a> <http://e/price> "6" .', 2000, UsageError),
+        (row(2, 7), "noon", UsageError),
+    ],
+)
+def test_a_refused_row_leaves_the_engine_as_it_was(bad: Any, time: Any, error: Any) -> None:
+    engine_ = engine()
+    engine_.push("S", row(1, 5, at=1000))
+    with pytest.raises(error):
+        engine_.push("S", bad, time)
+    engine_.push("S", row(3, 7, at=3000))
+    assert found(engine_.close()) == [(5, 7, 2, "http://e/3")]
+
+
+def test_mistakes() -> None:
+    with pytest.raises(QueryError):
+        engine({"S": LIFT.replace("FILTER", "FILTR")})
+    with pytest.raises(UsageError, match="no stream X"):
+        engine({"X": LIFT})
+    with pytest.raises(InputError, match=r"nowhere\.rq"):
+        engine({"S": Path("nowhere.rq")})
+    with pytest.raises(UsageError, match="needs a time"):
+        engine().push("T", '<http://e/a> <http://e/price> "6" .')
