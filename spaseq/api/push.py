@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
@@ -14,17 +15,17 @@ from spaseq.api.match import Match, PartialMatch
 from spaseq.api.prepare import load_knowledge, plan_queries
 from spaseq.api.queries import QueryInput
 from spaseq.errors import BadEvents, InputError, SpaseqError, UsageError
+from spaseq.lang.spelling import suggested
 from spaseq.options import KbInput, PushKeywords, RunOptions
 from spaseq.plan.predicates import stream_predicates
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import triples_of
 from spaseq.rdf.inputs.bad_input import OnBad, warn
 from spaseq.rdf.terms.program_times import Time, time_ms
 from spaseq.rdf.terms.term import Triple
 from spaseq.rdf.terms.times import LIMIT_MS
-from spaseq.runtime.job.binding import stream_names
-from spaseq.runtime.pushed import Found, PushedQueries
+from spaseq.runtime.job.binding import check_kbs, stream_names
+from spaseq.runtime.pushed import Found, PushedQueries, PushedQuery
 from spaseq.sources.iterables import Event
 
 if TYPE_CHECKING:
@@ -86,24 +87,105 @@ class Engine:
         plans = plan_queries(query, chosen.planning, pushed=True)
         if name is not None:
             plans = _named(plans, name)
-        self._plans = plans
-        self._limits = chosen.limits
-        knowledge = load_knowledge(plans, kb or {}, chosen.knowledge)
-        self._names = stream_names(plans)
-        self._counters = {iri: InstantCounter(ordered=True) for iri in self._names.values()}
-        self._queries = PushedQueries(plans, knowledge, chosen.stages, on_bad)
-        self._texts: dict[str, TextEvents] = {}
+        self._planning, self._limits = chosen.planning, chosen.limits
+        self._knowledge = load_knowledge(plans, kb or {}, chosen.knowledge)
+        self._queries = PushedQueries(plans, self._knowledge, chosen.stages, on_bad, apart=True)
+        self._names: dict[str, str] = {}
+        self._set_streams()
         self._lifters: dict[str, RowLifter] = {}
         if lifts:
             from spaseq.lift.pushed_rows import RowLifter  # other engines do not import lifts
 
             self._lifters = {self._iri(s): RowLifter(self._iri(s), t) for s, t in lifts.items()}
-        # The events of one stream have different instants, so each is processed when it comes.
-        self._alone = len(plans) == 1 and len(plans[0].inputs.streams) == 1
         self._now: int | None = None  # time of the latest event
         # No event at or before `_done`, or below `_floor`, follows.
         self._done = self._floor = -(2**63)
         self._closed = False
+
+    def _set_streams(self) -> None:
+        """Take note of the streams of the queries; those of queries that have gone stay known."""
+        plans = self._plans
+        used = {name for plan in plans for name in plan.inputs.stream_names}
+        made = {plan.identity.register for plan in plans}
+        gone = {n: iri for n, iri in self._names.items() if n not in used and iri not in made}
+        self._names = gone | stream_names(plans)
+        self._counters = {iri: self._queries.counter(iri) for iri in self._names.values()}
+        self._texts: dict[str, TextEvents] = {}
+        # The events of one stream have different instants, so each is processed when it comes.
+        self._alone = len(plans) == 1 and len(plans[0].inputs.streams) == 1
+
+    @property
+    def _plans(self) -> list[QueryPlan]:
+        return [query.plan for query in self._queries.queries]
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """The names of the queries, those that have failed among them."""
+        return tuple(plan.identity.title for plan in self._plans)
+
+    @property
+    def failed(self) -> dict[str, str]:
+        """The reason of each query that has failed, by name; the others have gone on without it."""
+        queries = self._queries.queries
+        return {q.plan.identity.title: q.failure for q in queries if q.failure is not None}
+
+    def add(self, query: QueryInput, *, name: str | None = None) -> str:
+        """Take another query, or another text for a name; returns the name.
+
+        The query gets all events that are pushed from now on, and none from before: `,` and
+        `WITHIN n EVENTS` count from here. A query that has the name goes, with its partial matches,
+        unless its canonical text is the same. Then nothing changes, except that one that has failed
+        begins anew. Matches of a query that registers a stream carry the stream's IRI as ever.
+
+        Args:
+            query: query text, the `Path` of a query file, or a parsed query. It may name the graphs
+                of the knowledge base that the engine has loaded, and streams of its own.
+            name: by default a file's stem, or the first free one of `query`, `query2` and so on.
+
+        Raises:
+            QueryError: the query has errors.
+            InputError: the query file or a graph of the knowledge base is missing.
+            UsageError: another query registers the same stream, or queries would read each other's
+                streams in a circle. Nothing has changed.
+        """
+        self._check_open()
+        if name is None:
+            name = query.stem if isinstance(query, Path) else self._free_name()
+        plans = _named(plan_queries(query, self._planning, pushed=True), name)
+        check_kbs(plans, self._knowledge)
+        old = self._of(name)
+        (plan,) = plans
+        if old is not None and old.failure is None and _same(old.plan, plan):
+            return name
+        self._queries.add(plan, old)
+        self._set_streams()
+        return name
+
+    def remove(self, name: str) -> None:
+        """Forget a query, its partial matches and its answers that are not certain yet.
+
+        Queries that read a stream which it registers stay, and the stream is silent.
+
+        Raises:
+            UsageError: no query has this name.
+        """
+        self._check_open()
+        query = self._of(name)
+        if query is None:
+            near = suggested(name, self.queries)
+            raise UsageError(
+                f"no query is called {name}" + (f", did you mean {near}?" if near else "")
+            )
+        self._queries.remove(query)
+        self._set_streams()
+
+    def _of(self, name: str) -> PushedQuery | None:
+        queries = self._queries.queries
+        return next((query for query in queries if query.plan.identity.title == name), None)
+
+    def _free_name(self) -> str:
+        names = chain(["query"], (f"query{number}" for number in count(2)))
+        return next(name for name in names if name not in self.queries)
 
     @property
     def suppressed(self) -> int:
@@ -312,7 +394,8 @@ class Engine:
         return self._named(self._queries.advance(watermark, ahead))
 
     def _named(self, answers: Iterable[tuple[int, Answer]]) -> list[Match]:
-        return [Match(self._plans[number].identity.name, answer) for number, answer in answers]
+        queries = self._queries.queries
+        return [Match(queries[number].plan.identity.name, answer) for number, answer in answers]
 
     def _iri(self, stream: str) -> str:
         iri = self._names.get(stream)
@@ -362,6 +445,11 @@ def _not_before(floor: int, when: Time) -> int:
     if time < floor:
         raise UsageError(f"time {time} ms goes back: the engine stands at {floor} ms")
     return time
+
+
+def _same(plan: QueryPlan, other: QueryPlan) -> bool:
+    """Whether the canonical texts of two queries are equal."""
+    return plan.identity.canonical == other.identity.canonical
 
 
 def _named(plans: Sequence[QueryPlan], name: str) -> tuple[QueryPlan, ...]:

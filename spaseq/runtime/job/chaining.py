@@ -19,11 +19,14 @@ from spaseq.rdf.terms.term import Triple
 
 
 class RegisteredStream:
-    """The answers of a CONSTRUCT query as events of the stream that it registers."""
+    """The answers of a CONSTRUCT query as events of the stream that it registers.
 
-    def __init__(self, iri: str) -> None:
+    `counter` numbers the events of equal time.
+    """
+
+    def __init__(self, iri: str, counter: InstantCounter | None = None) -> None:
         self._iri = iri
-        self._counter = InstantCounter(ordered=True)
+        self._counter = InstantCounter(ordered=True) if counter is None else counter
 
     def events(self, answers: Sequence[Answer]) -> EventBatch:
         """The next answers as a batch of events."""
