@@ -137,7 +137,7 @@ def events(path: Path, lift: Any) -> tuple[list[Any], set[int | None]]:
     plan = compiled_lift(oracle.text_of(lift), time_predicate="http://e/time")
     options = StreamOptions("http://e/s", (str(path),), time_predicate="http://e/time")
     found = []
-    for batch in LiftedFiles(options, plan).lifted(bad.append):
+    for batch in LiftedFiles(options, plan, ()).lifted(bad.append):
         batch_events = batch.events
         for i, time in enumerate(batch.time_texts):
             assert parse_time(time) == batch_events.time[i]
