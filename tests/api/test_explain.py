@@ -93,6 +93,7 @@ def test_measures_change_no_answer() -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.thorough
 def test_spark_measures_stages() -> None:
     found = spaseq.explain(QUERY, STREAMS, KB, runtime="spark")
     assert list(nodes(found)) == ["ingest", "graph patterns", "sequence"]

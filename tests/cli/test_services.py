@@ -11,6 +11,7 @@ import pytest
 from spaseq.kb.answer_cache import shared_cache
 from tests.cli.test_run import KB, Done, Place, place, prices
 from tests.kb import sparql_server as s
+from tests.sizes import first_of
 
 __all__ = ["place"]
 
@@ -77,7 +78,7 @@ TROUBLE = {
 
 
 @ON_BOTH
-@pytest.mark.parametrize("trouble", sorted(TROUBLE))
+@pytest.mark.parametrize("trouble", first_of(sorted(TROUBLE), 2))
 def test_whatever_is_wrong_with_an_endpoint_is_said_and_no_event_is_lost(
     place: Place, server: s.SparqlServer, runtime: str, trouble: str
 ) -> None:

@@ -94,6 +94,7 @@ def test_equal_answers_on_both_runtimes(stream: dict[str, Path]) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.thorough
 def test_a_frame_of_queries_that_read_each_other(spark: Any, stream: dict[str, Path]) -> None:
     from spaseq.spark import answers
 

@@ -22,7 +22,7 @@ SEED = os.environ.get("SPASEQ_ORACLE_SEED", "1")
 SETS = int(os.environ.get("SPASEQ_ORACLE_SETS", "0"))
 
 
-@sizes(25, 500)
+@sizes(12, 500)
 def test_a_set_of_queries_has_the_answers_of_each(
     examples: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

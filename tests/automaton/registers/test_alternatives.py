@@ -20,6 +20,7 @@ from tests.automaton.keyed_streams import (
     stream,
     used,
 )
+from tests.sizes import first_of
 
 SEQUENCES = [
     ("A; (B | C)", "30 SECONDS"),
@@ -50,7 +51,7 @@ SEQUENCES = [
 """Brackets of single GPMs; those of several steps become ways of their own."""
 
 
-@pytest.mark.parametrize("keys", [1, 3])
+@pytest.mark.parametrize("keys", first_of([1, 3], 1))
 @pytest.mark.parametrize(("sequence", "within"), SEQUENCES)
 def test_long_streams(sequence: str, within: str, keys: int) -> None:
     partition = "PARTITION BY (?k)" if "," in sequence else ""
