@@ -202,7 +202,9 @@ def _message(found: Any) -> Message:
     headers = dict(found.headers() or ())
     media = next((v for k, v in headers.items() if k.lower() == "content-type"), b"") or b""
     place = found.partition(), found.offset()
-    return Message(found.value() or b"", *place, media.decode("latin-1"))
+    kind, time = found.timestamp()
+    more = {"time": time if kind else None, "key": found.key(), "topic": found.topic()}
+    return Message(found.value() or b"", *place, media.decode("latin-1"), **more)
 
 
 def _without(text: str, address: Address) -> str:

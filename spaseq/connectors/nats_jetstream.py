@@ -239,7 +239,9 @@ class _NatsReading:
         if not self._lost.is_set():
             self._consumed = number.consumer
             media = (message.headers or {}).get("Content-Type", "")
-            self._waiting.append(Message(message.data, 0, number.stream, media))
+            time = int(message.metadata.timestamp.timestamp() * 1000)
+            more = {"time": time, "topic": message.subject}
+            self._waiting.append(Message(message.data, 0, number.stream, media, **more))
         self._arrived.set()
         while len(self._waiting) >= _TOGETHER and not self._lost.is_set():
             self._room.clear()

@@ -6,11 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from spaseq.connectors import is_source, source_at
 from spaseq.errors import InputError, UsageError
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.sources.base import Source
+
+if TYPE_CHECKING:
+    from spaseq.lift.lift_plan import LiftPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +23,8 @@ class Lifted:
 
     Attributes:
         data: a path (file, directory or glob) or several; a pandas or Polars DataFrame; an Arrow
-            table, reader, or anything with `__arrow_c_stream__`; or an iterable of dicts.
+            table, reader, or anything with `__arrow_c_stream__`; or an iterable of dicts. A run
+            that follows brokers takes their URL.
         lift: the text of the lift, or the `pathlib.Path` of its file.
         types: the XSD types of fields of CSV and TSV, such as `{"volume": "integer"}`.
 
@@ -52,14 +57,32 @@ def lifted_source(given: Lifted, options: StreamOptions) -> Source:
     types = checked_types(given.types or {})
     data = given.data
     if isinstance(data, str | PathLike):
+        if is_source(fspath(data)):
+            return _broker((fspath(data),), options, plan, text, types)
         return LiftedFiles(replace(options, paths=(fspath(data),)), plan, types)
     if isinstance(data, list | tuple) and data and isinstance(data[0], str | PathLike):
         paths = tuple(str(fspath(path)) for path in data)
+        if any(map(is_source, paths)):
+            return _broker(paths, options, plan, text, types)
         return LiftedFiles(replace(options, paths=paths), plan, types)
     if not isinstance(data, Iterable) and not hasattr(data, "__arrow_c_stream__"):
         kind = type(data).__name__
         raise UsageError(f"lifted data is paths, a table or dicts, not {kind}")
     return LiftedRows(options, plan, types, data)
+
+
+def _broker(
+    urls: tuple[str, ...], options: StreamOptions, plan: LiftPlan, text: str, types: object
+) -> Source:
+    """The source of a broker's JSON messages."""
+    from spaseq.lift.lifted_messages import LiftedBroker
+
+    if len(urls) > 1:
+        raise UsageError(f"stream <{options.iri}>: a stream has one broker, and no other input")
+    if types:
+        raise UsageError("--types is for CSV and TSV, and messages are JSON")
+    source_at(urls[0])
+    return LiftedBroker(options, urls[0], plan, text)
 
 
 def text_of(lift: str | Path) -> tuple[str, str]:

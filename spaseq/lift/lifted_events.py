@@ -22,7 +22,8 @@ from spaseq.rdf.terms.times import parse_time
 _OF = {"iri": 3, "bnode": 2, "triple": 1}
 """How much a term may be: 1 an object, 2 a subject, too, 3 a predicate, too."""
 
-_NO_TIME = -(2**63)
+NO_TIME = -(2**63)
+"""The time of a row that has none."""
 
 OnBadRow = Callable[[int, str], None]
 """Called with the place of a bad row in its block, and the reason."""
@@ -56,17 +57,17 @@ class EventMaker:
         self._solutions = 0
         self.filtered = 0
 
-    def events(self, block: RowBlock, on_bad: OnBadRow, time: int | None = None) -> LiftedBatch:
+    def events(self, block: RowBlock, on_bad: OnBadRow, times: Int64s | None = None) -> LiftedBatch:
         """The events of a block's rows, in order; bad rows are reported.
 
-        Rows for which the lift makes no time have `time` (ms), if it is given.
+        A row for which the lift makes no time has that of `times` [n], in ms, if it is not NO_TIME.
         """
         found = self._maker.solutions(block, self._solutions)
         self._solutions += max(len(block), found.most)
         rows = np.array(found.rows, np.int64)
         present = np.unique(rows)
         self.filtered += len(block) - len(present) - len(found.bad)
-        graph = _Graphs(self._plan, found, time)
+        graph = _Graphs(self._plan, found, None if times is None else times[present])
         bad = dict(found.bad)
         event = np.searchsorted(present, rows)  # [m] the event of each solution
         made = graph.made(event, len(present))
@@ -114,8 +115,8 @@ class _Made:
 class _Graphs:
     """The template's triples for the solutions of one block."""
 
-    def __init__(self, plan: LiftPlan, found: RowSolutions, time: int | None) -> None:
-        self._plan, self._found, self._time = plan, found, time
+    def __init__(self, plan: LiftPlan, found: RowSolutions, times: Int64s | None) -> None:
+        self._plan, self._found, self._times = plan, found, times
         self._codes: dict[str, int] = {}
         self._columns: dict[PatternTerm, Int32s] = {}
 
@@ -136,9 +137,9 @@ class _Graphs:
         bad: dict[int, str] = {}
         names = _names(graph, event, events, terms, bad)
         time, code = _times(matrix[2], timed, event, events, terms, bad)
-        if self._time is not None:
-            time[time == _NO_TIME] = self._time
-        for place in np.flatnonzero(time == _NO_TIME).tolist():
+        if self._times is not None:
+            time = np.where(time == NO_TIME, self._times, time)
+        for place in np.flatnonzero(time == NO_TIME).tolist():
             bad.setdefault(place, "the event has no time")
         owner = np.broadcast_to(event[:, None], valid.shape)
         content = np.bincount(owner[inside & ~timed], minlength=events)
@@ -211,7 +212,7 @@ def _times(
     objects: Int32s, timed: Bools, event: Int64s, events: int, terms: list[str], bad: dict[int, str]
 ) -> tuple[Int64s, Int32s]:
     """(time in ms, code of its literal) of each event."""
-    time = np.full(events, _NO_TIME, np.int64)
+    time = np.full(events, NO_TIME, np.int64)
     code = np.zeros(events, np.int32)
     solution, column = np.nonzero(timed)
     known: dict[int, int | None] = {}
@@ -222,7 +223,7 @@ def _times(
         ms = known[text]
         if ms is None:
             bad.setdefault(place, f"unreadable time {terms[text]}")
-        elif time[place] == _NO_TIME:
+        elif time[place] == NO_TIME:
             time[place], code[place] = ms, text
         elif time[place] != ms:
             bad.setdefault(

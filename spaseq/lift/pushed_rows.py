@@ -60,7 +60,8 @@ class RowLifter:
         if not isinstance(row, Mapping):
             raise UsageError(f"a lifted stream has rows that are dicts, not {type(row).__name__}")
         for block in dict_blocks([row], self._plan.fields, _refuse, self.rows + 1):
-            batch = self._maker.events(block, _refused_row, time).events
+            times = None if time is None else np.array([time], np.int64)
+            batch = self._maker.events(block, _refused_row, times).events
             if not len(batch):
                 return None
             return int(batch.time[0]), batch.graph[0], list(_triples(batch))

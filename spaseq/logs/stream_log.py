@@ -18,7 +18,9 @@ from spaseq.logs.frames import DamagedLog
 from spaseq.logs.segment_log import SEGMENT_BYTES, LogReader, SegmentLog
 
 _HEAD = struct.Struct("<BqIqH")
-_MESSAGE, _PARTITIONS, _RAISED = 1, 2, 3
+_MORE = struct.Struct("<qqI")
+_MESSAGE, _PARTITIONS, _RAISED, _MESSAGE_WITH_MORE = 1, 2, 3, 4
+_NONE = -(2**63)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,9 @@ class Message:
         offset: the place in the partition; it grows, perhaps with gaps.
         media_type: what the message says that its bytes are; "" if it does not.
         arrival: when it came, ms since the epoch.
+        time: the time that the broker gives it, ms since the epoch; None if there is none.
+        key: its key, if it has one.
+        topic: the topic or subject that it was sent to.
     """
 
     payload: bytes
@@ -38,13 +43,22 @@ class Message:
     offset: int
     media_type: str = ""
     arrival: int = 0
+    time: int | None = None
+    key: bytes | None = None
+    topic: str = ""
 
     def to_bytes(self, arrival: int | None = None) -> bytes:
         """The message as a record, with another arrival if given; `entry_of` is the inverse."""
         media = self.media_type.encode()[:1000]
         at = self.arrival if arrival is None else arrival
-        head = _HEAD.pack(_MESSAGE, at, self.partition, self.offset, len(media))
-        return head + media + self.payload
+        if self.time is None and self.key is None and not self.topic:
+            head = _HEAD.pack(_MESSAGE, at, self.partition, self.offset, len(media))
+            return head + media + self.payload
+        head = _HEAD.pack(_MESSAGE_WITH_MORE, at, self.partition, self.offset, len(media))
+        time = _NONE if self.time is None else self.time
+        key, topic = self.key or b"", self.topic.encode()
+        size = -1 if self.key is None else len(key)
+        return head + media + _MORE.pack(time, size, len(topic)) + key + topic + self.payload
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +99,20 @@ def entry_of(record: bytes) -> Entry:
         return Partitions(partition)
     if kind == _RAISED:
         return Raised(partition, arrival)
-    if kind != _MESSAGE:
+    if kind not in (_MESSAGE, _MESSAGE_WITH_MORE):
         raise RunError(f"a stream log has a record of kind {kind}: a later version wrote it")
     at = _HEAD.size + length
     media = record[_HEAD.size : at].decode("utf-8", "replace")
-    return Message(record[at:], partition, offset, media, arrival)
+    if kind == _MESSAGE:
+        return Message(record[at:], partition, offset, media, arrival)
+    time, size, topic_size = _MORE.unpack_from(record, at)
+    at += _MORE.size
+    key = None if size < 0 else record[at : at + size]
+    at += max(size, 0)
+    topic = record[at : at + topic_size].decode("utf-8", "replace")
+    payload = record[at + topic_size :]
+    given = None if time == _NONE else time
+    return Message(payload, partition, offset, media, arrival, given, key, topic)
 
 
 class StreamLog:

@@ -44,6 +44,10 @@ class BrokerStream(Source):
         """The source of its messages."""
         return source_at(self.url)
 
+    def identity(self) -> list[str]:
+        """What must stay the same for a run to resume."""
+        return [self.iri, self.describe()]
+
     def check(self) -> None:
         """UsageError: the stream has no end, and this run reads to the ends of its streams."""
         raise self._endless()

@@ -17,6 +17,15 @@ def message(offset: int, partition: int = 0) -> Message:
     return Message(b"%d" % offset, partition, offset, "application/n-quads", 1000 + offset)
 
 
+MORE: list[tuple[int | None, bytes | None, str]] = [
+    (None, None, ""),
+    (-5, None, ""),
+    (None, b"", ""),
+    (7, b"\0k", "road.é"),
+]
+"""Time, key and topic."""
+
+
 def offsets(log: StreamLog) -> list[tuple[int, int]]:
     reader, found = log.reader(), []
     while some := reader.read():
@@ -26,6 +35,7 @@ def offsets(log: StreamLog) -> list[tuple[int, int]]:
 
 def test_a_message_comes_back_as_it_was(tmp_path: Path) -> None:
     given_messages = [Message(b"", 3, 2**40, "", 5), Message(b"\0\xff", 2**31, 0, "a/b", -1)]
+    given_messages += [Message(b"x", 0, n, "a", 5, *more) for n, more in enumerate(MORE, 1)]
     log = StreamLog(tmp_path)
     log.append(given_messages)
     log.commit()

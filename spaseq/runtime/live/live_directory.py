@@ -17,6 +17,7 @@ from typing import Any
 from spaseq.errors import RunError, UsageError
 from spaseq.runtime.arrivals.checked_json import damaged, read_json
 from spaseq.runtime.job.job import Job
+from spaseq.sources.broker_stream import BrokerStream
 from spaseq.storage import directory_lock
 from spaseq.storage.checksums import with_checksum_line
 from spaseq.storage.durable_files import write_durably
@@ -135,6 +136,6 @@ def _description(job: Job, watermark_ms: int) -> dict[str, Any]:
         "version": FORMAT_VERSION,
         "queries": [[p.identity.name, p.identity.fingerprint] for p in job.plans],
         "knowledge base": job.knowledge.hash,
-        "streams": [[stream.iri, stream.describe()] for stream in job.streams],
+        "streams": [s.identity() for s in job.streams if isinstance(s, BrokerStream)],
         "watermark": watermark_ms,
     }

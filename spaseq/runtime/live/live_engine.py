@@ -14,6 +14,7 @@ from typing import Any
 
 from spaseq.algebra.answers import Answer
 from spaseq.errors import RunError
+from spaseq.lift.lifted_messages import LiftedBroker
 from spaseq.logs.stream_log import Entry, Message, Partitions, Raised
 from spaseq.options import FileSourceSettings, StateLimits
 from spaseq.plan.query_plan import QueryPlan
@@ -80,7 +81,12 @@ class LiveEngine:
         """Take messages of one partition that came together."""
         clocks, stats, name = self._clocks[stream.iri], self._job.stats, stream.describe()
         at = time.perf_counter()
-        for batch in message_events(messages, stream.options, name, self._job.take_bad):
+        on_bad = self._job.take_bad
+        if isinstance(stream, LiftedBroker):
+            batches = stream.events(messages, name, on_bad)
+        else:
+            batches = message_events(messages, stream.options, name, on_bad)
+        for batch in batches:
             own = clocks.of_partition(partition)
             horizon = self._horizon(arrival, clocks.latest, batch)
             admitted = before_horizon(batch, horizon, own, name, self._job.take_bad)
