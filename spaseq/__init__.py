@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from spaseq.render.explain import Explanation
     from spaseq.runtime.job.job import Stats
     from spaseq.sources.iterables import Event
+    from spaseq.sources.json_ld import JsonLd
 
 _HOMES = {
     "Answers": "spaseq.api.answers",
@@ -42,6 +43,7 @@ _HOMES = {
     "Engine": "spaseq.api.push",
     "Event": "spaseq.sources.iterables",
     "Explanation": "spaseq.render.explain",
+    "JsonLd": "spaseq.sources.json_ld",
     "Lifted": "spaseq.lift.lifted",
     "Limits": "spaseq.limits",
     "Match": "spaseq.api.match",
@@ -68,6 +70,7 @@ __all__ = [
     "Engine",
     "Event",
     "Explanation",
+    "JsonLd",
     "Lifted",
     "Limits",
     "Match",

@@ -12,11 +12,13 @@ from spaseq.rdf.inputs.stream_options import StreamOptions, reading_threads
 from spaseq.sources import source_of
 from spaseq.sources.base import Source
 from spaseq.sources.iterables import Event
+from spaseq.sources.json_ld import JsonLd, json_ld_source
 
 StreamInput: TypeAlias = (
-    str | PathLike[str] | Sequence[str | PathLike[str]] | Iterable[Event] | Lifted
+    str | PathLike[str] | Sequence[str | PathLike[str]] | Iterable[Event] | Lifted | JsonLd
 )
-"""A path (file, directory, glob), several paths, events in order of arrival, or lifted rows."""
+"""A path (file, directory, glob), several paths, events in order of arrival, lifted rows, or JSON
+with its context."""
 
 
 def stream_source(iri: str, given: StreamInput, options: RunOptions) -> Source:
@@ -31,7 +33,12 @@ def stream_source(iri: str, given: StreamInput, options: RunOptions) -> Source:
         limits=options.limits,
         threads=(reading.threads or reading_threads()) if local else 1,
     )
-    return lifted_source(given, how) if isinstance(given, Lifted) else source_of(given, how)
+    match given:
+        case Lifted():
+            return lifted_source(given, how)
+        case JsonLd():
+            return json_ld_source(given, how)
+    return source_of(given, how)
 
 
 def sources_if_any(
@@ -39,7 +46,7 @@ def sources_if_any(
 ) -> Iterator[Source | None]:
     """The sources of streams; None for those that can be read only once."""
     for iri, given in streams.items():
-        known = isinstance(given, str | PathLike | Sequence)
+        known = isinstance(given, str | PathLike | Sequence | JsonLd)
         yield stream_source(iri, given, options) if known else None
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from spaseq.api.streams import bounded_sources, stream_source
+from spaseq.cli.json_streams import with_contexts
 from spaseq.cli.lifted_streams import named_value, with_lifts
 from spaseq.cli.option_groups import Chosen
 from spaseq.cli.output_files import NamedPath
@@ -36,7 +37,9 @@ def stream_sources(
         InputError: a path of a bounded run leads to no file.
     """
     paths_of = bind_streams(plans, _stream_paths(plans, texts.streams))
-    bound = with_lifts(paths_of, texts.lifts, texts.types, stream_names(plans))
+    names = stream_names(plans)
+    bound = with_lifts(paths_of, texts.lifts, texts.types, names)
+    bound = with_contexts(bound, texts.contexts, texts.context_map, names)
     if options.follow is None:
         return bounded_sources(bound, options)
     if any("-" in paths for paths in paths_of.values()):
@@ -77,6 +80,12 @@ def given_inputs(
             yield NamedPath(f"--stream {text}", pair[1])
     for text in chosen[InputTexts].lifts:
         yield NamedPath(f"--lift {text}", named_value(text, names)[1])
+    for text in chosen[InputTexts].contexts:
+        yield NamedPath(f"--context {text}", named_value(text, names)[1])
+    for text in chosen[InputTexts].context_map:
+        pair = split_assignment(text, ())
+        if pair is not None:
+            yield NamedPath(f"--context-map {text}", pair[1])
     for text in chosen[InputTexts].kbs:
         path = kb_source(text, plans)[1]
         if not is_url(path):

@@ -55,7 +55,8 @@ INPUT = OptionGroup(
             multiple=True,
             metavar="[NAME=]FILE",
             help="The lift that makes events of the rows of a stream's CSV, TSV, JSON lines, "
-            "Parquet or Arrow files; without NAME of all streams that are such files. Repeatable.",
+            "Parquet or Arrow files, or of a broker's JSON messages; without NAME of all streams "
+            "that are such files. Repeatable.",
         ),
         PartOption(
             InputTexts,
@@ -64,6 +65,23 @@ INPUT = OptionGroup(
             metavar="[NAME=]FIELD=TYPE,...",
             help="XSD types of fields of lifted CSV and TSV, such as volume=integer,price=decimal; "
             "without NAME of all lifted streams. Repeatable.",
+        ),
+        PartOption(
+            InputTexts,
+            "--context",
+            "contexts",
+            multiple=True,
+            metavar="NAME=FILE",
+            help="The JSON-LD context with which a stream's JSON lines, or the JSON messages of "
+            "its broker, are read. Repeatable, for several streams.",
+        ),
+        PartOption(
+            InputTexts,
+            "--context-map",
+            multiple=True,
+            metavar="IRI=FILE",
+            help="The file of a context that JSON names by its IRI; nothing is fetched. "
+            "Repeatable.",
         ),
         PartOption(
             ReadingOptions,

@@ -15,12 +15,14 @@ from spaseq.cli.option_groups import PartOption
 
 @dataclass(frozen=True, slots=True)
 class InputTexts:
-    """The values of --stream, --kb, --lift and --types."""
+    """The values of --stream, --kb, --lift, --types, --context and --context-map."""
 
     streams: tuple[str, ...] = ()
     kbs: tuple[str, ...] = ()
     lifts: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
+    contexts: tuple[str, ...] = ()
+    context_map: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

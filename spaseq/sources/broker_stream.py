@@ -46,7 +46,7 @@ class BrokerStream(Source):
 
     def identity(self) -> list[str]:
         """What must stay the same for a run to resume."""
-        return [self.iri, self.describe()]
+        return [self.iri, self.describe(), *self.options.contexts.identity]
 
     def check(self) -> None:
         """UsageError: the stream has no end, and this run reads to the ends of its streams."""

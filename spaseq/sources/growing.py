@@ -93,6 +93,7 @@ class GrowingFiles(FileSource):
             "time_predicate": options.time_predicate,
             "triples_per_event": options.triples_per_event,
             **({} if options.base is None else {"base": options.base}),
+            **({"contexts": own} if (own := options.contexts.identity) else {}),
         }
 
     def present(self) -> list[InputFile]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from spaseq.errors import UsageError
 from spaseq.limits import DEFAULT_LIMITS, Limits
+from spaseq.rdf.inputs.contexts import NO_CONTEXTS, JsonLdContexts
 from spaseq.rdf.terms.term import is_absolute_iri
 from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
 
@@ -27,6 +28,8 @@ class StreamOptions:
         predicates: IRIs of the only predicates to keep, for N-Quads and N-Triples. Other triples
             are checked and counted, but not kept. None keeps all.
         limits: bounds on nesting and sizes.
+        contexts: the JSON-LD contexts of NDJSON-LD; if they have one of their own, messages of
+            brokers are read with it, too.
         base: base IRI for relative IRIs in the document formats, unless a document sets its own.
     """
 
@@ -40,6 +43,7 @@ class StreamOptions:
     threads: int = 1
     predicates: tuple[str, ...] | None = None
     base: str | None = None
+    contexts: JsonLdContexts = NO_CONTEXTS
     limits: Limits = DEFAULT_LIMITS
 
     def __post_init__(self) -> None:

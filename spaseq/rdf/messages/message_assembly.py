@@ -50,7 +50,9 @@ class MessageAssembly:
         timed = own.p == self._buffer.code(self._predicate)
         place = np.arange(len(own)) if order is None else order
         for runs in _messages(own, block.message):
-            _Message(own, timed, place, base, block.lines[runs[0].message], self).take(runs)
+            number = runs[0].message
+            name = "" if block.names is None else block.names[number]
+            _Message(own, timed, place, base, block.lines[number], name, self).take(runs)
 
     def close(self, event: OpenEvent) -> None:
         """Emit an event, or report it."""
@@ -99,6 +101,7 @@ class _Message:
     place: Int64s
     base: int  # the buffer's number of row 0
     line: int
+    name: str  # of its event, if it has no graphs: N-Triples text, or empty
     assembly: MessageAssembly
 
     def take(self, runs: list[_Run]) -> None:
@@ -106,7 +109,7 @@ class _Message:
         default = next((run for run in runs if run.graph == DEFAULT_GRAPH), None)
         named = [run for run in runs if run is not default]
         if not named:
-            event = self._event(runs[0], "")
+            event = self._event(runs[0], self.name)
             for row in self._times(runs[0]):
                 event.offer(self._text(row))
             self.assembly.close(event)

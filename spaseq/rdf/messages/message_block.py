@@ -18,6 +18,7 @@ class MessageBlock:
     quads: QuadBlock
     message: Int64s  # [m], ascending
     lines: Sequence[int]  # the line where each message begins, from 1
+    names: Sequence[str] | None = None  # the name of each one's event without a graph, or ""
 
 
 def gathered(parts: Sequence[tuple[QuadBlock, int]]) -> MessageBlock:

@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Iterator
-from typing import IO, cast
+from dataclasses import replace
+from typing import IO, Any, cast
+from uuid import uuid4
 
+import numpy as np
 import pyoxigraph as ox
 
 from spaseq.limits import Limits
@@ -24,11 +28,19 @@ from spaseq.rdf.documents.document_blocks import (
     without_long_literals,
 )
 from spaseq.rdf.documents.measured_document import MeasuredDocument
+from spaseq.rdf.inputs.contexts import JsonLdContexts, NamedContexts
 from spaseq.rdf.inputs.files import READ_ERRORS
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.sizes import long_event
 from spaseq.rdf.messages.message import MessageText
 from spaseq.rdf.messages.message_block import MessageBlock, gathered, joined
+
+_NAMED_CONTEXT = re.compile(rb'"@context"\s*:\s*["\[]|@context(?s:.*)@context')
+"""A context that may name another one."""
+
+_MARK = f"urn:uuid:{uuid4()}"  # no input can know it
+_MARKED = f'{{"{_MARK}": {{"@value": "{_MARK}"}}, '.encode()
+_MARK_TERM = f'"{_MARK}"'
 
 _TOGETHER = 1 << 13
 """About how many quads of messages become one block."""
@@ -53,9 +65,16 @@ class JsonLog:
     `report` is called with the line, the reason and the text of each line that is malformed.
     """
 
-    def __init__(self, base: str | None, limits: Limits, report: Report) -> None:
+    def __init__(
+        self, base: str | None, contexts: JsonLdContexts, limits: Limits, report: Report
+    ) -> None:
         self._base, self._limits, self._report = base, limits, report
+        self._named = NamedContexts(dict(contexts.named), limits.event_bytes)
+        self._asks_names = contexts.own is not None  # whether `@id` at the top names the event
         self._context = b""  # that of the last context message
+        if contexts.own is not None:
+            own = self._named.inlined({"@context": json.loads(contexts.own)})
+            self._context = json.dumps(own["@context"]).encode()
 
     def blocks(self, messages: Iterator[MessageText]) -> Iterator[MessageBlock]:
         """The quads of the messages, some messages at a time."""
@@ -71,12 +90,26 @@ class JsonLog:
                 parts.append((block, message.line))
                 size += len(block) + 1
                 if size >= _TOGETHER:
-                    yield gathered(parts)
+                    yield self._gathered(parts)
                     parts, size = [], 0
         except READ_ERRORS:
-            yield gathered(parts)  # what was read before counts
+            yield self._gathered(parts)  # what was read before counts
             raise
-        yield gathered(parts)
+        yield self._gathered(parts)
+
+    def _gathered(self, parts: list[tuple[QuadBlock, int]]) -> MessageBlock:
+        """Messages as one block. The subject of the mark names the event; the mark is dropped."""
+        block = gathered(parts)
+        quads = block.quads
+        if not self._asks_names or _MARK_TERM not in quads.terms:
+            return block
+        marks = quads.o == list(quads.terms).index(_MARK_TERM)
+        names = [""] * len(parts)
+        for number, code in zip(block.message[marks], quads.s[marks].tolist(), strict=True):
+            text = quads.terms[code]
+            names[number] = text if text[0] == "<" else ""
+        kept = np.flatnonzero(~marks)
+        return replace(block, quads=quads.rows(kept), message=block.message[kept], names=names)
 
     def _parsed(self, message: MessageText) -> QuadBlock:
         if message.refusal is not None:
@@ -87,25 +120,27 @@ class JsonLog:
         if text == b"{}":
             return BlockBuilder().block()
         if b"@context" in text or b"\\u" in text:
-            context = self._context_alone(text)
-            if context is not None:
+            value = self._value(text)
+            if list(value) == ["@context"]:
+                context = json.dumps(value["@context"]).encode()
+                self._quads(b'{"@context": ' + context + b"}")  # a context that is none is bad
                 self._context = context
                 return BlockBuilder().block()
+            if _NAMED_CONTEXT.search(text):
+                text = json.dumps(value).encode()
+        if self._asks_names and text[1:].strip() != b"}":
+            text = _MARKED + text[1:]
         if self._context:
             text = b'{"@context": ' + self._context + b', "@graph": ' + text + b"}"
         return self._quads(text)
 
-    def _context_alone(self, text: bytes) -> bytes | None:
-        """The context of a message that has nothing else; None for other messages."""
+    def _value(self, text: bytes) -> dict[str, Any]:
+        """The object with known contexts in the place of their IRIs."""
         measured = MeasuredDocument(io.BytesIO(text), Format.JSONLD, self._limits, int)
         while measured.read(1 << 20):  # it refuses what is nested too deep
             pass
-        found = json.loads(text)
-        if list(found) != ["@context"]:
-            return None
-        context = json.dumps(found["@context"]).encode()
-        self._quads(b'{"@context": ' + context + b"}")  # a context that is none is bad
-        return context
+        value: dict[str, Any] = json.loads(text)
+        return self._named.inlined(value) if _NAMED_CONTEXT.search(text) else value
 
     def _quads(self, text: bytes) -> QuadBlock:
         builder, blocks, size = BlockBuilder(), list[QuadBlock](), 0

@@ -50,7 +50,7 @@ def _blocks(
         yield from jelly_blocks(data, limits, report)
     elif form is Format.NDJSONLD:
         lines = json_messages(_buffered(data), limits)
-        yield from JsonLog(options.base, limits, report).blocks(lines)
+        yield from JsonLog(options.base, options.contexts, limits, report).blocks(lines)
     else:
         cut = line_messages if form is Format.RDFM else turtle_messages
         parser = LogParser(form, options.base, limits, report)

@@ -70,7 +70,8 @@ def message_events(
         on_bad: called for each part of a message that cannot become an event.
     """
     options = replace(options, threads=1)
-    for form, some in groupby(messages, _format_of):
+    json = options.contexts.own is not None
+    for form, some in groupby(messages, _is_json if json else _format_of):
         together = list(some)
         if form is Format.NQUADS:
             yield from _line_events(together, options, source, on_bad)
@@ -81,6 +82,8 @@ def message_events(
                 names = ", ".join(filter(None, MEDIA_TYPES))
                 on_bad(BadInput(name_of(source, [message]), None, reason + names))
             else:
+                if json:  # an object in one line, so that it is one message
+                    message = replace(message, payload=b" ".join(message.payload.split(b"\n")))
                 yield from _events([message], form, options, source, on_bad)
 
 
@@ -91,6 +94,11 @@ def name_of(source: str, messages: Sequence[Message]) -> str:
     return f"{source} message {place}" + (
         f" of partition {first.partition}" * bool(first.partition)
     )
+
+
+def _is_json(message: Message) -> Format | None:
+    """The format of messages that have a context from outside, whatever their media type says."""
+    return Format.NDJSONLD
 
 
 def _format_of(message: Message) -> Format | None:

@@ -1,0 +1,128 @@
+"""JSON-LD contexts from files. Nothing is fetched: a context that a text names must be known."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from spaseq.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class JsonLdContexts:
+    """What a stream's JSON is read with.
+
+    Attributes:
+        own: the text of the context that every message has, a JSON value; None if it has none.
+        named: the text of each context that may be named by its IRI.
+    """
+
+    own: str | None = None
+    named: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def identity(self) -> list[str]:
+        """What must stay the same for a followed run to resume; empty without an own context."""
+        if self.own is None:
+            return []
+        return [hashlib.sha256(repr((self.own, self.named)).encode()).hexdigest()]
+
+
+NO_CONTEXTS = JsonLdContexts()
+
+
+class UnknownContext(ValueError):
+    """A text names a context that is not known."""
+
+    def __init__(self, iri: str) -> None:
+        super().__init__(
+            f"the context {iri[:200]} is remote, and nothing is fetched (--context-map IRI=FILE)"
+        )
+
+
+class NamedContexts:
+    """Puts contexts in the place of their IRIs.
+
+    Args:
+        texts: the text of each context, a JSON value, by its IRI.
+        most: the bytes that they may add to one text.
+    """
+
+    def __init__(self, texts: Mapping[str, str], most: int) -> None:
+        self._values = {iri: json.loads(text) for iri, text in texts.items()}
+        self._sizes = {iri: len(text) for iri, text in texts.items()}
+        self._most = most
+        self._added = 0
+
+    def inlined(self, value: Any) -> Any:
+        """A JSON value with known contexts in it.
+
+        Raises:
+            ValueError: it names an unknown context, or contexts in a circle, or becomes too large.
+        """
+        self._added = 0
+        return self._inlined(value, ())
+
+    def _inlined(self, value: Any, within: tuple[str, ...]) -> Any:
+        match value:
+            case dict():
+                return {
+                    name: self._context(item, within)
+                    if name == "@context"
+                    else self._inlined(item, within)
+                    for name, item in value.items()
+                }
+            case list():
+                return [self._inlined(item, within) for item in value]
+        return value
+
+    def _context(self, value: Any, within: tuple[str, ...]) -> Any:
+        match value:
+            case str():
+                return self._named(value, within)
+            case list():
+                parts = [self._context(item, within) for item in value]
+                return [one for p in parts for one in (p if isinstance(p, list) else [p])]
+        return self._inlined(value, within)
+
+    def _named(self, iri: str, within: tuple[str, ...]) -> Any:
+        if iri not in self._values:
+            raise UnknownContext(iri)
+        if iri in within:
+            raise ValueError(f"the context {iri} contains itself")
+        self._added += self._sizes[iri]
+        if self._added > self._most:
+            raise ValueError(f"its contexts have more than {self._most} bytes (--max-event)")
+        return self._context(self._values[iri], (*within, iri))
+
+
+def context_text(path: str, most: int) -> str:
+    """The context in a file, as JSON text: the value of its `@context`, or the whole.
+
+    Raises:
+        InputError: it cannot be read, is no JSON, or is nested more than `most` deep.
+    """
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            text = file.read()
+        if text.count("{") + text.count("[") > most and _deep(text, most):
+            raise InputError(f"the context {path} is nested more than {most} deep (--max-nesting)")
+        value = json.loads(text)
+    except OSError as error:
+        raise InputError(f"cannot read the context {path}: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"the context {path} is no JSON: {error}") from None
+    if isinstance(value, dict) and "@context" in value:
+        value = value["@context"]
+    return json.dumps(value)
+
+
+def _deep(text: str, most: int) -> bool:
+    from spaseq.rdf.documents.brackets import depths, syntax_of
+    from spaseq.rdf.inputs.formats import Format
+
+    signs = syntax_of(Format.JSONLD).scanned(text.encode()).signs
+    return depths(signs, 0).most > most

@@ -1,0 +1,52 @@
+"""`spaseq.JsonLd`: JSON and its JSON-LD context as the input of a stream."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from os import PathLike, fspath
+
+from spaseq.errors import InputError, UsageError
+from spaseq.rdf.inputs.contexts import JsonLdContexts, NamedContexts, context_text
+from spaseq.rdf.inputs.formats import Format
+from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.sources import source_of
+from spaseq.sources.base import Source
+
+
+@dataclass(frozen=True, slots=True)
+class JsonLd:
+    """JSON lines, or messages of a broker, each a JSON object, with their JSON-LD context.
+
+    Attributes:
+        data: a path (file, directory or glob) or several; a run that follows brokers takes a URL.
+        context: the file with the context.
+        named: files of contexts that a context or an object may name, by their IRIs.
+    """
+
+    data: str | PathLike[str] | Sequence[str | PathLike[str]]
+    context: str | PathLike[str]
+    named: Mapping[str, str | PathLike[str]] = field(default_factory=dict)
+
+
+def json_ld_source(given: JsonLd, options: StreamOptions) -> Source:
+    """The source of a stream of JSON.
+
+    Raises:
+        InputError: a context cannot be read, is no JSON, or names one that is not known.
+        UsageError: the data is no path.
+    """
+    nesting, most = options.limits.nesting, options.limits.event_bytes
+    own = context_text(fspath(given.context), nesting)
+    named = tuple((iri, context_text(fspath(f), nesting)) for iri, f in given.named.items())
+    try:
+        NamedContexts(dict(named), most).inlined({"@context": json.loads(own)})
+    except ValueError as error:
+        raise InputError(f"the context {fspath(given.context)}: {error}") from None
+    data = given.data
+    paths = [data] if isinstance(data, str | PathLike) else list(data)
+    if not paths or not all(isinstance(path, str | PathLike) for path in paths):
+        raise UsageError("JSON with a context comes from paths")
+    contexts = JsonLdContexts(own, named)
+    return source_of(paths, replace(options, format=Format.NDJSONLD.value, contexts=contexts))
