@@ -8,6 +8,7 @@ import numpy as np
 
 from spaseq.automaton.batch.frame import OrderedRows
 from spaseq.automaton.batch.kernels.measures import positions
+from spaseq.automaton.batch.kernels.row_order import is_rising
 from spaseq.automaton.batch.match_builder import EnumeratedMatches
 from spaseq.automaton.batch.outer_checks import OuterNegations, plain_checks
 from spaseq.automaton.program.gpm_columns import GpmColumns
@@ -61,6 +62,8 @@ def steps() -> Iterator[str]:
     seen, ordinal, before, after = (np.zeros(1, np.int64) for _ in range(4))
     positions(ones, times, ones, ones, seen, np.zeros((1, 2), np.int64), ordinal, before, after)
     yield "positions"
+    is_rising(times, ones, ones, ones, ones, ones)
+    yield "is_rising"
     outer = OuterNegations(plain_checks([(0, True)], 1), Sliding(1), keeps_rows=False)
     outer.begin(rows, 1)
     yield "note_rows"

@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 
 from spaseq.automaton.batch.kernels.measures import positions
+from spaseq.automaton.batch.kernels.row_order import is_rising
 from spaseq.automaton.batch.slots import Interner, Key
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.window import Counted, Window
@@ -98,7 +99,7 @@ class BatchFrame:
         slot, part = self._slots(solutions)
         time, k = solutions.time, solutions.k
         places = time, k, part, slot, solutions.stream, solutions.gpm
-        if len(time) > 1 and not _rising(places):
+        if not is_rising(*places):
             order = np.lexsort(places[::-1])
             if (order[1:] < order[:-1]).any():
                 solutions, slot, part = solutions.take(order), slot[order], part[order]
@@ -226,22 +227,6 @@ def _writable(rows: SolutionBatch) -> SolutionBatch:
     return replace(
         rows, stream=own(rows.stream), time=own(rows.time), k=own(rows.k), gpm=own(rows.gpm)
     )
-
-
-def _rising(columns: Sequence[Int32s | Int64s]) -> bool:
-    """Whether each row is above the row before it, by the first column in which they differ."""
-    first = columns[0]
-    if (first[1:] < first[:-1]).any():
-        return False
-    tied = np.flatnonzero(first[1:] == first[:-1])  # rows that equal the next row so far
-    for column in columns[1:]:
-        if not len(tied):
-            return True
-        row, following = column[tied], column[tied + 1]
-        if (following < row).any():
-            return False
-        tied = tied[following == row]
-    return not len(tied)
 
 
 def _distinct(rows: SolutionBatch, slot: Int32s) -> Indices | None:

@@ -89,8 +89,8 @@ class MatchBuilder:
             self._keep_single(self._batch, taken)
         else:
             kept = np.flatnonzero(taken.view(np.bool_))
-            whole = len(kept) == len(taken)
-            self.store.add(self._batch if whole else self._batch.part(kept))
+            most = 2 * len(kept) > len(taken)  # the others stay until rows are dropped
+            self.store.add(self._batch if most else self._batch.part(kept))
         self._batch = None
 
     def _keep_single(self, batch: dict[int, GpmRow], taken: Bytes) -> None:

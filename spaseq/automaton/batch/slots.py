@@ -12,7 +12,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from spaseq.compiled.arrays import Int32s, Int64s
-from spaseq.rdf.columns.term_columns import UNBOUND, TermColumn, distinct, distinct_codes
+from spaseq.rdf.columns.term_columns import (
+    UNBOUND,
+    TermColumn,
+    TextArray,
+    distinct,
+    distinct_codes,
+)
 
 Key: TypeAlias = tuple[str | None, ...]
 
@@ -51,13 +57,19 @@ class Interner:
         codes, size = column.codes, len(column.terms)
         if column.terms is not self._known:
             self._known, self._of_code = column.terms, np.full(size + 1, -1, np.int64)
+            self._look_up(codes, column.terms)
+            return self._of_code[codes]
         numbers: Int64s = self._of_code[codes]
         if len(numbers) and numbers.min() < 0:
-            used = _used(codes[numbers < 0], size)
-            texts = TermColumn(used, column.terms).texts()
-            self._of_code[used] = self._of_keys([*zip(texts, strict=True)])
+            self._look_up(codes[numbers < 0], column.terms)
             numbers = self._of_code[codes]
         return numbers
+
+    def _look_up(self, codes: Int32s, terms: TextArray) -> None:
+        """Write the numbers of codes into `_of_code`."""
+        used = _used(codes, len(terms))
+        texts = TermColumn(used, terms).texts()
+        self._of_code[used] = self._of_keys([*zip(texts, strict=True)])
 
     def _of_keys(self, keys: list[Key]) -> list[int]:
         """The numbers of distinct keys."""
@@ -93,6 +105,8 @@ class Interner:
     def release(self, numbers: Iterable[int]) -> list[int]:
         """Release numbers; returns the ones that were in use."""
         gone = set(numbers)
+        if not gone:
+            return []
         keys = [key for key, number in self._numbers.items() if number in gone]
         freed = [self._numbers.pop(key) for key in keys]
         self._free += freed

@@ -71,6 +71,7 @@ def distinct_codes(codes: Ints, limit: int) -> tuple[Indices, Indices]:
 
 _SPARSE = 16  # sort the codes, rather than mark them in a table, if the table is this much larger
 _FEW = 8  # up to this number of texts, making them one by one is faster
+_SOME = 64  # the same for pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +158,13 @@ class TermColumn:
         return table[part.codes]
 
     def pairs(self, name: str) -> list[tuple[str, str] | None]:
-        """(name, text) of all rows, None where unbound; equal pairs are one object."""
+        """(name, text) of all rows, None where unbound.
+
+        In a long result, equal pairs are one object.
+        """
+        if len(self.codes) <= _SOME:
+            terms = self.terms
+            return [None if c < 0 else (name, terms[c].as_py()) for c in self.codes.tolist()]
         column = self.compact()
         texts = column.terms.to_pylist()
         table = np.empty(len(texts) + 1, object)  # the last entry is UNBOUND's

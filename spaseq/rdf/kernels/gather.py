@@ -7,7 +7,7 @@ import numpy as np
 from spaseq.compiled.arrays import Bytes, Int32s, Int64s
 from spaseq.compiled.decorators import kernel
 from spaseq.rdf.kernels.tables import OFFSET, SIZE
-from spaseq.rdf.kernels.vectors import WIDTH, copied, signed
+from spaseq.rdf.kernels.vectors import PREFETCHED, WIDTH, copied, prefetch, signed
 
 
 @kernel
@@ -24,6 +24,8 @@ def gather(buffer: Bytes, spans: Int32s, codes: Int32s, inner: int) -> tuple[Int
     offsets[len(codes)] = total
     texts = np.empty(total + WIDTH, np.uint8)
     for i in range(len(codes)):
+        following = codes[min(i + PREFETCHED, len(codes) - 1)]
+        prefetch(buffer, signed(spans[following, OFFSET]))
         at, to = signed(spans[codes[i], OFFSET]) + inner, offsets[i]
         copied(buffer, at, texts, to, offsets[i + 1] - to)
     return offsets, texts[:total]

@@ -10,11 +10,16 @@ from __future__ import annotations
 import numpy as np
 
 from spaseq.compiled.arrays import Bytes, Float64s, Int8s, Int32s
-from spaseq.compiled.decorators import device_function, inlined_device_function, kernel
+from spaseq.compiled.decorators import (
+    as_nonnegative,
+    device_function,
+    inlined_device_function,
+    lean_kernel,
+)
 from spaseq.rdf.kernels.date_times import NO_TIME, date_time_ms, digit_at
 from spaseq.rdf.kernels.literals import QUOTE, constant, lexical_end
 from spaseq.rdf.kernels.tables import OFFSET, SIZE
-from spaseq.rdf.kernels.vectors import byte, same, signed, word
+from spaseq.rdf.kernels.vectors import PREFETCHED, byte, prefetch, same, signed, word
 from spaseq.rdf.terms.number_kinds import (
     DATE_TIME,
     DOUBLE,
@@ -209,28 +214,34 @@ def _number_of(buffer: Bytes, at: int, end: int) -> tuple[float, int]:
     return _number(buffer, at + 1, close, datatype)
 
 
-@kernel
+@lean_kernel
 def numbers(
-    buffer: Bytes, spans: Int32s, codes: Int32s, known: Float64s, states: Int8s
-) -> tuple[Float64s, Int8s]:
-    """(values [n], kinds [n]) of codes [n]; see `spaseq.rdf.terms.number_kinds`.
+    buffer: Bytes,
+    spans: Int32s,
+    codes: Int32s,
+    known: Float64s,
+    states: Int8s,
+    values: Float64s,
+    kinds: Int8s,
+) -> None:
+    """Write values [n] and kinds [n] of codes [n]; see `spaseq.rdf.terms.number_kinds`.
 
     A negative code is OTHER. `known` and `states` remember by code what was converted once: the
     value, and the kind + CONVERTED, or 0.
     """
-    values = np.empty(len(codes))
-    kinds = np.empty(len(codes), np.int8)
     for i in range(len(codes)):
-        code = codes[i]
-        if code < 0:
+        following = codes[min(i + PREFETCHED, len(codes) - 1)]
+        if following >= 0 and states[as_nonnegative(following)] == 0:
+            prefetch(buffer, signed(spans[as_nonnegative(following), OFFSET]))
+        if codes[i] < 0:
             values[i], kinds[i] = np.nan, OTHER
-        elif states[code] != 0:
-            values[i], kinds[i] = known[code], states[code] - CONVERTED
-        else:
+            continue
+        code = as_nonnegative(codes[i])
+        if states[code] == 0:
             at = signed(spans[code, OFFSET])
-            values[i], kinds[i] = _number_of(buffer, at, at + spans[code, SIZE])
-            known[code], states[code] = values[i], kinds[i] + CONVERTED
-    return values, kinds
+            known[code], kind = _number_of(buffer, at, at + spans[code, SIZE])
+            states[code] = kind + CONVERTED
+        values[i], kinds[i] = known[code], states[code] - CONVERTED
 
 
 @device_function

@@ -16,6 +16,13 @@ from spaseq.rdf.kernels.vectors import WIDTH
 
 _BYTE, _WORD, _MASK = ir.IntType(8), ir.IntType(64), ir.IntType(WIDTH)
 _VECTOR = ir.VectorType(_BYTE, WIDTH)
+_LINE = 64
+_INT, _READ, _KEPT, _DATA = (
+    ir.IntType(32),
+    0,
+    3,
+    1,
+)  # the last three say what is prefetched, and why
 
 
 class _Vector:
@@ -143,6 +150,22 @@ def byte(_: Any, buffer: Any, at: Any) -> Any:
         return builder.zext(_load(builder, place), _WORD)
 
     return types.int64(buffer, types.int64), generate
+
+
+def prefetch(_: Any, buffer: Any, at: Any) -> Any:
+    """The code of `prefetch`."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        for ahead in (0, _LINE):
+            at = builder.add(args[1], ir.Constant(_WORD, ahead))
+            place = _address(context, builder, signature.args[0], args[0], at, _BYTE)
+            given = [place, *(ir.Constant(_INT, n) for n in (_READ, _KEPT, _DATA))]
+            kind = ir.FunctionType(ir.VoidType(), [value.type for value in given])
+            call = builder.module.declare_intrinsic("llvm.prefetch", [place.type], kind)
+            builder.call(call, given)
+        return context.get_dummy_value()
+
+    return types.void(buffer, types.int64), generate
 
 
 def lowest(_: Any, bits: Any) -> Any:

@@ -18,6 +18,9 @@ from spaseq.compiled.decorators import inlined_device_function, machine_code
 WIDTH = 32
 """Bytes that a search compares in one step."""
 
+PREFETCHED = 16
+"""How many texts ahead a loop over scattered texts prefetches."""
+
 _CODE = "spaseq.rdf.kernels.vector_code"
 _WORD = 2**64 - 1
 _CONTROLS = bytes(range(0x20))
@@ -64,6 +67,11 @@ def word(buffer: Bytes, at: int) -> np.uint64:
 def byte(buffer: Bytes, at: int) -> int:
     """The byte at `at` as int64, without numba's check for negative indices."""
     return int(buffer[at])
+
+
+@machine_code(f"{_CODE}:prefetch")
+def prefetch(buffer: Bytes, at: int) -> None:
+    """Begin to read 128 bytes at `at` from memory; any `at` is allowed."""
 
 
 @machine_code(f"{_CODE}:lowest")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from spaseq.compiled.arrays import Bytes, Int32s, UInt64s
+from spaseq.compiled.arrays import Bytes, Float64s, Int8s, Int32s, UInt64s
 from spaseq.rdf.kernels import PAD
 from spaseq.rdf.kernels.tables import fill_slots
 from spaseq.rdf.kernels.token_arrays import DeferredLines, QuadRows
@@ -46,6 +46,8 @@ class ReadArena:
     deferred: DeferredLines = field(init=False)
     spans: Int32s = field(init=False)
     slots: UInt64s = field(init=False)
+    values: Float64s = field(init=False)
+    kinds: Int8s = field(init=False)
 
     def __post_init__(self) -> None:
         self.buffer = np.empty(2 * (self.capacity + PAD) + _CONSTANTS, np.uint8)
@@ -54,6 +56,7 @@ class ReadArena:
         self.deferred = DeferredLines(*np.empty((3, _DEFERRED), np.int32))
         self.spans = np.empty((_TERMS, 3), np.int32)
         self.slots = np.zeros(2 * _TERMS, np.uint64)
+        self.values, self.kinds = np.empty(0), np.empty(0, np.int8)
 
     def clear(self) -> None:
         """Remove all terms."""
@@ -72,6 +75,13 @@ class ReadArena:
         self.spans = _larger(self.spans)
         self.slots = np.zeros(2 * len(self.spans), np.uint64)
         fill_slots(self.spans, count, self.slots)
+
+    def numbers(self, count: int) -> tuple[Float64s, Int8s]:
+        """Room for the numbers of `count` terms, and for their kinds, which are 0."""
+        if len(self.values) < count:
+            self.values, self.kinds = np.empty(len(self.spans)), np.empty(len(self.spans), np.int8)
+        self.kinds[:count] = 0
+        return self.values[:count], self.kinds[:count]
 
     def reserve(self, used: int, needed: int) -> None:
         """Make room for `needed` bytes after the first `used` bytes, and padding."""

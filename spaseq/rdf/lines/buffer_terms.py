@@ -61,7 +61,9 @@ class BufferTerms(TermTable):
 
     def iris(self, codes: Int32s) -> TextArray:
         """The IRIs of codes [n] without brackets, null for terms that are not IRIs."""
-        named = self._arena.buffer[self._arena.spans[codes, 0]] == ord("<")
+        named = np.ones(len(codes), np.bool_)
+        if self._has_blank:
+            named = self._arena.buffer[self._arena.spans[codes, 0]] == ord("<")
         if named.all():
             return self.strings(codes, inner=1)
         places = np.where(named, np.cumsum(named) - 1, 0)
@@ -74,9 +76,11 @@ class BufferTerms(TermTable):
         return find_texts(padded, ends, self._seed, arena.buffer, arena.spans, arena.slots, ABSENT)
 
     def numbers(self, codes: Int32s) -> Numbers:
-        if self._numbers is None:  # pages that nobody writes take no memory
-            self._numbers = np.empty(self._count), np.zeros(self._count, np.int8)
-        return numbers(self._arena.buffer, self._arena.spans, codes, *self._numbers)
+        if self._numbers is None:
+            self._numbers = self._arena.numbers(self._count)
+        found = np.empty(len(codes)), np.empty(len(codes), np.int8)
+        numbers(self._arena.buffer, self._arena.spans, codes, *self._numbers, *found)
+        return found
 
     @property
     def has_blank(self) -> bool:

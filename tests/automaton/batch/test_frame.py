@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
+from typing import TypeAlias
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spaseq.automaton.batch.frame import _rising
+from spaseq.automaton.batch.kernels.row_order import is_rising
 
 SMALL = st.integers(0, 2)
+ROWS = st.tuples(SMALL, SMALL, SMALL, SMALL, SMALL, SMALL)
+
+Row: TypeAlias = "tuple[int, int, int, int, int, int]"
 
 
-@given(rows=st.lists(st.tuples(SMALL, SMALL, SMALL), min_size=2, max_size=6))
-def test_rows_rise_as_tuples_do(rows: list[tuple[int, int, int]]) -> None:
-    rising = all(before < after for before, after in pairwise(rows))
-    assert _rising([*np.array(rows, np.int64).T]) == rising
+def rises(rows: Iterable[Row]) -> bool:
+    time, *others = np.array([*rows], np.int64).reshape(-1, 6).T
+    return bool(is_rising(time.copy(), *(column.astype(np.int32) for column in others)))
 
 
-@given(rows=st.sets(st.tuples(SMALL, SMALL, SMALL), min_size=2, max_size=12))
-def test_distinct_rows_in_order_rise(rows: set[tuple[int, int, int]]) -> None:
-    assert _rising([*np.array(sorted(rows), np.int64).T])
+@given(rows=st.lists(ROWS, max_size=6))
+def test_rows_rise_as_tuples_do(rows: list[Row]) -> None:
+    assert rises(rows) == all(before < after for before, after in pairwise(rows))
+
+
+@given(rows=st.sets(ROWS, max_size=12))
+def test_distinct_rows_in_order_rise(rows: set[Row]) -> None:
+    assert rises(sorted(rows))

@@ -15,6 +15,7 @@ from spaseq.algebra.answers import Answer
 from spaseq.automaton.registers.compiled import run_state
 from spaseq.automaton.registers.compiled.exactness import decides
 from spaseq.automaton.registers.compiled.run_sequencer import RunSequencer
+from spaseq.automaton.registers.compiled.run_state import RunState
 from spaseq.automaton.registers.kernels import run_arrays
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.expr.doubles import double_of
@@ -134,6 +135,28 @@ def test_plain_sequences(sequence: str, keys: int, monkeypatch: pytest.MonkeyPat
     for i in range(9, 900, 9):
         events[i] = replace(events[i], time=events[i - 1].time, stream=1)
     assert len(agreed(compiled, python, events, restarts=[450])) > 5
+
+
+@pytest.mark.parametrize("keys", [1, 10])
+@pytest.mark.parametrize("sequence", ["A; B", "A; B; C", "A; B; D", "A; N; B; C", "F; A"])
+def test_events_that_are_solutions_of_several_steps(
+    sequence: str, keys: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They need no other kernel than the threshold-sequence kernel."""
+    monkeypatch.setattr(run_state, "PIECE", 1)  # matches are read amid the steps of an event
+    monkeypatch.setattr(run_arrays, "AHEAD", 5)
+    patterns = {name: p for name, p in PLAIN.items() if name in sequence}
+    compiled, python = plans(query(sequence, patterns, "60 SECONDS"))
+    random, names, events = Random(13), sorted(patterns), list[Event]()
+    for i in range(500):
+        value, key = integer(random.randrange(100)), f"<k{random.randrange(keys)}>"
+        steps = random.sample(names, random.randint(1, len(names)))
+        own = {n: [{n.lower(): "<e>", "k": key, f"v{n.lower()}": value}] for n in steps}
+        events.append(Event(1000 * i, 0, 0, own))
+    expected = agreed(compiled, python, events, restarts=[250])
+    assert len(expected) > 5
+    monkeypatch.setattr(RunState, "_advance", None)
+    assert in_pieces(compiled, events, 100) == expected
 
 
 def test_waits_that_were_kept_in_no_order() -> None:

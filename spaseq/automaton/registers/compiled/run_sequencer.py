@@ -40,7 +40,7 @@ from spaseq.rdf.terms.number_kinds import KINDS, OTHER
 
 T = TypeVar("T")
 
-_LEAST_ROWS = 4096
+_LEAST_ROWS = 65_536
 _LEAST_KEYS = 256
 """Below these numbers of kept solutions and of keys, nothing is swept."""
 

@@ -29,7 +29,7 @@ _RUNS, _POOL, _SLOTS = 4096, 4096, 16
 """Room at the start."""
 
 _TIED = 1024
-"""Rows that are left to the register kernel from an instant with several solutions on."""
+"""Rows that are left to the register kernel from an instant with two solutions of a step on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,8 @@ class RunState:
         self._thresholds = None
         if tables.is_threshold_sequence:
             self._thresholds = threshold_steps(tables.program, len(tables.registers))
-        self._ahead: Arrays = np.empty(kernel.AHEAD, np.int64), np.empty(kernel.AHEAD)
+        ahead = kernel.AHEAD
+        self._ahead: Arrays = np.empty(ahead, np.int64), np.empty(ahead), np.empty(ahead, np.int32)
         self.grow(_SLOTS)
 
     # --- a batch ----------------------------------------------------------------------------------

@@ -52,6 +52,7 @@ def _describe(program: ProgramArrays, e: int, step: Int32s, source: Int32s) -> N
     step[kernel.COMPARED] = edge[e, kernel.INDEXED]
     step[kernel.COMPARED_SIGN] = edge[e, kernel.SIGN]
     for out in onward:
+        assert out > e  # the kernel visits the solutions of one instant from the last edge on
         first, end = edge[out : out + 2, kernel.THRESHOLDS]
         step[kernel.ONWARD], step[kernel.LEVEL_SIGN] = out - e, edge[out, kernel.SIGN]
         step[kernel.FIRST_LEVEL], step[kernel.END_LEVEL] = first, end

@@ -178,7 +178,7 @@ USED, TOP, WIDEST, MATCHED, MATCHES, ROW, ARRIVALS, ARRIVED, ENTERED, NEED = ran
 CURSOR = 10
 
 # What a kernel returns: it is done, or which array is full, or an instant has several solutions of
-# one slot, which the threshold-sequence kernel leaves to the register kernel.
+# one slot and step, which the threshold-sequence kernel leaves to the register kernel.
 DONE, ARRIVALS_FULL, RUNS_FULL, POOL_FULL, MATCHED_FULL, ENDS_FULL, TIED = range(7)
 
 # Columns of `step`, by GPM + 1, for the threshold-sequence kernel. CODE holds, from its low bits
@@ -190,6 +190,21 @@ CODE, EDGE, ONWARD, COMPARED, COMPARED_SIGN, FIRST_LEVEL, END_LEVEL, LEVEL_SIGN 
 STEP_COLUMNS = 8
 IS_INCLUSIVE, PLACE_BITS = 4, 3
 NOTHING, BEGINS, MOVES, ENDS = range(4)
+
+
+class AheadArrays(NamedTuple):
+    """What the next solutions do, in the order in which the threshold-sequence kernel visits them.
+
+    It is looked up with few branches, so that the processor predicts those that are left.
+    """
+
+    code: Int64s
+    """[m] the block where the solution looks for runs, above PLACE_BITS; below, CODE's low bits."""
+    level: Float64s
+    """[m] the number that must exceed the thresholds of the runs."""
+    visited: Int32s
+    """[m] the row of the solution."""
+
 
 AHEAD = 512
 """Rows that the threshold-sequence kernel prepares at a time, few enough for the cache."""

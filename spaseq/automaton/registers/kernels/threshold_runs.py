@@ -5,8 +5,11 @@ earlier steps ask that one number of the solution exceed registers of the run, o
 solution then moves runs from one block to another, one run after the other, in the order of their
 thresholds until one is not exceeded.
 
+The solutions of one instant and slot are visited from the last step to the first. So none of them
+meets a run that another one has moved.
+
 The arrays are those of the register kernel, so the two can take turns. An instant at which a slot
-has several solutions is left to the register kernel.
+has several solutions of one step is left to the register kernel.
 """
 
 from __future__ import annotations
@@ -49,6 +52,7 @@ from spaseq.automaton.registers.kernels.run_arrays import (
     TOP,
     USED,
     WIDEST,
+    AheadArrays,
     RowArrays,
     WaitingArrays,
 )
@@ -65,41 +69,93 @@ from spaseq.compiled.decorators import (
 )
 
 
-@device_function
-def _prepare(
-    rows: RowArrays,
-    number: Float64s,
-    step: Int32s,
-    edges: int,
-    row: int,
-    code: Int64s,
-    level: Float64s,
-) -> int:
-    """Look up, for each row from `row` on, what it does, as `code`, and its level, as `level`.
+@inlined_device_function
+def _are_together(rows: RowArrays, row: int, other: int) -> bool:
+    """Whether two rows are of one instant and slot."""
+    first, second = as_nonnegative(row), as_nonnegative(other)
+    together: bool = (
+        rows.time_ms[first] == rows.time_ms[second]
+        and rows.slot[first] == rows.slot[second]
+        and rows.k[first] == rows.k[second]
+    )
+    return together
 
-    This pass has no branch that the processor cannot predict. `code` [m] holds the block where the
-    row looks for runs above PLACE_BITS, and the low bits of `step`'s CODE; `level` [m] is float64.
+
+@device_function
+def _first_together(rows: RowArrays, row: int) -> int:
+    """The first row of the instant and slot of a row."""
+    while row > 0 and _are_together(rows, row - 1, row):
+        row -= 1
+    return row
+
+
+@device_function
+def _arrange(rows: RowArrays, step: Int32s, first: int, visited: Int32s, place: int) -> int:
+    """Write the rows of the instant and slot that begin with `first`, from the last step to the
+    first, to `visited` from `place` on.
 
     Returns:
-        The end of the rows that are prepared: m rows on, or the first instant of several rows.
+        The end of these rows; `first` if two are of one step, or `visited` has no room for them.
     """
-    slot, gpm, time_ms, k, _, _, _ = rows
-    assume(step.shape[1] == STEP_COLUMNS)
-    end = min(row + len(code), len(slot))
-    for i in range(row, end):
-        at, after, place = as_nonnegative(i), as_nonnegative(i + 1), as_nonnegative(i - row)
-        tied = after < len(slot) and time_ms[at] == time_ms[after]
-        if tied and slot[at] == slot[after] and k[at] == k[after]:
-            return i
-        s = as_nonnegative(gpm[at] + 1)
-        code[place] = ((np.int64(slot[at]) * edges) << PLACE_BITS) + step[s, CODE]
-        compared = step[s, COMPARED]
-        if compared >= 0:
-            value = number[as_nonnegative(compared), at]
-            level[place] = -value if step[s, COMPARED_SIGN] < 0 else value
-        else:
-            level[place] = -np.inf if step[s, CODE] & 3 == BEGINS else 0.0
+    end, gpm = first, rows.gpm
+    while end < len(gpm) and _are_together(rows, first, end):
+        at = place + end - first
+        if at == len(visited):
+            return first
+        edge = step[gpm[end] + 1, EDGE]
+        while at > place:
+            other = step[gpm[visited[at - 1]] + 1, EDGE]
+            if other == edge != NONE:
+                return first
+            if other >= edge:
+                break
+            visited[at] = visited[at - 1]
+            at -= 1
+        visited[at] = end
+        end += 1
     return end
+
+
+@inlined_device_function
+def _look_up(
+    rows: RowArrays, number: Float64s, step: Int32s, edges: int, ahead: AheadArrays, place: int
+) -> None:
+    """Write what the row at a place of `ahead.visited` does, and its level."""
+    at = as_nonnegative(ahead.visited[place])
+    s = as_nonnegative(rows.gpm[at] + 1)
+    ahead.code[place] = ((np.int64(rows.slot[at]) * edges) << PLACE_BITS) + step[s, CODE]
+    compared = step[s, COMPARED]
+    if compared >= 0:
+        value = number[as_nonnegative(compared), at]
+        ahead.level[place] = -value if step[s, COMPARED_SIGN] < 0 else value
+    else:
+        ahead.level[place] = -np.inf if step[s, CODE] & 3 == BEGINS else 0.0
+
+
+@device_function
+def _prepare(
+    rows: RowArrays, number: Float64s, step: Int32s, edges: int, first: int, ahead: AheadArrays
+) -> int:
+    """Look up what the rows from `first` on do; `first` begins an instant of its slot.
+
+    Returns:
+        The end of the rows that are prepared: where `ahead` is full, or the first row of several
+        that cannot be arranged.
+    """
+    assume(step.shape[1] == STEP_COLUMNS)
+    row, end = first, min(first + len(ahead.code), len(rows.slot))
+    while row < end:
+        after, place = row + 1, as_nonnegative(row - first)
+        if after < len(rows.slot) and _are_together(rows, row, after):
+            after = _arrange(rows, step, row, ahead.visited, place)
+            if after == row:
+                break
+        else:
+            ahead.visited[place] = row
+        while row < after:
+            _look_up(rows, number, step, edges, ahead, as_nonnegative(row - first))
+            row += 1
+    return row
 
 
 @inlined_device_function
@@ -167,15 +223,16 @@ def advance_threshold_sequence(
     outputs: Arrays,
     cursor: Int64s,
 ) -> int:
-    """Process the solutions of a batch up to the first instant with several.
+    """Process the solutions of a batch up to the first instant with several of one step.
 
     Args:
         row_arrays, number, first_id, run_arrays, waiting_arrays, outputs: as
             `register_runs.advance` takes them. Ordinals are not read. Nodes have no time, because
             no operator bounds a gap.
         edges, step, source, threshold_register: the fields of `threshold_steps.ThresholdSteps`.
-        ahead: code int64 [m] and level float64 [m], which `_prepare` fills; AHEAD is the best m.
-        cursor: as there; ROW may point into the middle of what a row does.
+        ahead: the fields of `run_arrays.AheadArrays`, which `_prepare` fills.
+        cursor: as there; ROW may point into the middle of what a row does, or of the rows of an
+            instant, in the order in which they are visited.
 
     Returns:
         DONE, or which array is full, or TIED: the register kernel has to go on.
@@ -185,26 +242,27 @@ def advance_threshold_sequence(
     node, register = run_arrays
     blocks, _, threshold, run = waiting
     taken, matched, ends = outputs
-    codes, levels = ahead
+    prepared = AheadArrays(*ahead)
     assume(node.shape[1] == TIME)
     assume(blocks.shape[1] == BLOCK_COLUMNS)
     assume(step.shape[1] == STEP_COLUMNS)
     assume(ends.shape[1] == 2)
     used, top, widest = as_nonnegative(cursor[USED]), as_nonnegative(cursor[TOP]), cursor[WIDEST]
     matched_size, matches = as_nonnegative(cursor[MATCHED]), as_nonnegative(cursor[MATCHES])
-    row, sizes = as_nonnegative(cursor[ROW]), len(node)
-    begin, until = row, row  # of the rows that are prepared
+    visit, sizes = as_nonnegative(cursor[ROW]), len(node)
+    begin, until = visit, visit  # of the rows that are prepared
     full, need = DONE, 0
 
     while True:
-        if row == until:
-            begin = row
-            if row < len(slot):
-                until = _prepare(rows, number, step, edges, row, codes, levels)
-            if row == until:
+        if visit == until:
+            if visit < len(slot):
+                begin = _first_together(rows, visit)
+                until = _prepare(rows, number, step, edges, begin, prepared)
+            if visit >= until:
                 break
-        prepared = as_nonnegative(row - begin)
-        code, level = as_nonnegative(codes[prepared]), levels[prepared]
+        place = as_nonnegative(visit - begin)
+        row = as_nonnegative(prepared.visited[place])
+        code, level = as_nonnegative(prepared.code[place]), prepared.level[place]
         block = as_nonnegative(code >> PLACE_BITS)
         kind = code & 3
         end = as_nonnegative(blocks[block, PLACE] + blocks[block, COUNT])
@@ -225,10 +283,10 @@ def advance_threshold_sequence(
                 enter(waiting, block, level, used)
             taken[row] = 1
             used += 1
-            row += 1
+            visit += 1
             continue
         if kind == NOTHING:
-            row += 1
+            visit += 1
             continue
         s, floor, inclusive = as_nonnegative(gpm[row] + 1), lowest[row], code & IS_INCLUSIVE != 0
         place = as_nonnegative(blocks[block, PLACE])
@@ -283,11 +341,11 @@ def advance_threshold_sequence(
             blocks[block, COUNT] = left
         if full != DONE:
             break
-        row += 1
+        visit += 1
 
-    if full == DONE and row < len(slot):
+    if full == DONE and visit < len(slot):
         full = TIED
     cursor[USED], cursor[TOP], cursor[WIDEST] = used, top, widest
     cursor[MATCHED], cursor[MATCHES] = matched_size, matches
-    cursor[ROW], cursor[NEED] = row, need
+    cursor[ROW], cursor[NEED] = visit, need
     return full
