@@ -74,6 +74,8 @@ def summary(stats: Stats) -> str:
         text += f"; {_count(stats.suppressed, 'answer')} suppressed"
     if stats.bad:
         text += f"; {_count(stats.bad, 'bad input')}"
+    if stats.filtered:
+        text += f"; {_count(stats.filtered, 'row')} filtered"
     if stats.repeated:
         text += f"; {_count(stats.repeated, 'request')} to endpoints sent again"
     if stats.late:

@@ -66,7 +66,8 @@ class EventMaker:
         self._solutions += max(len(block), found.most)
         rows = np.array(found.rows, np.int64)
         present = np.unique(rows)
-        self.filtered += len(block) - len(present) - len(found.bad)
+        filtered = len(block) - len(present) - len(found.bad)
+        self.filtered += filtered
         graph = _Graphs(self._plan, found, None if times is None else times[present])
         bad = dict(found.bad)
         event = np.searchsorted(present, rows)  # [m] the event of each solution
@@ -75,9 +76,9 @@ class EventMaker:
             bad.setdefault(int(present[place]), reason)
         for row in sorted(bad):
             on_bad(row, bad[row])
-        return self._batch(made)
+        return self._batch(made, filtered)
 
-    def _batch(self, made: _Made) -> LiftedBatch:
+    def _batch(self, made: _Made, filtered: int) -> LiftedBatch:
         kept = np.ones(len(made.time), np.bool_)
         kept[[*made.bad]] = False
         inside = kept[made.event]
@@ -94,7 +95,8 @@ class EventMaker:
         texts = [made.terms[code] for code in made.time_code[kept].tolist()]
         k = self._counter.assign(time)
         terms = ListedTerms(made.terms)
-        return LiftedBatch(EventBatch(self._stream, time, k, names, start, s, p, o, terms), texts)
+        events = EventBatch(self._stream, time, k, names, start, s, p, o, terms, filtered=filtered)
+        return LiftedBatch(events, texts)
 
 
 @dataclass(frozen=True, slots=True)

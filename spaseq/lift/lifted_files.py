@@ -33,7 +33,7 @@ class LiftedFiles(LiftedSource):
 
     def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
         for batch in self.lifted(on_bad):
-            if len(batch.events):
+            if len(batch.events) or batch.events.filtered:
                 yield batch.events
 
     def lifted(self, on_bad: OnBad, maker: EventMaker | None = None) -> Iterator[LiftedBatch]:

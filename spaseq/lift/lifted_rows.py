@@ -40,7 +40,7 @@ class _RowSource(LiftedSource):
                 on_bad(BadInput(OF_PROGRAM, lines[row], reason))
 
             batch = maker.events(item, report).events
-            if len(batch):
+            if len(batch) or batch.filtered:
                 yield batch
 
     def items(self) -> Iterator[RowBlock | BadInput]:

@@ -132,6 +132,7 @@ def _read_stream(job: Job, source: Source, inputs: Inputs) -> None:
             measure.seconds += read - at
         stats.events += len(batch)
         stats.triples += batch.triples
+        stats.filtered += batch.filtered
         for each in inputs:
             each.take(batch)
         at = time.perf_counter()

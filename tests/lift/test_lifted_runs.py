@@ -178,3 +178,25 @@ def test_rows_without_a_lift_are_refused_with_a_hint(tmp_path: Path) -> None:
 @pytest.mark.parametrize("make", [parquet, csv, lambda _: iter(ROWS), lambda _: pl.DataFrame(ROWS)])
 def test_on_spark(make: Callable[[Path], Any], tmp_path: Path, spark: Any) -> None:
     assert answers(make(tmp_path), runtime="spark") == ANSWERS
+
+
+@pytest.mark.parametrize("runtime", ["local", pytest.param("spark", marks=pytest.mark.spark)])
+@pytest.mark.parametrize("prices", [(5, 0, 7, 0), (0, 0, 0)])
+def test_rows_that_are_no_events_are_counted(
+    runtime: Any, prices: tuple[int, ...], tmp_path: Path
+) -> None:
+    lift = LIFT
+    row = ROWS[0]
+    rows = [{**row, "id": n, "price": price} for n, price in enumerate(prices)]
+    stats = spaseq.Stats()
+    given = [spaseq.Lifted(rows, lift), spaseq.Lifted(pa.table(pd.DataFrame(rows)), lift)]
+    for data in given:
+        stats = spaseq.Stats()
+        list(spaseq.run(QUERY, {"S": data}, runtime=runtime, stats=stats))
+        assert (stats.filtered, stats.events) == (prices.count(0), len(prices) - prices.count(0))
+
+
+def test_why_nothing_is_left_of_rows() -> None:
+    rows = [{**row, "price": 0} for row in ROWS]
+    report = spaseq.why(QUERY, {"S": spaseq.Lifted(rows, LIFT)})
+    assert [cause.kind for cause in report.causes] == ["no-events"]

@@ -48,6 +48,7 @@ class EventBatch:
     o: Int32s  # [m]
     terms: Sequence[str]  # code -> N-Triples text
     skipped: int = 0  # triples that were read but not kept: no query names their predicates
+    filtered: int = 0  # rows that were read with these events, and are none by their lift
 
     def __len__(self) -> int:
         return len(self.time)
@@ -58,7 +59,7 @@ class EventBatch:
         return len(self.s) + self.skipped
 
     def part(self, first: int, end: int) -> EventBatch:
-        """Events first:end with the same term table; `skipped` counts in the first part."""
+        """Events first:end with the same term table; the counts are the first part's."""
         if end - first == len(self):
             return self
         rows = slice(int(self.start[first]), int(self.start[end]))
@@ -73,6 +74,7 @@ class EventBatch:
             self.o[rows],
             self.terms,
             0 if first else self.skipped,
+            0 if first else self.filtered,
         )
 
     def take(self, events: Indices | Int64s) -> EventBatch:

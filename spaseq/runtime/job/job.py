@@ -46,6 +46,7 @@ class Stats:
     matches: int = 0
     suppressed: int = 0  # answers that the limit per event leaves out
     bad: int = 0
+    filtered: int = 0  # rows that a lift makes no event of
     late: int = 0
     partial: int = 0  # partial matches, if they are asked for
     repeated: int = 0  # requests to endpoints that were sent again

@@ -29,6 +29,7 @@ def prometheus_text(stats: Stats) -> str:
     add("answers_total", "counter", "Answers found.", {"": stats.matches})
     add("suppressed_total", "counter", "Answers that the limit left out.", {"": stats.suppressed})
     add("bad_total", "counter", "Malformed input.", {"": stats.bad})
+    add("filtered_total", "counter", "Rows that lifts left out.", {"": stats.filtered})
     add("partial_total", "counter", "Partial matches given.", {"": stats.partial})
     add("late_total", "counter", "Events behind their stream's watermark.", {"": stats.late})
     repeated = {"": stats.repeated}

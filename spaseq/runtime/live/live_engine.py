@@ -93,6 +93,7 @@ class LiveEngine:
             in_time, late = clocks.admit(partition, admitted)
             stats.events += len(batch)
             stats.triples += batch.triples
+            stats.filtered += batch.filtered
             stats.late += len(late)
             for event in late:
                 self._job.on_late(event)

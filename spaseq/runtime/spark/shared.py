@@ -89,6 +89,7 @@ def add_stats(total: Stats, part: Stats) -> None:
     total.matches += part.matches
     total.suppressed += part.suppressed
     total.bad += part.bad
+    total.filtered += part.filtered
     total.late += part.late
     total.repeated += part.repeated
     total.add_solutions(part.solutions)

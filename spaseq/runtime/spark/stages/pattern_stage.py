@@ -57,6 +57,7 @@ class Solver:
         for batch in self._timed(events):
             self._stats.events += len(batch)
             self._stats.triples += batch.triples
+            self._stats.filtered += batch.filtered
             for query, matcher in self._matchers:
                 start = time.perf_counter()
                 solutions = matcher.match(batch)
@@ -151,13 +152,14 @@ class BoundedSolve:
     def events(self, split: InputSplit, stats: Stats, on_bad: OnBad) -> Iterator[EventBatch]:
         """The events of a split; `stats.watermark` becomes the greatest time so far."""
         for batch in self.streams[split.stream].open(on_bad, split.split):
-            latest = int(batch.time.max())
-            stats.watermark = latest if stats.watermark is None else max(stats.watermark, latest)
+            if len(batch):
+                latest, known = int(batch.time.max()), stats.watermark
+                stats.watermark = latest if known is None else max(known, latest)
             yield batch
             self._report(split.number, stats)
 
     def _report(self, number: int, stats: Stats) -> None:
-        if self.progress is not None:
+        if self.progress is not None and stats.watermark is not None:
             ProgressFile(Path(self.progress, f"split-{number}")).write(stats)
 
 
