@@ -32,11 +32,15 @@ SMALL_UNCOMPILED_BYTES = 4 * 2**20
 
 
 def plan_queries(
-    query: QueryInput | Sequence[QueryInput], planning: PlanningOptions, pushed: bool = False
+    query: QueryInput | Sequence[QueryInput],
+    planning: PlanningOptions,
+    pushed: bool = False,
+    several: bool = False,
 ) -> tuple[QueryPlan, ...]:
     """The plans of one query or several, each after those whose registered streams it reads.
 
-    `pushed` says that events come one by one.
+    `pushed` says that events come one by one, and `several` that others may run beside a single
+    query.
 
     Raises:
         QueryError: with all errors of all queries.
@@ -44,7 +48,7 @@ def plan_queries(
         UsageError: the options of planning contradict each other, or queries read each other's
             streams in a circle.
     """
-    return reading_order(plans_of(list(check_queries(query, planning, pushed))))
+    return reading_order(plans_of(list(check_queries(query, planning, pushed, several))))
 
 
 def load_knowledge(

@@ -25,7 +25,8 @@ from spaseq.rdf.terms.program_times import Time, time_ms
 from spaseq.rdf.terms.term import Triple
 from spaseq.rdf.terms.times import LIMIT_MS
 from spaseq.runtime.job.binding import check_kbs, stream_names
-from spaseq.runtime.pushed import Found, PushedQueries, PushedQuery
+from spaseq.runtime.pushed import Found, PushedQueries
+from spaseq.runtime.pushed_units import PushedQuery
 from spaseq.sources.iterables import Event
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class Engine:
             plans = _named(plans, name)
         self._planning, self._limits = chosen.planning, chosen.limits
         self._knowledge = load_knowledge(plans, kb or {}, chosen.knowledge)
-        self._queries = PushedQueries(plans, self._knowledge, chosen.stages, on_bad, apart=True)
+        self._queries = PushedQueries(plans, self._knowledge, chosen.stages, on_bad, standing=True)
         self._names: dict[str, str] = {}
         self._set_streams()
         self._lifters: dict[str, RowLifter] = {}
@@ -151,7 +152,7 @@ class Engine:
         self._check_open()
         if name is None:
             name = query.stem if isinstance(query, Path) else self._free_name()
-        plans = _named(plan_queries(query, self._planning, pushed=True), name)
+        plans = _named(plan_queries(query, self._planning, pushed=True, several=True), name)
         check_kbs(plans, self._knowledge)
         old = self._of(name)
         (plan,) = plans

@@ -24,13 +24,17 @@ _QUERY_SUFFIXES = (".rq", ".sparql", ".spaseq", ".txt", ".query")
 
 
 def check_queries(
-    query: QueryInput | Sequence[QueryInput], planning: PlanningOptions, pushed: bool = False
+    query: QueryInput | Sequence[QueryInput],
+    planning: PlanningOptions,
+    pushed: bool = False,
+    several: bool = False,
 ) -> Iterator[Checked]:
     """Each query parsed, checked and, if it has no errors, planned.
 
     A query file gives its stem as the query's name, with as many of its directories before it as
     tell it from the other files. A text or a parsed query is called `query`, or `query1`, `query2`
-    and so on among several. `pushed` says that events come one by one.
+    and so on among several. `pushed` says that events come one by one, and `several` that others
+    may run beside a single query.
 
     Raises:
         InputError: a query file or an ontology cannot be read.
@@ -46,7 +50,7 @@ def check_queries(
             disable=planning.disable,
             pushed=pushed,
             partial=planning.partial,
-            several=len(queries) > 1,
+            several=several or len(queries) > 1,
         )
         yield check_query(_text(item), name, options)
 

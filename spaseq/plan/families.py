@@ -40,13 +40,14 @@ class Family:
 
     `members` are the numbers of the queries in their run. Queries that do not differ in any
     constant have a row together: `rows` has for each row of the table its constants, and `owners`
-    the queries. Only the constants at `places` differ.
+    the queries. Only the constants at `places` differ. `first` is a member's plan.
     """
 
     plan: QueryPlan
     places: tuple[int, ...]
     rows: tuple[tuple[Constant, ...], ...]
     owners: tuple[tuple[int, ...], ...]
+    first: QueryPlan
 
     @property
     def members(self) -> tuple[int, ...]:
@@ -56,6 +57,36 @@ class Family:
     def only(self, row: int) -> QueryPlan:
         """The family's plan, for the queries of one row."""
         return with_rows(self.plan, self.places, {row: self.rows[row]})
+
+    def takes(self, plan: QueryPlan) -> bool:
+        """Whether a query differs from the members in constants at `places` only."""
+        ours, its = self.first.shaped, plan.shaped
+        assert ours is not None
+        if its is None or not plan.is_member or plan.disabled != self.first.disabled:
+            return False
+        pairs = enumerate(zip(ours.constants, its.constants, strict=False))
+        return (
+            len(ours.constants) == len(its.constants)
+            and all(i in self.places or own == other for i, (own, other) in pairs)
+            and ours.shape == its.shape
+        )
+
+    def with_member(self, number: int, plan: QueryPlan) -> Family:
+        """The family with another member, which has a row of its own."""
+        assert plan.shaped is not None
+        row = tuple(plan.shaped.constants[i] for i in self.places)
+        return self._with((*self.rows, row), (*self.owners, (number,)))
+
+    def without(self, number: int) -> Family:
+        """The family without a member. A row without members is not in the table, but counted."""
+        owners = (tuple(own for own in some if own != number) for some in self.owners)
+        return self._with(self.rows, tuple(owners))
+
+    def _with(
+        self, rows: tuple[tuple[Constant, ...], ...], owners: tuple[tuple[int, ...], ...]
+    ) -> Family:
+        used = {row: rows[row] for row, some in enumerate(owners) if some}
+        return replace(self, plan=with_rows(self.plan, self.places, used), rows=rows, owners=owners)
 
 
 def row_term(row: int) -> str:
@@ -96,7 +127,7 @@ def _family(plans: Sequence[QueryPlan], numbers: Sequence[int]) -> Family | None
     plan = with_rows(plan, places, dict(enumerate(rows)))
     title = f"{first.identity.title} and {len(numbers) - 1} more of its family"
     plan = replace(plan, identity=Identity(title, title, None))
-    return Family(plan, places, rows, tuple(map(tuple, owners.values())))
+    return Family(plan, places, rows, tuple(map(tuple, owners.values())), first)
 
 
 def with_rows(

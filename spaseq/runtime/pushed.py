@@ -3,71 +3,35 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
 from typing import TypeAlias
 
 from spaseq.algebra.answers import Answer, PartialAnswer
-from spaseq.automaton.run.event_rows import EventRows
 from spaseq.errors import RunError
-from spaseq.gpm.single_event.event_stage import SingleEventStage
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import StageOptions
+from spaseq.plan.families import families_of
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.inputs.bad_input import OnBad
 from spaseq.rdf.terms.term import Triple
 from spaseq.runtime.job.chaining import RegisteredStream, reading_order
-from spaseq.stages.sequence import PatternStage, SequenceStage
+from spaseq.runtime.pushed_units import (
+    Evaluation,
+    FamilyUnit,
+    PushedQuery,
+    QueryUnit,
+    Rows,
+    Unit,
+    may_fail,
+)
 
-Found: TypeAlias = "list[tuple[PushedQuery, SolutionBatch | EventRows]]"
-"""Solutions with the query that they belong to."""
+Found: TypeAlias = "list[tuple[Unit, Rows]]"
+"""Solutions with the queries that they belong to."""
 
 _LOG = logging.getLogger("spaseq")
-
-
-@dataclass(slots=True, eq=False)
-class PushedQuery:
-    """A query with its stages. `held` are answers that are not certain yet.
-
-    `readers` are the queries that read the stream which this one registers. `failure` says why the
-    query cannot go on.
-    """
-
-    plan: QueryPlan
-    matcher: PatternStage
-    events: SingleEventStage
-    sequence: SequenceStage
-    stream: RegisteredStream | None
-    readers: list[PushedQuery] = field(default_factory=list)
-    held: Sequence[Answer] = field(default_factory=list)
-    failure: str | None = None
-
-    def advance(self, watermark: int, ahead: bool) -> Sequence[Answer]:
-        """The answers that are certain by a watermark, which its readers get, too."""
-        answers = self.sequence.advance(watermark, ahead)
-        if not answers and not self.held:  # the usual case
-            return answers
-        answers = [*self.held, *answers]
-        certain = len(answers)
-        while certain and answers[certain - 1].end[0] > watermark:  # they are in order
-            certain -= 1
-        self.held = answers[certain:]
-        return self._told(answers[:certain])
-
-    def close(self) -> Sequence[Answer]:
-        """The remaining answers."""
-        answers, self.held = [*self.held, *self.sequence.close()], []
-        return self._told(answers)
-
-    def _told(self, answers: Sequence[Answer]) -> Sequence[Answer]:
-        if answers and self.readers and self.stream is not None:
-            events = self.stream.events(answers)
-            for reader in self.readers:
-                reader.sequence.push(reader.matcher.match(events))
-        return answers
 
 
 class PushedQueries:
@@ -77,9 +41,9 @@ class PushedQueries:
     these solutions, in any order of time after the watermark. `advance` gives the answers that are
     certain.
 
-    With `apart`, a query that fails is left out from then on, and the others go on. Otherwise, and
-    if it is the last one, the error is raised; if that happens in `advance` or `close`, state is
-    lost, and every later call raises a RunError.
+    With `standing`, queries that differ in constants only are evaluated together, and a query that
+    fails is left out from then on. Otherwise, and if no other is left, the error is raised; if that
+    happens in `advance` or `close`, state is lost, and every later call raises a RunError.
     """
 
     def __init__(
@@ -88,15 +52,27 @@ class PushedQueries:
         knowledge: KnowledgeBase,
         options: StageOptions,
         on_bad: OnBad,
-        apart: bool = False,
+        standing: bool = False,
     ) -> None:
         """`plans` are in reading order."""
-        self._knowledge, self._options, self._on_bad = knowledge, options, on_bad
-        self._apart = apart
+        self._how, self._standing = Evaluation(knowledge, options, on_bad), standing
         self._counters: dict[str, InstantCounter] = {}
         self._suppressed = 0  # by queries that have gone
         self._failure: str | None = None  # why the state cannot be used any more
-        self._connect([self._query(plan) for plan in plans])
+        queries = [self._query(plan) for plan in plans]
+        self._unit_of: dict[PushedQuery, Unit] = {}
+        for family in families_of(plans) if standing else ():
+            if not may_fail(family.first):
+                unit = FamilyUnit(family, queries, self._how)
+                self._unit_of.update((query, unit) for query in unit.queries)
+        for query in queries:
+            if query not in self._unit_of:
+                self._unit_of[query] = QueryUnit(query, self._how)
+        self._connect(queries)
+
+    def unit(self, query: PushedQuery) -> Unit:
+        """What evaluates a query."""
+        return self._unit_of[query]
 
     def add(self, plan: QueryPlan, instead: PushedQuery | None = None) -> None:
         """Take another query, perhaps in the place of one. It gets the events from now on.
@@ -107,50 +83,57 @@ class PushedQueries:
         """
         others = [query for query in self.queries if query is not instead]
         plans = reading_order([*(query.plan for query in others), plan])
-        known = {id(query.plan): query for query in [*others, self._query(plan)]}
+        query = self._query(plan)
+        known = {id(own.plan): own for own in [*others, query]}
         if instead is not None:
             self.remove(instead)
+        families = (unit for unit in self._units if isinstance(unit, FamilyUnit))
+        family = next((unit for unit in families if unit.takes(plan)), None)
+        if family is not None:
+            family.add(query)
+        self._unit_of[query] = family or QueryUnit(query, self._how)
         self._connect([known[id(own)] for own in plans])
 
     def remove(self, query: PushedQuery) -> None:
         """Forget a query with its state. A stream that it registers has no further events."""
-        self._suppressed += query.sequence.suppressed
+        unit = self._unit_of.pop(query)
+        if isinstance(unit, FamilyUnit):
+            unit.remove(query)
+        if unit not in self._unit_of.values():
+            self._suppressed += unit.suppressed
         self._connect([own for own in self.queries if own is not query])
 
     def _connect(self, queries: Sequence[PushedQuery]) -> None:
         """Let queries read their streams; they are in reading order."""
         self.queries = [*queries]
-        self._readers: dict[str, list[PushedQuery]] = {}
-        for query in self._running:
-            for iri in query.plan.inputs.streams:
-                self._readers.setdefault(iri, []).append(query)
+        self._numbers = {query: number for number, query in enumerate(self.queries)}
+        # A family comes after the streams that its first member reads, and all read the same.
+        self._units = [*dict.fromkeys(self._unit_of[query] for query in self._running)]
+        self._readers: dict[str, list[Unit]] = {}
+        for unit in self._units:
+            for iri in unit.queries[0].plan.inputs.streams:
+                self._readers.setdefault(iri, []).append(unit)
         for query in self._running:
             if query.plan.identity.register is not None:
                 query.readers = self._readers.get(query.plan.identity.register, [])
 
     def _query(self, plan: QueryPlan) -> PushedQuery:
-        matcher = PatternStage(plan, self._knowledge, self._on_bad, self._options.limits)
         iri = plan.identity.register
         stream = None if iri is None else RegisteredStream(iri, self.counter(iri))
-        return PushedQuery(
-            plan,
-            matcher,
-            SingleEventStage(plan, matcher),
-            SequenceStage(plan, self._options, self._knowledge, self._on_bad),
-            stream,
-        )
+        return PushedQuery(plan, stream)
 
     @property
     def _running(self) -> list[PushedQuery]:
         return [query for query in self.queries if query.failure is None]
 
-    def _leave_out(self, query: PushedQuery, error: Exception) -> None:
-        """Let the others go on without a query that has failed, or raise its error."""
-        if not self._apart or self._running == [query]:
+    def _leave_out(self, unit: Unit, error: Exception) -> None:
+        """Let the others go on without queries that have failed, or raise their error."""
+        if not self._standing or self._units == [unit]:
             raise error
-        query.failure = f"{type(error).__name__}: {error}"
-        query.held = []
-        _LOG.warning("query %s has failed: %s", query.plan.identity.title, query.failure)
+        for query in unit.queries:
+            query.failure = f"{type(error).__name__}: {error}"
+            query.held = []
+            _LOG.warning("query %s has failed: %s", query.plan.identity.title, query.failure)
         self._connect(self.queries)
 
     def counter(self, iri: str) -> InstantCounter:
@@ -167,31 +150,30 @@ class PushedQueries:
     ) -> Found:
         """The solutions of one event of a stream, at an instant, of the graph `name`."""
         found: Found = []
-        for query in self._readers.get(iri, ()):
+        for unit in self._readers.get(iri, ()):
             try:
-                rows = query.events.match(iri, *instant, name, triples)
+                rows = unit.match_event(iri, instant, name, triples)
             except Exception as error:
-                self._leave_out(query, error)
+                self._leave_out(unit, error)
                 continue
             if rows is not None:
-                found.append((query, rows))
+                found.append((unit, rows))
         return found
 
     def match_batch(self, batch: EventBatch) -> Found:
         """The solutions of many events."""
         found: Found = []
-        for query in self._readers.get(batch.stream, ()):
+        for unit in self._readers.get(batch.stream, ()):
             try:
-                found.append((query, query.matcher.match(batch)))
+                found.append((unit, unit.match_batch(batch)))
             except Exception as error:
-                self._leave_out(query, error)
+                self._leave_out(unit, error)
         return found
 
     def push(self, found: Found) -> None:
         """Take solutions."""
-        for query, rows in found:
-            if query.failure is None:
-                query.sequence.push(rows)
+        for unit, rows in found:
+            unit.push(rows)
 
     def advance(self, watermark: int, ahead: bool = False) -> list[tuple[int, Answer]]:
         """(number of the query, answer) of all answers that are certain by a watermark (ms).
@@ -199,51 +181,49 @@ class PushedQueries:
         With `ahead`, solutions after the watermark are processed, too. That needs a promise: of the
         events that follow, none has the instant of one that came.
         """
-        found: list[tuple[int, Answer]] = []
-        try:
-            for number, query in enumerate(self.queries):
-                if query.failure is not None:
-                    continue
-                try:
-                    answers = query.advance(watermark, ahead)
-                except Exception as error:
-                    self._leave_out(query, error)
-                    continue
-                for answer in answers:
-                    found.append((number, answer))
-        except BaseException as error:
-            self._fail(error)
-            raise
-        return found
+
+        def advanced(unit: Unit) -> Iterable[tuple[PushedQuery, Sequence[Answer]]]:
+            return unit.advance(watermark, ahead)
+
+        return self._answers(advanced)
 
     def close(self) -> list[tuple[int, Answer]]:
         """The remaining answers; all streams have ended."""
+        return self._answers(lambda unit: unit.close())
+
+    def _answers(
+        self, of: Callable[[Unit], Iterable[tuple[PushedQuery, Sequence[Answer]]]]
+    ) -> list[tuple[int, Answer]]:
+        """The answers of all units, query by query."""
         found: list[tuple[int, Answer]] = []
         try:
-            for number, query in enumerate(self.queries):
-                if query.failure is None:
-                    try:
-                        found += [(number, answer) for answer in query.close()]
-                    except Exception as error:
-                        self._leave_out(query, error)
+            for unit in self._units:
+                try:
+                    for query, answers in of(unit):
+                        number = self._numbers[query]
+                        found += [(number, answer) for answer in answers]
+                except Exception as error:
+                    self._leave_out(unit, error)
         except BaseException as error:
             self._fail(error)
             raise
+        if len(self._units) < len(self.queries):  # a family's answers come together
+            found.sort(key=itemgetter(0))
         return found
 
     def partials(self) -> list[tuple[int, PartialAnswer]]:
         """The partial matches whose windows have closed since the last call, query by query."""
         return [
-            (number, partial)
-            for number, query in enumerate(self.queries)
-            if query.failure is None
-            for partial in query.sequence.partials()
+            (self._numbers[unit.queries[0]], partial)
+            for unit in self._units
+            for partial in unit.partials()
         ]
 
     @property
     def suppressed(self) -> int:
         """The number of answers beyond the limit per event so far."""
-        return self._suppressed + sum(query.sequence.suppressed for query in self.queries)
+        units = dict.fromkeys(self._unit_of.values())
+        return self._suppressed + sum(unit.suppressed for unit in units)
 
     def _fail(self, error: BaseException) -> None:
         """Note a failure in the midst of a sequence, which leaves no state to go on from."""

@@ -15,7 +15,8 @@ from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.terms.times import format_time
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.local import read_inputs
-from spaseq.runtime.pushed import PushedQueries, PushedQuery
+from spaseq.runtime.pushed import PushedQueries
+from spaseq.runtime.pushed_units import Unit
 from spaseq.sources.iterables import OF_PROGRAM, parts_of_event
 
 Answered = list[tuple[int, Answer]]
@@ -58,7 +59,7 @@ class LiveRun:
         self._started = time.monotonic()
         inputs = read_inputs(job)
         self._sorted = [
-            _Sorted(query, each.sorter.batches())
+            _Sorted(self._queries.unit(query), each.sorter.batches())
             for query, each in zip(self._queries.queries, inputs, strict=True)
         ]
 
@@ -142,7 +143,7 @@ class LiveRun:
 class _Sorted:
     """A query's solutions over the streams that were read to their ends, in order of time."""
 
-    def __init__(self, query: PushedQuery, batches: Generator[tuple[SolutionBatch, int]]) -> None:
+    def __init__(self, query: Unit, batches: Generator[tuple[SolutionBatch, int]]) -> None:
         self._query, self._batches = query, batches
         self.end: int | None = None  # time of the last row of the next batch; None after the last
         self._rows: SolutionBatch | None = None
@@ -153,7 +154,7 @@ class _Sorted:
         while self._rows is not None:
             if watermark is not None and int(self._rows.time.min()) > watermark:
                 return
-            self._query.sequence.push(self._rows)
+            self._query.push(self._rows)
             self._read()
 
     def close(self) -> None:

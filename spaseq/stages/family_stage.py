@@ -92,6 +92,8 @@ class FamilyPatterns:
     def _one_by_one(self, events: EventBatch) -> Iterator[SolutionBatch]:
         """The solutions of some events, for the members of one row of the table at a time."""
         for row, owners in enumerate(self._family.owners):
+            if not owners:
+                continue
             names = [self._plans[number].identity.name for number in owners]
             plan = self._family.only(row)
             stage = PatternStage(plan, self._knowledge, self._naming(names), self._limits)
@@ -126,6 +128,14 @@ class FamilySequence:
             family.plan, options, knowledge, on_bad, filters=self._answers.with_limit
         )
 
+    def use(self, family: Family) -> None:
+        """Go on with other members of the family; `plans` has those that have come."""
+        self._answers.family = family
+
+    def forget(self, number: int) -> None:
+        """Give no more answers of a member."""
+        self._answers.forget(number)
+
     def push(self, rows: SolutionBatch | EventRows) -> None:
         """Take rows into the reorder buffer."""
         self.stage.push(rows)
@@ -150,9 +160,10 @@ class _MemberAnswers:
     """In the place of a query's `AnswerFilters`: one for each member that has had a match."""
 
     def __init__(self, family: Family, plans: Sequence[QueryPlan]) -> None:
-        self._family, self._plans = family, plans
+        self.family, self._plans = family, plans
         self._place = len(family.plan.sequence.partition) - 1  # of the member's number
         self._filters: dict[int, AnswerFilters] = {}
+        self._suppressed = 0  # by members that have gone
         self._found: dict[int, list[Sequence[Answer]]] = {}
         self.skips: dict[PartitionKey, AfterMatchFilter] = {}  # each member has its own
 
@@ -167,7 +178,7 @@ class _MemberAnswers:
         for match in matches:
             of_row.setdefault(match.solutions[0].singles[self._place][1], []).append(match)
         for term, own in of_row.items():
-            for number in self._family.owners[row_of(term)]:
+            for number in self.family.owners[row_of(term)]:
                 answers = self._of(number, term).answers(own)
                 if answers:
                     self._found.setdefault(number, []).append(answers)
@@ -187,24 +198,30 @@ class _MemberAnswers:
         for term, begin, end in zip(terms, starts.tolist(), ends, strict=True):
             assert term is not None
             own = made[begin:end] if isinstance(made, list) else made.part(begin, end)
-            for number in self._family.owners[row_of(term)]:
+            for number in self.family.owners[row_of(term)]:
                 self._found.setdefault(number, []).append(own)
         return []
 
     @property
     def too_many(self) -> Callable[[int], RunError]:
         """Makes the error of too many answers, in the name of the family."""
-        return Projection(self._family.plan).too_many
+        return Projection(self.family.plan).too_many
 
     def take(self) -> dict[int, list[Sequence[Answer]]]:
         """The answers since the last call, by the number of the query."""
         found, self._found = self._found, {}
         return found
 
+    def forget(self, number: int) -> None:
+        """Let go of what is known of a member."""
+        filters = self._filters.pop(number, None)
+        self._suppressed += 0 if filters is None else filters.suppressed
+        self._found.pop(number, None)
+
     @property
     def suppressed(self) -> int:
         """The number of answers beyond the limit so far."""
-        return sum(filters.suppressed for filters in self._filters.values())
+        return self._suppressed + sum(f.suppressed for f in self._filters.values())
 
     def restore(self, skips: dict[PartitionKey, AfterMatchFilter], suppressed: int) -> None:
         """No family is restored: a run that is continued has none."""
@@ -223,7 +240,7 @@ class _MemberAnswers:
 
     def _answer_plan(self, plan: QueryPlan) -> QueryPlan:
         """The plan of a member, with the evaluator that the family has."""
-        evaluator = self._family.plan.sequence.evaluator
+        evaluator = self.family.plan.sequence.evaluator
         return replace(plan, sequence=replace(plan.sequence, evaluator=evaluator))
 
 

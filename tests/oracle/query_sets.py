@@ -107,6 +107,30 @@ def answers(texts: list[str], case: Case, disable: tuple[str, ...] = ()) -> list
     return [comparables(own) for own in found]
 
 
+def pushed_answers(texts: list[str], case: Case, choices: Choices) -> list[list[Any]]:
+    """The engine's answers to queries that run together over pushed events, query by query."""
+    engine = spaseq.Engine(texts, case.kb)
+    named = {name: number for number, name in enumerate(engine.queries)}
+    streams = [(iri, event) for iri in case.streams for event in events(case, iri)]
+    used = {iri for text in texts for iri in case.streams if f"<{iri}>" in text}
+    pairs = sorted((pair for pair in streams if pair[0] in used), key=_time)
+    matches: list[spaseq.Match] = []
+    while pairs:
+        size = choices.pick([1, 1, 2, 30])
+        matches += engine.push_many(pairs[:size])
+        pairs = pairs[size:]
+    found: list[list[Any]] = [[] for _ in texts]
+    for match in [*matches, *engine.close()]:
+        found[named[match.query]].append(match.answer)
+    return [comparables(own) for own in found]
+
+
+def _time(pair: tuple[str, spaseq.Event]) -> int:
+    time = pair[1].time
+    assert isinstance(time, int)
+    return time
+
+
 def events(case: Case, iri: str) -> list[spaseq.Event]:
     """The events of a stream, in order of arrival."""
     return [

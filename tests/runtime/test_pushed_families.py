@@ -1,0 +1,167 @@
+"""A family in an `Engine`: its members come and go, each with the answers that it has alone."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+
+import spaseq
+from spaseq.expr.extension import unregister
+from spaseq.runtime.pushed_units import FamilyUnit, QueryUnit
+from tests.runtime.test_query_families import EVENTS, QUERY, USUAL, texts
+from tests.sizes import sizes
+
+
+def engine(queries: list[str], **options: Any) -> spaseq.Engine:
+    return spaseq.Engine(queries, **options)
+
+
+def units(of: spaseq.Engine) -> list[type]:
+    return [type(unit) for unit in of._queries._units]
+
+
+def found(of: spaseq.Engine, events: list[spaseq.Event], many: int = 1) -> list[tuple[str, Any]]:
+    """The answers to events, in pieces of `many`."""
+    matches: list[spaseq.Match] = []
+    for first in range(0, len(events), many):
+        part = events[first : first + many]
+        if many == 1:
+            matches += of.push("S", part[0].graph, part[0].time)
+        else:
+            matches += of.push_many([("S", event) for event in part])
+    return sorted(((m.query, m.answer) for m in [*matches, *of.close()]), key=repr)
+
+
+def member(least: int, fall: int, **changed: str) -> str:
+    return QUERY.format(least=least, fall=fall, **{**USUAL, **changed})
+
+
+@pytest.mark.parametrize("many", [1, 7])
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {},
+        {"steps": "A; B+"},
+        {"steps": "B!; A; B"},
+        {"more": "PARTITION BY (?x)"},
+        {"more": "AFTER MATCH SKIP PAST LAST EVENT"},
+        {"form": "SELECT DISTINCT ?w"},
+        {"form": "CONSTRUCT { ?x :fell ?w . _:n :to ?v }"},
+        {"having": "HAVING (?v > 5)"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("limit", [None, 1])
+def test_a_member_has_the_answers_that_it_has_alone(
+    changed: dict[str, str], limit: int | None, many: int
+) -> None:
+    options: dict[str, Any] = {} if limit is None else {"limit_per_event": limit}
+    together = engine(texts(**changed), **options)
+    assert units(together) == [FamilyUnit]
+    alone = engine(texts(**changed), disable=["query-families"], **options)
+    assert units(alone) == [QueryUnit] * 12
+    answers = found(together, EVENTS, many)
+    assert answers == found(alone, EVENTS, many)
+    assert len(answers) > 1
+    assert together.suppressed == alone.suppressed
+
+
+def test_answers_of_a_call_come_query_by_query() -> None:
+    names = [f"query{i}" for i in range(1, 14)]
+    other = "PREFIX : <http://e/> SELECT ?x WITHIN 1 HOURS FROM STREAM S <http://e/s>"
+    queries = texts(steps="A; B+")
+    queries.insert(5, f"{other} WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?x :b ?v }} }}")
+    own = engine(queries)
+    assert units(own) == [FamilyUnit, QueryUnit]
+    given = [m.query for m in own.push_many([("S", event) for event in EVENTS])]
+    assert given == sorted(given, key=names.index)
+    assert len({*given}) > 3
+
+
+def test_a_member_comes_and_goes() -> None:
+    own = engine(texts())
+    own.add(member(3, 9), name="late")
+    assert units(own) == [FamilyUnit]
+    own.add(member(3, 9, steps="A; B; B"), name="other")
+    assert units(own) == [FamilyUnit, QueryUnit]
+    for name in [f"query{i}" for i in range(1, 13)]:
+        own.remove(name)
+    assert own.queries == ("late", "other")
+    assert units(own) == [FamilyUnit, QueryUnit]
+    own.remove("late")
+    assert units(own) == [QueryUnit]
+
+
+def test_a_member_with_the_constants_of_another_begins_by_itself() -> None:
+    """It has a row of its own, so it does not go on with the other's partial matches."""
+    own, sums = engine(texts()), {"query1": 0, "twin": 0}
+    half = len(EVENTS) // 2
+    early = [m for e in EVENTS[:half] for m in own.push("S", e.graph, e.time)]
+    own.add(texts()[0], name="twin")
+    rest = [m for e in EVENTS[half:] for m in own.push("S", e.graph, e.time)] + own.close()
+    alone = engine([texts()[0]], name="twin")
+    expected = [m for e in EVENTS[half:] for m in alone.push("S", e.graph, e.time)]
+    expected += alone.close()
+    assert [content(m) for m in rest if m.query == "twin"] == [content(m) for m in expected]
+    for match in [*early, *rest]:
+        if match.query in sums:
+            sums[match.query] += 1
+    assert sums["query1"] > sums["twin"] > 0
+
+
+def test_queries_that_call_functions_fail_apart() -> None:
+    @spaseq.function("http://e/fragile")
+    def fragile(value: int) -> int:
+        if value == 7:
+            raise OSError("no such device")
+        return value
+
+    try:
+        queries = [
+            member(i, 1).replace(f"?v > {i}", f"?v > {i} && <http://e/fragile>(?v) > 0")
+            for i in range(9)
+        ]
+        assert units(engine(queries)) == [QueryUnit] * 9
+    finally:
+        unregister("http://e/fragile")
+
+
+@sizes(15, 500)
+def test_any_members_at_any_time(examples: int) -> None:
+    """Each member by itself over the events between its coming and its going."""
+    for seed in range(examples):
+        random = Random(seed)
+        changed = random.choice([{}, {"steps": "A; B+"}, {"steps": "B!; A; B"}])
+        start = texts(**changed)
+        own = engine(start)
+        alone = {f"query{i}": engine([text], name=f"query{i}") for i, text in enumerate(start, 1)}
+        given: list[Any] = []
+        wanted: list[Any] = []
+        for number, event in enumerate(EVENTS):
+            if random.random() < 0.15 and len(alone) > 1:
+                name = random.choice(sorted(alone))
+                own.remove(name)
+                del alone[name]
+            if random.random() < 0.15:
+                text, name = (
+                    member(random.randrange(7), random.randrange(5), **changed),
+                    f"n{number}",
+                )
+                own.add(text, name=name)
+                alone[name] = engine([text], name=name)
+            given += own.push("S", event.graph, event.time)
+            for each in alone.values():
+                wanted += each.push("S", event.graph, event.time)
+        given += own.close()
+        for each in alone.values():
+            wanted += each.close()
+        assert FamilyUnit in units(own)
+        assert sorted(map(content, given)) == sorted(map(content, wanted)), seed
+
+
+def content(match: spaseq.Match) -> str:
+    """An answer without the numbers of its events."""
+    answer = match.answer
+    return repr((match.query, answer.first[0], answer.end[0], answer.bindings, answer.lists))
