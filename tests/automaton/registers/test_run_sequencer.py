@@ -159,6 +159,18 @@ def test_events_that_are_solutions_of_several_steps(
     assert in_pieces(compiled, events, 100) == expected
 
 
+def test_a_snapshot_leaves_out_what_the_window_has_left() -> None:
+    compiled, _ = plans(query("A; B; C", used("ABC"), "5 SECONDS"))
+    sizes = []
+    for size in (2_000, 20_000):
+        events = stream("A", size, 1, 14)
+        stage = SequenceStage(compiled)
+        stage.push(batch(compiled, events))
+        stage.advance(events[-1].time)
+        sizes.append(len(stage.snapshot()))
+    assert sizes[1] < 2 * sizes[0]
+
+
 def test_waits_that_were_kept_in_no_order() -> None:
     """Snapshots from before the threshold-sequence kernel have such waits."""
     compiled, python = plans(query("A; B; C", used("ABC"), "500 SECONDS"))

@@ -44,6 +44,9 @@ _LEAST_ROWS = 65_536
 _LEAST_KEYS = 256
 """Below these numbers of kept solutions and of keys, nothing is swept."""
 
+_LEAST_WRITTEN = 4096
+"""The same number of solutions before a snapshot, which is written."""
+
 
 class _StatePart(Protocol):
     """A part of the state, as it goes into a snapshot."""
@@ -116,6 +119,7 @@ class RunSequencer:
         self._outer = OuterNegations(tables.outer, window, True) if tables.outer else None
         self._waits = self._outer is not None or bool(tables.closings)
         self._most_rows, self._most_keys = _LEAST_ROWS, _LEAST_KEYS
+        self._lowest: int | None = None  # least measure of a match that may end from now on
         self._python: PartitionSequencer | None = None
         self._prepared: tuple[SolutionBatch, SolutionBatch] | None = None  # rows, with formulas
 
@@ -244,6 +248,9 @@ class RunSequencer:
         """The state of all parts, for a snapshot."""
         if self._python is not None:
             return True, self._python.snapshot()
+        beyond = len(self._builder.store) - (self._most_rows - _LEAST_ROWS)
+        if beyond > _LEAST_WRITTEN and self._lowest is not None:
+            self._sweep(self._lowest)
         parts = self._parts()
         counts = self._most_rows, self._most_keys
         return False, (counts, [part.snapshot() for part in parts])
@@ -337,9 +344,10 @@ class RunSequencer:
         if outer is not None:
             outer.end(taken)
         self._builder.end(taken)
+        self._lowest = int(rows.lowest[-1])
         kept, keys = len(self._builder.store), len(self._frame.keys)
         if kept > self._most_rows or keys > self._most_keys:
-            self._sweep(int(rows.lowest[-1]))
+            self._sweep(self._lowest)
 
     def _numbers(self, rows: SolutionBatch) -> Float64s:
         """[numbers, n] the numbers of `RunTables.numbers` for n rows."""
