@@ -97,7 +97,9 @@ class Engine:
         if lifts:
             from spaseq.lift.pushed_rows import RowLifter  # other engines do not import lifts
 
-            self._lifters = {self._iri(s): RowLifter(self._iri(s), t) for s, t in lifts.items()}
+            for name, lift in lifts.items():
+                iri = self._iri(name)
+                self._lifters[iri] = RowLifter(iri, lift, self._limits)
         self._now: int | None = None  # time of the latest event
         # No event at or before `_done`, or below `_floor`, follows.
         self._done = self._floor = -(2**63)

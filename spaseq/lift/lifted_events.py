@@ -12,10 +12,12 @@ from spaseq.compiled.arrays import Bools, Int32s, Int64s
 from spaseq.lift.cells import RowBlock, is_term
 from spaseq.lift.lift_plan import LiftPlan
 from spaseq.lift.row_solutions import RowSolutions, SolutionMaker
+from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.term_tables import ListedTerms
 from spaseq.rdf.documents.repeated_triples import repeated_rows
 from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.inputs.sizes import literal_size, long_literal
 from spaseq.rdf.terms.term import is_rdf_term, kind_of
 from spaseq.rdf.terms.times import parse_time
 
@@ -50,8 +52,9 @@ class EventMaker:
         stream: str,
         types: dict[str, str] | None = None,
         counter: InstantCounter | None = None,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> None:
-        self._plan, self._stream = plan, stream
+        self._plan, self._stream, self._limits = plan, stream, limits
         self._maker = SolutionMaker(plan, types)
         self._counter = counter or InstantCounter()
         self._solutions = 0
@@ -72,6 +75,7 @@ class EventMaker:
         bad = dict(found.bad)
         event = np.searchsorted(present, rows)  # [m] the event of each solution
         made = graph.made(event, len(present))
+        _refuse_long_literals(made, self._limits)
         for place, reason in made.bad.items():
             bad.setdefault(int(present[place]), reason)
         for row in sorted(bad):
@@ -185,6 +189,17 @@ class _Graphs:
         kinds[:-1] *= [is_term(t) for t in terms]
         valid: Bools = (kinds[s] >= 2) & (kinds[p] == 3) & (kinds[o] >= 1)
         return valid
+
+
+def _refuse_long_literals(made: _Made, limits: Limits) -> None:
+    """Make the events bad that have a literal beyond the limit."""
+    least = limits.literal_bytes // 4  # a character has up to four bytes
+    for code, text in enumerate(made.terms):
+        if len(text) > least:
+            reason = long_literal(literal_size(text.encode()), limits)
+            if reason is not None:
+                for place in made.event[made.o == code].tolist():
+                    made.bad.setdefault(place, reason)
 
 
 def _names(

@@ -64,8 +64,8 @@ class LiftedBroker(BrokerStream):
     def _of_some(
         self, messages: Sequence[Message], source: str, on_bad: OnBad
     ) -> Iterator[EventBatch]:
-        maker = EventMaker(self.plan, self.iri)
         fields, limits = self.plan.fields, self.options.limits
+        maker = EventMaker(self.plan, self.iri, limits=limits)
 
         def report(line: int, reason: str, text: str) -> None:
             on_bad(BadInput(_name(source, messages[line - 1]), None, reason, text))

@@ -31,4 +31,4 @@ class LiftedSource(Source):
 
     def maker(self) -> EventMaker:
         """What makes the events of this stream."""
-        return EventMaker(self.plan, self.iri, dict(self.types))
+        return EventMaker(self.plan, self.iri, dict(self.types), limits=self.options.limits)

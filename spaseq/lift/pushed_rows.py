@@ -14,6 +14,7 @@ from spaseq.lift.lift_checks import compiled_lift
 from spaseq.lift.lifted import text_of
 from spaseq.lift.lifted_events import EventMaker
 from spaseq.lift.python_rows import dict_blocks
+from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.terms.term import Triple
@@ -26,6 +27,7 @@ class RowLifter:
     Args:
         stream: the stream's IRI.
         lift: the text of the lift, or the `Path` of its file.
+        limits: bounds on literals.
 
     Attributes:
         rows: how many rows have been taken; `?_line` of the next one is one greater.
@@ -35,10 +37,10 @@ class RowLifter:
         InputError: the lift's file cannot be read.
     """
 
-    def __init__(self, stream: str, lift: str | Path) -> None:
+    def __init__(self, stream: str, lift: str | Path, limits: Limits = DEFAULT_LIMITS) -> None:
         text, name = text_of(lift)
         self._plan = compiled_lift(text, name, GENERATED_AT_TIME)
-        self._maker = EventMaker(self._plan, stream, counter=_UncountedInstants())
+        self._maker = EventMaker(self._plan, stream, counter=_UncountedInstants(), limits=limits)
         self.rows = 0
 
     @property

@@ -200,3 +200,25 @@ def test_why_nothing_is_left_of_rows() -> None:
     rows = [{**row, "price": 0} for row in ROWS]
     report = spaseq.why(QUERY, {"S": spaseq.Lifted(rows, LIFT)})
     assert [cause.kind for cause in report.causes] == ["no-events"]
+
+
+def test_a_literal_beyond_the_limit_makes_its_row_bad() -> None:
+    lift = """PREFIX ex: <http://e/> PREFIX prov: <http://www.w3.org/ns/prov#>
+    CONSTRUCT { ex:s ex:p ?text ; ex:q ?twice ; prov:generatedAtTime ?at }
+    WHERE { BIND (CONCAT(?text, ?text) AS ?twice) }"""
+    query = """SELECT ?v WITHIN 1 SECONDS FROM STREAM S <http://e/s>
+    WHERE { SEQ(A) DEFINE GPM A ON S { ?x <http://e/p> ?v } }"""
+    rows = [{"at": n, "text": "ä" * n} for n in (3, 20, 30, 4)]
+    bad: list[Any] = []
+    limits = spaseq.Limits(literal_bytes=50)
+    found = spaseq.run(
+        query, {"S": spaseq.Lifted(rows, lift)}, runtime="local", limits=limits, on_bad=bad.append
+    )
+    assert [match.bindings["v"].to_python() for match in found] == ["äää", "ääää"]
+    assert [one.reason for one in bad] == [
+        f"a literal of {size} bytes; the limit is 50 (--max-literal)" for size in (80, 60)
+    ]
+    with spaseq.Engine(query, lifts={"S": lift}, limits=limits) as engine:
+        with pytest.raises(spaseq.errors.InputError, match="max-literal"):
+            engine.push("S", rows[1])
+        engine.close()
