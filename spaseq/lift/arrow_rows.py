@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
@@ -183,11 +183,3 @@ def _duration(times: int, parts: int) -> Callable[[int], Cell]:
         return f'"{text}"^^<{XSD}dayTimeDuration>'
 
     return convert
-
-
-def record_blocks(
-    batches: Any, wanted: frozenset[str]
-) -> Iterator[tuple[int, dict[str, list[Cell]]]]:
-    """(rows, cells) of record batches."""
-    for batch in batches:
-        yield len(batch), batch_columns(batch, wanted)

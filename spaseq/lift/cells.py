@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from spaseq.lang import lexical
 from spaseq.lang.lexical import NamePattern
@@ -49,8 +49,38 @@ class RowBlock:
         return len(self.lines)
 
 
+@dataclass(frozen=True, slots=True)
+class TableBlock:
+    """Consecutive rows of a table; `first` is the number of the first one."""
+
+    batch: Any  # Arrow record batch
+    first: int
+
+    def __len__(self) -> int:
+        return len(self.batch)
+
+    @property
+    def lines(self) -> range:
+        """The places of the rows for reports, which are their numbers."""
+        return range(self.first, self.first + len(self))
+
+    def part(self, start: int, rows: int) -> TableBlock:
+        """At most `rows` rows from the row `start` on."""
+        return TableBlock(self.batch.slice(start, rows), self.first + start)
+
+    def rows(self, wanted: frozenset[str]) -> RowBlock:
+        """The rows with cells for the wanted fields."""
+        from spaseq.lift.arrow_rows import batch_columns
+
+        numbers = [*self.lines]
+        return RowBlock(numbers, numbers, batch_columns(self.batch, wanted))
+
+
 BLOCK_ROWS = 8192
 """Rows of a block."""
+
+TABLE_ROWS = 65_536
+"""Rows of a block of a table."""
 
 _NAME = NamePattern(lexical.VARIABLE)
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from spaseq.algebra.nodes import PatternTerm, is_reserved
 from spaseq.compiled.arrays import Bools, Int32s, Int64s
-from spaseq.lift.cells import RowBlock, is_term
+from spaseq.lift.cells import BLOCK_ROWS, RowBlock, TableBlock, is_term
 from spaseq.lift.lift_plan import LiftPlan
 from spaseq.lift.row_solutions import RowSolutions, SolutionMaker
 from spaseq.limits import DEFAULT_LIMITS, Limits
@@ -20,6 +21,12 @@ from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.inputs.sizes import literal_size, long_literal
 from spaseq.rdf.terms.term import is_rdf_term, kind_of
 from spaseq.rdf.terms.times import parse_time
+
+if TYPE_CHECKING:
+    from spaseq.lift.lane_events import LaneEvents
+
+_FEW_ROWS = 512
+"""Up to this number of rows, one that is not usual is lifted with all of them."""
 
 _OF = {"iri": 3, "bnode": 2, "triple": 1}
 """How much a term may be: 1 an object, 2 a subject, too, 3 a predicate, too."""
@@ -36,7 +43,7 @@ class LiftedBatch:
     """The events of some rows; `time_texts` [n] are the literals of their times."""
 
     events: EventBatch
-    time_texts: list[str]
+    time_texts: Sequence[str]
 
 
 class EventMaker:
@@ -58,7 +65,68 @@ class EventMaker:
         self._maker = SolutionMaker(plan, types)
         self._counter = counter or InstantCounter()
         self._solutions = 0
+        self._typed = bool(types)
+        self._lanes: LaneEvents | None = None
+        self._by_row = False
         self.filtered = 0
+
+    def lifted(self, block: RowBlock | TableBlock, on_bad: OnBadRow) -> Iterator[LiftedBatch]:
+        """The events of a block's rows, in order; bad rows are reported.
+
+        The rows of a table are lifted as columns, if the lift and the rows allow it.
+        """
+        if isinstance(block, RowBlock):
+            yield self.events(block, on_bad)
+        elif self._columns() is None:
+            yield from self._row_by_row(block, 0, on_bad)
+        else:
+            yield from self._as_columns(block, 0, on_bad)
+
+    def _columns(self) -> LaneEvents | None:
+        if self._lanes is None and not self._by_row:
+            from spaseq.lift.lane_events import LaneEvents
+            from spaseq.lift.lanes import NotColumns
+
+            try:
+                if self._typed:
+                    raise NotColumns
+                self._lanes = LaneEvents(self._plan, self._stream, self._counter, self._limits)
+            except NotColumns:
+                self._by_row = True
+        return self._lanes
+
+    def _as_columns(
+        self, block: TableBlock, before: int, on_bad: OnBadRow
+    ) -> Iterator[LiftedBatch]:
+        """The events of rows, `before` rows after the first of the whole block."""
+        from spaseq.lift.lanes import NotColumns
+
+        assert self._lanes is not None
+        try:
+            made = LiftedBatch(*self._lanes.events(block))
+        except NotColumns:
+            if len(block) <= _FEW_ROWS:
+                yield from self._row_by_row(block, before, on_bad)
+                return
+            size = -(-len(block) // 8)
+            for start in range(0, len(block), size):
+                yield from self._as_columns(block.part(start, size), before + start, on_bad)
+            return
+        self.filtered += made.events.filtered
+        yield made
+
+    def _row_by_row(
+        self, block: TableBlock, before: int, on_bad: OnBadRow
+    ) -> Iterator[LiftedBatch]:
+        wanted = self._plan.fields.wanted
+        for start in range(0, len(block), BLOCK_ROWS):
+            rows = block.part(start, BLOCK_ROWS).rows(wanted)
+            first = before + start
+
+            def report(row: int, reason: str, first: int = first) -> None:
+                on_bad(first + row, reason)
+
+            yield self.events(rows, report)
 
     def events(self, block: RowBlock, on_bad: OnBadRow, times: Int64s | None = None) -> LiftedBatch:
         """The events of a block's rows, in order; bad rows are reported.

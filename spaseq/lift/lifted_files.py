@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from spaseq.errors import InputError
@@ -46,7 +46,7 @@ class LiftedFiles(LiftedSource):
         for block in file.blocks(self.plan, self.options.limits, on_bad):
             lines = block.lines
 
-            def report(row: int, reason: str, lines: list[int] = lines) -> None:
+            def report(row: int, reason: str, lines: Sequence[int] = lines) -> None:
                 on_bad(BadInput(file.path, lines[row], reason))
 
-            yield maker.events(block, report)
+            yield from maker.lifted(block, report)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from spaseq.lift.cells import BLOCK_ROWS, RowBlock
+from spaseq.lift.cells import TABLE_ROWS, RowBlock, TableBlock
 from spaseq.lift.lifted_source import LiftedSource
 from spaseq.lift.python_rows import arrow_table, dict_blocks
 from spaseq.lift.table_files import check_names
@@ -36,14 +36,14 @@ class _RowSource(LiftedSource):
                 continue
             lines = item.lines
 
-            def report(row: int, reason: str, lines: list[int] = lines) -> None:
+            def report(row: int, reason: str, lines: Sequence[int] = lines) -> None:
                 on_bad(BadInput(OF_PROGRAM, lines[row], reason))
 
-            batch = maker.events(item, report).events
-            if len(batch) or batch.filtered:
-                yield batch
+            for batch in maker.lifted(item, report):
+                if len(batch.events) or batch.events.filtered:
+                    yield batch.events
 
-    def items(self) -> Iterator[RowBlock | BadInput]:
+    def items(self) -> Iterator[RowBlock | TableBlock | BadInput]:
         """Blocks of rows, and the rows that are bad already."""
         raise NotImplementedError
 
@@ -59,7 +59,7 @@ class LiftedRows(_RowSource):
         if table is not None:
             self._check_schema(table.schema)
 
-    def items(self) -> Iterator[RowBlock | BadInput]:
+    def items(self) -> Iterator[RowBlock | TableBlock | BadInput]:
         table = self._table()
         if table is not None:
             yield from self._of_table(table)
@@ -80,7 +80,8 @@ class LiftedRows(_RowSource):
         path = directory / f"{uuid4().hex}.rows"
         with path.open("wb") as file:
             for item in self.items():
-                SafePickler(file).dump(item)
+                rows = item.rows(self.plan.fields.wanted) if isinstance(item, TableBlock) else item
+                SafePickler(file).dump(rows)
         return StoredRows(self.options, self.plan, self.types, str(path))
 
     def _table(self) -> Any:
@@ -91,18 +92,15 @@ class LiftedRows(_RowSource):
 
         check_names(f"stream <{self.iri}>: the table", table_variables(schema), self.plan.fields)
 
-    def _of_table(self, table: Any) -> Iterator[RowBlock]:
-        from spaseq.lift.arrow_rows import batch_columns
-
+    def _of_table(self, table: Any) -> Iterator[TableBlock]:
         self._check_schema(table.schema)
-        number = 0
+        number = 1
         batches = table.to_batches() if hasattr(table, "to_batches") else table
         for whole in batches:
-            for first in range(0, len(whole), BLOCK_ROWS):
-                batch = whole.slice(first, BLOCK_ROWS)
-                places = [*range(number + 1, number + len(batch) + 1)]
-                number += len(batch)
-                yield RowBlock(places, places, batch_columns(batch, self.plan.fields.wanted))
+            for first in range(0, len(whole), TABLE_ROWS):
+                block = TableBlock(whole.slice(first, TABLE_ROWS), number)
+                number += len(block)
+                yield block
 
 
 class _RowUnpickler(SafeUnpickler):
@@ -122,7 +120,7 @@ class StoredRows(_RowSource):
 
     path: str
 
-    def items(self) -> Iterator[RowBlock | BadInput]:
+    def items(self) -> Iterator[RowBlock | TableBlock | BadInput]:
         with open(self.path, "rb") as file:
             while True:
                 try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from spaseq.lift.lifted_events import LiftedBatch
+from spaseq.rdf.columns.term_tables import term_table
 from spaseq.rdf.messages.written import MESSAGE_END, VERSION
 from spaseq.rdf.terms.term import iri_text
 
@@ -19,12 +20,13 @@ def event_texts(batch: LiftedBatch, form: str, time_predicate: str, number: int)
     the number of the batch's first event.
     """
     events, write = batch.events, _WRITERS[form]
+    names = list(events.graph)
     predicate = iri_text(time_predicate)
-    texts = events.terms
-    used = [[texts[code] for code in column.tolist()] for column in (events.s, events.p, events.o)]
+    texts = term_table(events.terms)
+    used = [texts.take(column) for column in (events.s, events.p, events.o)]
     starts = events.start.tolist()
     for i, time in enumerate(batch.time_texts):
-        name = events.graph[i]
+        name = names[i]
         graph = f"_:event{number + i}" if name is None else iri_text(name)
         rows = slice(starts[i], starts[i + 1])
         lines = [f"{s} {p} {o}" for s, p, o in zip(*(c[rows] for c in used), strict=True)]

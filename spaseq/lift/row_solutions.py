@@ -10,7 +10,7 @@ from hashlib import blake2b
 from spaseq.algebra.groups import constant_text
 from spaseq.expr.casts import CASTS
 from spaseq.expr.compile import Options, compile_filter, compile_term, variables_of
-from spaseq.expr.env import PlainEnv
+from spaseq.expr.env import Env, PlainEnv
 from spaseq.expr.extension import registered
 from spaseq.lang import ast
 from spaseq.lang.variables import walk
@@ -162,20 +162,14 @@ class SolutionMaker:
     def _bind(self, expr: ast.Expr, name: str) -> Step:
         if isinstance(expr, ast.Var):
             return _renamed(expr.name, name)
-        term = compile_term(expr, self._options)
+        term = checked_term(expr, self._options)
         variables = sorted(variables_of(expr))
         labels = any(isinstance(n, ast.Call) and n.function == "BNODE" for n in walk(expr))
-        moments = isinstance(expr, ast.FunctionCall) and expr.function.value in CASTS
         foreign = any(
             isinstance(n, ast.FunctionCall) and n.function.value not in CASTS for n in walk(expr)
         )
         only = variables[0] if len(variables) == 1 and not labels and not foreign else None
         known: dict[str, str | None] = {}
-
-        def checked(value: str | None) -> str | None:
-            if value is None or not is_term(value):
-                return None
-            return _cut(value) if moments else value
 
         def bind(found: RowSolutions) -> None:
             env = _SolutionEnv(found.columns)
@@ -187,7 +181,7 @@ class SolutionMaker:
                     out.append(known[key])
                     continue
                 env.place, env.number = place, found.first + place
-                value = checked(term(env))
+                value = term(env)
                 out.append(value)
                 if key is not None:
                     if len(known) >= _REMEMBERED:
@@ -196,6 +190,20 @@ class SolutionMaker:
             found.columns[name] = out
 
         return bind
+
+
+def checked_term(expr: ast.Expr, options: Options) -> Callable[[Env], str | None]:
+    """BIND's expression: a function from a solution to an RDF term, None for an error."""
+    term = compile_term(expr, options)
+    moments = isinstance(expr, ast.FunctionCall) and expr.function.value in CASTS
+
+    def checked(env: Env) -> str | None:
+        value = term(env)
+        if value is None or not is_term(value):
+            return None
+        return _cut(value) if moments else value
+
+    return checked
 
 
 def _renamed(old: str, new: str) -> Step:

@@ -12,7 +12,7 @@ from typing import IO, Any, cast
 
 from spaseq.errors import InputError
 from spaseq.lang.spelling import suggested
-from spaseq.lift.cells import BLOCK_ROWS, RowBlock
+from spaseq.lift.cells import TABLE_ROWS, RowBlock, TableBlock
 from spaseq.lift.delimited_rows import DelimitedRows
 from spaseq.lift.json_rows import json_blocks
 from spaseq.lift.lift_plan import ROW_NUMBER, Fields, LiftPlan
@@ -69,7 +69,9 @@ class TableFile:
     path: str
     format: TableFormat
 
-    def blocks(self, plan: LiftPlan, limits: Limits, on_bad: OnBad) -> Iterator[RowBlock]:
+    def blocks(
+        self, plan: LiftPlan, limits: Limits, on_bad: OnBad
+    ) -> Iterator[RowBlock | TableBlock]:
         """The rows as blocks; bad rows are reported.
 
         Raises:
@@ -136,16 +138,15 @@ class TableFile:
         check_names(self.path, rows.names, fields)
         yield from rows.blocks(fields.wanted, report)
 
-    def _table_blocks(self, plan: LiftPlan) -> Iterator[RowBlock]:
-        from spaseq.lift.arrow_rows import batch_columns, table_variables
+    def _table_blocks(self, plan: LiftPlan) -> Iterator[TableBlock]:
+        from spaseq.lift.arrow_rows import table_variables
 
         with closing(_OpenTable(self)) as table:
             check_names(self.path, table_variables(table.schema), plan.fields)
-            number = 0
+            number = 1
             for batch in table.batches(plan.fields.wanted):
-                places = [*range(number + 1, number + len(batch) + 1)]
+                yield TableBlock(batch, number)
                 number += len(batch)
-                yield RowBlock(places, places, batch_columns(batch, plan.fields.wanted))
 
 
 class _OpenTable:
@@ -175,12 +176,12 @@ class _OpenTable:
             raise InputError(f"cannot read {file.path} as {file.format.value}: {reason}") from None
 
     def batches(self, wanted: frozenset[str]) -> Iterator[Any]:
-        """Record batches of at most `BLOCK_ROWS` rows."""
+        """Record batches of at most `TABLE_ROWS` rows."""
         from spaseq.lift.arrow_rows import wanted_columns
 
         if self._parquet:
             columns = wanted_columns(self.schema, wanted)
-            yield from self._reader.iter_batches(BLOCK_ROWS, columns=columns)
+            yield from self._reader.iter_batches(TABLE_ROWS, columns=columns)
             return
         reader = self._reader
         counted = hasattr(reader, "num_record_batches")
@@ -188,8 +189,8 @@ class _OpenTable:
             (reader.get_batch(i) for i in range(reader.num_record_batches)) if counted else reader
         )
         for batch in batches:
-            for first in range(0, len(batch), BLOCK_ROWS):
-                yield batch.slice(first, BLOCK_ROWS)
+            for first in range(0, len(batch), TABLE_ROWS):
+                yield batch.slice(first, TABLE_ROWS)
 
     def close(self) -> None:
         """Close the file."""

@@ -1,0 +1,275 @@
+"""The WHERE of a lift over columns: lanes of fields become lanes of all variables.
+
+An expression without columns of its own is evaluated once for each distinct combination of the
+terms that it reads, by the same functions that evaluate it row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spaseq.algebra.groups import constant_text
+from spaseq.compiled.arrays import Bools, Int64s
+from spaseq.expr.casts import CASTS
+from spaseq.expr.compile import Options, compile_filter, variables_of
+from spaseq.expr.env import PlainEnv
+from spaseq.expr.extension import registered
+from spaseq.expr.uses import is_volatile
+from spaseq.expr.values import decode
+from spaseq.lang import ast
+from spaseq.lang.variables import walk
+from spaseq.lift.lanes import Lane, LaneForm, NotColumns
+from spaseq.lift.lift_plan import LiftPlan
+from spaseq.lift.row_solutions import checked_term
+from spaseq.rdf.columns.term_columns import text_array
+from spaseq.rdf.terms.term import split_literal
+from spaseq.rdf.terms.vocabulary import XSD, XSD_STRING
+
+Lanes = dict[str, Lane]
+Test = Callable[[Lanes, int], Bools]
+Maker = Callable[[Lanes, int], "Lane | None"]
+_SAFE = "^[A-Za-z0-9_~-][A-Za-z0-9_.~-]*$"
+"""Texts that make a valid IRI after any prefix that `_iri_parts` accepts."""
+
+_COMPARE: dict[str, Callable[..., Any]] = {
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+    "=": np.equal,
+    "!=": np.not_equal,
+}
+_SWAPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
+_SAME = {
+    LaneForm.INTEGER: "integer",
+    LaneForm.DOUBLE: "double",
+    LaneForm.DECIMAL: "decimal",
+    LaneForm.BOOLEAN: "boolean",
+    LaneForm.MOMENT: "dateTime",
+    LaneForm.STRING: "string",
+}
+"""The casts that change nothing."""
+
+_MOST_EXACT = 2**53
+
+
+class LaneSolutions:
+    """The WHERE of a lift, ready to run over lanes. A row has at most one solution."""
+
+    def __init__(self, plan: LiftPlan) -> None:
+        """NotColumns if the lift has more than BIND and FILTER, or a function that has a state."""
+        self._options = Options(base=plan.base, functions=registered())
+        elements = plan.elements
+        if not all(isinstance(e, ast.Bind | ast.Filter) and _repeatable(e) for e in elements):
+            raise NotColumns
+        self._binds = [
+            (e.var.name, self._bind(e.expr)) for e in elements if isinstance(e, ast.Bind)
+        ]
+        self._filters = [
+            self._test(part)
+            for e in elements
+            if isinstance(e, ast.Filter)
+            for part in (e.expr.operands if isinstance(e.expr, ast.And) else (e.expr,))
+        ]
+
+    def solutions(self, lanes: Lanes, size: int) -> tuple[Lanes, Int64s]:
+        """(lanes of the rows with a solution, those rows); a missing variable is unbound.
+
+        A FILTER is evaluated as soon as its variables are known, so that fewer rows have terms.
+        """
+        rows = np.arange(size, dtype=np.int64)
+        bound = {name for name, _ in self._binds}
+        waiting = self._filters
+        steps: list[tuple[str, Maker | None]] = [*self._binds, ("", None)]
+        for name, bind in steps:
+            ready = [test for test, names in waiting if not names & bound]
+            waiting = [(test, names) for test, names in waiting if names & bound]
+            for test in ready:
+                kept = test(lanes, len(rows))
+                if not kept.all():
+                    places = pa.array(np.flatnonzero(kept))
+                    lanes = {v: lane.take(places) for v, lane in lanes.items()}
+                    rows = rows[kept]
+            if bind is not None:
+                lane = bind(lanes, len(rows))
+                if lane is not None:
+                    lanes = {**lanes, name: lane}
+                bound.discard(name)
+        return lanes, rows
+
+    def _bind(self, expr: ast.Expr) -> Maker:
+        if isinstance(expr, ast.Var):
+            return lambda lanes, _: lanes.get(expr.name)
+        general = self._general(expr)
+        if isinstance(expr, ast.FunctionCall) and expr.args and isinstance(expr.args[0], ast.Var):
+            kind, name = expr.function.value.removeprefix(XSD), expr.args[0].name
+
+            def cast(lanes: Lanes, size: int) -> Lane | None:
+                lane = lanes.get(name)
+                same = lane is not None and _SAME.get(lane.form) == kind
+                return lane if same else general(lanes, size)
+
+            return cast
+        parts = self._iri_parts(expr)
+        if parts is None:
+            return general
+        prefix, variable, suffix, text = parts
+
+        def iri(lanes: Lanes, size: int) -> Lane | None:
+            lane = lanes.get(variable)
+            if lane is None:
+                return None
+            if lane.form is LaneForm.STRING or (text and lane.form is LaneForm.INTEGER):
+                values = lane.values
+                if lane.form is LaneForm.INTEGER:
+                    values = values.cast(pa.large_string())
+                elif not _all_safe(values):
+                    return general(lanes, size)
+                return Lane(LaneForm.IRI, values, prefix, suffix)
+            return general(lanes, size)
+
+        return iri
+
+    def _iri_parts(self, expr: ast.Expr) -> tuple[str, str, str, bool] | None:
+        """(prefix, variable, suffix, whether in STR) of `IRI(CONCAT("...", ?f, "..."))`."""
+        match expr:
+            case ast.Call("IRI" | "URI", (ast.Call("CONCAT", args),)):
+                pass
+            case _:
+                return None
+        texts, variable, in_str = ["", ""], None, False
+        for arg in args:
+            match arg:
+                case ast.Literal():
+                    lexical, datatype, language = split_literal(constant_text(arg))
+                    if datatype != XSD_STRING or language is not None:
+                        return None
+                    texts[variable is not None] += lexical
+                case ast.Var(name) | ast.Call("STR", (ast.Var(name),)) if variable is None:
+                    variable, in_str = name, isinstance(arg, ast.Call)
+                case _:
+                    return None
+        if variable is None:
+            return None
+        term = checked_term(expr, self._options)
+        for sample in ("x", "-1", "A.~_9"):
+            text = term(_Solution({variable: f'"{sample}"'}))
+            if text != f"<{texts[0]}{sample}{texts[1]}>" or texts[0][-1:] not in ("/", "#"):
+                return None
+        return texts[0], variable, texts[1], in_str
+
+    def _general(self, expr: ast.Expr) -> Maker:
+        """Evaluate an expression once for each distinct combination of its terms."""
+        term, names = checked_term(expr, self._options), sorted(variables_of(expr))
+
+        def bind(lanes: Lanes, size: int) -> Lane | None:
+            which, solutions = _distinct(lanes, names, size)
+            known: dict[str, int] = {}
+            codes = []
+            for solution in solutions:
+                text = term(_Solution(solution))
+                codes.append(-1 if text is None else known.setdefault(text, len(known)))
+            if not known:
+                return None
+            found = np.array(codes, np.int32)[which]
+            indices = pa.array(found, mask=found < 0)
+            return Lane(
+                LaneForm.TEXT, pa.DictionaryArray.from_arrays(indices, text_array([*known]))
+            )
+
+        return bind
+
+    def _test(self, expr: ast.Expr) -> tuple[Test, frozenset[str]]:
+        test, names = compile_filter(expr, self._options), sorted(variables_of(expr))
+
+        def general(lanes: Lanes, size: int) -> Bools:
+            which, solutions = _distinct(lanes, names, size)
+            passed: Bools = np.array([test(_Solution(s)) for s in solutions], np.bool_)[which]
+            return passed
+
+        comparison = _comparison(expr)
+        if comparison is None:
+            return general, variables_of(expr)
+        name, compare, constant = comparison
+
+        def compared(lanes: Lanes, size: int) -> Bools:
+            lane = lanes.get(name)
+            if lane is None or lane.form not in (LaneForm.INTEGER, LaneForm.DOUBLE):
+                return general(lanes, size)
+            values = lane.values.fill_null(0).to_numpy(zero_copy_only=False)
+            valid = lane.values.is_valid().to_numpy(zero_copy_only=False)
+            passed: Bools = compare(values, constant) & valid
+            return passed
+
+        return compared, variables_of(expr)
+
+
+class _Solution(PlainEnv):
+    """One solution as an environment of expressions."""
+
+    __slots__ = ("_terms",)
+
+    def __init__(self, terms: dict[str, str | None]) -> None:
+        self._terms = terms
+
+    def value(self, name: str) -> str | None:
+        return self._terms.get(name)
+
+
+def _repeatable(element: ast.Node) -> bool:
+    """Whether equal terms always give equal results."""
+    for node in walk(element):
+        if isinstance(node, ast.FunctionCall):
+            if node.function.value not in CASTS and node.function.value != XSD_STRING:
+                return False
+        elif isinstance(node, ast.Call) and is_volatile(node):
+            return False
+    return True
+
+
+def _all_safe(values: Any) -> bool:
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary
+    safe = pc.all(pc.match_substring_regex(values, _SAFE)).as_py()
+    return safe is None or bool(safe)
+
+
+def _comparison(expr: ast.Expr) -> tuple[str, Callable[..., Any], int] | None:
+    """(variable, function, integer) of a comparison with an integer that float64 has exactly."""
+    match expr:
+        case ast.Compare(op, ast.Var(name), ast.Literal() as constant):
+            pass
+        case ast.Compare(op, ast.Literal() as constant, ast.Var(name)):
+            pass
+        case _:
+            return None
+    value = decode(constant_text(constant))
+    if type(value) is not int or abs(value) > _MOST_EXACT:
+        return None
+    swapped = isinstance(expr.left, ast.Literal)
+    return name, _COMPARE[_SWAPPED[op] if swapped else op], value
+
+
+def _distinct(
+    lanes: Lanes, names: Sequence[str], size: int
+) -> tuple[Int64s, list[dict[str, str | None]]]:
+    """(the number of each row's combination, combinations of the terms of some variables)."""
+    bound = [name for name in names if name in lanes]
+    which = np.zeros(size, np.int64)
+    read: list[tuple[str, Any, list[str | None]]] = []
+    for name in bound:
+        codes, lane = lanes[name].encoded()
+        read.append((name, codes, [*lane.texts().to_pylist(), None]))
+        _, which = np.unique(which, return_inverse=True)
+        which = which * (len(lane) + 1) + codes + 1
+    _, first, which = np.unique(which, return_index=True, return_inverse=True)
+    solutions: list[dict[str, str | None]] = [{} for _ in first]
+    for name, codes, texts in read:
+        for solution, code in zip(solutions, codes[first].tolist(), strict=True):
+            solution[name] = texts[code]
+    return which.astype(np.int64), solutions

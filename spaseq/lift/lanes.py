@@ -1,0 +1,228 @@
+"""Lanes: the values of a variable in the rows of a block, as an Arrow array and what its terms are.
+
+A lane makes the texts of terms only for the rows that somebody asks for. Values that would make a
+row bad, and types without lanes, are `NotColumns`: then rows are lifted one by one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spaseq.compiled.arrays import Float64s, Int8s, Int32s
+from spaseq.lift.arrow_rows import cells
+from spaseq.rdf.columns.term_columns import TextArray
+from spaseq.rdf.terms.number_kinds import DATE_TIME, DOUBLE, EXACT, SHORT, UNKNOWN
+from spaseq.rdf.terms.term import literal_text
+from spaseq.rdf.terms.vocabulary import XSD
+
+_FIRST_US, _LAST_US = -62_135_596_800_000_000, 253_402_300_799_999_999  # years 1 to 9999
+_EXACT_INTEGER, _SHORT_DECIMAL, _EXACT_POWER = 2**53, 10**15, 22
+_ESCAPED = '[\\x00-\\x1f"\\\\\\x7f\\x{fffe}\\x{ffff}]'
+
+
+class NotColumns(Exception):
+    """These rows must be lifted one by one."""
+
+
+class LaneForm(Enum):
+    """What the values of a lane are."""
+
+    TEXT = "texts of terms"
+    IRI = "parts of IRIs, between a prefix and a suffix"
+    STRING = "strings"
+    INTEGER = "int64"
+    DOUBLE = "float64"
+    DECIMAL = "decimals"
+    BOOLEAN = "booleans"
+    MOMENT = "microseconds since the epoch"
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """n values. `prefix` and `suffix` belong to the form IRI."""
+
+    form: LaneForm
+    values: Any  # Arrow array [n]
+    prefix: str = ""
+    suffix: str = ""
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def take(self, rows: Any) -> Lane:
+        """The values at these rows (an Arrow array)."""
+        return Lane(self.form, self.values.take(rows), self.prefix, self.suffix)
+
+    def encoded(self) -> tuple[Int32s, Lane]:
+        """(codes [n], -1 for null; the distinct values)."""
+        values = self.values
+        if not pa.types.is_dictionary(values.type):
+            if self.form is LaneForm.DOUBLE:
+                values = values.view(pa.int64())
+            values = values.dictionary_encode()
+        codes = values.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
+        distinct = values.dictionary
+        if self.form is LaneForm.DOUBLE:
+            distinct = distinct.view(pa.float64())
+        return codes, Lane(self.form, distinct, self.prefix, self.suffix)
+
+    def texts(self) -> TextArray:
+        """The texts [n] of the terms; no value may be null."""
+        values = self.values
+        match self.form:
+            case LaneForm.TEXT:
+                return values
+            case LaneForm.IRI:
+                return _joined(f"<{self.prefix}", values, f"{self.suffix}>")
+            case LaneForm.STRING:
+                if pc.any(pc.match_substring_regex(values, _ESCAPED)).as_py():
+                    return pa.array(
+                        [literal_text(v) for v in values.to_pylist()], pa.large_string()
+                    )
+                return _joined('"', values, '"')
+            case LaneForm.INTEGER:
+                return _joined('"', values.cast(pa.large_string()), f'"^^<{XSD}integer>')
+            case LaneForm.MOMENT:
+                values = values.cast(pa.timestamp("us"))
+        return pa.array(cells(values), pa.large_string())
+
+    def numbers(self) -> tuple[Float64s, Int8s]:
+        """(values [n], kinds [n]) of terms without nulls as float64."""
+        size = len(self.values)
+        match self.form:
+            case LaneForm.INTEGER:
+                whole = self.values.to_numpy()
+                exact = _below(whole, _EXACT_INTEGER)
+                return whole.astype(np.float64), np.where(exact, EXACT, UNKNOWN).astype(np.int8)
+            case LaneForm.DOUBLE:
+                return self.values.to_numpy(), np.full(size, DOUBLE, np.int8)
+            case LaneForm.MOMENT:
+                moments = self.values.to_numpy()
+                exact = _below(moments, _EXACT_INTEGER)
+                return moments / 1e6, np.where(exact, DATE_TIME, UNKNOWN).astype(np.int8)
+            case LaneForm.DECIMAL if self.values.type.scale in range(_EXACT_POWER + 1):
+                return _decimals(self.values)
+        return np.full(size, np.nan), np.full(size, UNKNOWN, np.int8)
+
+    def may_hold(self, text: str) -> bool:
+        """Whether the text of a term may be among those of this lane."""
+        match self.form:
+            case LaneForm.TEXT:
+                return True
+            case LaneForm.IRI:
+                return text.startswith(f"<{self.prefix}")
+            case LaneForm.STRING:
+                return text[-1:] == '"'
+        return text.endswith(f"^^<{XSD}{_DATATYPES[self.form]}>")
+
+
+_DATATYPES = {
+    LaneForm.INTEGER: "integer",
+    LaneForm.DOUBLE: "double",
+    LaneForm.DECIMAL: "decimal",
+    LaneForm.BOOLEAN: "boolean",
+    LaneForm.MOMENT: "dateTime",
+}
+
+
+def _joined(before: str, values: Any, after: str) -> TextArray:
+    ends = (pa.scalar(before, pa.large_string()), pa.scalar(after, pa.large_string()))
+    empty = pa.scalar("", pa.large_string())
+    return pc.binary_join_element_wise(ends[0], values.cast(pa.large_string()), ends[1], empty)
+
+
+def _below(whole: Any, bound: int) -> Any:
+    return (whole > -bound) & (whole < bound)
+
+
+def _decimals(values: Any) -> tuple[Float64s, Int8s]:
+    scale = values.type.scale
+    words = np.frombuffer(values.buffers()[1], np.int64)
+    low = words[::2][values.offset : values.offset + len(values)]
+    high = words[1::2][values.offset : values.offset + len(values)]
+    small = (high == low >> 63) & _below(low, _SHORT_DECIMAL)
+    whole = low % 5**scale == 0
+    kinds = np.where(small, np.where(whole, EXACT, SHORT), UNKNOWN).astype(np.int8)
+    return low / 10.0**scale, kinds
+
+
+def lane_of(column: Any) -> Lane:
+    """The lane of a field's Arrow array.
+
+    Raises:
+        NotColumns: a value would make its row bad, or the type has no lane.
+    """
+    t, kind = pa.types, column.type
+    if isinstance(kind, pa.BaseExtensionType):
+        raise NotColumns
+    if t.is_dictionary(kind):
+        return _dictionary(column)
+    if t.is_string(kind) or t.is_large_string(kind):
+        return Lane(LaneForm.STRING, _text(column))
+    if t.is_boolean(kind):
+        return Lane(LaneForm.BOOLEAN, column)
+    if t.is_integer(kind):
+        return Lane(LaneForm.INTEGER, _cast(column, pa.int64()))
+    if t.is_float64(kind):
+        return Lane(LaneForm.DOUBLE, _one_nan(column))
+    if t.is_decimal128(kind):
+        return Lane(LaneForm.DECIMAL, column)
+    if t.is_timestamp(kind):
+        return Lane(LaneForm.MOMENT, _microseconds(column))
+    raise NotColumns
+
+
+def _text(column: Any) -> Any:
+    try:
+        column.validate(full=True)  # files may hold bytes that are no UTF-8
+    except pa.ArrowInvalid:
+        raise NotColumns from None
+    return column.cast(pa.large_string())
+
+
+def _cast(column: Any, kind: Any) -> Any:
+    try:
+        return column.cast(kind)
+    except pa.ArrowInvalid:
+        raise NotColumns from None
+
+
+def _dictionary(column: Any) -> Lane:
+    values = column.dictionary
+    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+        raise NotColumns
+    texts = _text(values)
+    unique = texts.dictionary_encode()
+    if texts.null_count or len(unique.dictionary) < len(texts):
+        return Lane(LaneForm.STRING, column.cast(pa.large_string()))
+    return Lane(
+        LaneForm.STRING, pa.DictionaryArray.from_arrays(_cast(column.indices, pa.int32()), texts)
+    )
+
+
+def _one_nan(column: Any) -> Any:
+    """The doubles with one NaN, so that equal terms have equal bits."""
+    odd = pc.fill_null(pc.is_nan(column), False)
+    return pc.if_else(odd, pa.scalar(float("nan")), column) if pc.any(odd).as_py() else column
+
+
+def _microseconds(column: Any) -> Any:
+    unit, numbers = column.type.unit, column.cast(pa.int64())
+    try:
+        if unit in ("s", "ms"):
+            numbers = pc.multiply_checked(numbers, 1_000_000 if unit == "s" else 1_000)
+    except pa.ArrowInvalid:
+        raise NotColumns from None
+    if unit == "ns":
+        whole = numbers.fill_null(0).to_numpy(zero_copy_only=False) // 1_000
+        numbers = pa.array(whole, mask=numbers.is_null().to_numpy(zero_copy_only=False))
+    extremes = pc.min_max(numbers).as_py()
+    if extremes["min"] is not None and (extremes["min"] < _FIRST_US or extremes["max"] > _LAST_US):
+        raise NotColumns
+    return numbers

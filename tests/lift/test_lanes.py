@@ -1,0 +1,176 @@
+"""Tables lifted as columns give what the same rows give one by one."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spaseq.lift.cells import TableBlock
+from spaseq.lift.lift_checks import compiled_lift
+from spaseq.lift.lifted_events import EventMaker
+from spaseq.rdf.columns.term_tables import term_table
+from spaseq.rdf.terms.number_kinds import EXACT, SHORT, UNKNOWN
+from tests.lift.lifting import PREFIXES, lift_of
+from tests.sizes import sizes
+
+WORDS = ("a", "b-1", "x.y", "..", "", "ä", "é/1", 'q"', "\\", "\x7f", "\n", "7", "07", "-3", "a b")
+TEXTS = st.sampled_from(WORDS)
+SMALL = st.integers(-3, 3)
+INTEGERS = st.one_of(SMALL, st.sampled_from([2**53, 2**53 + 1, -(2**63), 2**63 - 1]))
+DOUBLES = st.one_of(
+    st.sampled_from([0.0, -0.0, 1.0, 0.1, 3.0, -3.0, 1e300, math.nan, math.inf, -math.inf]),
+    st.floats(),
+)
+MOMENTS = st.one_of(
+    st.integers(-3, 3), st.sampled_from([1_767_603_600_123, -62_135_596_800_000, 10**15])
+)
+FIELDS: dict[str, tuple[Any, ...]] = {
+    "s": (TEXTS, pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())),
+    "u": (TEXTS, pa.string()),
+    "i": (SMALL, pa.int8(), pa.int32(), pa.int64()),
+    "j": (INTEGERS, pa.int64()),
+    "d": (DOUBLES, pa.float64()),
+    "c": (st.decimals(-9, 9, places=2), pa.decimal128(9, 2)),
+    "b": (st.booleans(), pa.bool_()),
+    "m": (MOMENTS, pa.timestamp("ms"), pa.timestamp("s"), pa.timestamp("ns")),
+    "f": (SMALL.map(float), pa.float32()),
+}
+BINDS = (
+    "IRI(CONCAT('http://e/', ?s))",
+    "IRI(CONCAT('http://e/a', STR(?s)))",
+    "IRI(CONCAT('http://e/', STR(?i)))",
+    "IRI(CONCAT('http://e/', STR(?j), '/x'))",
+    "IRI(CONCAT('http://e/', ?i))",
+    "IRI(?u)",
+    "STR(?d)",
+    "?s",
+    "xsd:decimal(?d)",
+    "xsd:double(?d)",
+    "xsd:integer(?i)",
+    "xsd:integer(?s)",
+    "xsd:dateTime(?m)",
+    "xsd:decimal(?c)",
+    "?i + ?c",
+    "?i / ?j",
+    "UCASE(?s)",
+    "CONCAT(?s, ?u)",
+    "COALESCE(?i, ?s)",
+    "IF(?b, ?i, ?d)",
+)
+TESTS = (
+    "?i > 0",
+    "?d >= 0",
+    "0 != ?d",
+    "?j < 9007199254740992",
+    "?c > 0.5",
+    "?s = 'a'",
+    "BOUND(?u)",
+    "?b",
+    "?i > 0 && ?d < 3",
+    "?i < ?c || ?b",
+    "?x = ?y",
+    "isIRI(?x)",
+)
+
+
+@st.composite
+def lifts(draw: Any) -> str:
+    bound = [
+        f"BIND({draw(st.sampled_from(BINDS))} AS ?{v})" for v in "xy"[: draw(st.integers(0, 2))]
+    ]
+    elements = [
+        *bound,
+        *(f"FILTER({t})" for t in draw(st.lists(st.sampled_from(TESTS), max_size=2))),
+    ]
+    elements.append("BIND(IRI(CONCAT('http://e/n/', STR(?i))) AS ?name)")
+    known = [f"?{name}" for name in (*FIELDS, *"xy"[: len(bound)], "_line")]
+    subject = st.sampled_from([*[":s", "?name", ":a"] * 3, "?x" if bound else ":a", "[]"])
+    thing = st.sampled_from([*known, *known, "?name", ":s", "<http://e/a>", "1", "'a'", "true"])
+    triple = st.tuples(subject, st.sampled_from([":p", ":q", "a"]), thing).map(" ".join)
+    inside = " . ".join(draw(st.lists(triple, min_size=1, max_size=3)))
+    time = draw(st.sampled_from([*["?m"] * 9, "?i", "5", "?s"]))
+    timed = f"prov:generatedAtTime {time}"
+    named = draw(st.booleans())
+    template = f"GRAPH ?name {{ {inside} }} ?name {timed}" if named else f"{inside} . :t {timed}"
+    return f"{PREFIXES}CONSTRUCT {{ {template} }} WHERE {{ {' '.join(elements)} }}"
+
+
+@st.composite
+def tables(draw: Any) -> Any:
+    size = draw(st.integers(1, 6))
+    columns = {}
+    for name, (values, *kinds) in FIELDS.items():
+        certain = draw(st.integers(0, 9)) < (9 if name in "im" else 6)
+        optional = values if certain else st.one_of(st.none(), values)
+        cells = draw(st.lists(optional, min_size=size, max_size=size))
+        kind = draw(st.sampled_from(kinds))
+        if pa.types.is_timestamp(kind) and kind.unit == "ns":
+            cells = [None if c is None else c % 10**9 for c in cells]
+        columns[name] = pa.array(cells, kind)
+    return pa.record_batch(columns)
+
+
+def lifted(lift: str, table: Any, columns: bool) -> tuple[list[Any], list[Any], int]:
+    """(events, bad rows, rows without a solution) of a table."""
+    bad: list[Any] = []
+    maker = EventMaker(compiled_lift(lift), "http://e/s")
+    maker._by_row = not columns
+    events = []
+    for batch in maker.lifted(TableBlock(table, 1), lambda *found: bad.append(found)):
+        found = batch.events
+        terms = term_table(found.terms)
+        assert [terms.code(text) for text in terms] == [*range(len(terms))]
+        s, p, o = (terms.take(column) for column in (found.s, found.p, found.o))
+        triples = [*zip(s, p, o, strict=True)]
+        for i, text in enumerate(batch.time_texts):
+            rows = slice(int(found.start[i]), int(found.start[i + 1]))
+            one = (found.graph[i], int(found.time[i]), int(found.k[i]), text)
+            events.append((*one, sorted(triples[rows])))
+    return events, bad, maker.filtered
+
+
+@sizes(60, 3000)
+def test_columns_give_what_rows_give(examples: int) -> None:
+    @settings(max_examples=examples, deadline=None, database=None)
+    @given(lifts(), tables())
+    def check(lift: str, table: Any) -> None:
+        assert lifted(lift, table, columns=True) == lifted(lift, table, columns=False)
+
+    check()
+
+
+def test_one_bad_row_among_many() -> None:
+    lift = f"""{PREFIXES}CONSTRUCT {{ GRAPH ?g {{ :s :v ?v }} ?g prov:generatedAtTime ?t }}
+    WHERE {{ BIND(IRI(CONCAT("http://e/", ?id)) AS ?g) FILTER(?v != 3) }}"""
+    ids = [f"n{n}" if n != 2345 else None for n in range(5000)]
+    values = {"id": ids, "v": [n % 7 for n in range(5000)], "t": range(5000)}
+    table = pa.RecordBatch.from_pydict(values)
+    events, bad, filtered = lifted(lift, table, columns=True)
+    assert (events, bad, filtered) == lifted(lift, table, columns=False)
+    assert [row for row, _ in bad] == [2345 if 2345 % 7 != 3 else -1][: len(bad)]
+    assert len(events) + len(bad) + filtered == 5000
+
+
+def test_numbers_of_columns() -> None:
+    lift = lift_of(":s :i ?i ; :c ?c")
+    whole = [1, 2**53 + 1, -(2**63)]
+    decimals = [Decimal("0.10"), Decimal("0.50"), Decimal("-2.00")]
+    table = pa.record_batch(
+        {"i": pa.array(whole, pa.int64()), "c": pa.array(decimals, pa.decimal128(9, 2))}
+    )
+    maker = EventMaker(compiled_lift(lift), "http://e/s")
+    (batch,) = maker.lifted(TableBlock(table, 1), lambda *_: None)
+    terms = term_table(batch.events.terms)
+    texts = terms.take(batch.events.o)
+    values, kinds = terms.numbers(batch.events.o)
+    found = {t.split('"')[1]: (v, k) for t, v, k in zip(texts, values, kinds, strict=True)}
+    assert found["0.1"] == (0.1, SHORT)
+    assert found["0.5"] == (0.5, EXACT)
+    assert found["-2"] == (-2.0, EXACT)
+    assert found[str(2**53 + 1)] == (float(2**53), UNKNOWN)
+    assert found[str(-(2**63))] == (-(2.0**63), UNKNOWN)
