@@ -7,12 +7,13 @@ no meaning, so the quads of a graph are brought together first.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from spaseq.compiled.arrays import Bools, Int64s
+from spaseq.compiled.arrays import Int64s
 from spaseq.rdf.columns.quad_block import DEFAULT_GRAPH, QuadBlock
 from spaseq.rdf.documents.event_buffer import EventBuffer
 from spaseq.rdf.events.graph_times import triple_text
@@ -47,7 +48,7 @@ class MessageAssembly:
         order = _by_graph(block)
         base = self._buffer.rows
         own = self._buffer.add(block.quads if order is None else block.quads.rows(order))
-        timed = own.p == self._buffer.code(self._predicate)
+        timed = np.flatnonzero(own.p == self._buffer.code(self._predicate)).tolist()
         place = np.arange(len(own)) if order is None else order
         for runs in _messages(own, block.message):
             number = runs[0].message
@@ -97,7 +98,7 @@ class _Message:
     """The rows of one message in a block; row i stood at place[i] when it was read."""
 
     own: QuadBlock
-    timed: Bools
+    timed: list[int]  # rows of the block with the time predicate, ascending
     place: Int64s
     base: int  # the buffer's number of row 0
     line: int
@@ -133,8 +134,7 @@ class _Message:
         return OpenEvent(graph, self.base + run.first, self.base + run.end, self.line)
 
     def _times(self, run: _Run) -> list[int]:
-        rows = run.first + np.flatnonzero(self.timed[run.first : run.end])
-        return [int(row) for row in rows]
+        return self.timed[bisect_left(self.timed, run.first) : bisect_left(self.timed, run.end)]
 
     def _text(self, row: int) -> str:
         text: str = self.own.terms[self.own.o[row]]
@@ -150,10 +150,12 @@ class _Message:
         for graph in timestamps:
             reason = "timestamp of a graph without triples in its message"
             self.assembly.report(self.line, reason, self.own.terms[graph])
-        rows = default.first + np.flatnonzero(~self.timed[default.first : default.end])
-        if len(rows):
-            count = len(rows)
+        timed = self._times(default)
+        count = default.end - default.first - len(timed)
+        if count:
+            of_times = set(timed)
+            first = next(r for r in range(default.first, default.end) if r not in of_times)
             triples = "1 triple" if count == 1 else f"{count} triples"
             belong = "belongs" if count == 1 else "belong"
             reason = f"{triples} of the default graph that {belong} to no event"
-            self.assembly.report(self.line, reason, triple_text(self.own, int(rows[0])))
+            self.assembly.report(self.line, reason, triple_text(self.own, first))
