@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from spaseq.errors import QueryText, Span
@@ -13,6 +14,12 @@ from spaseq.lang.syntax_errors import Failure, report
 
 if TYPE_CHECKING:
     from pyparsing import ParserElement
+
+    from spaseq.lang.grammar.rules import Passage
+
+
+_SHORT = 1000
+"""The most characters of a section whose nodes are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,22 +66,18 @@ class SectionParser:
             follows: keywords that may stand after the section, as suggestions.
             then: a phrase for what follows the section.
         """
-        from pyparsing import ParseBaseException
-
-        from spaseq.lang.grammar.rules import Passage, Punctuation
-
-        # With blanks before the section, offsets in the passage are offsets in the text.
-        passage = Passage(" " * span.start + self.text[span.start : span.end])
+        text = self.text[span.start : span.end]
+        parse = _parsed_before if len(text) <= _SHORT else _parsed
         try:
-            nodes = element.parse_string(passage).as_list()
-        except ParseBaseException:
+            return [*parse(element, span.start, text)]
+        except _NotParsed as error:
+            passage = error.passage
             failure = Failure(passage.furthest, passage.expected, span, where, follows, then)
             report(failure, self.lexemes, self.findings)
             return None
         except RecursionError:
             self.findings.error(f"{where} is nested too deeply", self._deepest(span))
             return None
-        return [node for node in nodes if not isinstance(node, Punctuation)]
 
     def _deepest(self, section: Span) -> Span:
         """The place in a section with the most open brackets and signs before it."""
@@ -87,3 +90,30 @@ class SectionParser:
             if depth + signs > most:
                 deepest, most = lexeme.span, depth + signs
         return deepest
+
+
+class _NotParsed(Exception):
+    """A section has an error; `passage` knows where."""
+
+    def __init__(self, passage: Passage) -> None:
+        super().__init__()
+        self.passage = passage
+
+
+def _parsed(element: ParserElement, start: int, text: str) -> tuple[Any, ...]:
+    """The nodes of a section that begins at an offset; nodes never change."""
+    from pyparsing import ParseBaseException
+
+    from spaseq.lang.grammar.rules import Passage, Punctuation
+
+    # With blanks before the section, offsets in the passage are offsets in the text.
+    passage = Passage(" " * start + text)
+    try:
+        nodes = element.parse_string(passage).as_list()
+    except ParseBaseException:
+        raise _NotParsed(passage) from None
+    return tuple(node for node in nodes if not isinstance(node, Punctuation))
+
+
+_parsed_before = lru_cache(maxsize=4096)(_parsed)
+"""The same, for sections that queries of one run have in common."""

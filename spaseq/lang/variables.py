@@ -24,23 +24,31 @@ _FIELDS: dict[type[ast.Node], tuple[str, ...]] = {}
 
 def children(node: ast.Node) -> Iterator[ast.Node]:
     """The child nodes of a node, in the order of the text."""
+    found: list[ast.Node] = []
     for name in child_fields(node):
-        yield from _nodes(getattr(node, name))
+        value = getattr(node, name)
+        if isinstance(value, ast.Node):
+            found.append(value)
+        elif type(value) is tuple:
+            _collect(value, found)
+    return iter(found)
 
 
-def _nodes(value: object) -> Iterator[ast.Node]:
-    if isinstance(value, ast.Node):
-        yield value
-    elif isinstance(value, tuple):
-        for item in value:
-            yield from _nodes(item)
+def _collect(values: tuple[object, ...], found: list[ast.Node]) -> None:
+    for value in values:
+        if isinstance(value, ast.Node):
+            found.append(value)
+        elif isinstance(value, tuple):
+            _collect(value, found)
 
 
 def walk(node: ast.Node) -> Iterator[ast.Node]:
     """The node and all nodes below it, in the order of the text."""
-    yield node
-    for child in children(node):
-        yield from walk(child)
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend([*children(node)][::-1])
 
 
 # --- expressions ---------------------------------------------------------------------------------
