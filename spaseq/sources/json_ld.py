@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 
 from spaseq.errors import InputError, UsageError
-from spaseq.rdf.inputs.contexts import JsonLdContexts, NamedContexts, context_text
+from spaseq.rdf.documents.context_files import context_text
+from spaseq.rdf.inputs.contexts import JsonLdContexts, NamedContexts
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.sources import source_of

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from spaseq.errors import InputError
-
 
 @dataclass(frozen=True, slots=True)
 class JsonLdContexts:
@@ -97,32 +95,3 @@ class NamedContexts:
         if self._added > self._most:
             raise ValueError(f"its contexts have more than {self._most} bytes (--max-event)")
         return self._context(self._values[iri], (*within, iri))
-
-
-def context_text(path: str, most: int) -> str:
-    """The context in a file, as JSON text: the value of its `@context`, or the whole.
-
-    Raises:
-        InputError: it cannot be read, is no JSON, or is nested more than `most` deep.
-    """
-    try:
-        with open(path, encoding="utf-8-sig") as file:
-            text = file.read()
-        if text.count("{") + text.count("[") > most and _deep(text, most):
-            raise InputError(f"the context {path} is nested more than {most} deep (--max-nesting)")
-        value = json.loads(text)
-    except OSError as error:
-        raise InputError(f"cannot read the context {path}: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"the context {path} is no JSON: {error}") from None
-    if isinstance(value, dict) and "@context" in value:
-        value = value["@context"]
-    return json.dumps(value)
-
-
-def _deep(text: str, most: int) -> bool:
-    from spaseq.rdf.documents.brackets import depths, syntax_of
-    from spaseq.rdf.inputs.formats import Format
-
-    signs = syntax_of(Format.JSONLD).scanned(text.encode()).signs
-    return depths(signs, 0).most > most
