@@ -113,6 +113,8 @@ class LaneEvents:
                 values = lane.values
                 if pa.types.is_dictionary(values.type):
                     values = values.dictionary
+                if pa.types.is_integer(values.type):
+                    continue
                 if (pc.max(pc.binary_length(values)).as_py() or 0) > self._longest:
                     raise NotColumns
 
@@ -125,7 +127,8 @@ class LaneEvents:
             if name not in columns:
                 raise NotColumns
             lanes[name] = lane_of(columns[name])
-        lanes[ROW_NUMBER] = Lane(LaneForm.INTEGER, pa.array(np.array(block.lines, np.int64)))
+        numbers = np.arange(block.first, block.first + len(block), dtype=np.int64)
+        lanes[ROW_NUMBER] = Lane(LaneForm.INTEGER, pa.array(numbers))
         return lanes
 
     def _names(self, lanes: Lanes, size: int) -> Sequence[str | None]:

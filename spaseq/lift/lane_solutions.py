@@ -125,12 +125,9 @@ class LaneSolutions:
             if lane is None:
                 return None
             if lane.form is LaneForm.STRING or (text and lane.form is LaneForm.INTEGER):
-                values = lane.values
-                if lane.form is LaneForm.INTEGER:
-                    values = values.cast(pa.large_string())
-                elif not _all_safe(values):
+                if lane.form is LaneForm.STRING and not _all_safe(lane.values):
                     return general(lanes, size)
-                return Lane(LaneForm.IRI, values, prefix, suffix)
+                return Lane(LaneForm.IRI, lane.values, prefix, suffix)
             return general(lanes, size)
 
         return iri

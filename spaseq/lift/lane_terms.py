@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, overload
@@ -15,6 +16,9 @@ from spaseq.lift.lanes import Lane, LaneForm
 from spaseq.rdf.columns.term_columns import TextArray
 from spaseq.rdf.columns.term_tables import ABSENT, ListedTerms, Numbers, TermTable
 from spaseq.rdf.terms.number_kinds import OTHER
+
+_INTEGER = re.compile("0|-?[1-9][0-9]{0,18}")
+"""An integer as STR writes it."""
 
 _FEW = 8
 """Up to this number of texts, looking through the lanes is faster than a dictionary."""
@@ -110,7 +114,11 @@ def _place(lane: Lane, text: str) -> int:
         if not text.endswith(f"{lane.suffix}>"):
             return -1
         inner = text[1 + len(lane.prefix) : -1 - len(lane.suffix)]
-        return int(pc.index(lane.values, pa.scalar(inner, lane.values.type)).as_py())
+        if not pa.types.is_integer(lane.values.type):
+            return int(pc.index(lane.values, pa.scalar(inner, lane.values.type)).as_py())
+        if _INTEGER.fullmatch(inner) is None or not -(2**63) <= int(inner) < 2**63:
+            return -1
+        return int(pc.index(lane.values, pa.scalar(int(inner), pa.int64())).as_py())
     return int(pc.index(lane.texts(), pa.scalar(text, pa.large_string())).as_py())
 
 

@@ -34,7 +34,7 @@ class LaneForm(Enum):
     """What the values of a lane are."""
 
     TEXT = "texts of terms"
-    IRI = "parts of IRIs, between a prefix and a suffix"
+    IRI = "parts of IRIs, between a prefix and a suffix: strings, or int64"
     STRING = "strings"
     INTEGER = "int64"
     DOUBLE = "float64"
