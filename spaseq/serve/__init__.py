@@ -1,0 +1,1 @@
+"""Standing queries over live streams, as a server."""

@@ -1,0 +1,252 @@
+"""The configuration of a server: a TOML file, checked as a whole before anything starts."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+from spaseq.errors import InputError, UsageError
+from spaseq.lang.spelling import suggested
+from spaseq.runtime.job.durations import milliseconds
+
+_BYTES = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
+_SIZE = re.compile(r"([0-9]{1,12}) ?(B|KB|MB|GB)")
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_TABLE = re.compile(r"\s*\[([^\]]*)\]")
+_KEY = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([A-Za-z0-9_-]+))\s*[=.]""")
+
+Table = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """The checked tables of a file; durations are milliseconds, sizes are bytes.
+
+    Its text shows no values, because some are passwords.
+    """
+
+    server: Mapping[str, Any] = field(repr=False)
+    streams: Mapping[str, Mapping[str, Any]] = field(repr=False)
+    kb: Mapping[str, Path] = field(repr=False)
+    queries: Mapping[str, Any] = field(repr=False)
+    sinks: Mapping[str, Mapping[str, Any]] = field(repr=False)
+
+
+def read_configuration(path: Path, environment: Mapping[str, str]) -> Configuration:
+    """The configuration in a file.
+
+    Args:
+        path: the file; relative paths in it are relative to its directory.
+        environment: the values of `${NAME}`.
+
+    Raises:
+        InputError: the file cannot be read, or is no UTF-8.
+        UsageError: the file has mistakes; all are named, each with its line.
+    """
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no UTF-8"
+        raise InputError(f"{path}: {reason}") from None
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path}: {error}") from None
+    reading = _TomlChecks(path, text, environment)
+    configuration = reading.configuration(tables)
+    if reading.mistakes:
+        lines = (f"{path}:{line}: {what}" for line, what in sorted(reading.mistakes))
+        raise UsageError("\n".join(lines))
+    return configuration
+
+
+class _TomlChecks:
+    """One file while it is checked: its mistakes and where its keys stand."""
+
+    def __init__(self, path: Path, text: str, environment: Mapping[str, str]) -> None:
+        self.mistakes: list[tuple[int, str]] = []
+        self._directory = path.parent
+        self._environment = environment
+        self._lines = dict(_places(text))
+        self._kinds: dict[str, Callable[[Any], Any]] = {
+            "text": _text,
+            "path": lambda value: self._directory / _text(value),
+            "duration": _duration,
+            "size": _size,
+            "flag": _flag,
+            "texts": _texts,
+            "time": _time,
+        }
+
+    def configuration(self, tables: Table) -> Configuration:
+        """The checked tables."""
+        tables = {name: self._table((name,), value) for name, value in tables.items()}
+        self._unknown((), tables, _TABLES)
+        server = self._known(("server",), tables.get("server", {}), _SERVER)
+        server["tls"] = self._known(("server", "tls"), server.get("tls", {}), _TLS)
+        self._check_token(server)
+        kb = tables.get("kb", {})
+        return Configuration(
+            server,
+            self._named("streams", tables.get("streams", {}), _STREAM, "iri"),
+            self._known(("kb",), kb, dict.fromkeys(kb, "path")),
+            self._known(("queries",), tables.get("queries", {}), _QUERIES),
+            self._named("sinks", tables.get("sinks", {}), _SINK, "to"),
+        )
+
+    def _named(
+        self, name: str, tables: Table, keys: Mapping[str, str], needed: str
+    ) -> dict[str, Table]:
+        """Tables of one kind, each under a name; each has the needed key."""
+        found = {}
+        for each, value in tables.items():
+            place = (name, each)
+            found[each] = self._known(place, self._table(place, value), keys)
+            if isinstance(value, dict) and needed not in value:
+                self._mistake(place, f"[{name}.{each}] has no {needed}")
+        return found
+
+    def _known(self, place: tuple[str, ...], table: Table, keys: Mapping[str, str]) -> Table:
+        """The values of the known keys of a table."""
+        self._unknown(place, table, keys)
+        found = {}
+        for key in table.keys() & keys.keys():
+            if keys[key] == "table":
+                found[key] = self._table((*place, key), table[key])
+                continue
+            try:
+                found[key] = self._kinds[keys[key]](self._filled(table[key]))
+            except UsageError as error:
+                self._mistake((*place, key), f"{key}: {error}")
+        return found
+
+    def _unknown(self, place: tuple[str, ...], table: Table, keys: Mapping[str, str]) -> None:
+        for key in table.keys() - keys.keys():
+            near = suggested(key, keys)
+            meant = f"; did you mean {near}?" if near else f" ({', '.join(keys)})"
+            self._mistake((*place, key), f"unknown key {key}{meant}")
+
+    def _table(self, place: tuple[str, ...], value: object) -> Table:
+        if isinstance(value, dict):
+            return value
+        self._mistake(place, f"{place[-1]}: a table is expected")
+        return {}
+
+    def _filled(self, value: object) -> object:
+        """The value with `${NAME}` replaced from the environment."""
+        if isinstance(value, list):
+            return [self._filled(each) for each in value]
+        return _VARIABLE.sub(self._variable, value) if isinstance(value, str) else value
+
+    def _variable(self, found: re.Match[str]) -> str:
+        try:
+            return self._environment[found[1]]
+        except KeyError:
+            raise UsageError(f"the environment has no {found[1]}") from None
+
+    def _check_token(self, server: Table) -> None:
+        if "token_file" not in server and not is_loopback(server.get("listen", "127.0.0.1:8787")):
+            what = "listen: an address besides loopback needs token_file"
+            self._mistake(("server", "listen"), what)
+
+    def _mistake(self, place: tuple[str, ...], what: str) -> None:
+        while place and place not in self._lines:
+            place = place[:-1]
+        self.mistakes.append((self._lines.get(place, 1), what))
+
+
+def is_loopback(listen: str) -> bool:
+    """Whether only this machine reaches HOST:PORT.
+
+    >>> is_loopback("127.0.0.1:8787"), is_loopback("[::1]:80"), is_loopback("0.0.0.0:80")
+    (True, True, False)
+    """
+    host = listen.rpartition(":")[0].strip("[]")
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _places(text: str) -> Iterator[tuple[tuple[str, ...], int]]:
+    """The keys of a TOML text with their lines; a key in an inline table has its table's."""
+    table: tuple[str, ...] = ()
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := _TABLE.match(line):
+            table = tuple(part.strip(" \"'") for part in header[1].split("."))
+            yield from ((table[:end], number) for end in range(1, len(table) + 1))
+        elif key := _KEY.match(line):
+            yield (*table, key[1] or key[2] or key[3]), number
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str) and value:
+        return value
+    raise UsageError("a text in quotes is expected")
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if isinstance(value, list):
+        return tuple(_text(each) for each in value)
+    raise UsageError("a list of texts is expected")
+
+
+def _flag(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise UsageError("true or false is expected")
+
+
+def _duration(value: object) -> int:
+    try:
+        return milliseconds(_text(value))
+    except UsageError:  # its text shows the value, which may come from the environment
+        raise UsageError('a duration such as "5 SECONDS" is expected') from None
+
+
+def _size(value: object) -> int:
+    found = _SIZE.fullmatch(_text(value).upper())
+    if found is None:
+        raise UsageError('a size such as "16 MB" is expected')
+    return int(found[1]) * _BYTES[found[2]]
+
+
+def _time(value: object) -> str:
+    if value in ("message", "arrival"):
+        return str(value)
+    raise UsageError('"message" or "arrival" is expected')
+
+
+_TABLES = dict.fromkeys(("server", "streams", "kb", "queries", "sinks"), "table")
+_SERVER = {
+    "listen": "text",
+    "data": "path",
+    "token_file": "path",
+    "hosts": "texts",
+    "tls": "table",
+    "behind_proxy": "flag",
+    "sync": "duration",
+    "retain": "duration",
+    "max_body": "size",
+    "service_allow": "texts",
+}
+_TLS = {"cert": "path", "key": "path"}
+_STREAM = {
+    "iri": "text",
+    "source": "text",
+    "format": "text",
+    "context": "path",
+    "lift": "path",
+    "time": "time",
+    "watermark": "duration",
+    "idle": "duration",
+    "max_message": "size",
+    "dedup": "duration",
+}
+_QUERIES = {"directory": "path"}
+_SINK = {"to": "text", "queries": "texts", "keep": "duration"}

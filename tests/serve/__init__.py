@@ -1,0 +1,1 @@
+"""Lifts: rows of tables and JSON messages as graph events."""
