@@ -5,8 +5,9 @@ Whatever is not usual, such as a bad row, is `NotColumns`: then `lifted_events` 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import overload
 
 import numpy as np
@@ -14,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spaseq.algebra.nodes import PatternTerm, is_reserved
-from spaseq.compiled.arrays import Int32s, Int64s
+from spaseq.compiled.arrays import Bools, Int32s, Int64s
 from spaseq.lang import ast
 from spaseq.lift.cells import TableBlock, variable_of
 from spaseq.lift.lane_solutions import Lanes, LaneSolutions
@@ -63,10 +64,18 @@ _LONG_NUMBER = 64
 
 
 class LaneEvents:
-    """Makes events from record batches."""
+    """Makes events from record batches.
+
+    Triples with a predicate that is none of `asked` are left out, and counted. None asks for all.
+    """
 
     def __init__(
-        self, plan: LiftPlan, stream: str, counter: InstantCounter, limits: Limits
+        self,
+        plan: LiftPlan,
+        stream: str,
+        counter: InstantCounter,
+        limits: Limits,
+        asked: Collection[str] | None = None,
     ) -> None:
         """NotColumns if the lift has something that only rows can have."""
         self._plan, self._stream, self._counter = plan, stream, counter
@@ -86,7 +95,8 @@ class LaneEvents:
             raise NotColumns
         self._time = timed[0]
         self._inside: list[TemplateTriple] = [t for t in plan.template if t.inside]
-        predicates = [t.terms[1] for t in self._inside]
+        predicates = [str(t.terms[1]) for t in self._inside]
+        self._kept = [asked is None or predicate[1:-1] in asked for predicate in predicates]
         self._may_repeat = len({*predicates}) < len(predicates)
 
     def events(self, block: TableBlock) -> tuple[EventBatch, Sequence[str]]:
@@ -100,10 +110,11 @@ class LaneEvents:
         self._check_lengths(lanes)
         names = self._names(lanes, size)
         time, texts = self._times(lanes, size)
-        start, s, p, o, terms = self._triples(lanes, size)
+        valid = self._valid(lanes, size)
+        triples = self._triples(lanes, valid[:, self._kept])
         k = self._counter.assign(time)
-        filtered = len(block) - size
-        events = EventBatch(self._stream, time, k, names, start, s, p, o, terms, filtered=filtered)
+        skipped = int(valid.sum()) - len(triples[1])
+        events = EventBatch(self._stream, time, k, names, *triples, skipped, len(block) - size)
         return events, texts
 
     def _check_lengths(self, lanes: Lanes) -> None:
@@ -175,22 +186,33 @@ class LaneEvents:
         if lane is None or lane.values.null_count or not _is_iris(lane):
             raise NotColumns
 
-    def _triples(self, lanes: Lanes, size: int) -> tuple[Int64s, Int32s, Int32s, Int32s, LaneTerms]:
-        template = self._inside
-        for triple in template:
+    def _valid(self, lanes: Lanes, size: int) -> Bools:
+        """Whether each row has each triple of the template [size, triples]."""
+        valid = np.ones((size, len(self._inside)), np.bool_)
+        for number, triple in enumerate(self._inside):
             subject = triple.terms[0]
             lane = lanes.get(subject.name) if isinstance(subject, ast.Var) else None
             if lane is not None and not _is_iris(lane):
                 raise NotColumns
-        codes, terms = _codes([term for t in template for term in t.terms], lanes, size)
-        unbound = np.full(size, -1, np.int32)
-        matrix = [
-            np.stack([codes.get(t.terms[i], unbound) for t in template], axis=1) for i in range(3)
-        ]
-        valid = (matrix[0] >= 0) & (matrix[2] >= 0)
-        content = np.array([t is not self._time for t in template], np.bool_)
+            for term in (subject, triple.terms[2]):
+                if isinstance(term, ast.Var):
+                    valid[:, number] &= _bound(lanes.get(term.name), size)
+        content = np.array([t is not self._time for t in self._inside], np.bool_)
         if not valid[:, content].any(axis=1).all():
             raise NotColumns
+        return valid
+
+    def _triples(
+        self, lanes: Lanes, valid: Bools
+    ) -> tuple[Int64s, Int32s, Int32s, Int32s, LaneTerms]:
+        """(start, s, p, o, terms) of the triples that are kept."""
+        size, template = len(valid), [*compress(self._inside, self._kept)]
+        codes, terms = _codes([term for t in template for term in t.terms], lanes, size)
+        unbound = np.full(size, -1, np.int32)
+        matrix = [np.empty((size, len(template)), np.int32) for _ in range(3)]
+        for number, triple in enumerate(template):
+            for column, term in zip(matrix, triple.terms, strict=True):
+                column[:, number] = codes.get(term, unbound)
         start = np.zeros(size + 1, np.int64)
         np.cumsum(valid.sum(axis=1), out=start[1:])
         s, p, o = (column.ravel() if valid.all() else column[valid] for column in matrix)
@@ -218,6 +240,16 @@ def _codes(
     for name, place in zip(own, places[1:], strict=True):
         codes[ast.Var(name)] = np.append(place, np.int32(-1))[own[name][0]]
     return codes, terms
+
+
+def _bound(lane: Lane | None, size: int) -> Bools:
+    """Whether each value of a lane is bound."""
+    if lane is None:
+        return np.zeros(size, np.bool_)
+    if not lane.values.null_count:
+        return np.ones(size, np.bool_)
+    bound: Bools = lane.values.is_valid().to_numpy(zero_copy_only=False)
+    return bound
 
 
 def _lane(term: PatternTerm, lanes: Lanes, size: int) -> Lane | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -60,8 +60,11 @@ class EventMaker:
         types: dict[str, str] | None = None,
         counter: InstantCounter | None = None,
         limits: Limits = DEFAULT_LIMITS,
+        asked: Collection[str] | None = None,
     ) -> None:
+        """`asked` are the only predicates whose triples need to be there; None asks for all."""
         self._plan, self._stream, self._limits = plan, stream, limits
+        self._asked = asked
         self._maker = SolutionMaker(plan, types)
         self._counter = counter or InstantCounter()
         self._solutions = 0
@@ -90,7 +93,9 @@ class EventMaker:
             try:
                 if self._typed:
                     raise NotColumns
-                self._lanes = LaneEvents(self._plan, self._stream, self._counter, self._limits)
+                self._lanes = LaneEvents(
+                    self._plan, self._stream, self._counter, self._limits, self._asked
+                )
             except NotColumns:
                 self._by_row = True
         return self._lanes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from spaseq.lift.lift_plan import LiftPlan
 from spaseq.lift.lifted_events import EventMaker
@@ -31,4 +31,8 @@ class LiftedSource(Source):
 
     def maker(self) -> EventMaker:
         """What makes the events of this stream."""
-        return EventMaker(self.plan, self.iri, dict(self.types), limits=self.options.limits)
+        limits, asked = self.options.limits, self.options.predicates
+        return EventMaker(self.plan, self.iri, dict(self.types), limits=limits, asked=asked)
+
+    def keeping(self, predicates: tuple[str, ...] | None) -> Source:
+        return replace(self, options=replace(self.options, predicates=predicates))

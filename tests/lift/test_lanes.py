@@ -6,6 +6,7 @@ import math
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -142,6 +143,21 @@ def test_columns_give_what_rows_give(examples: int) -> None:
         assert lifted(lift, table, columns=True) == lifted(lift, table, columns=False)
 
     check()
+
+
+def test_triples_that_nobody_asks_for_are_counted() -> None:
+    lift = lift_of(":s :i ?i ; :m ?m ; :c :d")
+    table = pa.record_batch({"i": [1, None, 3], "m": [7, 8, None]})
+    counts = []
+    for asked in (None, ("http://e/i",), ("http://e/none",)):
+        maker = EventMaker(compiled_lift(lift), "http://e/s", asked=asked)
+        (batch,) = maker.lifted(TableBlock(table, 1), lambda *_: None)
+        events = batch.events
+        assert events.triples == 7 + 3  # and the times'
+        counts.append(np.diff(events.start).tolist())
+        predicates = {*term_table(events.terms).take(events.p)}
+        assert asked is None or predicates <= {f"<{iri}>" for iri in asked}
+    assert counts == [[4, 3, 3], [1, 0, 1], [0, 0, 0]]
 
 
 def test_one_bad_row_among_many() -> None:
