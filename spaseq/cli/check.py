@@ -9,7 +9,6 @@ import click
 
 from spaseq.api.queries import read_query
 from spaseq.cli.checked_options import why_options
-from spaseq.cli.delimited_lifts import uncast_findings
 from spaseq.cli.option_groups import Chosen, grouped_command
 from spaseq.cli.queries import QUERY_FILES, QueryOptions, check_file
 from spaseq.cli.run_options import WHY_OPTIONS
@@ -35,7 +34,10 @@ def check(queries: tuple[Path, ...], as_json: bool, chosen: Chosen) -> int:
     planning = why_options(chosen).planning
     lifts = {path: text for path in queries if is_lift(text := read_query(path), path.name)}
     found = [check_lift(text, str(path)).diagnostics for path, text in lifts.items()]
-    found += uncast_findings(lifts, chosen)
+    if lifts or chosen[InputTexts].lifts:
+        from spaseq.cli.delimited_lifts import uncast_findings  # loads Arrow
+
+        found += uncast_findings(lifts, chosen)
     checked = [check_file(path, planning) for path in queries if path not in lifts]
     findings = [d for each in (*found, *(c.diagnostics for c in checked)) for d in each]
     if checked and chosen[InputTexts].streams and not any(d.severity == "error" for d in findings):

@@ -51,29 +51,34 @@ class RowBlock:
 
 @dataclass(frozen=True, slots=True)
 class TableBlock:
-    """Consecutive rows of a table; `first` is the number of the first one."""
+    """Consecutive rows of a table; `first` is the number of the first one.
+
+    In a text, that is on the line `first + above`, and each row has one line.
+    """
 
     batch: Any  # Arrow record batch
     first: int
+    above: int = 0
 
     def __len__(self) -> int:
         return len(self.batch)
 
     @property
     def lines(self) -> range:
-        """The places of the rows for reports, which are their numbers."""
-        return range(self.first, self.first + len(self))
+        """The places of the rows for reports: their lines, or their numbers."""
+        first = self.first + self.above
+        return range(first, first + len(self))
 
     def part(self, start: int, rows: int) -> TableBlock:
         """At most `rows` rows from the row `start` on."""
-        return TableBlock(self.batch.slice(start, rows), self.first + start)
+        return TableBlock(self.batch.slice(start, rows), self.first + start, self.above)
 
     def rows(self, wanted: frozenset[str]) -> RowBlock:
         """The rows with cells for the wanted fields."""
         from spaseq.lift.arrow_rows import batch_columns
 
-        numbers = [*self.lines]
-        return RowBlock(numbers, numbers, batch_columns(self.batch, wanted))
+        numbers = [*range(self.first, self.first + len(self))]
+        return RowBlock([*self.lines], numbers, batch_columns(self.batch, wanted))
 
 
 BLOCK_ROWS = 8192

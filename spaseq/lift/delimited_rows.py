@@ -1,6 +1,8 @@
-"""CSV and TSV: rows of plain literals, one by one, so that a wrong row loses no other one.
+"""CSV and TSV: rows of plain literals. A wrong row loses no other one.
 
-No common reader tells a quoted empty cell from an empty one and also goes on after a wrong row.
+Blocks without quotes, in which every line has the right number of cells, become columns by pyarrow.
+Others are read row by row: no common reader tells a quoted empty cell from an empty one and also
+goes on after a wrong row.
 """
 
 from __future__ import annotations
@@ -10,9 +12,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import IO
 
+import pyarrow as pa
+import pyarrow.csv as pc
+
 from spaseq.errors import InputError
-from spaseq.lift.cells import BLOCK_ROWS, Cell, RowBlock, variable_of
+from spaseq.lift.cells import BLOCK_ROWS, Cell, RowBlock, TableBlock, variable_of
 from spaseq.limits import Limits
+from spaseq.rdf.inputs.files import READ_ERRORS
 from spaseq.rdf.terms.term import literal_text
 
 Report = Callable[[int, str, str], None]
@@ -20,6 +26,7 @@ Report = Callable[[int, str, str], None]
 
 _BOM = b"\xef\xbb\xbf"
 _SHOWN = 300  # characters of a row in a report
+_CHUNK = 1 << 22
 
 
 class _Unclosed(Exception):
@@ -38,12 +45,31 @@ class _Lines:
     limits: Limits
     number: int = 0  # lines given
     waiting: deque[bytes] = field(default_factory=deque)
+    failure: Exception | None = None  # raised after the lines that came before it
 
     def next(self) -> bytes:
         """The next line with its end; b"" at the end."""
         line = self.waiting.popleft() if self.waiting else self.data.readline(self._most)
         self.number += bool(line)
         return line
+
+    def chunk(self) -> bytes:
+        """The next lines, whole ones if they are not too long; b"" at the end."""
+        if self.failure is not None:
+            raise self.failure
+        if self.waiting:
+            waited = b"".join(self.waiting)
+            self.waiting.clear()
+            return waited
+        given: bytes = self.data.read1(_CHUNK)  # type: ignore[attr-defined]
+        if given and not given.endswith(b"\n"):
+            try:
+                given += self.data.readline(self._most)
+            except READ_ERRORS as error:
+                self.failure = error
+                given = given[: given.rfind(b"\n") + 1]
+                return given or self.chunk()
+        return given
 
     @property
     def _most(self) -> int:
@@ -73,18 +99,68 @@ class DelimitedRows:
         if first is None:
             raise InputError(f"{name}: there is no header, the line with the names of the fields")
         self.names = [variable_of(cell or "") for cell in first[1]]
+        self._rows = 0  # that were read, bad ones too
 
-    def blocks(self, wanted: frozenset[str], report: Report) -> Iterator[RowBlock]:
+    def blocks(self, wanted: frozenset[str], report: Report) -> Iterator[RowBlock | TableBlock]:
         """The rows with the wanted fields; bad rows are reported."""
+        lines = self._lines
+        while chunk := lines.chunk():
+            table = self._table(chunk, wanted)
+            if table is None:
+                lines.waiting.extend(_lines_of(chunk))
+                yield from self._row_blocks(wanted, report)
+            else:
+                yield TableBlock(table, self._rows + 1, lines.number - self._rows)
+                self._rows += len(table)
+                lines.number += len(table)
+
+    def _table(self, chunk: bytes, wanted: frozenset[str]) -> pa.RecordBatch | None:
+        """The wanted fields of some lines as strings; None if a line is not usual."""
+        chunk = chunk.replace(b"\r\n", b"\n")
+        if b'"' in chunk or b"\r" in chunk or b"\n\n" in chunk or chunk[:1] == b"\n":
+            return None
+        if len(chunk) > self._limits.line_bytes:
+            return None
+        names = [*map(str, range(len(self.names)))]
+        used = {name: str(self.names.index(name)) for name in wanted if name in self.names}
+        try:
+            chunk.decode()
+            table = pc.read_csv(
+                pa.py_buffer(chunk),
+                pc.ReadOptions(use_threads=False, block_size=len(chunk) + 1, column_names=names),
+                pc.ParseOptions(
+                    delimiter=self._delimiter,
+                    quote_char=False,
+                    double_quote=False,
+                    escape_char=False,
+                    newlines_in_values=False,
+                ),
+                pc.ConvertOptions(
+                    column_types=dict.fromkeys(names, pa.string()),
+                    null_values=[""],
+                    strings_can_be_null=True,
+                    include_columns=[*used.values()] or names[:1],
+                ),
+            )
+        except (UnicodeDecodeError, pa.ArrowInvalid):
+            return None
+        if len(table) != chunk.count(b"\n") + (not chunk.endswith(b"\n")):
+            return None
+        (batch,) = table.combine_chunks().to_batches()
+        return batch.rename_columns([*used] or ["#"])
+
+    def _row_blocks(self, wanted: frozenset[str], report: Report) -> Iterator[RowBlock]:
+        """The rows of the lines that wait, one by one."""
         places = {name: self.names.index(name) for name in wanted if name in self.names}
         lines: list[int] = []
         numbers: list[int] = []
         cells: list[list[str | None]] = []
-        for number, (line, row) in enumerate(self._texts(report), 1):
+        for line, row in self._texts(report):
+            self._rows += 1
             if row is None:
                 continue
             lines.append(line)
-            numbers.append(number)
+            numbers.append(self._rows)
             cells.append(row)
             if len(lines) == BLOCK_ROWS:
                 yield _block(lines, numbers, cells, places)
@@ -97,7 +173,7 @@ class DelimitedRows:
     ) -> Iterator[tuple[int, list[str | None]]]:
         """(line, cells) of each row; no cells if the row is bad, which is reported."""
         lines, width = self._lines, 0 if header else len(self.names)
-        while raw := lines.next():
+        while (header or lines.waiting) and (raw := lines.next()):
             first = lines.number
             if first == 1 and raw.startswith(_BOM):
                 raw = raw[len(_BOM) :]
@@ -150,6 +226,13 @@ class DelimitedRows:
                 raise _Unclosed
             inside = _open_at_end(more, delimiter, True)
         return _cells(b"".join(taken).decode(), self._delimiter)
+
+
+def _lines_of(chunk: bytes) -> list[bytes]:
+    """The lines with their ends."""
+    lines = [line + b"\n" for line in chunk.split(b"\n")]
+    last = lines.pop()
+    return [*lines, last[:-1]] if last != b"\n" else lines
 
 
 def _open_at_end(line: bytes, delimiter: bytes, inside: bool) -> bool:

@@ -23,6 +23,7 @@ from spaseq.expr.uses import is_volatile
 from spaseq.expr.values import decode
 from spaseq.lang import ast
 from spaseq.lang.variables import walk
+from spaseq.lift.lane_casts import cast_of_strings
 from spaseq.lift.lanes import Lane, LaneForm, NotColumns
 from spaseq.lift.lift_plan import LiftPlan
 from spaseq.lift.row_solutions import checked_term
@@ -111,8 +112,10 @@ class LaneSolutions:
 
             def cast(lanes: Lanes, size: int) -> Lane | None:
                 lane = lanes.get(name)
-                same = lane is not None and _SAME.get(lane.form) == kind
-                return lane if same else general(lanes, size)
+                if lane is not None and _SAME.get(lane.form) == kind:
+                    return lane
+                made = None if lane is None else cast_of_strings(lane, kind)
+                return general(lanes, size) if made is None else made
 
             return cast
         parts = self._iri_parts(expr)
@@ -192,10 +195,11 @@ class LaneSolutions:
         comparison = _comparison(expr)
         if comparison is None:
             return general, variables_of(expr)
-        name, compare, constant = comparison
+        operand, compare, constant = comparison
+        value = self._bind(operand)
 
         def compared(lanes: Lanes, size: int) -> Bools:
-            lane = lanes.get(name)
+            lane = value(lanes, size)
             if lane is None or lane.form not in (LaneForm.INTEGER, LaneForm.DOUBLE):
                 return general(lanes, size)
             values = lane.values.fill_null(0).to_numpy(zero_copy_only=False)
@@ -236,20 +240,27 @@ def _all_safe(values: Any) -> bool:
     return safe is None or bool(safe)
 
 
-def _comparison(expr: ast.Expr) -> tuple[str, Callable[..., Any], int] | None:
-    """(variable, function, integer) of a comparison with an integer that float64 has exactly."""
+def _comparison(expr: ast.Expr) -> tuple[ast.Expr, Callable[..., Any], int] | None:
+    """(operand, function, integer) of a comparison with an integer that float64 has exactly.
+
+    The operand is a variable or its cast.
+    """
     match expr:
-        case ast.Compare(op, ast.Var(name), ast.Literal() as constant):
+        case ast.Compare(op, ast.Var() | ast.FunctionCall() as operand, ast.Literal() as constant):
             pass
-        case ast.Compare(op, ast.Literal() as constant, ast.Var(name)):
+        case ast.Compare(op, ast.Literal() as constant, ast.Var() | ast.FunctionCall() as operand):
             pass
         case _:
             return None
+    if isinstance(operand, ast.FunctionCall) and not (
+        len(operand.args) == 1 and isinstance(operand.args[0], ast.Var)
+    ):
+        return None
     value = decode(constant_text(constant))
     if type(value) is not int or abs(value) > _MOST_EXACT:
         return None
     swapped = isinstance(expr.left, ast.Literal)
-    return name, _COMPARE[_SWAPPED[op] if swapped else op], value
+    return operand, _COMPARE[_SWAPPED[op] if swapped else op], value
 
 
 def _distinct(

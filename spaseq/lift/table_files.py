@@ -118,8 +118,8 @@ class TableFile:
 
                 packed = open(self.path, "rb", 0)  # noqa: SIM115 - it is closed with `raw`
                 raw: Any = UnpackedFile(packed, limits)
-                return cast("IO[bytes]", io.BufferedReader(raw, 1 << 20))
-            return open(self.path, "rb", 1 << 20)
+                return cast("IO[bytes]", io.BufferedReader(raw, 1 << 22))
+            return open(self.path, "rb", 1 << 22)
         except OSError as error:
             raise InputError(f"cannot read {self.path}: {error.strerror}") from error
 
@@ -129,7 +129,7 @@ class TableFile:
         plan: LiftPlan,
         limits: Limits,
         report: Callable[[int, str, str], None],
-    ) -> Iterator[RowBlock]:
+    ) -> Iterator[RowBlock | TableBlock]:
         fields = plan.fields
         if self.format is TableFormat.JSON_LINES:
             yield from json_blocks(data, fields.wanted, fields.taken, limits, report)

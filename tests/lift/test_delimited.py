@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import gzip
+import io
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from spaseq.errors import InputError
+from spaseq.lift.cells import RowBlock
+from spaseq.lift.delimited_rows import DelimitedRows
+from spaseq.limits import DEFAULT_LIMITS
 from tests.lift.lifting import integer, lift_of, objects, typed
+from tests.sizes import sizes
 
 NUMBERED = lift_of(":r :n ?_line . :r :v ?a . :r :w ?b")
 
@@ -41,6 +49,46 @@ def test_cell(row: str, value: list[str], tmp_path: Path) -> None:
     for end in ("\n", "\r\n", ""):
         found, bad = objects(file(tmp_path, f"a,b\n{row}{end}"), NUMBERED)
         assert (found, bad) == ([value], [])
+
+
+@sizes(100, 5000)
+def test_blocks_read_as_columns_have_the_rows_that_are_read_one_by_one(examples: int) -> None:
+    usual = ("a,b", "x,", ",", "1,2", "a b, c ", "ä,é")
+    lines = st.sampled_from([*usual, "", "a", "a,b,c", '"a",b', '"a,b', "a,b\r"])
+
+    def rows(text: bytes, as_columns: bool, size: int) -> list[Any]:
+        found: list[Any] = []
+        bad: list[Any] = []
+        data = io.BufferedReader(io.BytesIO(text), size)  # type: ignore[arg-type]
+        own = DelimitedRows(data, ",", DEFAULT_LIMITS, "t.csv")
+        if not as_columns:
+            own._table = lambda *_: None  # type: ignore[assignment]
+        wanted = frozenset({"p", "q"})
+
+        def report(line: int, reason: str, text: str) -> None:
+            bad.append((line, reason, text))
+
+        for block in own.blocks(wanted, report):
+            each = block if isinstance(block, RowBlock) else block.rows(wanted)
+            columns = (each.columns["p"], each.columns["q"])
+            found += zip(each.lines, each.numbers, *columns, strict=True)
+        return [found, bad]
+
+    @settings(max_examples=examples, deadline=None, database=None)
+    @given(st.lists(lines, max_size=8), st.sampled_from(["", "\n"]), st.sampled_from([8, 20, 4096]))
+    def check(given_lines: list[str], end: str, size: int) -> None:
+        text = ("\n".join(["p,q", *given_lines]) + end).encode()
+        assert rows(text, True, size) == rows(text, False, size)
+
+    check()
+
+
+def test_a_damaged_gzip_file_gives_the_rows_before_the_damage(tmp_path: Path) -> None:
+    whole = gzip.compress(("a,b\n" + "".join(f"{i},x\n" for i in range(200_000))).encode(), 1)
+    path = file(tmp_path, whole[: len(whole) // 2], "t.csv.gz")
+    found, bad = objects(path, NUMBERED)
+    assert len(found) > 50_000
+    assert "the rest of the file is not read" in bad[-1][1]
 
 
 def test_wrong_rows_lose_no_other_row(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spaseq.lift.cells import TableBlock
+from spaseq.lift.lane_casts import cast_of_strings
+from spaseq.lift.lanes import Lane, LaneForm
 from spaseq.lift.lift_checks import compiled_lift
 from spaseq.lift.lifted_events import EventMaker
 from spaseq.rdf.columns.term_tables import term_table
@@ -143,6 +145,50 @@ def test_columns_give_what_rows_give(examples: int) -> None:
         assert lifted(lift, table, columns=True) == lifted(lift, table, columns=False)
 
     check()
+
+
+CASTS = ("integer", "decimal", "double", "dateTime")
+NUMBERS = st.from_regex(r"-?[0-9]{1,3}([.][0-9]{1,3})?([eE]-?[0-9]{1,2})?", fullmatch=True)
+MOMENT = r"[12][0-9]{3}-[01][0-9]-[0-3][0-9]T2[0-5]:0[0-9]:59([.][0-9]{1,7})?Z?"
+LEXICAL = st.one_of(
+    NUMBERS,
+    st.from_regex(MOMENT, fullmatch=True),
+    st.sampled_from(
+        ["", " 7", "+7", "-0", "007", "1.", ".5", "INF", "9" * 19, "0.10", "-0.0", "x"]
+    ),
+)
+
+
+@sizes(60, 3000)
+def test_casts_of_strings(examples: int) -> None:
+    lift = lift_of(
+        ":s " + " ; ".join(f":{name} ?{name}" for name in CASTS),
+        " ".join(f"BIND(xsd:{name}(?x) AS ?{name})" for name in CASTS)
+        + " FILTER(xsd:integer(?y) > 1)",
+    )
+
+    @settings(max_examples=examples, deadline=None, database=None)
+    @given(st.data())
+    def check(data: Any) -> None:
+        size = data.draw(st.integers(1, 4))
+        texts = st.lists(st.one_of(st.none(), LEXICAL), min_size=size, max_size=size)
+        cells = pa.array(data.draw(texts), pa.string())
+        table = pa.record_batch({"x": cells, "y": pa.array(["7"] * size)})
+        assert lifted(lift, table, columns=True) == lifted(lift, table, columns=False)
+
+    check()
+
+
+def test_a_cast_of_usual_texts_is_a_column() -> None:
+    moment = "2026-01-05T09:00:02Z"
+    usual = {"integer": "-7", "decimal": "1.50", "double": "1e3", "dateTime": moment}
+    for name, text in usual.items():
+        lane = cast_of_strings(Lane(LaneForm.STRING, pa.array([text, None], pa.string())), name)
+        assert lane is not None
+        assert lane.values.null_count == 1
+        for other in ("x", ""):
+            both = Lane(LaneForm.STRING, pa.array([text, other], pa.string()))
+            assert cast_of_strings(both, name) is None
 
 
 def test_triples_that_nobody_asks_for_are_counted() -> None:
