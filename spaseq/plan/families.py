@@ -9,7 +9,7 @@ negated steps look at the events of one member.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from spaseq.algebra import nodes as n
@@ -61,32 +61,27 @@ class Family:
     def takes(self, plan: QueryPlan) -> bool:
         """Whether a query differs from the members in constants at `places` only."""
         ours, its = self.first.shaped, plan.shaped
-        assert ours is not None
-        if its is None or not plan.is_member or plan.disabled != self.first.disabled:
+        if ours is None or its is None or not are_alike(self.first, plan):
             return False
-        pairs = enumerate(zip(ours.constants, its.constants, strict=False))
-        return (
-            len(ours.constants) == len(its.constants)
-            and all(i in self.places or own == other for i, (own, other) in pairs)
-            and ours.shape == its.shape
-        )
+        pairs = enumerate(zip(ours.constants, its.constants, strict=True))
+        return all(i in self.places or own == other for i, (own, other) in pairs)
 
-    def with_member(self, number: int, plan: QueryPlan) -> Family:
-        """The family with another member, which has a row of its own."""
-        assert plan.shaped is not None
-        row = tuple(plan.shaped.constants[i] for i in self.places)
-        return self._with((*self.rows, row), (*self.owners, (number,)))
+    def changed(self, come: Mapping[int, QueryPlan], gone: Collection[int]) -> Family:
+        """The family with other members, each in a row of its own, and without some.
 
-    def without(self, number: int) -> Family:
-        """The family without a member. A row without members is not in the table, but counted."""
-        owners = (tuple(own for own in some if own != number) for some in self.owners)
-        return self._with(self.rows, tuple(owners))
-
-    def _with(
-        self, rows: tuple[tuple[Constant, ...], ...], owners: tuple[tuple[int, ...], ...]
-    ) -> Family:
+        A row without members is not in the table, but counted.
+        """
+        if not come and not gone:
+            return self
+        owners = [tuple(n for n in some if n not in gone) for some in self.owners]
+        rows = [*self.rows]
+        for number, plan in come.items():
+            assert plan.shaped is not None
+            rows.append(tuple(plan.shaped.constants[i] for i in self.places))
+            owners.append((number,))
         used = {row: rows[row] for row, some in enumerate(owners) if some}
-        return replace(self, plan=with_rows(self.plan, self.places, used), rows=rows, owners=owners)
+        plan = with_rows(self.plan, self.places, used)
+        return replace(self, plan=plan, rows=tuple(rows), owners=tuple(owners))
 
 
 def row_term(row: int) -> str:
@@ -107,6 +102,27 @@ def families_of(plans: Sequence[QueryPlan]) -> tuple[Family, ...]:
             alike.setdefault((plan.shaped.shape, plan.disabled), []).append(number)
     found = (_family(plans, numbers) for numbers in alike.values() if len(numbers) >= FEWEST)
     return tuple(family for family in found if family is not None)
+
+
+def are_alike(plan: QueryPlan, other: QueryPlan) -> bool:
+    """Whether two queries may be of one family."""
+    if plan.shaped is None or other.shaped is None or plan.disabled != other.disabled:
+        return False
+    return plan.is_member and other.is_member and plan.shaped.shape == other.shaped.shape
+
+
+def family_begun_by(plan: QueryPlan) -> Family | None:
+    """A family with one member, number 0, which others may join whatever their constants are."""
+    if plan.shaped is None or not plan.is_member:
+        return None
+    constants = plan.shaped.constants
+    places = tuple(range(len(constants)))
+    own = _plan(plan, plan.shaped.shape, constants, places)
+    if own is None or not places:
+        return None
+    title = f"the family of {plan.identity.title}"
+    own = replace(with_rows(own, places, {0: constants}), identity=Identity(title, title, None))
+    return Family(own, places, (constants,), ((0,),), plan)
 
 
 def _family(plans: Sequence[QueryPlan], numbers: Sequence[int]) -> Family | None:

@@ -11,7 +11,7 @@ from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.errors import RunError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import StageOptions
-from spaseq.plan.families import families_of
+from spaseq.plan import families as families_module
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
@@ -61,7 +61,7 @@ class PushedQueries:
         self._failure: str | None = None  # why the state cannot be used any more
         queries = [self._query(plan) for plan in plans]
         self._unit_of: dict[PushedQuery, Unit] = {}
-        for family in families_of(plans) if standing else ():
+        for family in families_module.families_of(plans) if standing else ():
             if not may_fail(family.first):
                 unit = FamilyUnit(family, queries, self._how)
                 self._unit_of.update((query, unit) for query in unit.queries)
@@ -91,8 +91,17 @@ class PushedQueries:
         family = next((unit for unit in families if unit.takes(plan)), None)
         if family is not None:
             family.add(query)
-        self._unit_of[query] = family or QueryUnit(query, self._how)
+        self._unit_of[query] = family or self._begun(query) or QueryUnit(query, self._how)
         self._connect([known[id(own)] for own in plans])
+
+    def _begun(self, query: PushedQuery) -> FamilyUnit | None:
+        """A new family for a query that is added, if enough others of its shape run alone."""
+        alone = (unit.query.plan for unit in self._units if isinstance(unit, QueryUnit))
+        alike = [plan for plan in alone if families_module.are_alike(plan, query.plan)]
+        if len(alike) < families_module.FEWEST - 1 or may_fail(query.plan):
+            return None
+        family = families_module.family_begun_by(query.plan)
+        return None if family is None else FamilyUnit(family, [query], self._how)
 
     def remove(self, query: PushedQuery) -> None:
         """Forget a query with its state. A stream that it registers has no further events."""

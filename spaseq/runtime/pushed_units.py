@@ -158,12 +158,21 @@ class FamilyUnit:
         self._plans = [query.plan for query in queries]
         self._sequence = FamilySequence(family, self._plans, how.options, how.knowledge, how.on_bad)
         self._holding: set[int] = set()  # members that hold answers
+        self._come: dict[int, QueryPlan] = {}  # members that have no row yet
+        self._gone: list[int] = []  # numbers whose rows are not needed any more
         self._set_rows()
 
+    @property
+    def queries(self) -> Sequence[PushedQuery]:
+        return [*self._members.values()]
+
     def _set_rows(self) -> None:
+        """Let the table have the rows of the members that there are."""
+        self._family = self._family.changed(self._come, self._gone)
+        self._come.clear()
+        self._gone.clear()
         how, family = self._how, self._family
         limits = how.options.limits
-        self.queries: Sequence[PushedQuery] = [*self._members.values()]
         self._patterns = FamilyPatterns(family, self._plans, how.knowledge, how.on_bad, limits)
         self._sequence.use(family)
 
@@ -174,26 +183,26 @@ class FamilyUnit:
     def add(self, query: PushedQuery) -> None:
         """Take another member, for the events from now on."""
         self._members[len(self._plans)] = query
+        self._come[len(self._plans)] = query.plan
         self._plans.append(query.plan)
-        self._family = self._family.with_member(len(self._plans) - 1, query.plan)
-        self._set_rows()
 
     def remove(self, query: PushedQuery) -> None:
         """Forget a member; its partial matches leave with their windows."""
         number = next(n for n, own in self._members.items() if own is query)
         del self._members[number]
-        self._family = self._family.without(number)
         self._sequence.forget(number)
-        if self._members:
-            self._set_rows()
+        if self._come.pop(number, None) is None:
+            self._gone.append(number)
 
     def match_event(
         self, iri: str, instant: tuple[int, int], name: str | None, triples: Sequence[Triple]
     ) -> Rows | None:
-        rows = self._patterns.match(batch_of_event(iri, *instant, name, triples))
+        rows = self.match_batch(batch_of_event(iri, *instant, name, triples))
         return rows if len(rows) else None
 
     def match_batch(self, events: EventBatch) -> SolutionBatch:
+        if self._come or self._gone:
+            self._set_rows()
         return self._patterns.match(events)
 
     def push(self, rows: Rows) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 import spaseq
 from spaseq.expr.extension import unregister
+from spaseq.plan.families import FEWEST
 from spaseq.runtime.pushed_units import FamilyUnit, QueryUnit
 from tests.runtime.test_query_families import EVENTS, QUERY, USUAL, texts
 from tests.sizes import sizes
@@ -92,6 +93,18 @@ def test_a_member_comes_and_goes() -> None:
     assert units(own) == [FamilyUnit, QueryUnit]
     own.remove("late")
     assert units(own) == [QueryUnit]
+
+
+def test_queries_that_are_added_become_a_family() -> None:
+    own = engine([])
+    for i in range(12):
+        own.add(member(i % 7, i % 4), name=f"q{i}")
+    assert units(own) == [QueryUnit] * (FEWEST - 1) + [FamilyUnit]
+    alone = engine([member(i % 7, i % 4) for i in range(12)], disable=["query-families"])
+    names = {f"q{i}": f"query{i + 1}" for i in range(12)}
+    given = sorted(((names[name], answer) for name, answer in found(own, EVENTS)), key=repr)
+    assert given == found(alone, EVENTS)
+    assert len({name for name, _ in given}) >= FEWEST
 
 
 def test_a_member_with_the_constants_of_another_begins_by_itself() -> None:

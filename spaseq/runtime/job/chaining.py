@@ -7,6 +7,7 @@ events of equal time. An event is there as soon as its answer is final.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from heapq import heappop, heappush
 from itertools import pairwise
 
 from spaseq.algebra.answers import Answer
@@ -83,14 +84,22 @@ def reading_order(plans: Sequence[QueryPlan]) -> tuple[QueryPlan, ...]:
         UsageError: queries read each other's streams in a circle.
     """
     reads = queries_read(plans)
+    readers: dict[int, list[int]] = {}
+    for number, read in enumerate(reads):
+        for maker in read:
+            readers.setdefault(maker, []).append(number)
+    missing = [len(read) for read in reads]
+    ready = [number for number, count in enumerate(missing) if not count]  # a heap
     ordered: list[int] = []
-    waiting = list(range(len(plans)))
-    while waiting:
-        ready = next((n for n in waiting if reads[n].issubset(ordered)), None)
-        if ready is None:
-            raise UsageError(_circle(plans, reads, waiting))
-        ordered.append(ready)
-        waiting.remove(ready)
+    while ready:
+        ordered.append(heappop(ready))
+        for number in readers.get(ordered[-1], ()):
+            missing[number] -= 1
+            if not missing[number]:
+                heappush(ready, number)
+    if len(ordered) < len(plans):
+        waiting = sorted({*range(len(plans))}.difference(ordered))
+        raise UsageError(_circle(plans, reads, waiting))
     return tuple(plans[n] for n in ordered)
 
 
