@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import IO
 
 import pyarrow as pa
-import pyarrow.csv as pc
+import pyarrow.csv as arrow_csv
 
 from spaseq.errors import InputError
 from spaseq.lift.cells import BLOCK_ROWS, Cell, RowBlock, TableBlock, variable_of
@@ -125,17 +125,19 @@ class DelimitedRows:
         used = {name: str(self.names.index(name)) for name in wanted if name in self.names}
         try:
             chunk.decode()
-            table = pc.read_csv(
+            table = arrow_csv.read_csv(
                 pa.py_buffer(chunk),
-                pc.ReadOptions(use_threads=False, block_size=len(chunk) + 1, column_names=names),
-                pc.ParseOptions(
+                arrow_csv.ReadOptions(
+                    use_threads=False, block_size=len(chunk) + 1, column_names=names
+                ),
+                arrow_csv.ParseOptions(
                     delimiter=self._delimiter,
                     quote_char=False,
                     double_quote=False,
                     escape_char=False,
                     newlines_in_values=False,
                 ),
-                pc.ConvertOptions(
+                arrow_csv.ConvertOptions(
                     column_types=dict.fromkeys(names, pa.string()),
                     null_values=[""],
                     strings_can_be_null=True,
