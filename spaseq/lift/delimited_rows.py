@@ -119,7 +119,7 @@ class DelimitedRows:
         chunk = chunk.replace(b"\r\n", b"\n")
         if b'"' in chunk or b"\r" in chunk or b"\n\n" in chunk or chunk[:1] == b"\n":
             return None
-        if len(chunk) > self._limits.line_bytes:
+        if len(chunk) > self._limits.line_bytes or chunk.startswith(_BOM):  # Arrow drops a BOM
             return None
         names = [*map(str, range(len(self.names)))]
         used = {name: str(self.names.index(name)) for name in wanted if name in self.names}

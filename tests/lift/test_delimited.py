@@ -53,7 +53,7 @@ def test_cell(row: str, value: list[str], tmp_path: Path) -> None:
 
 @sizes(100, 5000)
 def test_blocks_read_as_columns_have_the_rows_that_are_read_one_by_one(examples: int) -> None:
-    usual = ("a,b", "x,", ",", "1,2", "a b, c ", "ä,é")
+    usual = ("a,b", "x,", ",", "1,2", "a b, c ", "ä,é", "\ufeffa,b")
     lines = st.sampled_from([*usual, "", "a", "a,b,c", '"a",b', '"a,b', "a,b\r"])
 
     def rows(text: bytes, as_columns: bool, size: int) -> list[Any]:
