@@ -1,6 +1,7 @@
 """A user's program with every public name; `test_user_script` runs it and checks its types."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import assert_type
@@ -50,6 +51,16 @@ def rows() -> None:
     WHERE { BIND (IRI(CONCAT("http://example/", ?name)) AS ?pan) }"""
     table = spaseq.Lifted([{"name": "pan", "t": 9, "at": 0}], lift)
     for match in spaseq.run(QUERY, {"S": table}, runtime="local"):
+        print(match.bindings["x"].n3(), match.bindings["t"].n3())
+
+
+def objects() -> None:
+    Path("pans.jsonl").write_text('{"@id": "o:e", "at": 0, "@graph": [{"@id": "o:pan", "t": 9}]}\n')
+    at = {"@id": "http://www.w3.org/ns/prov#generatedAtTime"}
+    context = {"@context": {"@version": 1.1, "o": "http://example/", "t": "o:t", "at": at}}
+    Path("pan.jsonld").write_text(json.dumps(context))
+    stream = spaseq.JsonLd("pans.jsonl", "pan.jsonld")
+    for match in spaseq.run(QUERY, {"S": stream}, runtime="local"):
         print(match.bindings["x"].n3(), match.bindings["t"].n3())
 
 
@@ -125,6 +136,7 @@ if __name__ == "__main__":
     Path("query.rq").write_text(QUERY)
     tables()
     rows()
+    objects()
     generators()
     asyncio.run(loop())
     engine()

@@ -12,16 +12,18 @@ from pathlib import Path
 
 import pyoxigraph as ox
 
-from spaseq.api.push import Engine
 from spaseq.api.queries import check_queries
 from spaseq.compile import compile_query
 from spaseq.errors import InputError, RunError, UsageError
+from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.answer_rows import AnswerError, answer_rows
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import load_kb
 from spaseq.lang.format import format_query
 from spaseq.limits import DEFAULT_LIMITS
 from spaseq.options import PlanningOptions
+from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.in_memory.program_events import batch_from_events
 from spaseq.rdf.inputs.formats import Format
 from spaseq.render.explain import FORMATS, explained
 from spaseq.runtime.arrivals.checked_json import read_json, write_json
@@ -230,11 +232,16 @@ DEFINE GPM C ON S { ?c <http://e/c> ?k } }"""
 def snapshots() -> Target:
     """A damaged snapshot is refused; a stage goes on from one that is not refused."""
     plan = compile_query(_SEQUENCE)
-    engine = Engine(_SEQUENCE)
-    for i in range(30):
-        text = f"<http://e/{i}> <http://e/{'aabbb'[i % 5]}> <http://e/k{i % 3}> ."
-        engine.push("S", text, i)
-    good = engine._queries.queries[0].sequence.snapshot()
+    triples = [
+        (f"<http://e/{i}>", f"<http://e/{'aabbb'[i % 5]}>", f"<http://e/k{i % 3}>")
+        for i in range(30)
+    ]
+    events = [(i, None, [triple]) for i, triple in enumerate(triples)]
+    batch = batch_from_events("http://e/s", events, InstantCounter())
+    begun = SequenceStage(plan)
+    begun.push(PatternStage(plan, KnowledgeBase.empty()).match(batch))
+    begun.advance(20)  # some solutions are in partial matches, the others wait
+    good = begun.snapshot()
 
     def check(batch: list[bytes]) -> int:
         accepted = 0
