@@ -1,14 +1,15 @@
 """The contract of connectors: sources bring messages with their places, sinks take answers.
 
 The run calls `MessageSource.read` in a thread of its own. A source tells its broker nothing that
-would let it forget a message: the run keeps the place of the last message in its log, and a source
-begins behind that place, whatever the broker believes.
+would let it forget a message which is not in the log on disk. The log keeps the place of the last
+message, and a source begins behind it, whatever the broker believes. A source without places gives
+messages that are `UNNUMBERED`. It acknowledges them once the intake says that they are committed.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
@@ -51,8 +52,17 @@ class Intake(Protocol):
         ...
 
     @property
+    def marks(self) -> Mapping[str, str]:
+        """The last text of each mark of the logged messages, when the source began."""
+        ...
+
+    @property
     def stopped(self) -> bool:
         """Whether the source must end."""
+        ...
+
+    def identity(self) -> str:
+        """A random name of the stream's log: the same in each run over it, and no other log's."""
         ...
 
     def has_partitions(self, count: int) -> None:
@@ -61,6 +71,14 @@ class Intake(Protocol):
 
     def offer(self, messages: Sequence[Message]) -> bool:
         """Give messages in order; False if there is no room: offer them again a little later."""
+        ...
+
+    def tell_committed(self, listener: Callable[[int], None]) -> None:
+        """Let a function know how many of the offered messages are in the log on disk.
+
+        It is called with their number whenever that has grown, in another thread, and must return
+        at once.
+        """
         ...
 
     def note(self, text: str) -> None:

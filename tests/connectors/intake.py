@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from spaseq.connectors.base import MessageSource
 from spaseq.logs.stream_log import Message
 
 
 class ListIntake:
-    """Keeps messages in a list, of at most `room`; the source runs in a thread."""
+    """Keeps messages in a list, of at most `room`; the source runs in a thread.
+
+    Messages are committed as they come, unless `commits` is false; then `commit` does it.
+    """
 
     def __init__(
-        self, source: MessageSource, places: Mapping[int, int] | None = None, room: int = 10**9
+        self,
+        source: MessageSource,
+        places: Mapping[int, int] | None = None,
+        room: int = 10**9,
+        marks: Mapping[str, str] | None = None,
+        commits: bool = True,
+        name: str = "a-log",
     ) -> None:
-        self.places = dict(places or {})
-        self.room, self.refused = room, 0
+        self.places, self.marks = dict(places or {}), dict(marks or {})
+        self.room, self.refused, self.commits, self._name = room, 0, commits, name
+        self._listener: Callable[[int], None] | None = None
         self.messages: list[Message] = []
         self.partitions = 1
         self.notes: list[str] = []
@@ -38,7 +48,21 @@ class ListIntake:
             self.refused += 1
             return False
         self.messages.extend(messages)
+        for message in messages:
+            self.marks.update(message.marks)
+        if self.commits:
+            self.commit()
         return True
+
+    def identity(self) -> str:
+        return self._name
+
+    def tell_committed(self, listener: Callable[[int], None]) -> None:
+        self._listener = listener
+
+    def commit(self) -> None:
+        if self._listener is not None:
+            self._listener(len(self.messages))
 
     def note(self, text: str) -> None:
         self.notes.append(text)

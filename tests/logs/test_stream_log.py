@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from spaseq.errors import RunError
 from spaseq.logs.segment_log import SegmentLog
-from spaseq.logs.stream_log import Message, Partitions, Raised, StreamLog
+from spaseq.logs.stream_log import UNNUMBERED, Marks, Message, Partitions, Raised, StreamLog
 
 
 def message(offset: int, partition: int = 0) -> Message:
@@ -102,6 +102,58 @@ def test_the_number_of_partitions_is_kept(tmp_path: Path) -> None:
     assert log.reader(3).read() == [Partitions(4), Raised(2, -5)]
     log.close()
     assert StreamLog(tmp_path).places == {0: 2}
+
+
+def test_the_log_numbers_messages_without_places(tmp_path: Path) -> None:
+    for first in (1, 4):
+        log = StreamLog(tmp_path)
+        log.append([Message(b"a", 0, UNNUMBERED), Message(b"a", 0, UNNUMBERED)])
+        log.append([Message(b"a", 0, UNNUMBERED)])
+        log.commit()
+        assert log.places == {0: first + 2}
+        log.close()
+    log = StreamLog(tmp_path)
+    assert offsets(log) == [(0, n) for n in range(1, 7)]
+    log.close()
+
+
+@pytest.mark.parametrize("segment_bytes", [1, 10**6])
+def test_marks_are_committed_with_their_messages(tmp_path: Path, segment_bytes: int) -> None:
+    def marked(**marks: str) -> Message:
+        return Message(b"a", 0, UNNUMBERED, marks=tuple(marks.items()))
+
+    log = StreamLog(tmp_path, segment_bytes)
+    log.append([marked(a="1"), marked(a="2", b="1"), marked()])
+    assert log.marks == {}
+    log.commit()
+    assert log.marks == {"a": "2", "b": "1"}
+    log.append([marked(b="", c="3")])
+    log.commit()
+    log.append([marked(a="never committed")])
+    reader = log.reader()
+    found = []
+    while some := reader.read():
+        found += [entry for entry in some if isinstance(entry, Marks)]
+    assert found == [Marks({"a": "2", "b": "1"}), Marks({"b": "", "c": "3"})]
+    log.close()
+    log = StreamLog(tmp_path, segment_bytes)
+    assert log.marks == {"a": "2", "c": "3"}
+    log.append([marked()])
+    log.commit()
+    log.log.drop_before(log.log.end)
+    log.close()
+    log = StreamLog(tmp_path, segment_bytes)
+    assert log.marks == {"a": "2", "c": "3"}
+    log.close()
+
+
+def test_a_log_keeps_its_name(tmp_path: Path) -> None:
+    names = []
+    for directory in ("a", "a", "b"):
+        log = StreamLog(tmp_path / directory)
+        names.append(log.identity())
+        log.close()
+    assert names[0] == names[1] != names[2]
 
 
 def test_a_record_of_a_later_version_is_refused(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 
 from spaseq.connectors.base import MessageSource
-from spaseq.logs.stream_log import Message
+from spaseq.logs.stream_log import Message, StreamLog
 
 _ROOM = 16 * 2**20
 """Bytes of messages that wait at most, besides those of one offer."""
@@ -17,7 +17,7 @@ class StreamIntake:
 
     Args:
         source: where messages come from.
-        places: the last logged place of each partition.
+        log: where its messages go; the run appends them.
         wake: called in the thread when there is something to do for the run.
         on_note: told when the broker goes away, and comes back; called in the thread.
     """
@@ -25,15 +25,19 @@ class StreamIntake:
     def __init__(
         self,
         source: MessageSource,
-        places: Mapping[int, int],
+        log: StreamLog,
         wake: Callable[[], None],
         on_note: Callable[[str], None],
     ) -> None:
-        self.places, self._source, self._wake, self.note = places, source, wake, on_note
+        self._source, self._wake, self.note = source, wake, on_note
+        self.places: Mapping[int, int] = log.places
+        self.marks: Mapping[str, str] = log.marks
+        self.identity = log.identity
         self._lock = threading.Lock()
         self._waiting: list[Message] = []
         self.partitions = 1
-        self._bytes = 0
+        self._bytes = self._drained = 0
+        self._on_commit: Callable[[int], None] | None = None
         self._stop = threading.Event()
         self._failure: BaseException | None = None
         name = f"source {source.address}"
@@ -56,6 +60,14 @@ class StreamIntake:
         self._wake()
         return True
 
+    def tell_committed(self, listener: Callable[[int], None]) -> None:
+        self._on_commit = listener
+
+    def committed(self) -> None:
+        """Tell the source that all messages which were drained are in the log on disk."""
+        if self._on_commit is not None:
+            self._on_commit(self._drained)
+
     def drain(self) -> list[Message]:
         """The messages that wait.
 
@@ -64,6 +76,7 @@ class StreamIntake:
         """
         with self._lock:
             found, self._waiting, self._bytes = self._waiting, [], 0
+        self._drained += len(found)
         if not found and self._failure is not None:
             raise self._failure
         return found

@@ -175,7 +175,7 @@ class _LiveRun:
     def _started(self) -> dict[str, StreamIntake]:
         return {
             iri: StreamIntake(
-                stream.connector(), self._logs[iri].places, self._work.set, self._notes.append
+                stream.connector(), self._logs[iri], self._work.set, self._notes.append
             )
             for iri, stream in self._streams.items()
         }
@@ -190,6 +190,7 @@ class _LiveRun:
                 log.note_partitions(intake.partitions)
                 log.append(messages, arrival)
                 log.commit()
+                intake.committed()
                 self._idle.hear({(iri, message.partition) for message in messages})
                 found = True
         return found
