@@ -12,8 +12,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from types import ModuleType
-from typing import Protocol
+from types import MappingProxyType, ModuleType
+from typing import Any, Protocol
 
 from spaseq.connectors.address import Address
 from spaseq.errors import InputError, RunError
@@ -29,10 +29,19 @@ class NotTaken(RunError):
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """An answer on its way: its id, and the answer as one line of JSON that begins with the id."""
+    """An answer on its way.
+
+    Attributes:
+        id: of the answer.
+        text: the answer as one line of JSON that begins with the id.
+        query: the name of its query.
+        index: its number in the answer log. No two answers have the same.
+    """
 
     id: str
     text: str
+    query: str
+    index: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +117,30 @@ class MessageSource(ABC):
 class MessageSink(ABC):
     """A place that takes answers. Making one connects to nothing.
 
-    `together` is how many answers `send` gets at most.
+    Attributes:
+        together: how many answers `send` gets at most.
+        note: what a later run must know to send no answer twice; a value of JSON. The caller keeps
+            it after each `resume` and `send`.
     """
 
     together: int = 2000
+    note: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(self, address: Address) -> None:
         """Check an address; UsageError if it lacks something."""
         self.address = address
+
+    def resume(self, identity: str, note: Mapping[str, Any]) -> None:  # noqa: B027
+        """Get ready for `send`: before the first one, and after each one that failed.
+
+        Args:
+            identity: a name that all runs with the same answer log give this output, and nobody
+                else gives.
+            note: the last `note` that was kept; empty at first.
+
+        Raises:
+            NotTaken, RunError: as from `send`.
+        """
 
     @abstractmethod
     def send(self, parcels: Sequence[Parcel]) -> list[Refusal]:

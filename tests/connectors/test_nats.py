@@ -172,7 +172,7 @@ def test_users_and_tokens(tmp_path: Path) -> None:
             ListIntake(source(server, login="me:wr0ng@")).wait(1)
         assert "wr0ng" not in str(caught.value)
         sink = sink_at(f"nats://me:se%3Acr%40t@{server.host}/road.answers")
-        sink.send([Parcel("1", "{}")])
+        sink.send([Parcel("1", "{}", "q", 1)])
         sink.close()
     for server in serving(tmp_path / "b", settings='authorization { token: "t0ken" }'):
         server.login = {"token": "t0ken"}
@@ -186,7 +186,7 @@ def test_users_and_tokens(tmp_path: Path) -> None:
 def test_a_sink_sends_each_answer_with_its_id(server: NatsServer) -> None:
     server.make_stream("ALERTS", "alerts")
     sink = sink_at(f"nats://{server.host}/alerts")
-    parcels = [Parcel(f"id{n}", f'{{"n": {n}}}') for n in range(50)]
+    parcels = [Parcel(f"id{n}", f'{{"n": {n}}}', "q", n) for n in range(50)]
     sink.send(parcels[:30])
     sink.send(parcels[20:])  # ten of them again: the server knows their ids
     sink.close()
@@ -196,12 +196,12 @@ def test_a_sink_sends_each_answer_with_its_id(server: NatsServer) -> None:
 def test_a_sink_waits_for_a_server_that_is_away(server: NatsServer) -> None:
     server.make_stream("ALERTS", "alerts")
     sink = sink_at(f"nats://{server.host}/alerts")
-    sink.send([Parcel("1", "{}")])
+    sink.send([Parcel("1", "{}", "q", 1)])
     server.kill()
     with pytest.raises(NotTaken):
-        sink.send([Parcel("2", "{}")])
+        sink.send([Parcel("2", "{}", "q", 2)])
     server.start()
-    sink.send([Parcel("2", "{}")])
+    sink.send([Parcel("2", "{}", "q", 2)])
     sink.close()
     assert [name for name, _ in server.messages("alerts")] == ["1", "2"]
 
@@ -209,6 +209,6 @@ def test_a_sink_waits_for_a_server_that_is_away(server: NatsServer) -> None:
 def test_answers_that_no_stream_would_keep_are_refused(server: NatsServer) -> None:
     sink = sink_at(f"nats://{server.host}/alerts")
     with pytest.raises(RunError, match="no stream of the server keeps this subject") as caught:
-        sink.send([Parcel("1", "{}")])
+        sink.send([Parcel("1", "{}", "q", 1)])
     assert not isinstance(caught.value, NotTaken)
     sink.close()

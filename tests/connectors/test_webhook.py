@@ -21,7 +21,7 @@ def hook() -> Iterator[Hook]:
 
 
 def parcels(count: int) -> list[Parcel]:
-    return [Parcel(f"id{n}", f'{{"n": {n}}}') for n in range(count)]
+    return [Parcel(f"id{n}", f'{{"n": {n}}}', "q", n) for n in range(count)]
 
 
 def test_an_answer_is_a_request_with_its_id(hook: Hook) -> None:

@@ -8,24 +8,33 @@ from typing import Any, NamedTuple
 from spaseq.algebra.answers import Answer, TraceItem
 
 _encoded = json.JSONEncoder(separators=(",", ":")).encode
+_decoder = json.JSONDecoder()
 
 
 class LoggedAnswer(NamedTuple):
-    """An answer with the name of its query and its id."""
+    """An answer with the name of its query, its id, and when it was logged (ms since the epoch)."""
 
     query: str
     id: str
     answer: Answer
+    logged_ms: int
 
     def to_bytes(self) -> bytes:
         """The record; `of_bytes` is the inverse."""
-        text = _encoded([self.query, self.id, *self.answer])
+        text = _encoded([self.query, self.id, *self.answer, self.logged_ms])
         return text.encode("ascii")  # JSON escapes all other characters
+
+    @staticmethod
+    def query_of(record: bytes) -> str:
+        """The name of the query alone, without reading the rest of the record."""
+        return str(_decoder.raw_decode(record.decode("ascii"), 1)[0])
 
     @classmethod
     def of_bytes(cls, record: bytes) -> LoggedAnswer:
         """The inverse of `to_bytes`."""
-        query, name, first, end, trace, bindings, singles, lists, graph, event = json.loads(record)
+        query, name, first, end, trace, bindings, singles, lists, graph, event, at = json.loads(
+            record
+        )
         answer = Answer(
             tuple(first),
             tuple(end),
@@ -36,7 +45,7 @@ class LoggedAnswer(NamedTuple):
             None if graph is None else tuple((s, p, o) for s, p, o in graph),
             event,
         )
-        return cls(query, name, answer)
+        return cls(query, name, answer, at)
 
 
 def _pairs(values: list[Any]) -> tuple[tuple[str, str], ...]:

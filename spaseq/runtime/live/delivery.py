@@ -1,122 +1,277 @@
-"""Carries answers from the answer log to an output, in a thread: a slow output holds nobody up."""
+"""Carries answers from the answer log to one output, in a thread: a slow output holds nobody up."""
 
 from __future__ import annotations
 
+import json
 import threading
+import time
+from collections import deque
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
 
 from spaseq.connectors.base import NotTaken, pauses
+from spaseq.errors import RunError
 from spaseq.logs.segment_log import LogReader, SegmentLog
+from spaseq.runtime.arrivals.checked_json import read_json
 from spaseq.runtime.live.answer_records import LoggedAnswer
-from spaseq.runtime.live.live_directory import LiveDirectory
-from spaseq.runtime.live.outlets import Outlet
+from spaseq.runtime.live.failed_answers import keep_failed
+from spaseq.runtime.live.outlets import Numbered, Outlet
+from spaseq.storage.checksums import with_checksum_line
+from spaseq.storage.durable_files import write_durably
 
-_BYTES = 2**20  # of answers that are sent at once
+_BYTES = 2**20  # of answers that are read at once
+_SENT_BYTES = 4 * 2**20  # of answers that are sent at once, or a single answer
+_NOTE_S = 0.25  # how often the place is noted while answers are sent
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What an output gets, and how its failures are taken.
+
+    Attributes:
+        queries: names or globs of the queries whose answers it gets.
+        keep_ms: how long an answer waits for it, before it goes to `failed/`.
+        patient: whether every failure is retried. Otherwise a failure ends the delivery, unless
+            it is `NotTaken`.
+    """
+
+    queries: tuple[str, ...] = ("*",)
+    keep_ms: int = 86_400_000
+    patient: bool = True
+
+    def want(self, query: str) -> bool:
+        """Whether the output gets the answers of a query."""
+        return any(fnmatchcase(query, pattern) for pattern in self.queries)
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryView:
+    """What a health report says about an output.
+
+    Attributes:
+        name: its name in the configuration.
+        to: its address, without passwords.
+        behind: how many answers of the log it has yet to take or to pass over.
+        sent: how many answers it has taken, over restarts.
+        failed: how many went to its file in `failed/`, over restarts.
+        problem: why the last attempt failed, which is repeated; "" if it did not fail.
+    """
+
+    name: str
+    to: str
+    behind: int
+    sent: int
+    failed: int
+    problem: str
 
 
 class Delivery:
-    """Sends what the answer log has and the output has not.
+    """Sends what the answer log has and one output has not; `Deliveries` makes one for each output.
 
     Args:
-        directory: keeps how far the answers have gone.
+        directory: of the run. `sent/NAME` keeps the place in the log, and `failed/NAME.jsonl` the
+            answers that the output did not take.
+        name: of the output.
         log: the answers.
         outlet: the output; this object opens and closes it.
+        terms: what it gets.
         on_note: told when the output is away, and when it is back; called in the thread.
-        on_end: called in the thread if it fails; see `failure`.
+        on_end: called in the thread if the delivery ends with a failure; see `check`.
+
+    Attributes:
+        next: the index of the first answer in the log that it has yet to take or to pass over.
+
+    Raises:
+        SpaseqError: the output cannot be opened.
     """
 
     def __init__(
         self,
-        directory: LiveDirectory,
+        directory: Path,
+        name: str,
         log: SegmentLog,
         outlet: Outlet,
+        terms: Terms,
         on_note: Callable[[str], None],
         on_end: Callable[[], None],
     ) -> None:
-        self._directory, self._outlet = directory, outlet
+        self.name, self._outlet, self._terms, self._log = name, outlet, terms, log
         self._on_note, self._on_end = on_note, on_end
-        self.failure: BaseException | None = None
-        before = directory.sent()
+        self._place, self._failed = (
+            directory / "sent" / name,
+            directory / "failed" / f"{name}.jsonl",
+        )
+        self._failure: BaseException | None = None
+        self._problem, self._told_refusal = "", False
+        before = read_json(self._place, dict) if self._place.exists() else {}
+        self._counts = {name: int(before.get(name, 0)) for name in ("taken", "failed")}
+        self.next = int(before.get("next", log.end))
         known = before.get("output") == outlet.name
-        outlet.begin(before["state"] if known else None)
-        self.next = int(before.get("next", log.first))
-        self._reader = LogReader(log, self.next)
-        self._state: dict[str, Any] = {}
-        self._told = False
+        self._state = dict(outlet.begin(before["state"] if known else None))
+        self._note_place()
+        self._reader = LogReader(log, max(self.next, log.first))
+        self._waiting: deque[tuple[int, bytes]] = deque()
+        self._is_sure = False  # whether the output is ready, and its state is known
+        self._attempt = 0
         self._more, self._stop = threading.Event(), threading.Event()
         self._patience = threading.Event()  # set: no further attempts
-        self._thread = threading.Thread(target=self._run, name="delivery", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"delivery {name}", daemon=True)
         self._thread.start()
+
+    def view(self) -> DeliveryView:
+        """How far it is, and what keeps it; from any thread."""
+        behind = max(0, self._log.end - self.next)
+        counts = self._counts["taken"], self._counts["failed"]
+        problem = str(self._failure) if self._failure is not None else self._problem
+        return DeliveryView(self.name, self._outlet.name, behind, *counts, problem)
 
     def wake(self) -> None:
         """Say that the log has grown."""
         self._more.set()
 
-    def close(self, seconds: float) -> None:
-        """Send what is left, for at most some seconds, and close the output.
-
-        Raises:
-            RunError: the output has failed.
-        """
+    def end(self) -> None:
+        """Say that the log grows no more."""
         self._stop.set()
         self._more.set()
+
+    def close(self, seconds: float) -> None:
+        """Send what is left, for at most some seconds, and close the output."""
+        self.end()
         self._thread.join(seconds)
         self._patience.set()
         self._thread.join()
         self._reader.close()
         self._outlet.close()
-        self.check()
 
     def check(self) -> None:
-        """RunError if the output has failed."""
-        if self.failure is not None:
-            raise self.failure
+        """Raise what ended the delivery, if something has."""
+        if self._failure is not None:
+            raise self._failure
+
+    # --- the thread -------------------------------------------------------------------------------
 
     def _run(self) -> None:
         try:
-            while not (self._stop.is_set() and self._patience.is_set()):
+            while not self._patience.is_set():
                 self._more.clear()
-                if not self._send_some():
-                    if self._stop.is_set():
-                        return
-                    self._more.wait()
+                if self._try_to_send():
+                    continue
+                if self._stop.is_set():
+                    return
+                self._more.wait()
         except BaseException as error:
-            self.failure = error
+            self._failure = error
             self._on_end()
 
-    def _send_some(self) -> bool:
-        """Send the next answers; whether there were any."""
-        found = self._reader.read(_BYTES)
-        before, together = self.next, self._outlet.together
-        for begin in range(0, len(found), together):
-            some = found[begin : begin + together]
-            state = self._taken([LoggedAnswer.of_bytes(record) for _, record in some])
-            if state is None:
-                break
-            self.next, self._state = some[-1][0] + 1, state
-        if self.next > before:
-            self._directory.save_sent(
-                {"output": self._outlet.name, "next": self.next, "state": self._state}
-            )
-        if self._outlet.refused and not self._told:
-            self._told = True
-            self._on_note(f"{self._outlet.name} refuses answers; see {self._directory.failed}")
-        return bool(found)
+    def _try_to_send(self) -> bool:
+        """Send the next answers, or wait if that fails; whether there are any."""
+        try:
+            return self._send_next()
+        except NotTaken as error:
+            self._fail(error)
+        except Exception as error:
+            if not self._terms.patient:
+                raise
+            self._fail(error)
+        return True
 
-    def _taken(self, answers: list[LoggedAnswer]) -> dict[str, Any] | None:
-        """What the output says when it has taken answers; None if the run ends before it does."""
-        attempt, tries = 0, pauses()
-        while True:
-            try:
-                state = dict(self._outlet.send(answers))
+    def _send_next(self) -> bool:
+        """Send the next answers; whether there are any."""
+        if not self._has_next():
+            return False
+        if not self._is_sure:
+            self._state = dict(self._outlet.resume(self._state))
+            self._note_place()
+            self._is_sure = True
+        some = self._next_part()
+        answers = self._wanted(some)
+        if answers:
+            state, refusals = self._outlet.send(answers)
+            self._state = dict(state)
+            for reason, refused in refusals:
+                self._give_up(refused, reason)
+            self._counts["taken"] += len(answers) - len(refusals)
+            self._recover()
+        self._pass(len(some))
+        return True
+
+    def _has_next(self) -> bool:
+        """Whether answers wait; reads more of the log if none do."""
+        if not self._waiting:
+            self._waiting.extend(self._reader.read(_BYTES))
+        return bool(self._waiting)
+
+    def _next_part(self) -> list[tuple[int, bytes]]:
+        """The answers to send together."""
+        some: list[tuple[int, bytes]] = []
+        size = 0
+        for index, record in self._waiting:
+            size += len(record)
+            if some and (size > _SENT_BYTES or len(some) == self._outlet.together):
                 break
-            except NotTaken as error:
-                if attempt == 0:
-                    self._on_note(f"{error}; trying again")
-                if self._patience.wait(tries[min(attempt, len(tries) - 1)]):
-                    return None
-                attempt += 1
-        if attempt:
+            some.append((index, record))
+        return some
+
+    def _wanted(self, records: list[tuple[int, bytes]]) -> list[Numbered]:
+        return [
+            (index, LoggedAnswer.of_bytes(record))
+            for index, record in records
+            if self._terms.want(LoggedAnswer.query_of(record))
+        ]
+
+    def _pass(self, count: int) -> None:
+        """Go on behind the first waiting answers."""
+        for _ in range(count):
+            self.next = self._waiting.popleft()[0] + 1
+        if not self._waiting or time.monotonic() - self._noted_at > _NOTE_S:
+            self._note_place()
+
+    def _note_place(self) -> None:
+        """Note how far the answers have gone; RunError if the disk is full."""
+        note = {"output": self._outlet.name, "next": self.next, "state": self._state}
+        try:
+            self._place.parent.mkdir(exist_ok=True)
+            text = with_checksum_line(json.dumps({**note, **self._counts}))
+            write_durably(self._place, text.encode())
+        except OSError as error:
+            raise RunError(f"cannot write {self._place}: {error.strerror}") from error
+        self._noted_at = time.monotonic()
+
+    # --- failures ---------------------------------------------------------------------------------
+
+    def _fail(self, error: Exception) -> None:
+        """Wait after a failed attempt; what has waited too long goes to the failed answers."""
+        self._is_sure = False
+        self._problem = str(error) or type(error).__name__
+        if self._attempt == 0:
+            self._on_note(f"{self._problem}; trying again")
+        tries = pauses()
+        pause = tries[min(self._attempt, len(tries) - 1)]
+        self._attempt += 1
+        self._expire()
+        self._patience.wait(pause)
+
+    def _recover(self) -> None:
+        if self._attempt:
             self._on_note(f"{self._outlet.name} takes answers again")
-        return state
+        self._attempt, self._problem = 0, ""
+
+    def _expire(self) -> None:
+        """Give up answers that have waited for longer than `keep`."""
+        oldest = int(time.time() * 1000) - self._terms.keep_ms
+        while self._has_next():
+            answer = LoggedAnswer.of_bytes(self._waiting[0][1])
+            if answer.logged_ms > oldest:
+                return
+            if self._terms.want(answer.query):
+                self._give_up(answer, f"not taken in time: {self._problem}")
+            self._pass(1)
+
+    def _give_up(self, answer: LoggedAnswer, reason: str) -> None:
+        keep_failed(self._failed, answer, reason)
+        self._counts["failed"] += 1
+        if not self._told_refusal:
+            self._told_refusal = True
+            self._on_note(f"{self._outlet.name} did not take answers; see {self._failed}")

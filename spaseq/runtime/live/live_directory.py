@@ -1,8 +1,9 @@
 """The directory of a live run: its logs, its state, and how far its answers have gone.
 
 `live.json` has the settings that stay the same. `streams/` has a log for each stream, `answers/`
-the log of answers. `state` is the last snapshot of the engine. `sent` says which answers the output
-has, and `failed/` what it refused. `.lock` is locked by the run that uses the directory.
+the log of answers. `state` is the last snapshot of the engine. `sent/` says which answers each
+output has, and `failed/` what it did not take. `.lock` is locked by the run that uses the
+directory.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from spaseq.storage.checksums import with_checksum_line
 from spaseq.storage.durable_files import write_durably
 from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 _MANIFEST = "live.json"
 
@@ -70,11 +71,6 @@ class LiveDirectory:
         """The directory of the answer log."""
         return self.path / "answers"
 
-    @property
-    def failed(self) -> Path:
-        """The file of answers that the output refused."""
-        return self.path / "failed" / "out.jsonl"
-
     def state(self) -> Any:
         """The value that `save_state` saved last; None if there is none.
 
@@ -92,15 +88,6 @@ class LiveDirectory:
     def save_state(self, value: object) -> None:
         """Save a value of numbers, texts, bytes, lists and tuples; RunError if the disk is full."""
         _write(self.path / "state", dump_plain(value))
-
-    def sent(self) -> dict[str, Any]:
-        """How far the answers have gone, as `save_sent` saved it; empty if nowhere yet."""
-        path = self.path / "sent"
-        return read_json(path, dict) if path.exists() else {}
-
-    def save_sent(self, value: Mapping[str, Any]) -> None:
-        """Save how far the answers have gone; RunError if the disk is full."""
-        _write(self.path / "sent", with_checksum_line(json.dumps(dict(value))).encode())
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -23,12 +23,12 @@ from spaseq.options import FollowOptions
 from spaseq.runtime.job.interrupts import until_interrupted
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.live.answer_records import LoggedAnswer
-from spaseq.runtime.live.delivery import Delivery
+from spaseq.runtime.live.deliveries import Deliveries, SinkSettings
+from spaseq.runtime.live.delivery import Terms
 from spaseq.runtime.live.idle_streams import IdleStreams
 from spaseq.runtime.live.intakes import StreamIntake
 from spaseq.runtime.live.live_directory import LiveDirectory
 from spaseq.runtime.live.live_engine import LiveEngine
-from spaseq.runtime.live.outlets import Outlet, outlet_of
 from spaseq.sinks.answer_ids import answer_id
 from spaseq.sources.broker_stream import BrokerStream
 from spaseq.storage.output_sizes import cut_to, is_regular, size_of
@@ -75,10 +75,11 @@ def run(
     with ExitStack() as stack:
         stack.callback(directory.release)
         stop = stop or stack.enter_context(until_interrupted())
-        outlet = outlet_of(out, form, columns, not directory.resumed, directory.failed)
+        terms = Terms(patient=False)
+        output = SinkSettings(out, terms, form, tuple(columns), overwrites=not directory.resumed)
         engine = LiveEngine(job, settings, options.limits)
         idle = IdleStreams(settings.idle_ms)
-        _LiveRun(job, engine, directory, outlet, sides or {}, idle).run(stop)
+        _LiveRun(job, engine, directory, output, sides or {}, idle).run(stop)
 
 
 class _LiveRun:
@@ -89,12 +90,12 @@ class _LiveRun:
         job: Job,
         engine: LiveEngine,
         directory: LiveDirectory,
-        outlet: Outlet,
+        output: SinkSettings,
         sides: Mapping[str, TextIO],
         idle: IdleStreams,
     ) -> None:
         self._job, self._engine, self._directory = job, engine, directory
-        self._outlet, self._idle = outlet, idle
+        self._output, self._idle = output, idle
         self._sides = {os.path.abspath(n): file for n, file in sides.items() if is_regular(file)}
         self._work = threading.Event()
         self._notes: list[str] = []
@@ -152,10 +153,11 @@ class _LiveRun:
         started, repeats = time.monotonic(), RetryCount()
         with ExitStack() as stack:
             stack.callback(self._close)
-            delivery = Delivery(
-                self._directory, self._answers, self._outlet, self._notes.append, self._work.set
+            sinks = {"out": self._output}
+            delivery = Deliveries(
+                self._directory.path, self._answers, sinks, self._notes.append, self._work.set
             )
-            stack.callback(lambda: delivery.close(_LAST_ANSWERS_S))
+            stack.callback(lambda: _send_rest(delivery))
             self._catch_up(delivery, stop)
             intakes = self._started()
             stack.callback(_end, list(intakes.values()))
@@ -204,7 +206,7 @@ class _LiveRun:
             self._logs[iri].note_raised(partition, to)
             self._logs[iri].commit()
 
-    def _catch_up(self, delivery: Delivery, stop: threading.Event) -> None:
+    def _catch_up(self, delivery: Deliveries, stop: threading.Event) -> None:
         """Read what an earlier run has logged and not evaluated."""
         while not stop.is_set() and self._waits():
             self._advance(delivery)
@@ -212,7 +214,7 @@ class _LiveRun:
     def _waits(self) -> bool:
         return any(self._readers[iri].next < log.log.end for iri, log in self._logs.items())
 
-    def _advance(self, delivery: Delivery) -> None:
+    def _advance(self, delivery: Deliveries) -> None:
         """Let the engine read what is logged, and log its answers."""
         self._tell()
         read = False
@@ -226,8 +228,8 @@ class _LiveRun:
             self._log_answers(delivery)
         self._save_if_due(delivery)
 
-    def _log_answers(self, delivery: Delivery) -> None:
-        records = []
+    def _log_answers(self, delivery: Deliveries) -> None:
+        records, now = [], int(time.time() * 1000)
         for number, answer in self._engine.advance():
             identity = self._job.plans[number].identity
             name = answer_id(identity.name, identity.canonical, answer)
@@ -235,13 +237,13 @@ class _LiveRun:
                 self._behind -= Counter((name,))  # and without what is used up
                 continue
             self._job.stats.matches += 1
-            records.append(LoggedAnswer(identity.name, name, answer).to_bytes())
+            records.append(LoggedAnswer(identity.name, name, answer, now).to_bytes())
         if records:
             self._answers.append(records)
             self._answers.commit()
             delivery.wake()
 
-    def _save_if_due(self, delivery: Delivery) -> None:
+    def _save_if_due(self, delivery: Deliveries) -> None:
         due = max(SNAPSHOT_S, _SHARE * self._save_s)
         if time.monotonic() - self._saved_at > due:
             self._save()
@@ -257,6 +259,11 @@ class _LiveRun:
             self._readers[iri].close()
             log.close()
         self._answers.close()
+
+
+def _send_rest(deliveries: Deliveries) -> None:
+    deliveries.close(_LAST_ANSWERS_S)
+    deliveries.check()
 
 
 def _end(intakes: Sequence[StreamIntake]) -> None:

@@ -2,55 +2,81 @@
 
 from __future__ import annotations
 
-import json
 import os
+import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, TextIO
+from contextlib import suppress
+from typing import Any, NamedTuple, TextIO, TypeAlias
 
 from spaseq.connectors import is_sink, sink_at
-from spaseq.connectors.base import Parcel, Refusal
-from spaseq.errors import UsageError
+from spaseq.connectors.base import Parcel
+from spaseq.errors import SpaseqError, UsageError
 from spaseq.runtime.live.answer_records import LoggedAnswer
+from spaseq.runtime.live.failed_answers import json_with_id
 from spaseq.sinks import SINKS, open_sink
-from spaseq.sinks.answer_json import answer_json
 from spaseq.sinks.appending import begins_now
 from spaseq.sinks.line_file import open_lines, standard_lines
 from spaseq.storage.output_sizes import cut_to, is_regular, size_of
 
 STDOUT = "-"
 
+Numbered: TypeAlias = tuple[int, LoggedAnswer]
+"""An answer with its index in the answer log."""
+
+
+class Taken(NamedTuple):
+    """What an output says when it has taken answers.
+
+    Attributes:
+        state: what the next run must know to go on behind them; a value of JSON.
+        refusals: the answers that it refuses for good, with the reason.
+    """
+
+    state: Mapping[str, Any]
+    refusals: Sequence[tuple[str, LoggedAnswer]] = ()
+
 
 class Outlet(ABC):
     """An output of a live run."""
 
     name: str
-    """What tells it from other outputs."""
+    """What tells it from other outputs; without passwords."""
 
     together: int = 10_000
     """How many answers `send` gets at most."""
 
-    refused: int = 0
-    """How many answers it has refused for good."""
-
     @abstractmethod
-    def begin(self, sent: Mapping[str, Any] | None) -> None:
-        """Prepare for answers.
+    def begin(self, state: Mapping[str, Any] | None) -> Mapping[str, Any]:
+        """Open the output; nobody is asked for over a network.
 
         Args:
-            sent: what `send` returned last in an earlier run; None if this output is new.
+            state: what an earlier run noted last; None if this output is new.
+
+        Returns:
+            What is noted before the first answer is sent.
 
         Raises:
             SpaseqError: it cannot be written.
         """
 
-    @abstractmethod
-    def send(self, answers: Sequence[LoggedAnswer]) -> Mapping[str, Any]:
-        """Send answers, which are there for good when this returns.
+    def resume(self, state: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Get ready for `send`: before the first one, and after each one that failed.
+
+        Args:
+            state: what was noted last.
 
         Returns:
-            What the next run must know to go on behind them.
+            What is noted now.
+
+        Raises:
+            SpaseqError: as `send`.
+        """
+        return state
+
+    @abstractmethod
+    def send(self, answers: Sequence[Numbered]) -> Taken:
+        """Send answers, which are there for good when this returns, but those that are refused.
 
         Raises:
             NotTaken: the output may take them later.
@@ -69,39 +95,56 @@ class FileOutlet(Outlet):
     file has each answer once. A terminal or a pipe cannot be cut.
     """
 
-    def __init__(self, path: str, form: str, columns: Sequence[str], fresh: bool) -> None:
-        """`fresh` says that the run is new, so what the file has is overwritten."""
+    def __init__(self, path: str, form: str, columns: Sequence[str], overwrites: bool) -> None:
+        """`overwrites` says whether what the file has is removed, if this output is new."""
         if SINKS[form].ends:
             endless = ", ".join(name for name, sink in SINKS.items() if not sink.ends)
             raise UsageError(f"--format {form} has an end, which --follow has not; use {endless}")
         self.name = path if path == STDOUT else os.path.abspath(path)
-        self._path, self._form, self._columns, self._fresh = path, form, columns, fresh
+        self._path, self._form, self._columns = path, form, columns
+        self._overwrites = overwrites
+        self._context: Any = None
 
-    def begin(self, sent: Mapping[str, Any] | None) -> None:
+    def begin(self, state: Mapping[str, Any] | None) -> Mapping[str, Any]:
+        begins = True
         if self._path == STDOUT:
-            self._context: Any = standard_lines()
+            self._context = standard_lines()
             self._file: TextIO = self._context.__enter__()
-            begins = True
         else:
-            self._context = None
             self._file = open_lines(self._path, os.O_APPEND)
-            if self._fresh:
+            if state is not None and is_regular(self._file):
+                cut_to(self._file, int(state["size"]))
+            elif self._overwrites and is_regular(self._file):
                 self._file.truncate(0)
-            elif sent is not None and is_regular(self._file):
-                cut_to(self._file, int(sent["size"]))
             begins = begins_now(self._path, self._form, self._columns)
         self._sink = open_sink(self._form, self._file, self._columns)
         if begins:
             self._sink.open()
+        self._is_whole = True
+        return {"size": self._synced()}
 
-    def send(self, answers: Sequence[LoggedAnswer]) -> Mapping[str, Any]:
-        for query, _, answer in answers:
+    def resume(self, state: Mapping[str, Any]) -> Mapping[str, Any]:
+        if self._is_whole:
+            return state
+        with suppress(SpaseqError):  # it tries to write what failed once more
+            self.close()
+        return self.begin(state)
+
+    def send(self, answers: Sequence[Numbered]) -> Taken:
+        self._is_whole = False
+        for _, (query, _, answer, _) in answers:
             self._sink.write(query, answer)
+        size = self._synced()
+        self._is_whole = True
+        return Taken({"size": size})
+
+    def _synced(self) -> int:
+        """The size of the file, once all of it is on disk; 0 for standard output."""
         self._file.flush()
         if self._path == STDOUT or not is_regular(self._file):
-            return {"size": 0}
+            return 0
         os.fsync(self._file.fileno())
-        return {"size": size_of(self._file)}
+        return size_of(self._file)
 
     def close(self) -> None:
         if self._context is not None:
@@ -111,51 +154,44 @@ class FileOutlet(Outlet):
 
 
 class BrokerOutlet(Outlet):
-    """A broker or a webhook, which gets each answer at least once, with its id.
+    """A broker, a database or a webhook, which gets answers as JSON with their ids."""
 
-    What it refuses for good goes to a file, as JSON lines with the answer and the reason.
-    """
-
-    def __init__(self, url: str, failed: Path) -> None:
-        self._sink, self._failed = sink_at(url), failed
+    def __init__(self, url: str) -> None:
+        self._sink = sink_at(url)
         self.name, self.together = str(self._sink.address), self._sink.together
 
-    def begin(self, sent: Mapping[str, Any] | None) -> None:
-        pass
+    def begin(self, state: Mapping[str, Any] | None) -> Mapping[str, Any]:
+        if state is None:
+            state = {"identity": f"spaseq-{secrets.token_hex(8)}", "note": {}}
+        self._identity = str(state["identity"])
+        return state
 
-    def send(self, answers: Sequence[LoggedAnswer]) -> Mapping[str, Any]:
-        refusals = self._sink.send([Parcel(a.id, _with_id(a)) for a in answers])
-        if refusals:
-            self.refused += len(refusals)
-            self._keep(refusals)
-        return {}
+    def resume(self, state: Mapping[str, Any]) -> Mapping[str, Any]:
+        self._sink.resume(self._identity, state["note"])
+        return self._state()
 
-    def _keep(self, refusals: Sequence[Refusal]) -> None:
-        self._failed.parent.mkdir(exist_ok=True)
-        with open_lines(str(self._failed), os.O_APPEND) as file:
-            for refusal in refusals:
-                reason = json.dumps(refusal.reason, ensure_ascii=False)
-                file.write(f'{{"reason": {reason}, "answer": {refusal.parcel.text}}}\n')
-            file.flush()
-            os.fsync(file.fileno())
+    def send(self, answers: Sequence[Numbered]) -> Taken:
+        parcels = [Parcel(a.id, json_with_id(a), a.query, index) for index, a in answers]
+        refusals = self._sink.send(parcels)
+        of_index = dict(answers)
+        refused = [(refusal.reason, of_index[refusal.parcel.index]) for refusal in refusals]
+        return Taken(self._state(), refused)
+
+    def _state(self) -> Mapping[str, Any]:
+        return {"identity": self._identity, "note": dict(self._sink.note)}
 
     def close(self) -> None:
         self._sink.close()
 
 
-def _with_id(logged: LoggedAnswer) -> str:
-    """The answer as a line of JSON that begins with its id."""
-    return f'{{"id": "{logged.id}", {answer_json(logged.query, logged.answer)[1:]}'
-
-
-def outlet_of(out: str, form: str, columns: Sequence[str], fresh: bool, failed: Path) -> Outlet:
-    """The output that `--out` names; `failed` gets what it refuses.
+def outlet_of(to: str, form: str, columns: Sequence[str], overwrites: bool) -> Outlet:
+    """The output at a path or a URL.
 
     Raises:
         UsageError: the format does not go with it.
     """
-    if not is_sink(out):
-        return FileOutlet(out, form, columns, fresh)
+    if not is_sink(to):
+        return FileOutlet(to, form, columns, overwrites)
     if form != "jsonl":
         raise UsageError(f"--format {form} is for files; a broker gets JSON")
-    return BrokerOutlet(out, failed)
+    return BrokerOutlet(to)

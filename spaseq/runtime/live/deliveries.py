@@ -1,0 +1,137 @@
+"""All outputs of a live run: each gets the answers of the log by a delivery of its own."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from spaseq.connectors import is_sink
+from spaseq.errors import UsageError
+from spaseq.logs.segment_log import SegmentLog
+from spaseq.runtime.live.delivery import Delivery, DeliveryView, Terms
+from spaseq.runtime.live.outlets import Outlet, outlet_of
+from spaseq.sinks import SINKS
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+
+
+@dataclass(frozen=True, slots=True)
+class SinkSettings:
+    """An output of a live run.
+
+    Attributes:
+        to: a path, `-`, or the URL of a sink.
+        terms: which answers it gets, and for how long they wait for it.
+        form: the format of a file; "": its ending says.
+        columns: of a table.
+        overwrites: whether a file's content is removed when the output is new.
+    """
+
+    to: str
+    terms: Terms = field(default_factory=Terms)
+    form: str = ""
+    columns: tuple[str, ...] = ()
+    overwrites: bool = False
+
+    def outlet(self) -> Outlet:
+        """The output itself, which is not open yet.
+
+        Raises:
+            UsageError: its address says something unknown, or no format goes with it.
+        """
+        return outlet_of(self.to, self.form or self._form(), self.columns, self.overwrites)
+
+    def _form(self) -> str:
+        if is_sink(self.to):
+            return "jsonl"
+        ending = self.to.rpartition(".")[2]
+        for form, sink in SINKS.items():
+            if sink.suffix == ending:
+                return form
+        endings = ", ".join(f".{sink.suffix}" for sink in SINKS.values() if not sink.ends)
+        raise UsageError(f"{self.to}: its ending says no format of answers ({endings})")
+
+
+class Deliveries:
+    """The outputs of a run, which send what the answer log has.
+
+    ```python
+    deliveries = Deliveries(directory, log, {"ops": SinkSettings("https://...")}, on_note, on_end)
+    log.append(records); log.commit(); deliveries.wake()
+    log.drop_before(min(deliveries.next, ...))
+    deliveries.views()         # for health and metrics
+    deliveries.close(10.0)
+    ```
+
+    An output that is new gets the answers that are logged after this object was made. So make it
+    before the first answer is logged.
+
+    Args:
+        directory: of the run; see `Delivery`. The caller has locked it.
+        log: the answers.
+        sinks: the outputs, by name.
+        on_note: told what a user should know; called in threads of deliveries.
+        on_end: called in a delivery's thread when it ends with a failure, which `check` raises.
+            Deliveries whose terms are `patient` never do.
+
+    Raises:
+        SpaseqError: an output's address or file is wrong.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        log: SegmentLog,
+        sinks: Mapping[str, SinkSettings],
+        on_note: Callable[[str], None],
+        on_end: Callable[[], None] = lambda: None,
+    ) -> None:
+        check_names(sinks)
+        self._log = log
+        outlets = {name: settings.outlet() for name, settings in sinks.items()}
+        self._deliveries: list[Delivery] = []
+        try:
+            for name, outlet in outlets.items():
+                made = Delivery(directory, name, log, outlet, sinks[name].terms, on_note, on_end)
+                self._deliveries.append(made)
+        except BaseException:
+            self.close(0.0)
+            raise
+
+    @property
+    def next(self) -> int:
+        """The index of the first answer that an output has yet to take; no answer before it is
+        needed."""
+        return min((delivery.next for delivery in self._deliveries), default=self._log.end)
+
+    def views(self) -> list[DeliveryView]:
+        """How far each output is; from any thread."""
+        return [delivery.view() for delivery in self._deliveries]
+
+    def wake(self) -> None:
+        """Say that the log has grown."""
+        for delivery in self._deliveries:
+            delivery.wake()
+
+    def check(self) -> None:
+        """Raise what ended a delivery, if something has."""
+        for delivery in self._deliveries:
+            delivery.check()
+
+    def close(self, seconds: float) -> None:
+        """Send what is left, for at most some seconds, and close the outputs."""
+        end = time.monotonic() + seconds
+        for delivery in self._deliveries:
+            delivery.end()
+        for delivery in self._deliveries:
+            delivery.close(max(0.0, end - time.monotonic()))
+
+
+def check_names(sinks: Mapping[str, SinkSettings]) -> None:
+    """UsageError if a name of an output cannot be a file's name."""
+    for name in sinks:
+        if not _NAME.fullmatch(name):
+            raise UsageError(f"sink {name!r}: a name has letters, digits, `_`, `.` and `-`")
