@@ -21,9 +21,9 @@ from spaseq.lang.resolve import resolve
 from spaseq.lang.rewriting import rewritten
 from spaseq.lang.shapes import QUERY, Constant, Shape, is_made, parameter, total
 from spaseq.lang.variables import walk
-from spaseq.plan.planner import plan_as_written
+from spaseq.plan.planner import plan_as_written, with_fingerprint
 from spaseq.plan.planning_options import CompileOptions
-from spaseq.plan.query_plan import GpmPlan, Identity, QueryPlan, StageKey
+from spaseq.plan.query_plan import GpmPlan, QueryPlan, StageKey
 from spaseq.plan.rules import apply_rules
 from spaseq.plan.sequencing import with_gpms
 
@@ -32,6 +32,9 @@ FEWEST = 8
 
 _NO_SUM = ast.Iri("no:sum")
 """The value of a sum that is an error: nothing is less or greater than an IRI."""
+
+_ANY = ast.Iri("any:thing")
+"""It stands for the constants of members in what a fingerprint is made of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,11 @@ class Family:
         pairs = enumerate(zip(ours.constants, its.constants, strict=True))
         return all(i in self.places or own == other for i, (own, other) in pairs)
 
+    def row(self, plan: QueryPlan) -> tuple[Constant, ...]:
+        """The constants of a query that the family takes, as a row of the table."""
+        assert plan.shaped is not None
+        return tuple(plan.shaped.constants[i] for i in self.places)
+
     def changed(self, come: Mapping[int, QueryPlan], gone: Collection[int]) -> Family:
         """The family with other members, each in a row of its own, and without some.
 
@@ -76,8 +84,7 @@ class Family:
         owners = [tuple(n for n in some if n not in gone) for some in self.owners]
         rows = [*self.rows]
         for number, plan in come.items():
-            assert plan.shaped is not None
-            rows.append(tuple(plan.shaped.constants[i] for i in self.places))
+            rows.append(self.row(plan))
             owners.append((number,))
         used = {row: rows[row] for row, some in enumerate(owners) if some}
         plan = with_rows(self.plan, self.places, used)
@@ -120,9 +127,38 @@ def family_begun_by(plan: QueryPlan) -> Family | None:
     own = _plan(plan, plan.shaped.shape, constants, places)
     if own is None or not places:
         return None
-    title = f"the family of {plan.identity.title}"
-    own = replace(with_rows(own, places, {0: constants}), identity=Identity(title, title, None))
-    return Family(own, places, (constants,), ((0,),), plan)
+    own = _titled(own, f"the family of {plan.identity.title}")
+    return Family(with_rows(own, places, {0: constants}), places, (constants,), ((0,),), plan)
+
+
+def family_again(
+    places: Sequence[int], row_count: int, members: Sequence[tuple[int, int, QueryPlan]]
+) -> Family | None:
+    """A family as `Family.changed` has left it, of (number, row, plan) for each member.
+
+    None if there is no such family.
+    """
+    first = members[0][2]
+    if first.shaped is None or not all(are_alike(first, plan) for _, _, plan in members):
+        return None
+    own = _plan(first, first.shaped.shape, first.shaped.constants, places)
+    if own is None:
+        return None
+    family = Family(own, tuple(places), ((),) * row_count, ((),) * row_count, first)
+    rows, owners = [*family.rows], [*family.owners]
+    for number, row, plan in members:
+        if not family.takes(plan):
+            return None
+        rows[row] = family.row(plan)
+        owners[row] = (*owners[row], number)
+    used = {row: rows[row] for row, some in enumerate(owners) if some}
+    own = with_rows(_titled(own, f"the family of {first.identity.title}"), places, used)
+    return replace(family, plan=own, rows=tuple(rows), owners=tuple(owners))
+
+
+def _titled(plan: QueryPlan, title: str) -> QueryPlan:
+    """The plan under another name."""
+    return replace(plan, identity=replace(plan.identity, name=title, title=title))
 
 
 def _family(plans: Sequence[QueryPlan], numbers: Sequence[int]) -> Family | None:
@@ -141,8 +177,7 @@ def _family(plans: Sequence[QueryPlan], numbers: Sequence[int]) -> Family | None
     if plan is None:
         return None
     plan = with_rows(plan, places, dict(enumerate(rows)))
-    title = f"{first.identity.title} and {len(numbers) - 1} more of its family"
-    plan = replace(plan, identity=Identity(title, title, None))
+    plan = _titled(plan, f"{first.identity.title} and {len(numbers) - 1} more of its family")
     return Family(plan, places, rows, tuple(map(tuple, owners.values())), first)
 
 
@@ -187,7 +222,9 @@ def _plan(
     if key.variables is not None:
         key = StageKey((*key.variables, QUERY), key.reason)
     plan = replace(plan, sequence=replace(plan.sequence, key=key))
-    plan = apply_rules(plan, first.disabled)
+    plan = _titled(apply_rules(plan, first.disabled), "family")
+    open_constants = [_ANY if i in places else own for i, own in enumerate(constants)]
+    plan = with_fingerprint(plan, _query(shape, open_constants, frozenset(places)))
     if any(gpm.correlation is not None for gpm in plan.patterns.gpms):
         return None
     # Answers have the variables that they have for a single query.

@@ -41,7 +41,7 @@ def plan_query(resolved: Resolved, name: str, options: CompileOptions = AS_USUAL
     check_evaluator(plan)
     if options.partial:
         plan = with_levels(plan, resolved, disabled)
-    return _with_fingerprint(plan, resolved.query)
+    return with_fingerprint(plan, resolved.query)
 
 
 def plan_as_written(resolved: Resolved, name: str, options: CompileOptions) -> QueryPlan:
@@ -105,7 +105,7 @@ def _functions(query: ast.Query) -> tuple[Function, ...]:
     return tuple(f for f in registered() if f.iri in called)
 
 
-def _with_fingerprint(plan: QueryPlan, query: ast.Query) -> QueryPlan:
+def with_fingerprint(plan: QueryPlan, query: ast.Query) -> QueryPlan:
     """The plan with the hash of all that its state depends on."""
     identity, schema = plan.identity, plan.expressions.schema
     evaluator = plan.sequence.evaluator.name

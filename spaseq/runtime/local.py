@@ -87,14 +87,14 @@ class FamilyInput:
     def __init__(self, family: Family, job: Job) -> None:
         self.family, self.is_done = family, False
         self.streams = family.plan.inputs.streams
-        self._plans, self._stats = job.plans, job.stats
+        self.plans, self._stats = {n: job.plans[n] for n in family.members}, job.stats
         self.sorter = RowSorter(family.plan.patterns.columns)
         limits = job.options.limits
-        self._matcher = FamilyPatterns(family, job.plans, job.knowledge, job.take_bad, limits)
+        self._matcher = FamilyPatterns(family, self.plans, job.knowledge, job.take_bad, limits)
 
     def take(self, events: EventBatch) -> None:
         rows = self._matcher.match(events)
-        self._stats.count_family(self.family, self._plans, rows)
+        self._stats.count_family(self.family, self.plans, rows)
         self.sorter.add(rows)
 
 
@@ -154,7 +154,7 @@ def _held(
 
 def _hold(job: Job, own: FamilyInput, held: HeldAnswers) -> None:
     """Make the answers of a family."""
-    stage = FamilySequence(own.family, job.plans, job.options, job.knowledge, job.take_bad)
+    stage = FamilySequence(own.family, own.plans, job.options, job.knowledge, job.take_bad)
     none: tuple[SolutionBatch | None, int] = (None, 0)  # the end of the streams
     for rows, watermark in chain(own.sorter.batches(), (none,)):
         at = time.perf_counter()

@@ -63,7 +63,7 @@ class PushedQueries:
         self._unit_of: dict[PushedQuery, Unit] = {}
         for family in families_module.families_of(plans) if standing else ():
             if not may_fail(family.first):
-                unit = FamilyUnit(family, queries, self._how)
+                unit = FamilyUnit(family, {n: queries[n] for n in family.members}, self._how)
                 self._unit_of.update((query, unit) for query in unit.queries)
         for query in queries:
             if query not in self._unit_of:
@@ -101,7 +101,7 @@ class PushedQueries:
         if len(alike) < families_module.FEWEST - 1 or may_fail(query.plan):
             return None
         family = families_module.family_begun_by(query.plan)
-        return None if family is None else FamilyUnit(family, [query], self._how)
+        return None if family is None else FamilyUnit(family, {0: query}, self._how)
 
     def remove(self, query: PushedQuery) -> None:
         """Forget a query with its state. A stream that it registers has no further events."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.automaton.run.event_rows import EventRows
+from spaseq.errors import RunError
 from spaseq.expr.casts import CASTS
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.gpm.single_event.event_stage import SingleEventStage
@@ -15,7 +16,7 @@ from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang import ast
 from spaseq.lang.variables import walk
 from spaseq.options import StageOptions
-from spaseq.plan.families import Family
+from spaseq.plan.families import Family, family_again
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
@@ -25,6 +26,7 @@ from spaseq.rdf.terms.term import Triple
 from spaseq.runtime.job.chaining import RegisteredStream
 from spaseq.stages.family_stage import FamilyPatterns, FamilySequence
 from spaseq.stages.sequence import SequenceStage
+from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
 
 Rows: TypeAlias = "SolutionBatch | EventRows"
 """Solutions of many events or of one."""
@@ -109,6 +111,9 @@ class Unit(Protocol):
     def suppressed(self) -> int:
         """The number of answers beyond the limit per event so far."""
 
+    def snapshot(self) -> bytes:
+        """The state, for `restored_unit`; no query holds answers."""
+
 
 class QueryUnit:
     """A query by itself."""
@@ -147,15 +152,23 @@ class QueryUnit:
     def suppressed(self) -> int:
         return self._sequence.suppressed
 
+    def snapshot(self) -> bytes:
+        assert not self.query.held
+        return dump_plain([self._sequence.snapshot()])
+
+    def restore(self, sequence: bytes) -> None:
+        """Go on from the snapshot of a sequence."""
+        self._sequence.restore(sequence)
+
 
 class FamilyUnit:
     """The queries of a family. They may come and go; a row of the table is never used twice."""
 
-    def __init__(self, family: Family, queries: Sequence[PushedQuery], how: Evaluation) -> None:
-        """`queries` has a query at least at the numbers of the family's members."""
-        self._how, self._family = how, family
-        self._members = {number: queries[number] for number in family.members}
-        self._plans = [query.plan for query in queries]
+    def __init__(self, family: Family, members: Mapping[int, PushedQuery], how: Evaluation) -> None:
+        """`members` are the family's members, by number."""
+        self._how, self._family, self._members = how, family, {**members}
+        self._plans = {number: query.plan for number, query in self._members.items()}
+        self._next = max(self._members) + 1  # the number of the next member
         self._sequence = FamilySequence(family, self._plans, how.options, how.knowledge, how.on_bad)
         self._holding: set[int] = set()  # members that hold answers
         self._come: dict[int, QueryPlan] = {}  # members that have no row yet
@@ -169,6 +182,8 @@ class FamilyUnit:
     def _set_rows(self) -> None:
         """Let the table have the rows of the members that there are."""
         self._family = self._family.changed(self._come, self._gone)
+        for number in self._gone:
+            del self._plans[number]
         self._come.clear()
         self._gone.clear()
         how, family = self._how, self._family
@@ -182,9 +197,9 @@ class FamilyUnit:
 
     def add(self, query: PushedQuery) -> None:
         """Take another member, for the events from now on."""
-        self._members[len(self._plans)] = query
-        self._come[len(self._plans)] = query.plan
-        self._plans.append(query.plan)
+        number, self._next = self._next, self._next + 1
+        self._members[number] = query
+        self._come[number] = self._plans[number] = query.plan
 
     def remove(self, query: PushedQuery) -> None:
         """Forget a member; its partial matches leave with their windows."""
@@ -193,6 +208,8 @@ class FamilyUnit:
         self._sequence.forget(number)
         if self._come.pop(number, None) is None:
             self._gone.append(number)
+        else:
+            del self._plans[number]
 
     def match_event(
         self, iri: str, instant: tuple[int, int], name: str | None, triples: Sequence[Triple]
@@ -234,6 +251,59 @@ class FamilyUnit:
     @property
     def suppressed(self) -> int:
         return self._sequence.suppressed
+
+    def snapshot(self) -> bytes:
+        assert not self._holding
+        if self._come or self._gone:
+            self._set_rows()
+        owners = self._family.owners
+        row = {number: row for row, some in enumerate(owners) for number in some}
+        members = [(n, row[n], plan.identity.canonical) for n, plan in self._plans.items()]
+        head = self._family.places, len(owners), members
+        return dump_plain([self._sequence.snapshot(), *head])
+
+    @classmethod
+    def again(
+        cls, head: Sequence[Any], queries: Sequence[PushedQuery], how: Evaluation
+    ) -> FamilyUnit | None:
+        """The unit that has written a snapshot; None if the queries are others."""
+        places, row_count, members = head
+        found = [*zip(members, queries, strict=True)]
+        if any(query.plan.identity.canonical != text for (_, _, text), query in found):
+            return None
+        rows = [(number, row, query.plan) for (number, row, _), query in found]
+        family = family_again(places, row_count, rows)
+        if family is None:
+            return None
+        return cls(family, {number: query for (number, _, _), query in found}, how)
+
+    def restore(self, sequence: bytes) -> None:
+        """Go on from the snapshot of a sequence."""
+        self._sequence.restore(sequence)
+
+
+def restored_unit(snapshot: bytes, queries: Sequence[PushedQuery], how: Evaluation) -> Unit:
+    """The unit that has written a snapshot.
+
+    `queries` are its queries, in the order in which `Unit.queries` had them.
+
+    Raises:
+        RunError: the snapshot is damaged, or of other queries.
+    """
+    title = queries[0].plan.identity.title
+    try:
+        sequence, *head = load_plain(snapshot)
+        if head:
+            unit: QueryUnit | FamilyUnit | None = FamilyUnit.again(head, queries, how)
+        else:
+            (query,) = queries
+            unit = QueryUnit(query, how)
+    except BROKEN as error:
+        raise RunError(f"the state of query {title} is damaged: {error}") from error
+    if unit is None:
+        raise RunError(f"the state of query {title} and its family is of other queries")
+    unit.restore(sequence)
+    return unit
 
 
 def may_fail(plan: QueryPlan) -> bool:

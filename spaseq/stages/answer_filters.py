@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import groupby
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from spaseq.algebra.answer_batch import AnswerBatch
 from spaseq.algebra.answers import Answer, Instant
@@ -30,8 +30,6 @@ Consecutive: TypeAlias = Callable[[PartitionKey, Iterable[Instant]], bool]
 class Answering(Protocol):
     """What makes answers of the matches that a sequence stage finds."""
 
-    skips: dict[PartitionKey, AfterMatchFilter]
-
     @property
     def suppressed(self) -> int:
         """The number of answers beyond the limit so far."""
@@ -46,8 +44,11 @@ class Answering(Protocol):
     def too_many(self) -> Callable[[int], RunError]:
         """Makes the error of too many answers, given the events of the last one."""
 
-    def restore(self, skips: dict[PartitionKey, AfterMatchFilter], suppressed: int) -> None:
-        """Go on from the filters and the count of a snapshot."""
+    def snapshot(self) -> tuple[Any, int]:
+        """The filters of AFTER MATCH and a number of answers beyond the limit, for `restore`."""
+
+    def restore(self, skips: Any, suppressed: int) -> None:
+        """Go on from a snapshot."""
 
 
 class AnswerFilters:
@@ -98,8 +99,12 @@ class AnswerFilters:
         """The answers themselves."""
         return answers
 
+    def snapshot(self) -> tuple[dict[PartitionKey, AfterMatchFilter], int]:
+        """The filters of AFTER MATCH and the number of answers beyond the limit."""
+        return self.skips, self.suppressed
+
     def restore(self, skips: dict[PartitionKey, AfterMatchFilter], suppressed: int) -> None:
-        """Go on from the filters and the count of a snapshot."""
+        """Go on from a snapshot."""
         self.skips, self.suppressed = skips, suppressed
 
     def _graphs(self, answers: list[Answer]) -> list[Answer]:

@@ -6,8 +6,9 @@ member, as SELECT, HAVING, AFTER MATCH and limits are each query's own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang.shapes import QUERY, is_made
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.options import StageOptions
-from spaseq.plan.families import Family, row_of
+from spaseq.plan.families import Family, row_of, row_term
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
@@ -40,6 +41,9 @@ FEWEST_EVENTS = 64
 _FEW = 1024
 """Fewer answers of a member on average are made one by one."""
 
+_MemberSkips: TypeAlias = dict[int, tuple[dict[PartitionKey, AfterMatchFilter], int]]
+"""By a member's number: its filters of AFTER MATCH, and its answers beyond the limit."""
+
 
 class FamilyPatterns:
     """Stage 1 of a family: the solutions of the GPMs of all members.
@@ -50,7 +54,7 @@ class FamilyPatterns:
     def __init__(
         self,
         family: Family,
-        plans: Sequence[QueryPlan],
+        plans: Mapping[int, QueryPlan],
         knowledge: KnowledgeBase,
         on_bad: OnBad = warn,
         limits: Limits = DEFAULT_LIMITS,
@@ -118,7 +122,7 @@ class FamilySequence:
     def __init__(
         self,
         family: Family,
-        plans: Sequence[QueryPlan],
+        plans: Mapping[int, QueryPlan],
         options: StageOptions = StageOptions(),
         knowledge: KnowledgeBase | None = None,
         on_bad: OnBad = warn,
@@ -130,7 +134,7 @@ class FamilySequence:
 
     def use(self, family: Family) -> None:
         """Go on with other members of the family; `plans` has those that have come."""
-        self._answers.family = family
+        self._answers.use(family)
 
     def forget(self, number: int) -> None:
         """Give no more answers of a member."""
@@ -155,17 +159,25 @@ class FamilySequence:
         """The number of answers beyond the limit so far."""
         return self.stage.suppressed
 
+    def snapshot(self) -> bytes:
+        """The stage's state, for `restore` on a stage of a family that `family_again` has made."""
+        return self.stage.snapshot()
+
+    def restore(self, snapshot: bytes) -> None:
+        """Go on from a snapshot; RunError as from `SequenceStage.restore`."""
+        self.stage.restore(snapshot)
+
 
 class _MemberAnswers:
     """In the place of a query's `AnswerFilters`: one for each member that has had a match."""
 
-    def __init__(self, family: Family, plans: Sequence[QueryPlan]) -> None:
+    def __init__(self, family: Family, plans: Mapping[int, QueryPlan]) -> None:
         self.family, self._plans = family, plans
         self._place = len(family.plan.sequence.partition) - 1  # of the member's number
         self._filters: dict[int, AnswerFilters] = {}
         self._suppressed = 0  # by members that have gone
+        self._gone: set[int] = set()  # members that still have a row
         self._found: dict[int, list[Sequence[Answer]]] = {}
-        self.skips: dict[PartitionKey, AfterMatchFilter] = {}  # each member has its own
 
     def with_limit(self, limit: int | None, consecutive: Consecutive) -> _MemberAnswers:
         """The same object, told what `AnswerFilters` is told."""
@@ -178,7 +190,7 @@ class _MemberAnswers:
         for match in matches:
             of_row.setdefault(match.solutions[0].singles[self._place][1], []).append(match)
         for term, own in of_row.items():
-            for number in self.family.owners[row_of(term)]:
+            for number in self._owners(term):
                 answers = self._of(number, term).answers(own)
                 if answers:
                     self._found.setdefault(number, []).append(answers)
@@ -198,7 +210,7 @@ class _MemberAnswers:
         for term, begin, end in zip(terms, starts.tolist(), ends, strict=True):
             assert term is not None
             own = made[begin:end] if isinstance(made, list) else made.part(begin, end)
-            for number in self.family.owners[row_of(term)]:
+            for number in self._owners(term):
                 self._found.setdefault(number, []).append(own)
         return []
 
@@ -217,15 +229,32 @@ class _MemberAnswers:
         filters = self._filters.pop(number, None)
         self._suppressed += 0 if filters is None else filters.suppressed
         self._found.pop(number, None)
+        self._gone.add(number)
+
+    def use(self, family: Family) -> None:
+        """Go on with other members of the family."""
+        self.family = family
+        self._gone.clear()
+
+    def _owners(self, term: str) -> list[int]:
+        """The members of a row of the table."""
+        return [n for n in self.family.owners[row_of(term)] if n not in self._gone]
 
     @property
     def suppressed(self) -> int:
         """The number of answers beyond the limit so far."""
         return self._suppressed + sum(f.suppressed for f in self._filters.values())
 
-    def restore(self, skips: dict[PartitionKey, AfterMatchFilter], suppressed: int) -> None:
-        """No family is restored: a run that is continued has none."""
-        raise AssertionError("a family has no snapshot")
+    def snapshot(self) -> tuple[_MemberSkips, int]:
+        """What the filters of each member keep, and the count of members that have gone."""
+        return {n: own.snapshot() for n, own in self._filters.items()}, self._suppressed
+
+    def restore(self, skips: _MemberSkips, suppressed: int) -> None:
+        """Go on from a snapshot."""
+        self._suppressed = suppressed
+        rows = {n: row for row, owners in enumerate(self.family.owners) for n in owners}
+        for number, own in skips.items():
+            self._of(number, row_term(rows[number])).restore(*own)
 
     def _of(self, number: int, term: str) -> AnswerFilters:
         filters = self._filters.get(number)

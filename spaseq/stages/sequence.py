@@ -234,8 +234,8 @@ class SequenceStage:
         if self._events:
             self._buffer.append(self._columns_of(self._events))
             self._events.clear()
-        buffer, filters = [rows.compact() for rows in self._buffer], self._filters
-        state = [self._sequencer.snapshot(), buffer, filters.skips, filters.suppressed]
+        buffer = [rows.compact() for rows in self._buffer]
+        state = [self._sequencer.snapshot(), buffer, *self._filters.snapshot()]
         if self._partial is not None:
             state.append(self._partial.snapshot())
         head = STATE_VERSION, self._plan.identity.fingerprint

@@ -8,10 +8,25 @@ from typing import Any
 import pytest
 
 import spaseq
+from spaseq.compile import CompileOptions, compile_query
+from spaseq.errors import RunError
 from spaseq.expr.extension import unregister
-from spaseq.plan.families import FEWEST
-from spaseq.runtime.pushed_units import FamilyUnit, QueryUnit
-from tests.runtime.test_query_families import EVENTS, QUERY, USUAL, texts
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.options import StageOptions
+from spaseq.plan.families import FEWEST, families_of, family_begun_by
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.in_memory.program_events import batch_from_events, triples_of
+from spaseq.rdf.inputs.bad_input import warn
+from spaseq.runtime.pushed_units import (
+    Evaluation,
+    FamilyUnit,
+    PushedQuery,
+    QueryUnit,
+    Unit,
+    restored_unit,
+)
+from tests.runtime.test_query_families import EVENTS, QUERY, USUAL, integer, texts
 from tests.sizes import sizes
 
 
@@ -178,3 +193,145 @@ def content(match: spaseq.Match) -> str:
     """An answer without the numbers of its events."""
     answer = match.answer
     return repr((match.query, answer.first[0], answer.end[0], answer.bindings, answer.lists))
+
+
+CHANGES: list[dict[str, str]] = [
+    {},
+    {"steps": "A; B+"},
+    {"steps": "B!; A; B"},
+    {"more": "AFTER MATCH SKIP PAST LAST EVENT"},
+    {"more": "AFTER MATCH SKIP TO NEXT EVENT", "steps": "A: B"},
+    {"form": "SELECT DISTINCT ?x", "steps": "A: B"},
+    {"form": "SELECT MAX ?v ?w", "steps": "A: B+"},
+    {"more": "PARTITION BY (?x)", "steps": "A: B"},
+]
+
+
+@sizes(24, 500)
+def test_a_family_goes_on_from_its_snapshot(examples: int) -> None:
+    """Members come and go; each member's answers are those of a family that was never stopped."""
+    restarts = 0
+    for seed in range(examples):
+        random, changed = Random(seed), CHANGES[seed % len(CHANGES)]
+        limit = random.choice([None, 1])
+        start = texts(**changed)[: random.choice([1, 8, 12])]
+        running, stopped = Pushed(limit, start), Pushed(limit, start)
+        events = crowd(random)
+        for number in range(0, len(events), 2):
+            change = random.random()
+            if change < 0.3:
+                text = member(random.randrange(7), random.randrange(5), **changed)
+                running.add(f"n{number}", text)
+                stopped.add(f"n{number}", text)
+            elif change < 0.6 and len(running.members) > 1:
+                gone = random.choice([*running.members])
+                running.remove(gone)
+                stopped.remove(gone)
+            if random.random() < 0.3:
+                stopped.restart()
+                restarts += 1
+            some = events[number : number + 2]
+            assert running.push(some) == stopped.push(some), seed
+            assert running.unit.suppressed == stopped.unit.suppressed, seed
+        assert running.close() == stopped.close(), seed
+        assert running.answered, seed
+    assert restarts > 3 * examples
+
+
+def test_a_query_goes_on_from_its_snapshot() -> None:
+    query = PushedQuery(planned("a", member(3, 1, steps="A; B+")))
+    unit: Unit = QueryUnit(query, HOW)
+    whole: Unit = QueryUnit(PushedQuery(query.plan), HOW)
+    count = 0
+    for event in EVENTS:
+        unit = restored_unit(unit.snapshot(), [query], HOW)
+        expected = pushed(whole, [event])
+        assert pushed(unit, [event]) == expected
+        count += len(expected)
+    assert count > 3
+
+
+def test_a_damaged_or_foreign_snapshot_is_refused() -> None:
+    own = Pushed(None, texts())
+    snapshot = own.unit.snapshot()
+    others = Pushed(None, [member(9, 9 + i) for i in range(12)])
+    with pytest.raises(RunError, match="other queries"):
+        restored_unit(snapshot, [*others.members.values()], HOW)
+    with pytest.raises(RunError, match="damaged"):
+        restored_unit(snapshot, [*own.members.values()][1:], HOW)
+    with pytest.raises(RunError, match="damaged"):
+        restored_unit(snapshot[:-9], [*own.members.values()], HOW)
+
+
+def crowd(random: Random) -> list[spaseq.Event]:
+    """Events on two things with many matches."""
+    return [
+        spaseq.Event(
+            f"<http://e/{random.randrange(2)}> <http://e/{random.choice('ab')}> "
+            f"{integer(random.randrange(10))} .",
+            i // 2 * 1000,
+        )
+        for i in range(80)
+    ]
+
+
+def planned(name: str, text: str) -> QueryPlan:
+    return compile_query(text, name=name, options=CompileOptions(several=True))
+
+
+HOW = Evaluation(KnowledgeBase.empty(), StageOptions(), warn)
+
+Pairs = list[tuple[str, Any]]
+
+
+def pushed(unit: Unit, events: list[spaseq.Event]) -> Pairs:
+    """The answers to some events, which come together, in order."""
+    triples = [triples_of(event.graph) for event in events]
+    rows = [
+        (int(e.time), f"http://e/g{e.time}", some) for e, some in zip(events, triples, strict=True)
+    ]
+    unit.push(unit.match_batch(batch_from_events("http://e/s", rows, InstantCounter(ordered=True))))
+    found = unit.advance(int(events[-1].time), ahead=False)
+    return [(query.plan.identity.title, answer) for query, some in found for answer in some]
+
+
+class Pushed:
+    """A family that begins with some queries."""
+
+    def __init__(self, limit: int | None, start: list[str]) -> None:
+        self.how = Evaluation(KnowledgeBase.empty(), StageOptions(limit), warn)
+        self.members = {f"q{i}": PushedQuery(planned(f"q{i}", t)) for i, t in enumerate(start)}
+        queries = [*self.members.values()]
+        family = family_begun_by(queries[0].plan)
+        assert family is not None
+        if len(queries) > 1:
+            (family,) = families_of([query.plan for query in queries])
+        self.unit = FamilyUnit(family, dict(enumerate(queries)), self.how)
+        self.answered = False
+
+    def add(self, name: str, text: str) -> None:
+        query = PushedQuery(planned(name, text))
+        if self.unit.takes(query.plan):
+            self.members[name] = query
+            self.unit.add(query)
+
+    def remove(self, name: str) -> None:
+        self.unit.remove(self.members.pop(name))
+
+    def restart(self) -> None:
+        """As another process would: nothing but the snapshot and the texts is left."""
+        snapshot, names = self.unit.snapshot(), [q.plan.identity.title for q in self.unit.queries]
+        self.members = {name: PushedQuery(self.members[name].plan) for name in names}
+        unit = restored_unit(snapshot, [self.members[name] for name in names], self.how)
+        assert isinstance(unit, FamilyUnit)
+        self.unit = unit
+
+    def push(self, events: list[spaseq.Event]) -> Pairs:
+        found = pushed(self.unit, events)
+        self.answered |= bool(found)
+        return found
+
+    def close(self) -> Pairs:
+        found = [(q.plan.identity.title, a) for q, some in self.unit.close() for a in some]
+        self.answered |= bool(found)
+        return found

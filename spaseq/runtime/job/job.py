@@ -8,7 +8,7 @@ functions in the calling thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -77,7 +77,9 @@ class Stats:
             name = plan.patterns.gpms[number].name
             found[name] = found.get(name, 0) + int(counts[number])
 
-    def count_family(self, family: Family, plans: Sequence[QueryPlan], rows: SolutionBatch) -> None:
+    def count_family(
+        self, family: Family, plans: Mapping[int, QueryPlan], rows: SolutionBatch
+    ) -> None:
         """Count the rows that stage 1 of a family hands on, by member and GPM."""
         column, gpms = rows.values[QUERY], family.plan.patterns.gpms
         counts = np.bincount(column.codes.astype(np.int64) * len(gpms) + rows.gpm)
