@@ -20,6 +20,8 @@ __all__ = ["SINKS_OF_SCHEMES", "SOURCES_OF_SCHEMES", "is_sink", "is_source", "si
 SOURCES_OF_SCHEMES = {
     "nats": "nats_jetstream.NatsSource",
     "kafka": "kafka.KafkaSource",
+    "mqtt": "mqtt_source.MqttSource",
+    "mqtts": "mqtt_source.MqttSource",
 }
 """The source of each URL scheme: its file and its class."""
 

@@ -44,7 +44,11 @@ class Address:
 
         >>> print(Address.of("nats://me:secret@localhost:4222/road.loops?stream=ROAD"))
         nats://localhost:4222/road.loops
+        >>> Address.of("mqtt://localhost/road/#?qos=1").path
+        'road/#'
         """
+        if text.lower().startswith("mqtt"):
+            text = text.replace("#", "%23")  # it stands for topics
         parts = urlsplit(text)
         login, _, hosts = parts.netloc.rpartition("@")
         user, _, password = login.partition(":")

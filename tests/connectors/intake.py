@@ -27,6 +27,7 @@ class ListIntake:
     ) -> None:
         self.places, self.marks = dict(places or {}), dict(marks or {})
         self.room, self.refused, self.commits, self._name = room, 0, commits, name
+        self._given = 0
         self._listener: Callable[[int], None] | None = None
         self.messages: list[Message] = []
         self.partitions = 1
@@ -48,6 +49,7 @@ class ListIntake:
             self.refused += 1
             return False
         self.messages.extend(messages)
+        self._given += len(messages)
         for message in messages:
             self.marks.update(message.marks)
         if self.commits:
@@ -60,9 +62,10 @@ class ListIntake:
     def tell_committed(self, listener: Callable[[int], None]) -> None:
         self._listener = listener
 
-    def commit(self) -> None:
+    def commit(self, count: int | None = None) -> None:
+        """Tell the source that the first messages, or all so far, are on disk."""
         if self._listener is not None:
-            self._listener(len(self.messages))
+            self._listener(self._given if count is None else count)
 
     def note(self, text: str) -> None:
         self.notes.append(text)

@@ -1,0 +1,88 @@
+"""Sources that connect again: what is told, and how long they wait."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from spaseq.connectors.address import Address
+from spaseq.connectors.base import Intake, pauses
+from spaseq.errors import InputError
+from spaseq.logs.stream_log import Message
+
+_LOOK_S = 0.1
+_ROOM_S = 0.01  # before messages are offered again
+
+
+class Reconnecting:
+    """Reads over one connection after the other.
+
+    Args:
+        address: of the source.
+        intake: where its messages go; it hears when the connection is lost, and when it is back.
+        server: the kind of server, for messages.
+    """
+
+    def __init__(self, address: Address, intake: Intake, server: str) -> None:
+        self._address, self._intake, self._server = address, intake, server
+        self._was_connected = self._is_lost = False
+        self._attempt = 0
+        self.first_pause_s = pauses()[0]
+
+    def run(self, once: Callable[[], None]) -> None:
+        """Read until the intake stops.
+
+        Args:
+            once: reads over one connection until the intake stops or the connection is lost, which
+                is an OSError. It calls `connected`, and `progressed` when it has read something.
+
+        Raises:
+            InputError: the server cannot be reached, or refuses the client, at the start.
+        """
+        while not self._intake.stopped:
+            try:
+                once()
+            except (InputError, OSError) as error:
+                self._take(error)
+                self._pause()
+
+    def _take(self, error: InputError | OSError) -> None:
+        """Tell that the connection is lost, unless it has not been there yet."""
+        reason = str(error) or type(error).__name__
+        if not self._was_connected and isinstance(error, InputError):
+            raise error
+        if not self._was_connected:
+            raise InputError(
+                f"{self._address}: no {self._server} answers at {self._address.host} ({reason}): "
+                "check the host and the port, and that the server runs"
+            ) from error
+        if not self._is_lost:
+            self._is_lost = True
+            self._intake.note(f"{self._address}: connection lost; connecting again")
+        elif isinstance(error, InputError) and self._attempt == 1:
+            self._intake.note(reason)
+
+    def _pause(self) -> None:
+        found = pauses()
+        seconds = max(found[min(self._attempt, len(found) - 1)], self.first_pause_s)
+        self._attempt += 1
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and not self._intake.stopped:
+            time.sleep(_LOOK_S)
+
+    def connected(self) -> None:
+        """Take note that there is a connection."""
+        self._was_connected = True
+        if self._is_lost:
+            self._is_lost = False
+            self._intake.note(f"{self._address}: connected again")
+
+    def progressed(self) -> None:
+        """Take note that the connection has brought something."""
+        self._attempt = 0
+
+
+def offer(intake: Intake, messages: Sequence[Message]) -> None:
+    """Give messages to an intake; wait while it has no room. If it stops, they are given up."""
+    while not intake.offer(messages) and not intake.stopped:
+        time.sleep(_ROOM_S)
