@@ -22,6 +22,10 @@ SOURCES_OF_SCHEMES = {
     "kafka": "kafka.KafkaSource",
     "mqtt": "mqtt_source.MqttSource",
     "mqtts": "mqtt_source.MqttSource",
+    "ws": "websocket.WebSocketSource",
+    "wss": "websocket.WebSocketSource",
+    "sse+http": "server_sent_events.ServerSentEvents",
+    "sse+https": "server_sent_events.ServerSentEvents",
 }
 """The source of each URL scheme: its file and its class."""
 

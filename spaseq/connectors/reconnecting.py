@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import time
 from collections.abc import Callable, Sequence
 
 from spaseq.connectors.address import Address
 from spaseq.connectors.base import Intake, pauses
-from spaseq.errors import InputError
+from spaseq.errors import InputError, UsageError
 from spaseq.logs.stream_log import Message
 
 _LOOK_S = 0.1
@@ -43,6 +44,8 @@ class Reconnecting:
             try:
                 once()
             except (InputError, OSError) as error:
+                if self._intake.stopped:
+                    return
                 self._take(error)
                 self._pause()
 
@@ -86,3 +89,17 @@ def offer(intake: Intake, messages: Sequence[Message]) -> None:
     """Give messages to an intake; wait while it has no room. If it stops, they are given up."""
     while not intake.offer(messages) and not intake.stopped:
         time.sleep(_ROOM_S)
+
+
+def check_one_host(address: Address) -> None:
+    """UsageError if an address names several hosts."""
+    if "," in address.host:
+        raise UsageError(f"{address}: give one host")
+
+
+def basic_login(address: Address) -> dict[str, str]:
+    """The headers of a request that say who asks."""
+    if not address.user:
+        return {}
+    pair = f"{address.user}:{address.password}".encode()
+    return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}

@@ -204,7 +204,9 @@ def test_a_directory_has_one_run(tmp_path: Path, server: NatsServer) -> None:
     assert f"in use by process {os.getpid()}" in other.stderr
 
 
-@pytest.mark.parametrize("part", ["streams/*/*.log", "answers/*.log", "state", "sent/out", "live.json"])
+@pytest.mark.parametrize(
+    "part", ["streams/*/*.log", "answers/*.log", "state", "sent/out", "live.json"]
+)
 def test_damage_is_named_and_refused(tmp_path: Path, server: NatsServer, part: str) -> None:
     server.publish("road.loops", events(100))
     with live(tmp_path, server) as run:

@@ -1,0 +1,144 @@
+"""Server-sent events as a source: `sse+http[s]://[user:password@]host[:port]/path`.
+
+Each event's data is a message, and the event's type is its topic (HTML standard, section 9.2). The
+id of the last event is logged with its message. A connection that is made again, also by a later
+run, begins with that `Last-Event-ID`.
+"""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+
+from spaseq.connectors.address import Address
+from spaseq.connectors.base import MOST_PAUSE, Intake, MessageSource
+from spaseq.connectors.event_stream import EventStreamParser, ServerSentEvent
+from spaseq.connectors.reconnecting import Reconnecting, basic_login, check_one_host, offer
+from spaseq.errors import InputError
+from spaseq.logs.stream_log import UNNUMBERED, Message
+
+_MARK = "Last-Event-ID"
+_MEDIA_TYPE = "text/event-stream"
+_TIMEOUT_S = 10.0
+_LOOK_S = 0.1
+_AT_ONCE = 2**16  # bytes
+_MOST_BYTES = 256 * 2**20
+"""The size of an event that ends the connection."""
+
+_PASSING = frozenset({408, 425, 429})
+"""The statuses below 500 that say: later."""
+
+
+class ServerSentEvents(MessageSource):
+    """The events that a server sends."""
+
+    def __init__(self, address: Address) -> None:
+        super().__init__(address)
+        check_one_host(address)
+
+    def read(self, intake: Intake) -> None:
+        reading = _EventStreamReading(self.address, intake)
+        reading.run(reading.once)
+
+
+class _EventStreamReading(Reconnecting):
+    """A source while it reads."""
+
+    def __init__(self, address: Address, intake: Intake) -> None:
+        super().__init__(address, intake, "HTTP server")
+        self._last_id = intake.marks.get(_MARK, "")
+
+    def once(self) -> None:
+        """Read over one connection, until the intake stops or the connection is lost."""
+        connection = self._connection()
+        with closing(connection):
+            try:
+                self._ask(connection)
+                own = connection.sock  # the connection forgets it if the server will close it
+                response = connection.getresponse()
+            except http.client.HTTPException as error:
+                raise ConnectionError(f"{type(error).__name__} {error}".strip()) from None
+            with closing(response):
+                self._check(response)
+                self.connected()
+                own.settimeout(None)
+                own.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+                with self._ending_with_the_intake(own):
+                    self._pass_on(response)
+
+    def _connection(self) -> http.client.HTTPConnection:
+        host = self._address.host
+        if self._address.scheme == "sse+http":
+            return http.client.HTTPConnection(host, timeout=_TIMEOUT_S)
+        context = ssl.create_default_context()
+        return http.client.HTTPSConnection(host, timeout=_TIMEOUT_S, context=context)
+
+    def _ask(self, connection: http.client.HTTPConnection) -> None:
+        """Ask for the events behind the last one."""
+        query = f"?{self._address.query}" if self._address.query else ""
+        headers = {"Accept": _MEDIA_TYPE, "User-Agent": "spaseq", "Cache-Control": "no-cache"}
+        if self._last_id:
+            headers[_MARK] = self._last_id
+        headers |= basic_login(self._address)
+        connection.request("GET", f"/{self._address.raw_path}{query}", headers=headers)
+
+    def _check(self, response: http.client.HTTPResponse) -> None:
+        """InputError if the answer is no stream of events; ConnectionError if it may be later."""
+        media = response.headers.get_content_type()
+        if response.status >= 500 or response.status in _PASSING:
+            raise ConnectionError(f"the server answers {response.status}")
+        if response.status != 200 or media != _MEDIA_TYPE:
+            what = f" with {media}" if response.status == 200 else ""
+            raise InputError(
+                f"{self._address}: the server answers {response.status}{what}; expected is 200 "
+                f"with {_MEDIA_TYPE}"
+            )
+
+    @contextmanager
+    def _ending_with_the_intake(self, own: socket.socket) -> Iterator[None]:
+        """Let reads return once the intake stops."""
+        done = threading.Event()
+
+        def watch() -> None:
+            while not done.wait(_LOOK_S):
+                if self._intake.stopped:
+                    with suppress(OSError):
+                        socket.socket.shutdown(own, socket.SHUT_RDWR)  # TLS stays readable
+                    return
+
+        watcher = threading.Thread(target=watch, name=f"end of {self._address}", daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            done.set()
+            watcher.join()
+
+    def _pass_on(self, response: http.client.HTTPResponse) -> None:
+        """Offer events as they come."""
+        parser = EventStreamParser(self._last_id)
+        while not self._intake.stopped:
+            try:
+                data = response.read1(_AT_ONCE)
+            except (http.client.HTTPException, ValueError) as error:
+                raise ConnectionError(str(error)) from None
+            if not data:
+                raise ConnectionError("the server has closed the connection")
+            found = list(parser.feed(data))
+            if parser.waiting > _MOST_BYTES:
+                raise ConnectionError(f"an event has more than {_MOST_BYTES} bytes")
+            if parser.retry_ms is not None:
+                self.first_pause_s = min(parser.retry_ms / 1000, MOST_PAUSE)
+            if found:
+                self.progressed()
+                offer(self._intake, [self._message(event) for event in found])
+
+    def _message(self, event: ServerSentEvent) -> Message:
+        """The message of an event, with its id, if that has changed."""
+        marks = ((_MARK, event.id),) if event.id != self._last_id else ()
+        self._last_id = event.id
+        return Message(event.data, 0, UNNUMBERED, topic=event.type, marks=marks)

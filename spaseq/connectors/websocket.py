@@ -1,0 +1,89 @@
+"""WebSocket as a source: `ws[s]://[user:password@]host[:port]/path`.
+
+Each text or binary message that the server sends is a message. There are no places: what the server
+sends while nobody is connected is lost, unless the server sends it again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spaseq.connectors.address import Address
+from spaseq.connectors.base import Intake, MessageSource, library
+from spaseq.connectors.reconnecting import Reconnecting, basic_login, check_one_host, offer
+from spaseq.errors import InputError
+from spaseq.logs.stream_log import UNNUMBERED, Message
+
+_TOGETHER = 1000  # messages that are offered at once
+_WAIT_S = 0.1
+_TIMEOUT_S = 5.0
+_MOST_BYTES = 256 * 2**20
+"""The size of a message that ends the connection."""
+
+
+class WebSocketSource(MessageSource):
+    """The messages that a server sends."""
+
+    def __init__(self, address: Address) -> None:
+        super().__init__(address)
+        check_one_host(address)
+
+    def read(self, intake: Intake) -> None:
+        reading = _WebSocketReading(self.address, intake)
+        reading.run(reading.once)
+
+
+class _WebSocketReading(Reconnecting):
+    """A source while it reads."""
+
+    def __init__(self, address: Address, intake: Intake) -> None:
+        super().__init__(address, intake, "WebSocket server")
+        self._library = library("websockets.sync.client", "ws", address)
+        query = f"?{address.query}" if address.query else ""
+        self._url = f"{address.scheme}://{address.host}/{address.raw_path}{query}"
+
+    def once(self) -> None:
+        """Read over one connection, until the intake stops or the connection is lost."""
+        from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
+
+        try:
+            connection = self._library.connect(
+                self._url,
+                open_timeout=_TIMEOUT_S,
+                close_timeout=1.0,
+                max_size=_MOST_BYTES,
+                additional_headers=basic_login(self._address),
+            )
+        except InvalidStatus as error:
+            status = error.response.status_code
+            raise InputError(f"{self._address}: the server answers {status}") from None
+        except InvalidHandshake as error:
+            raise InputError(f"{self._address}: no WebSocket server: {error}") from None
+        with connection:
+            self.connected()
+            try:
+                while not self._intake.stopped:
+                    self._pass_on(connection)
+            except ConnectionClosed as error:
+                raise ConnectionError(str(error)) from None
+
+    def _pass_on(self, connection: Any) -> None:
+        """Offer what has come."""
+        from websockets.exceptions import ConnectionClosed
+
+        found: list[Message] = []
+        try:
+            while len(found) < _TOGETHER:
+                found.append(_message(connection.recv(timeout=0 if found else _WAIT_S)))
+        except TimeoutError:
+            pass
+        except ConnectionClosed:
+            if not found:
+                raise
+        if found:
+            self.progressed()
+            offer(self._intake, found)
+
+
+def _message(found: str | bytes) -> Message:
+    return Message(found.encode() if isinstance(found, str) else found, 0, UNNUMBERED)
