@@ -25,8 +25,7 @@ from spaseq.rdf.terms.program_times import Time, time_ms
 from spaseq.rdf.terms.term import Triple
 from spaseq.rdf.terms.times import LIMIT_MS
 from spaseq.runtime.job.binding import check_kbs, stream_names
-from spaseq.runtime.pushed import Found, PushedQueries
-from spaseq.runtime.pushed_units import PushedQuery
+from spaseq.runtime.pushed import Found, PushedQueries, Tolerated
 from spaseq.sources.iterables import Event
 
 if TYPE_CHECKING:
@@ -90,7 +89,9 @@ class Engine:
             plans = _named(plans, name)
         self._planning, self._limits = chosen.planning, chosen.limits
         self._knowledge = load_knowledge(plans, kb or {}, chosen.knowledge)
-        self._queries = PushedQueries(plans, self._knowledge, chosen.stages, on_bad, standing=True)
+        self._queries = PushedQueries(
+            plans, self._knowledge, chosen.stages, on_bad, True, Tolerated.OTHERS
+        )
         self._names: dict[str, str] = {}
         self._set_streams()
         self._lifters: dict[str, RowLifter] = {}
@@ -156,7 +157,7 @@ class Engine:
             name = query.stem if isinstance(query, Path) else self._free_name()
         plans = _named(plan_queries(query, self._planning, pushed=True, several=True), name)
         check_kbs(plans, self._knowledge)
-        old = self._of(name)
+        old = self._queries.query_of(name)
         (plan,) = plans
         if old is not None and old.failure is None and _same(old.plan, plan):
             return name
@@ -173,7 +174,7 @@ class Engine:
             UsageError: no query has this name.
         """
         self._check_open()
-        query = self._of(name)
+        query = self._queries.query_of(name)
         if query is None:
             near = suggested(name, self.queries)
             raise UsageError(
@@ -181,10 +182,6 @@ class Engine:
             )
         self._queries.remove(query)
         self._set_streams()
-
-    def _of(self, name: str) -> PushedQuery | None:
-        queries = self._queries.queries
-        return next((query for query in queries if query.plan.identity.title == name), None)
 
     def _free_name(self) -> str:
         names = chain(["query"], (f"query{number}" for number in count(2)))

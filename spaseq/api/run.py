@@ -9,7 +9,7 @@ from itertools import chain
 from os import PathLike
 from typing import Any, Literal, Unpack
 
-from spaseq.algebra.answers import Answer, PartialAnswer
+from spaseq.algebra.answers import Answer
 from spaseq.api.answers import Answers
 from spaseq.api.match import Match, PartialMatch
 from spaseq.api.prepare import load_knowledge, plan_queries
@@ -17,7 +17,6 @@ from spaseq.api.queries import QueryInput
 from spaseq.api.streams import StreamInput, bounded_sources, sources_if_any
 from spaseq.errors import UsageError
 from spaseq.options import KbInput, RunKeywords, RunOptions, RuntimeOptions
-from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.job.binding import bind_streams
 from spaseq.runtime.job.job import Job, Stats
@@ -127,19 +126,8 @@ def prepare(
     knowledge = load_knowledge(plans, kb or {}, chosen.knowledge, given)
     job = Job(plans, (), knowledge, chosen.stages)
     if on_partial is not None:
-        job.on_partial = _named(plans, on_partial)
+        job.on_partial = lambda name, partial: on_partial(PartialMatch.of(name, partial))
     return Task(job, bound, chosen, delay_ms)
-
-
-def _named(
-    plans: Sequence[QueryPlan], on_partial: Callable[[PartialMatch], None]
-) -> Callable[[int, PartialAnswer], None]:
-    """The function that a job calls, from the one that a user gives."""
-
-    def take(query: int, partial: PartialAnswer) -> None:
-        on_partial(PartialMatch.of(plans[query].identity.name, partial))
-
-    return take
 
 
 def _matches(task: Task) -> Generator[Match]:

@@ -78,7 +78,7 @@ def run(queries: tuple[Path, ...], chosen: Chosen) -> None:
             watch=watch_knowledge(sources, options.knowledge),
             on_bad=sides.on_bad,
             on_late=sides.on_late,
-            on_partial=lambda number, found: sides.on_partial(plans[number].identity.name, found),
+            on_partial=sides.on_partial,
             on_note=progress.note,
             on_progress=progress,
         )

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 import threading
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from typing import IO
 
@@ -30,6 +32,7 @@ SEGMENT_BYTES = 64 * 2**20
 """A segment of this size is complete; the next commit begins another one."""
 
 _SUFFIX = ".log"
+_MARK_BYTES = 2**17
 
 
 class LogNotWritten(RunError):
@@ -38,12 +41,27 @@ class LogNotWritten(RunError):
 
 @dataclass(slots=True)
 class _Segment:
-    """A segment; `size` is how many of its bytes are committed, `begin` where its records begin."""
+    """A segment; `size` is how many of its bytes are committed, `begin` where its records begin.
+
+    `marks` are the indexes of some records and the places of their frames, for readers.
+    """
 
     first: int
     path: Path
     begin: int
     size: int
+    marks: list[tuple[int, int]] = field(default_factory=list)
+
+    def mark(self, index: int, at: int) -> None:
+        """Note the place of the frame of a record, if it is well behind the last note."""
+        last = self.marks[-1][1] if self.marks else self.begin
+        if at >= last + _MARK_BYTES:
+            self.marks.append((index, at))
+
+    def mark_before(self, index: int) -> tuple[int, int]:
+        """The last noted record at or before an index, and the place of its frame."""
+        number = bisect_right(self.marks, index, key=itemgetter(0))
+        return self.marks[number - 1] if number else (self.first, self.begin)
 
 
 class SegmentLog:
@@ -182,6 +200,7 @@ class SegmentLog:
             self._cut_back(descriptor, segment.size)
             raise
         segment.size += len(view)
+        segment.mark(self._end + len(self._pending), segment.size)
 
     def _cut_back(self, descriptor: int, size: int) -> None:
         """Take away what a failed commit has written."""
@@ -204,9 +223,15 @@ class SegmentLog:
 
     # --- retention --------------------------------------------------------------------------------
 
-    def drop_before(self, index: int) -> None:
-        """Remove the segments that have no record from `index` on, but never the last segment."""
+    def drop_before(self, index: int, written_before: float | None = None) -> None:
+        """Remove the segments that have no record from `index` on, but never the last segment.
+
+        With `written_before` (s since the epoch), younger segments stay.
+        """
         while len(self._segments) > 1 and self._segments[1].first <= index:
+            written = self._segments[0].path.stat().st_mtime
+            if written_before is not None and written >= written_before:
+                return
             with self._lock:
                 dropped = self._segments.pop(0)
             dropped.path.unlink(missing_ok=True)
@@ -243,10 +268,11 @@ class LogReader:
         self._file: IO[bytes] | None = None
         self._at = self._expected = 0  # the place in the file, and the index of its record
 
-    def read(self, most_bytes: int = 2**20) -> list[tuple[int, bytes]]:
+    def read(self, most_bytes: int = 2**20, until: int | None = None) -> list[tuple[int, bytes]]:
         """The next committed records with their indexes, whole commits of about `most_bytes`.
 
-        There are none if the reader has come to the end of the log.
+        There are none if the reader has come to the end of the log, or to the record `until`, which
+        is the first one of a commit.
 
         Raises:
             DamagedLog: the log is damaged there.
@@ -254,19 +280,27 @@ class LogReader:
         """
         found: list[tuple[int, bytes]] = []
         wanted, taken = self.next, 0
-        while taken < most_bytes and self.next < self._log.end:
+        end = self._log.end if until is None else min(until, self._log.end)
+        while taken < most_bytes and self.next < end:
             file, size = self._opened()
             try:
                 frame = next(_frames(file, self._expected, self._at, size))
             except (TornFrame, StopIteration):
                 raise DamagedLog(f"{file.name} is damaged: it is too short") from None
             self._at, self._expected = frame.end, frame.index + frame.count
+            if self._segment is not None:
+                self._segment.mark(self._expected, self._at)
             if self._expected <= wanted:
                 continue
             found += [pair for pair in frame.records() if pair[0] >= wanted]
             self.next = self._expected
             taken += len(frame.body)
         return found
+
+    def seek(self, index: int) -> None:
+        """Go on with another record."""
+        self.close()
+        self.next, self._segment = index, None
 
     def _opened(self) -> tuple[IO[bytes], int]:
         """The open segment with the next record, and its committed size."""
@@ -277,7 +311,8 @@ class LogReader:
                 self._file = segment.path.open("rb")
             except FileNotFoundError:
                 raise RunError(f"record {self.next} of {self._log.directory} was dropped") from None
-            self._segment, self._at, self._expected = segment, segment.begin, segment.first
+            self._segment = segment
+            self._expected, self._at = segment.mark_before(self.next)
         return self._file, size
 
     def close(self) -> None:

@@ -216,6 +216,13 @@ class StreamLog:
         self._partitions = self._pending_partitions
         return end
 
+    def discard(self) -> None:
+        """Give up what was appended since the last commit."""
+        self.log.discard()
+        self._pending.clear()
+        self._pending_marks.clear()
+        self._pending_partitions = self._partitions
+
     def reader(self, index: int = 0) -> MessageReader:
         """Reads committed messages from an index on, while the log grows."""
         return MessageReader(self.log, index)
@@ -264,9 +271,9 @@ class MessageReader:
         """The index of the message that is read next."""
         return self._reader.next
 
-    def read(self, most_bytes: int = 2**20) -> list[Entry]:
+    def read(self, most_bytes: int = 2**20, until: int | None = None) -> list[Entry]:
         """The next entries, whole commits of about `most_bytes`; see `LogReader.read`."""
-        return [entry_of(record) for _, record in self._reader.read(most_bytes)]
+        return [entry_of(record) for _, record in self._reader.read(most_bytes, until)]
 
     def close(self) -> None:
         """Close the file."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
 from operator import itemgetter
 from typing import TypeAlias
 
@@ -26,24 +27,36 @@ from spaseq.runtime.pushed_units import (
     Rows,
     Unit,
     may_fail,
+    restored_unit,
 )
 
 Found: TypeAlias = "list[tuple[Unit, Rows]]"
 """Solutions with the queries that they belong to."""
 
+PushedState: TypeAlias = "tuple[list[tuple[list[str], bytes]], dict[str, str]]"
+"""The titles and the snapshot of each unit, and the failures of queries by title."""
+
 _LOG = logging.getLogger("spaseq")
+
+
+class Tolerated(Enum):
+    """Which failures of queries are no failure of all."""
+
+    NONE = "none"
+    OTHERS = "as long as another query is left"
+    ALL = "all"
 
 
 class PushedQueries:
     """Evaluates queries, each after those whose streams it reads. They come and go.
 
     `match_event` and `match_batch` find the solutions of events and change nothing. `push` takes
-    these solutions, in any order of time after the watermark. `advance` gives the answers that are
-    certain.
+    these solutions, in any order of time after the watermark. `advance` and `advance_streams` give
+    the answers that are certain.
 
-    With `standing`, queries that differ in constants only are evaluated together, and a query that
-    fails is left out from then on. Otherwise, and if no other is left, the error is raised; if that
-    happens in `advance` or `close`, state is lost, and every later call raises a RunError.
+    With `families`, queries that differ in constants only are evaluated together. If a query fails,
+    `tolerated` says whether it is left out from then on, or the error is raised; if that happens in
+    `advance` or `close`, state is lost, and every later call raises a RunError.
     """
 
     def __init__(
@@ -52,16 +65,18 @@ class PushedQueries:
         knowledge: KnowledgeBase,
         options: StageOptions,
         on_bad: OnBad,
-        standing: bool = False,
+        families: bool = False,
+        tolerated: Tolerated = Tolerated.NONE,
     ) -> None:
         """`plans` are in reading order."""
-        self._how, self._standing = Evaluation(knowledge, options, on_bad), standing
+        self._how = Evaluation(knowledge, options, on_bad)
+        self._families, self._tolerated = families, tolerated
         self._counters: dict[str, InstantCounter] = {}
         self._suppressed = 0  # by queries that have gone
         self._failure: str | None = None  # why the state cannot be used any more
         queries = [self._query(plan) for plan in plans]
         self._unit_of: dict[PushedQuery, Unit] = {}
-        for family in families_module.families_of(plans) if standing else ():
+        for family in families_module.families_of(plans) if families else ():
             if not may_fail(family.first):
                 unit = FamilyUnit(family, {n: queries[n] for n in family.members}, self._how)
                 self._unit_of.update((query, unit) for query in unit.queries)
@@ -73,6 +88,20 @@ class PushedQueries:
     def unit(self, query: PushedQuery) -> Unit:
         """What evaluates a query."""
         return self._unit_of[query]
+
+    def query_of(self, title: str) -> PushedQuery | None:
+        """The query with a title."""
+        return next((q for q in self.queries if q.plan.identity.title == title), None)
+
+    def check_plan(self, plan: QueryPlan) -> None:
+        """Check that a query can be added, perhaps in the place of the one with its title.
+
+        Raises:
+            UsageError: as from `add`.
+        """
+        title = plan.identity.title
+        others = [q.plan for q in self.queries if q.plan.identity.title != title]
+        reading_order([*others, plan])
 
     def add(self, plan: QueryPlan, instead: PushedQuery | None = None) -> None:
         """Take another query, perhaps in the place of one. It gets the events from now on.
@@ -98,7 +127,8 @@ class PushedQueries:
         """A new family for a query that is added, if enough others of its shape run alone."""
         alone = (unit.query.plan for unit in self._units if isinstance(unit, QueryUnit))
         alike = [plan for plan in alone if families_module.are_alike(plan, query.plan)]
-        if len(alike) < families_module.FEWEST - 1 or may_fail(query.plan):
+        few = len(alike) < families_module.FEWEST - 1
+        if few or not self._families or may_fail(query.plan):
             return None
         family = families_module.family_begun_by(query.plan)
         return None if family is None else FamilyUnit(family, {0: query}, self._how)
@@ -122,9 +152,11 @@ class PushedQueries:
         for unit in self._units:
             for iri in unit.queries[0].plan.inputs.streams:
                 self._readers.setdefault(iri, []).append(unit)
+        self._made: dict[Unit, list[str]] = {}
         for query in self._running:
             if query.plan.identity.register is not None:
                 query.readers = self._readers.get(query.plan.identity.register, [])
+                self._made.setdefault(self._unit_of[query], []).append(query.plan.identity.register)
 
     def _query(self, plan: QueryPlan) -> PushedQuery:
         iri = plan.identity.register
@@ -137,12 +169,16 @@ class PushedQueries:
 
     def _leave_out(self, unit: Unit, error: Exception) -> None:
         """Let the others go on without queries that have failed, or raise their error."""
-        if not self._standing or self._units == [unit]:
+        last = self._units == [unit]
+        if self._tolerated is Tolerated.NONE or (self._tolerated is Tolerated.OTHERS and last):
             raise error
         for query in unit.queries:
-            query.failure = f"{type(error).__name__}: {error}"
-            query.held = []
-            _LOG.warning("query %s has failed: %s", query.plan.identity.title, query.failure)
+            self.fail(query, f"{type(error).__name__}: {error}")
+
+    def fail(self, query: PushedQuery, reason: str) -> None:
+        """Leave a query out from now on."""
+        query.failure, query.held = reason, []
+        _LOG.warning("query %s has failed: %s", query.plan.identity.title, reason)
         self._connect(self.queries)
 
     def counter(self, iri: str) -> InstantCounter:
@@ -196,6 +232,25 @@ class PushedQueries:
 
         return self._answers(advanced)
 
+    def advance_streams(self, marks: Mapping[str, int]) -> list[tuple[int, Answer]]:
+        """(number of the query, answer) of all answers that the watermarks of streams make certain.
+
+        A query waits for the streams that it reads only. A stream that nobody makes any more is
+        where the least of all streams is.
+
+        Args:
+            marks: by stream IRI the time (ms) at or before which no event follows.
+        """
+        known, least = dict(marks), min(marks.values())
+
+        def advanced(unit: Unit) -> Iterable[tuple[PushedQuery, Sequence[Answer]]]:
+            streams = unit.queries[0].plan.inputs.streams
+            watermark = min(known.get(iri, least) for iri in streams)
+            known.update(dict.fromkeys(self._made.get(unit, ()), watermark))
+            return unit.advance(watermark, False)
+
+        return self._answers(advanced)
+
     def close(self) -> list[tuple[int, Answer]]:
         """The remaining answers; all streams have ended."""
         return self._answers(lambda unit: unit.close())
@@ -237,3 +292,33 @@ class PushedQueries:
     def _fail(self, error: BaseException) -> None:
         """Note a failure in the midst of a sequence, which leaves no state to go on from."""
         self._failure = f"{type(error).__name__}: {error}"
+
+    # --- state ------------------------------------------------------------------------------------
+
+    def snapshot(self) -> PushedState:
+        """The state; all answers so far were certain."""
+        units = [([_title(q) for q in unit.queries], unit.snapshot()) for unit in self._units]
+        return units, {_title(q): q.failure for q in self.queries if q.failure is not None}
+
+    def restore(self, state: PushedState) -> None:
+        """Go on from a snapshot of the same queries.
+
+        Raises:
+            RunError: it is of other queries, of another version, or damaged.
+        """
+        units, failures = state
+        known = {_title(query): query for query in self.queries}
+        titles = [title for some, _ in units for title in some]
+        if sorted([*titles, *failures]) != sorted(known):
+            raise RunError("the state of the run is damaged: it is of other queries")
+        for query in self.queries:
+            query.failure = failures.get(_title(query))
+        for some, snapshot in units:
+            queries = [known[title] for title in some]
+            unit = restored_unit(snapshot, queries, self._how)
+            self._unit_of.update(dict.fromkeys(queries, unit))
+        self._connect(self.queries)
+
+
+def _title(query: PushedQuery) -> str:
+    return query.plan.identity.title

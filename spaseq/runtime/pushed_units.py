@@ -111,6 +111,9 @@ class Unit(Protocol):
     def suppressed(self) -> int:
         """The number of answers beyond the limit per event so far."""
 
+    def live_runs(self) -> int:
+        """The number of partial matches that wait."""
+
     def snapshot(self) -> bytes:
         """The state, for `restored_unit`; no query holds answers."""
 
@@ -151,6 +154,9 @@ class QueryUnit:
     @property
     def suppressed(self) -> int:
         return self._sequence.suppressed
+
+    def live_runs(self) -> int:
+        return self._sequence.live_runs()
 
     def snapshot(self) -> bytes:
         assert not self.query.held
@@ -251,6 +257,9 @@ class FamilyUnit:
     @property
     def suppressed(self) -> int:
         return self._sequence.suppressed
+
+    def live_runs(self) -> int:
+        return self._sequence.stage.live_runs()
 
     def snapshot(self) -> bytes:
         assert not self._holding

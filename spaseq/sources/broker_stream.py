@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from spaseq.connectors import is_source, source_at
 from spaseq.errors import UsageError
@@ -55,7 +55,7 @@ class BrokerStream(Source):
     def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
         raise self._endless()
 
-    def keeping(self, predicates: tuple[str, ...] | None) -> Source:
+    def keeping(self, predicates: tuple[str, ...] | None) -> Self:
         return replace(self, options=replace(self.options, predicates=predicates))
 
     def _endless(self) -> UsageError:

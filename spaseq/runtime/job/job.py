@@ -126,7 +126,7 @@ class Job:
     on_bad: Callable[[BadInput], None] = _ignore
     on_late: Callable[[LateEvent], None] = _ignore
     on_note: Callable[[str], None] = _ignore  # notes for the user
-    on_partial: Callable[[int, PartialAnswer], None] = _ignore  # of the query with this number
+    on_partial: Callable[[str, PartialAnswer], None] = _ignore  # with the query's name
     on_progress: Callable[[Stats], None] = _ignore
     stats: Stats = field(default_factory=Stats)
     measures: Measures | None = None  # filled by the local runtime, if they are asked for
@@ -137,8 +137,12 @@ class Job:
     def take_partials(self, query: int, partials: Iterable[PartialAnswer]) -> None:
         """Report partial matches of a query."""
         for partial in partials:
-            self.stats.partial += 1
-            self.on_partial(query, partial)
+            self.take_partial(self.plans[query], partial)
+
+    def take_partial(self, plan: QueryPlan, partial: PartialAnswer) -> None:
+        """Report a partial match of a query."""
+        self.stats.partial += 1
+        self.on_partial(plan.identity.name, partial)
 
     def take_bad(self, bad: BadInput) -> None:
         """Count bad input and report it."""

@@ -12,8 +12,13 @@ _decoder = json.JSONDecoder()
 
 
 class LoggedAnswer(NamedTuple):
-    """An answer with the name of its query, its id, and when it was logged (ms since the epoch)."""
+    """An answer with its query's title and name, its id, and when it was logged (ms).
 
+    The title is the name of the query's file, and the name the one in answers: the IRI of the
+    stream that the query registers, or else the title.
+    """
+
+    title: str
     query: str
     id: str
     answer: Answer
@@ -21,20 +26,19 @@ class LoggedAnswer(NamedTuple):
 
     def to_bytes(self) -> bytes:
         """The record; `of_bytes` is the inverse."""
-        text = _encoded([self.query, self.id, *self.answer, self.logged_ms])
+        text = _encoded([self.title, self.query, self.id, *self.answer, self.logged_ms])
         return text.encode("ascii")  # JSON escapes all other characters
 
     @staticmethod
-    def query_of(record: bytes) -> str:
-        """The name of the query alone, without reading the rest of the record."""
+    def title_of(record: bytes) -> str:
+        """The title of the query alone, without reading the rest of the record."""
         return str(_decoder.raw_decode(record.decode("ascii"), 1)[0])
 
     @classmethod
     def of_bytes(cls, record: bytes) -> LoggedAnswer:
         """The inverse of `to_bytes`."""
-        query, name, first, end, trace, bindings, singles, lists, graph, event, at = json.loads(
-            record
-        )
+        title, query, name, *parts, at = json.loads(record)
+        first, end, trace, bindings, singles, lists, graph, event = parts
         answer = Answer(
             tuple(first),
             tuple(end),
@@ -45,7 +49,7 @@ class LoggedAnswer(NamedTuple):
             None if graph is None else tuple((s, p, o) for s, p, o in graph),
             event,
         )
-        return cls(query, name, answer, at)
+        return cls(title, query, name, answer, at)
 
 
 def _pairs(values: list[Any]) -> tuple[tuple[str, str], ...]:

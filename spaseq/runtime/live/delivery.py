@@ -218,7 +218,7 @@ class Delivery:
         return [
             (index, LoggedAnswer.of_bytes(record))
             for index, record in records
-            if self._terms.want(LoggedAnswer.query_of(record))
+            if self._terms.want(LoggedAnswer.title_of(record))
         ]
 
     def _pass(self, count: int) -> None:
@@ -265,7 +265,7 @@ class Delivery:
             answer = LoggedAnswer.of_bytes(self._waiting[0][1])
             if answer.logged_ms > oldest:
                 return
-            if self._terms.want(answer.query):
+            if self._terms.want(answer.title):
                 self._give_up(answer, f"not taken in time: {self._problem}")
             self._pass(1)
 

@@ -1,9 +1,9 @@
 """The directory of a live run: its logs, its state, and how far its answers have gone.
 
 `live.json` has the settings that stay the same. `streams/` has a log for each stream, `answers/`
-the log of answers. `state` is the last snapshot of the engine. `sent/` says which answers each
-output has, and `failed/` what it did not take. `.lock` is locked by the run that uses the
-directory.
+the log of answers, `queries/` that of queries that come and go. `state` is the last snapshot of the
+engine. `sent/` says which answers each output has, and `failed/` what it did not take. `.lock` is
+locked by the run that uses the directory.
 """
 
 from __future__ import annotations
@@ -17,14 +17,12 @@ from typing import Any
 
 from spaseq.errors import RunError, UsageError
 from spaseq.runtime.arrivals.checked_json import damaged, read_json
-from spaseq.runtime.job.job import Job
-from spaseq.sources.broker_stream import BrokerStream
 from spaseq.storage import directory_lock
 from spaseq.storage.checksums import with_checksum_line
 from spaseq.storage.durable_files import write_durably
 from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 _MANIFEST = "live.json"
 
@@ -37,12 +35,16 @@ class LiveDirectory:
     resumed: bool
 
     @classmethod
-    def open(cls, path: Path, job: Job, watermark_ms: int) -> LiveDirectory:
+    def open(cls, path: Path, wanted: Mapping[str, Any]) -> LiveDirectory:
         """Make a directory, or resume from one.
 
+        Args:
+            path: the directory.
+            wanted: the settings that must be those of the run that made the directory, as JSON
+                values under the names that messages use.
+
         Raises:
-            UsageError: it has other queries, streams or knowledge, or another watermark; the
-                message says which.
+            UsageError: it has other settings; the message says which.
             RunError: it cannot be read or written, or another run uses it.
         """
         try:
@@ -51,7 +53,7 @@ class LiveDirectory:
                 raise UsageError(f"{path} is not empty and no checkpoint of a run on brokers")
             directory_lock.hold(path)
             try:
-                return cls(path, _resumed(path / _MANIFEST, _description(job, watermark_ms)))
+                return cls(path, _resumed(path / _MANIFEST, {"version": FORMAT_VERSION, **wanted}))
             except BaseException:
                 directory_lock.release(path)
                 raise
@@ -70,6 +72,11 @@ class LiveDirectory:
     def answers(self) -> Path:
         """The directory of the answer log."""
         return self.path / "answers"
+
+    @property
+    def changes(self) -> Path:
+        """The directory of the log of queries that came, changed and went."""
+        return self.path / "queries"
 
     def state(self) -> Any:
         """The value that `save_state` saved last; None if there is none.
@@ -115,14 +122,3 @@ def _resumed(manifest: Path, wanted: Mapping[str, Any]) -> bool:
             f"{', the '.join(changes)}. Use what it was started with, or an empty directory"
         )
     return True
-
-
-def _description(job: Job, watermark_ms: int) -> dict[str, Any]:
-    """The parts of a job that a resumed run must not change, as JSON values."""
-    return {
-        "version": FORMAT_VERSION,
-        "queries": [[p.identity.name, p.identity.fingerprint] for p in job.plans],
-        "knowledge base": job.knowledge.hash,
-        "streams": [s.identity() for s in job.streams if isinstance(s, BrokerStream)],
-        "watermark": watermark_ms,
-    }

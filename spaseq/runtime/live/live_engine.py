@@ -2,13 +2,16 @@
 
 What it gives depends only on the logs: late events are judged in the order of their own stream, an
 event's lead over the clock by the arrival that the log has. So an engine that is restored and reads
-the same messages again gives the same answers again.
+the same messages again gives the same answers again. Queries come and go between two calls of
+`advance`; clocks and instants are the streams' own, so they do not depend on the queries.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -17,80 +20,133 @@ from spaseq.errors import RunError
 from spaseq.lift.lifted_messages import LiftedBroker
 from spaseq.logs.stream_log import Entry, Message, Partitions, Raised
 from spaseq.options import FileSourceSettings, StateLimits
+from spaseq.plan.predicates import stream_predicates
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.runtime.arrivals.arrived_splits import before_horizon
 from spaseq.runtime.arrivals.horizon import Horizon
 from spaseq.runtime.arrivals.stream_clock import StreamClock
-from spaseq.runtime.job.group_stage import GroupStage, groups
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.job.state_limits import check_state
 from spaseq.runtime.live.message_events import message_events
 from spaseq.runtime.live.partition_clocks import PartitionClocks
+from spaseq.runtime.pushed import Found, PushedQueries, Tolerated
+from spaseq.runtime.pushed_units import PushedQuery, QueryUnit
 from spaseq.sources.broker_stream import BrokerStream
-from spaseq.stages.sequence import PatternStage
 
 _NEVER = -(2**63) + 1
+
+
+@dataclass(slots=True)
+class StreamCounts:
+    """What a stream has brought so far."""
+
+    accepted: int = 0
+    bad: int = 0
+    late: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LiveStream:
+    """A stream of a live run: where it comes from, and how late its events may be."""
+
+    name: str
+    source: BrokerStream
+    settings: FileSourceSettings = field(default_factory=FileSourceSettings)
+
+    @property
+    def iri(self) -> str:
+        """Its IRI."""
+        return self.source.iri
 
 
 class LiveEngine:
     """The stages of all queries of a job, and the clocks of its streams.
 
     Args:
-        job: what to run; bad input and late events go to it, and it is told the counts.
-        settings: how late events may be, and how far ahead.
+        job: the first queries, and the knowledge; bad input and late events go to it, and it is
+            told the counts. Its streams are not used.
+        streams: all streams of the run.
         limits: of each query's state.
+        tolerated: which failures of queries are no failure of all.
     """
 
     def __init__(
-        self, job: Job, settings: FileSourceSettings, limits: StateLimits | None = None
+        self,
+        job: Job,
+        streams: Sequence[LiveStream],
+        limits: StateLimits | None = None,
+        tolerated: Tolerated = Tolerated.NONE,
     ) -> None:
-        self._job, self._settings = job, settings
-        self._state_limits = limits or StateLimits()
-        self._clocks = {stream.iri: PartitionClocks(settings.delay_ms) for stream in job.streams}
-        given = job.plans, job.knowledge, job.options, job.take_bad
-        self._groups = [GroupStage(job.plans, group, *given[1:]) for group in groups(job.plans)]
-        self._group_of = {n: stage for stage in self._groups for n in stage.group.numbers}
-        bounds = job.options.limits
-        self._matchers = {
-            iri: [
-                (number, PatternStage(plan, job.knowledge, job.take_bad, bounds))
-                for number, plan in enumerate(job.plans)
-                if iri in plan.inputs.streams
-            ]
-            for iri in self._clocks
+        self._job, self._state_limits = job, limits or StateLimits()
+        self._tolerated = tolerated
+        self._streams = {stream.iri: stream for stream in streams}
+        self._clocks = {s.iri: PartitionClocks(s.settings.delay_ms) for s in streams}
+        self.counts = {iri: StreamCounts() for iri in self._streams}
+        self._use(job.plans)
+
+    def _use(self, plans: Sequence[QueryPlan]) -> None:
+        job = self._job
+        families = self._tolerated is Tolerated.ALL  # they fail together
+        self.queries = PushedQueries(
+            plans, job.knowledge, job.options, job.take_bad, families, self._tolerated
+        )
+        self._read()
+
+    def _read(self) -> None:
+        """Let the streams be read for the queries that there are."""
+        plans = [query.plan for query in self.queries.queries]
+        self._sources = {
+            iri: stream.source.keeping(stream_predicates(plans, iri))
+            for iri, stream in self._streams.items()
         }
 
-    def take(self, stream: BrokerStream, entries: Sequence[Entry]) -> None:
+    def add(self, plan: QueryPlan) -> None:
+        """Take another query, or another one of its title, for the messages from now on.
+
+        Raises:
+            UsageError: as from `PushedQueries.add`. Nothing has changed.
+        """
+        self.queries.add(plan, self.queries.query_of(plan.identity.title))
+        self._read()
+
+    def remove(self, query: PushedQuery) -> None:
+        """Forget a query with its state."""
+        self.queries.remove(query)
+        self._read()
+
+    def take(self, iri: str, entries: Sequence[Entry]) -> None:
         """Take the next entries of a stream's log."""
         for place, some in groupby(entries, _place):
             if place is None:
                 for entry in some:
                     if isinstance(entry, Partitions):
-                        self._clocks[stream.iri].add(entry.count)
+                        self._clocks[iri].add(entry.count)
                     elif isinstance(entry, Raised):
-                        self._clocks[stream.iri].of_partition(entry.partition).raise_to(entry.time)
+                        self._clocks[iri].of_partition(entry.partition).raise_to(entry.time)
             else:
                 messages = [entry for entry in some if isinstance(entry, Message)]
-                self._take_messages(stream, *place, messages)
+                self._take_messages(iri, *place, messages)
 
     def _take_messages(
-        self, stream: BrokerStream, arrival: int, partition: int, messages: Sequence[Message]
+        self, iri: str, arrival: int, partition: int, messages: Sequence[Message]
     ) -> None:
         """Take messages of one partition that came together."""
-        clocks, stats, name = self._clocks[stream.iri], self._job.stats, stream.describe()
-        at = time.perf_counter()
-        on_bad = self._job.take_bad
-        if isinstance(stream, LiftedBroker):
-            batches = stream.events(messages, name, on_bad)
+        source, clocks, stats = self._sources[iri], self._clocks[iri], self._job.stats
+        counts, name, on_bad = self.counts[iri], source.describe(), self._job.take_bad
+        at, bad = time.perf_counter(), stats.bad
+        if isinstance(source, LiftedBroker):
+            batches = source.events(messages, name, on_bad)
         else:
-            batches = message_events(messages, stream.options, name, on_bad)
+            batches = message_events(messages, source.options, name, on_bad)
         for batch in batches:
             own = clocks.of_partition(partition)
-            horizon = self._horizon(arrival, clocks.latest, batch)
-            admitted = before_horizon(batch, horizon, own, name, self._job.take_bad)
+            horizon = self._horizon(iri, arrival, batch)
+            admitted = before_horizon(batch, horizon, own, name, on_bad)
             in_time, late = clocks.admit(partition, admitted)
+            counts.accepted += len(batch)
+            counts.late += len(late)
             stats.events += len(batch)
             stats.triples += batch.triples
             stats.filtered += batch.filtered
@@ -98,23 +154,27 @@ class LiveEngine:
             for event in late:
                 self._job.on_late(event)
             stats.add("ingest", time.perf_counter() - at)
-            self._match(stream.iri, in_time)
+            self._match(in_time)
             at = time.perf_counter()
+        counts.bad += stats.bad - bad
 
-    def _horizon(self, arrival: int, latest: int | None, batch: EventBatch) -> Horizon:
+    def _horizon(self, iri: str, arrival: int, batch: EventBatch) -> Horizon:
         """The horizon of messages that came together; a stream's first event starts its clock."""
+        latest = self._clocks[iri].latest
         if latest is None and len(batch):
             latest = int(batch.time[0])
         start = arrival if latest is None else max(arrival, latest)
-        return Horizon(start, self._settings.max_ahead_ms)
+        return Horizon(start, self._streams[iri].settings.max_ahead_ms)
 
-    def _match(self, iri: str, batch: EventBatch) -> None:
+    def _match(self, batch: EventBatch) -> None:
         at = time.perf_counter()
-        for number, matcher in self._matchers[iri]:
-            rows = matcher.match(batch)
-            if len(rows):
-                self._job.stats.count_solutions(self._job.plans[number], rows)
-                self._group_of[number].push(number, rows.compact())
+        found: Found = []
+        for unit, rows in self.queries.match_batch(batch):
+            if isinstance(rows, SolutionBatch) and len(rows):
+                if isinstance(unit, QueryUnit):
+                    self._job.stats.count_solutions(unit.query.plan, rows)
+                found.append((unit, rows.compact()))
+        self.queries.push(found)
         self._job.stats.add("graph patterns", time.perf_counter() - at)
 
     def clocks(self) -> dict[tuple[str, int], StreamClock]:
@@ -125,8 +185,8 @@ class LiveEngine:
             for number, clock in enumerate(clocks.partitions)
         }
 
-    def advance(self) -> Iterator[tuple[int, Answer]]:
-        """(number of the query, answer) of all answers that the clocks make final."""
+    def advance(self) -> list[tuple[QueryPlan, Answer]]:
+        """All answers that the clocks make final, each with its query."""
         at, stats = time.perf_counter(), self._job.stats
         stats.watermarks = {iri: clock.watermark for iri, clock in self._clocks.items()}
         known = [mark for mark in stats.watermarks.values() if mark is not None]
@@ -134,49 +194,70 @@ class LiveEngine:
         marks = {
             iri: _NEVER if mark is None else mark - 1 for iri, mark in stats.watermarks.items()
         }
-        for group in self._groups:
-            found = group.advance(marks)
-            for number, partials in group.partials():
-                self._job.take_partials(number, partials)
-            for number, answers in found:
-                for answer in answers:
-                    yield number, answer
-        stats.suppressed = sum(group.suppressed for group in self._groups)
+        found = self.queries.advance_streams(marks)
+        plans = [query.plan for query in self.queries.queries]
+        for number, waiting in self.queries.partials():
+            self._job.take_partial(plans[number], waiting)
+        stats.suppressed = self.queries.suppressed
         stats.add("sequence", time.perf_counter() - at)
+        return [(plans[number], answer) for number, answer in found]
 
     def snapshot(self) -> list[Any]:
         """The state as a value for `LiveDirectory.save_state`; call it after `advance` only.
 
         Raises:
-            RunError: it exceeds a limit.
+            RunError: a query exceeds a limit, and no failure is tolerated.
         """
         clocks = [[iri, clock.as_json()] for iri, clock in self._clocks.items()]
-        states = [group.snapshot() for group in self._groups]
+        counts = [[iri, [c.accepted, c.bad, c.late]] for iri, c in self.counts.items()]
+        states = self.queries.snapshot()
         stats = self._job.stats
-        for group, state in zip(self._groups, states, strict=True):
-            plan, live = group.plans[group.group.numbers[0]], group.live_runs()
-            for number, runs in live.items():
-                stats.live_runs[group.plans[number].identity.name] = runs
-            stats.state_bytes[plan.identity.name] = len(state)
-            self._check(plan, sum(live.values()), len(state))
-        return [clocks, states]
+        for titles, state in states[0]:
+            query = self.queries.query_of(titles[0])
+            assert query is not None
+            name = query.plan.identity.name  # the first one's stands for a family
+            stats.live_runs[name] = self.queries.unit(query).live_runs()
+            stats.state_bytes[name] = len(state)
+        return [clocks, counts, states]
 
-    def _check(self, plan: QueryPlan, rows: int, size: int) -> None:
-        columns = plan.patterns.columns
-        check_state(
-            self._state_limits, plan, 0, rows, size, lambda: SolutionBatch.concat([], columns)
-        )
+    def check_limits(self) -> dict[str, str]:
+        """The queries whose state was too large at the last snapshot, with the reason.
 
-    def restore(self, state: list[Any]) -> None:
-        """Go on from a snapshot; RunError if it is damaged."""
+        Families are not checked.
+
+        Raises:
+            RunError: there is one, and no failure is tolerated.
+        """
+        found = {}
+        for query in self.queries.queries:
+            if len(self.queries.unit(query).queries) > 1:
+                continue
+            plan, stats = query.plan, self._job.stats
+            name, none = plan.identity.name, SolutionBatch.concat([], plan.patterns.columns)
+            rows, size = stats.live_runs.get(name, 0), stats.state_bytes.get(name, 0)
+            try:
+                check_state(self._state_limits, plan, 0, rows, size, partial(_same, none))
+            except RunError as error:
+                if self._tolerated is Tolerated.NONE:
+                    raise
+                found[plan.identity.title] = str(error)
+        return found
+
+    def restore(self, state: list[Any], plans: Sequence[QueryPlan] | None = None) -> None:
+        """Go on from a snapshot, with the queries that it has; RunError if it is damaged."""
+        if plans is not None:
+            self._use(plans)
         try:
-            clocks, states = state
-            self._clocks = {iri: PartitionClocks.of_json(value) for iri, value in clocks}
-            pairs = list(zip(self._groups, states, strict=True))
+            clocks, counts, states = state
+            self._clocks.update((iri, PartitionClocks.of_json(value)) for iri, value in clocks)
+            self.counts.update((iri, StreamCounts(*some)) for iri, some in counts)
         except (TypeError, ValueError) as error:
             raise RunError(f"the state of the run is damaged: {error}") from error
-        for group, snapshot in pairs:
-            group.restore(snapshot)
+        self.queries.restore(states)
+
+
+def _same(rows: SolutionBatch) -> SolutionBatch:
+    return rows
 
 
 def _place(entry: Entry) -> tuple[int, int] | None:

@@ -132,8 +132,8 @@ class FileOutlet(Outlet):
 
     def send(self, answers: Sequence[Numbered]) -> Taken:
         self._is_whole = False
-        for _, (query, _, answer, _) in answers:
-            self._sink.write(query, answer)
+        for _, logged in answers:
+            self._sink.write(logged.query, logged.answer)
         size = self._synced()
         self._is_whole = True
         return Taken({"size": size})

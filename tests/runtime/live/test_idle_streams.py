@@ -8,7 +8,7 @@ from spaseq.runtime.live.idle_streams import IdleStreams
 
 def test_an_idle_partition_rises_to_the_least_of_the_others() -> None:
     now = [0.0]
-    idle = IdleStreams(1000, lambda: now[0])
+    idle = IdleStreams({"s": 1000, "t": 1000}, lambda: now[0])
     a, b, c = ("s", 0), ("s", 1), ("t", 0)
     clocks = {a: StreamClock(0, 50), b: StreamClock(0, 70), c: StreamClock(0)}
     assert idle.risen(clocks) == {}
@@ -29,6 +29,6 @@ def test_an_idle_partition_rises_to_the_least_of_the_others() -> None:
 
 
 def test_nothing_is_idle_unless_it_is_asked_for() -> None:
-    idle = IdleStreams(None, lambda: 1e9)
+    idle = IdleStreams({"s": None}, lambda: 1e9)
     idle.hear([("s", 0)])
     assert idle.risen({("s", 0): StreamClock(0, 5), ("t", 0): StreamClock(0)}) == {}

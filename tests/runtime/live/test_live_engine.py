@@ -12,7 +12,7 @@ from spaseq.options import FileSourceSettings, StateLimits
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.job.job import LateEvent
-from spaseq.runtime.live.live_engine import LiveEngine
+from spaseq.runtime.live.live_engine import LiveEngine, LiveStream
 from spaseq.sinks.answer_json import answer_json
 from spaseq.sources.broker_stream import BrokerStream
 from tests.runtime.live.live_jobs import IRI, event, events, expected_lines, job_of
@@ -29,12 +29,13 @@ class Fed:
         self.late: list[LateEvent] = []
         self.job = job_of(STREAM, on_bad=self.bad.append, on_late=self.late.append)
         settings_ = FileSourceSettings(delay_ms=delay_ms, max_ahead_ms=max_ahead_ms)
-        self.engine = LiveEngine(self.job, settings_)
+        self.streams = [LiveStream("S", STREAM, settings_)]
+        self.engine = LiveEngine(self.job, self.streams)
         self.answers: list[str] = []
 
     def feed(self, payloads: list[bytes], arrival: int = ARRIVAL) -> None:
         messages = [Message(p, 0, n, "", arrival) for n, p in enumerate(payloads)]
-        self.engine.take(self.job.streams[0], messages)  # type: ignore[arg-type]
+        self.engine.take(IRI, messages)
         self.answers += [answer_json("q", answer) for _, answer in self.engine.advance()]
 
 
@@ -87,10 +88,12 @@ def test_the_first_event_starts_the_clock() -> None:
 
 def test_state_beyond_a_limit_ends_the_run() -> None:
     fed = Fed()
-    fed.engine = LiveEngine(fed.job, FileSourceSettings(), StateLimits(rows=3))
+    streams = [LiveStream("S", STREAM, FileSourceSettings())]
+    fed.engine = LiveEngine(fed.job, streams, StateLimits(rows=3))
     fed.feed([event(n, n, f"x{n}", "hot") for n in range(9)])
     with pytest.raises(RunError, match=r"partial matches in one bucket .* the limit of 3"):
         fed.engine.snapshot()
+        fed.engine.check_limits()
 
 
 @pytest.mark.parametrize("state", [None, [[], []], [["a"], []], 7])

@@ -216,9 +216,7 @@ def test_partial_matches_of_an_unfinished_batch_are_written_once(
     def write(**more: Any) -> None:
         job = job_of(incoming, partial=True, **more)
         with open_lines(str(side), os.O_APPEND) as file:
-            job.on_partial = lambda query, partial: file.write(
-                partial_json(job.plans[query].identity.name, partial) + "\n"
-            )
+            job.on_partial = lambda name, partial: file.write(partial_json(name, partial) + "\n")
             options = FollowOptions(checkpoint, until_done=True)
             run(job, options, out=str(out), form="jsonl", sides={str(side): file})
 
@@ -231,12 +229,12 @@ def test_partial_matches_of_an_unfinished_batch_are_written_once(
     lines = [json.loads(line) for line in side.read_text().splitlines()]
     assert len({json.dumps(line) for line in lines}) == len(lines)
     assert side.read_text() == first
-    found: list[tuple[int, Any]] = []
+    found: list[tuple[str, Any]] = []
     job = job_of(incoming, partial=True)
-    job.on_partial = lambda query, partial: found.append((query, partial))
+    job.on_partial = lambda name, partial: found.append((name, partial))
     answers_in_process(job)
     closed = [p for p in found if p[1].closed[0] < 900_000]  # later windows are still open
-    told = [json.loads(partial_json(job.plans[n].identity.name, p)) for n, p in closed]
+    told = [json.loads(partial_json(name, p)) for name, p in closed]
     assert sorted(map(str, lines)) == sorted(map(str, told))
 
 

@@ -1,0 +1,111 @@
+"""The log of how a live run's queries came, changed and went, each with the place in its streams.
+
+A change counts once it is in the log. Between two runs the log says which queries there are, and a
+run that goes on from an earlier state meets each change at the place where it first took effect.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from spaseq.errors import RunError
+from spaseq.logs.segment_log import LogReader, SegmentLog
+from spaseq.plan.query_plan import QueryPlan
+
+Planner = Callable[[str, str], QueryPlan]
+"""Plans a query's text under a name; raises a QueryError, or what `check_kbs` raises."""
+
+
+class ChangeKind(Enum):
+    """What becomes of a query."""
+
+    ADDED = "added"
+    REMOVED = "removed"
+    FAILED = "failed"  # a limit of its state was exceeded
+    RESTARTED = "restarted"
+
+
+class StandingQuery(NamedTuple):
+    """A query as its user gave it.
+
+    Attributes:
+        name: its name.
+        text: its text; "" if the run was given a plan.
+        since: when it was added, ms since the epoch.
+    """
+
+    name: str
+    text: str
+    since: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class QueryChange:
+    """A change: what becomes of which query, and the next record of each stream's log by then."""
+
+    kind: ChangeKind
+    query: StandingQuery
+    places: Mapping[str, int]
+    reason: str = ""
+    index: int = field(default=0, compare=False)
+
+    def to_bytes(self) -> bytes:
+        """The change as a record; `of_bytes` is the inverse."""
+        value = [self.kind.value, *self.query, dict(self.places), self.reason]
+        return json.dumps(value).encode("ascii")
+
+    @classmethod
+    def of_bytes(cls, record: bytes, index: int = 0) -> QueryChange:
+        """The inverse of `to_bytes`.
+
+        Raises:
+            RunError: a later version wrote it.
+        """
+        try:
+            kind, name, text, since, places, reason = json.loads(record)
+            return cls(ChangeKind(kind), StandingQuery(name, text, since), places, reason, index)
+        except (ValueError, TypeError) as error:
+            raise RunError(f"the log of queries cannot be read: {error}") from error
+
+
+class ChangeLog:
+    """The changes of a run's queries on disk, in a directory that must not be open twice."""
+
+    def __init__(self, directory: Path) -> None:
+        self.log = SegmentLog(directory)
+
+    def append(self, change: QueryChange) -> None:
+        """Log a change; RunError if the disk is full."""
+        self.log.append([change.to_bytes()])
+        try:
+            self.log.commit()
+        except RunError:
+            self.log.discard()
+            raise
+
+    def after(self, index: int) -> list[QueryChange]:
+        """The changes from an index on."""
+        reader, found = LogReader(self.log, max(index, self.log.first)), list[QueryChange]()
+        while some := reader.read():
+            found.extend(QueryChange.of_bytes(record, number) for number, record in some)
+        reader.close()
+        return found
+
+    def close(self) -> None:
+        """Close the file."""
+        self.log.close()
+
+
+def as_values(queries: Mapping[str, StandingQuery]) -> list[Any]:
+    """Queries as values that a state can have; `of_values` is the inverse."""
+    return [tuple(query) for query in queries.values()]
+
+
+def of_values(values: list[Any]) -> dict[str, StandingQuery]:
+    """The inverse of `as_values`."""
+    return {name: StandingQuery(name, text, since) for name, text, since in values}
