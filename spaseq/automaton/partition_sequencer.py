@@ -7,6 +7,7 @@ holds back a match with a negation in last place until the window of the match h
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby
@@ -18,6 +19,7 @@ from spaseq.algebra.answers import Instant
 from spaseq.automaton.evaluators import partitions
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.run.event_rows import EventRows
+from spaseq.automaton.run.live_states import LiveStates, StateKey, StatePlaces
 from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.matches import (
     REMEMBERED,
@@ -143,6 +145,14 @@ class PartitionSequencer:
     def live_runs(self) -> int:
         """How many runs wait, over all partitions."""
         return sum(p.live_runs() for p in self._partitions.values())
+
+    def live_states(self) -> LiveStates:
+        """Where the partial matches of all partitions are."""
+        program = self._machine.program
+        places, waiting = StatePlaces(program), Counter[StateKey]()
+        for partition in self._partitions.values():
+            waiting.update(partition.live_states(places))
+        return LiveStates(program, +waiting, Counter(self._machine.work.taken))
 
     def _instant(self, instant: Instant, entries: Iterable[Entry]) -> Iterator[SequenceMatch]:
         by_partition: dict[PartitionKey, tuple[dict[int, list[Row]], set[int]]] = {}

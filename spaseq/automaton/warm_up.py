@@ -51,6 +51,8 @@ def steps() -> Iterator[str]:
     yield "prefer"
     chain.nodes.taken_rows(0, 0, 1)
     yield "mark_taken"
+    chain.live(0)
+    yield "count_matches"
     compact = CompactState(DeterministicAutomaton(expand(_one_step())), 1)
     compact.grow(1)
     compact.advance(rows)

@@ -9,7 +9,8 @@ from spaseq.message_text import public_address
 from spaseq.plan.query_plan import GpmPlan, QueryPlan
 from spaseq.plan.rules import NAMES
 from spaseq.render.memory import memory_text
-from spaseq.render.picture.diagram import Diagram, Picture
+from spaseq.render.picture.diagram import BRACKETS, Diagram, Picture, StateBox
+from spaseq.render.picture.live import DrawnCounts
 from spaseq.render.plan_text import kernel_of, projected_text
 from spaseq.render.query_words import QueryWords, window_text
 from spaseq.render.rule_effects import effects, shared_patterns
@@ -98,13 +99,17 @@ def _answers(plan: QueryPlan, words: QueryWords) -> Json:
     }
 
 
-def automaton_json(picture: Picture) -> Json:
-    """The automaton: states, edges, and the automata of negated steps and UNTIL."""
+def automaton_json(picture: Picture, live: DrawnCounts | None = None) -> Json:
+    """The automaton: states, edges, and the automata of negated steps and UNTIL.
+
+    With `live`, each state of the sequence has its `label` and the number of its `partial_matches`,
+    and each edge the `count` of solutions that were taken along the edges of its step.
+    """
     panels = [{"title": each.title, **_diagram(each.diagram)} for each in picture.panels]
-    return {"sequence": picture.title, **_diagram(picture.main), "beside": panels}
+    return {"sequence": picture.title, **_diagram(picture.main, live), "beside": panels}
 
 
-def _diagram(diagram: Diagram) -> Json:
+def _diagram(diagram: Diagram, live: DrawnCounts | None = None) -> Json:
     return {
         "states": [
             {
@@ -116,7 +121,8 @@ def _diagram(diagram: Diagram) -> Json:
                 "counts": list(box.counts),
                 "final": box.final,
                 "ends": list(box.ends),
-                "operands": [_diagram(operand) for operand in box.operands],
+                "operands": [_diagram(operand, live) for operand in box.operands],
+                **_waiting(box, live),
             }
             for box in diagram.states
         ],
@@ -127,7 +133,21 @@ def _diagram(diagram: Diagram) -> Json:
                 "operator": link.operator or None,
                 "again": link.again,
                 "unless": list(link.unless),
+                **_taken(diagram.states[link.target].name, live),
             }
             for link in diagram.links
         ],
     }
+
+
+def _taken(name: str, live: DrawnCounts | None) -> Json:
+    """The count of the edges into a state that takes `name`; it is not known of a bracket's."""
+    if live is None:
+        return {}
+    return {"count": None if name in BRACKETS else live.taken.get(name, 0)}
+
+
+def _waiting(box: StateBox, live: DrawnCounts | None) -> Json:
+    if live is None:
+        return {}
+    return {"label": box.title, "partial_matches": live.waiting.get(box.id, 0)}

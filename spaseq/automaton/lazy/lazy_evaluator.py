@@ -8,6 +8,7 @@ is a few times the solutions of one window, whatever the number of partial match
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ from spaseq.automaton.lazy.tree_nodes import AbsenceCheck, TreeEdge
 from spaseq.automaton.lazy.window_clock import WindowClock
 from spaseq.automaton.program.partial_order import Pattern, patterns_of
 from spaseq.automaton.program.window import Counted, is_over
+from spaseq.automaton.run.live_states import StateKey, StatePlaces
 from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.partition_evaluator import NO_VALUES, PartitionMatch, RowsByGpm
 from spaseq.automaton.run.runs import Obligation, Row
@@ -94,6 +96,7 @@ class LazyEvaluator:
         clock.advance(instant, events)
         self.last_time = instant[0]
         for gpm, solutions in rows.items():
+            self._lazy.machine.work.taken[gpm] += len(solutions)
             buffer = self._buffers.get(gpm)
             if buffer is not None:
                 buffer.add(instant, solutions, clock.expired)
@@ -158,6 +161,15 @@ class LazyEvaluator:
     def live_runs(self) -> int:
         """How many solutions the buffers and the cache hold; no partial match waits."""
         return sum(map(len, self._buffers.values())) + self._cache.size
+
+    def live_states(self, places: StatePlaces) -> Counter[StateKey]:
+        """How many solutions are stored for the step that leads to each state."""
+        stored = Counter[StateKey]()
+        for gpm, buffer in self._buffers.items():
+            for edge in self._lazy.machine.edges_of.get(gpm, ()):
+                if edge.id in places.target:
+                    stored[places.target[edge.id]] = len(buffer)
+        return stored
 
     def __getstate__(self) -> tuple[LazyProgram, WindowClock, dict[int, InputBuffer]]:
         return self._lazy, self._clock, self._buffers  # searches fill the cache again

@@ -32,14 +32,23 @@ class Arena(Generic[T]):
     def add(self, node: T) -> int:
         """Store a node and return its id."""
         self._nodes.append(node)
-        return self._base + len(self._nodes) - 1
+        return self.end - 1
 
     def __getitem__(self, number: int) -> T:
         return self._nodes[number - self._base]
 
+    @property
+    def end(self) -> int:
+        """The id that the next node gets."""
+        return self._base + len(self._nodes)
+
+    def since(self, number: int) -> list[T]:
+        """The nodes from an id on."""
+        return self._nodes[number - self._base :]
+
     def mark(self, measure: int) -> None:
         """Declare that all nodes from now on are added at `measure` or later."""
-        end = self._base + len(self._nodes)
+        end = self.end
         if self._marks and self._marks[-1][1] == end:
             self._marks.pop()
         self._marks.append((measure, end))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 from spaseq.algebra.answers import Instant
+from spaseq.automaton.run.live_states import StateKey, StatePlaces
 from spaseq.automaton.run.runs import Duty, Row
 
 RowsByGpm: TypeAlias = Mapping[int, list[Row]]
@@ -60,3 +62,6 @@ class PartitionEvaluator(Protocol):
 
     def live_runs(self) -> int:
         """How many partial matches, or sets of partial matches, wait."""
+
+    def live_states(self, places: StatePlaces) -> Counter[StateKey]:
+        """How many partial matches wait in each state; see `LiveStates`."""

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from spaseq.automaton.run.runs import Row
+from spaseq.compiled.arrays import Int32s
 
 
 @dataclass(slots=True)
@@ -11,9 +18,25 @@ class WorkCounts:
 
     `candidates` counts the pairs of a partial match and a solution that were examined (for
     registers, a run that begins counts as one), `conditions` the evaluations of FILTERs between
-    events, and `searches` the searches for a match of a negated step.
+    events, and `searches` the searches for a match of a negated step. `taken` counts, by GPM, the
+    solutions that partial matches or matches have taken; lazy evaluators take all.
     """
 
     candidates: int = 0
     conditions: int = 0
     searches: int = 0
+    taken: Counter[int] = field(default_factory=Counter, compare=False)
+
+    def take(self, gpms: Int32s) -> None:
+        """Count solutions that were taken, given the GPM of each."""
+        if len(gpms) == 1:
+            self.taken[int(gpms[0])] += 1
+            return
+        for gpm, count in enumerate(np.bincount(gpms).tolist()):
+            if count:
+                self.taken[gpm] += count
+
+    def take_nodes(self, nodes: Iterable[tuple[int, Row, int]]) -> None:
+        """Count the solutions in the nodes that an instant has added to a trace, each once."""
+        for gpm, _ in {(gpm, id(row)) for gpm, row, _ in nodes}:
+            self.taken[gpm] += 1

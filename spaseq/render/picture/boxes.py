@@ -44,7 +44,7 @@ def box_drawing(box: StateBox, operands: Sequence[Drawing], widest: float) -> Dr
         shapes += inside.moved(PAD, y + 8)
         y += inside.height + 8
     height = y + PAD - 3
-    frame: list[Shape] = [Area(0, 0, width, height, "box", 8)]
+    frame: list[Shape] = [Area(0, 0, width, height, "box", 8, box.id)]
     if box.final:
         frame.append(Area(3.5, 3.5, width - 7, height - 7, "final", 5.5))
     return Drawing(width, height, (*frame, *shapes))
@@ -53,7 +53,7 @@ def box_drawing(box: StateBox, operands: Sequence[Drawing], widest: float) -> Dr
 def _start(box: StateBox) -> Drawing:
     size = 2 * START
     ring = (Disc(START, START, START + 3.5, "ring"),) if box.final else ()
-    return Drawing(size, size, (Disc(START, START, START, "start"), *ring))
+    return Drawing(size, size, (Disc(START, START, START, "start", box.id), *ring))
 
 
 def _lines(box: StateBox) -> Iterator[tuple[str, float, str]]:

@@ -6,7 +6,7 @@ only how: the operator, the negated steps that must not match, and the repetitio
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from spaseq.automaton.program.nfa import (
@@ -98,13 +98,18 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """All that is drawn of a query. `operators` are the signs that occur."""
+    """All that is drawn of a query.
+
+    `operators` are the signs that occur. `leads` has, by the id of an automaton, what the ids of
+    its states begin with; the number of the state follows.
+    """
 
     title: str
     note: str
     main: Diagram
     panels: tuple[Panel, ...]
     operators: tuple[str, ...]
+    leads: Mapping[int, str]
 
 
 def picture_of(plan: QueryPlan, query: ast.Query, note: str) -> Picture:
@@ -126,6 +131,7 @@ def picture_of(plan: QueryPlan, query: ast.Query, note: str) -> Picture:
         makes.diagram(program.automaton, "s"),
         tuple(panels),
         signs,
+        makes.leads,
     )
 
 
@@ -136,6 +142,7 @@ class _DiagramMaker:
         chain = plan.sequence.chain
         self._plan, self._program, self._words = plan, program, QueryWords(query.prologue)
         self._drawn: set[int] = set()
+        self.leads: dict[int, str] = {}
         self._patterns = {gpm.name: gpm.pattern for gpm in query.gpms}
         self.negated = {
             s.id: _bracketed(sequence_text(s.body)) for s in steps(chain) if isinstance(s, Negation)
@@ -146,6 +153,7 @@ class _DiagramMaker:
 
     def diagram(self, automaton: Automaton, lead: str) -> Diagram:
         """The diagram of an automaton; the ids of its states begin with `lead`."""
+        self.leads[automaton.id] = lead
         into: dict[int, Edge] = {}
         for state in automaton.states:
             for edge in state.edges:

@@ -98,6 +98,7 @@ class _DiagramLayout:
             for box in diagram.states[self._first :]
         ]
         self._names = [box.name for box in diagram.states]
+        self._ids = [box.id for box in diagram.states]
         self._rows: list[BoxRow] = []
         self._places: dict[int, BoxPlace] = {}
         self._lanes = 0
@@ -232,10 +233,10 @@ class _DiagramLayout:
         look = "loop" if bundle.way in _BACKWARD else "link"
         for source in bundle.sources:
             place = self._places[source]
-            row = self._rows[place.row]
+            row, of = self._rows[place.row], (self._ids[source], self._ids[bundle.target])
             if bundle.near is None:
                 y = row.top + row.arrow
-                yield Route(((place.x + place.width, y), (target.x, y)), look)
+                yield Route(((place.x + place.width, y), (target.x, y)), look, of=of)
                 continue
             backward = bundle.way in _BACKWARD
             out, end = self._out(bundle, source), self._in(bundle)
@@ -247,7 +248,7 @@ class _DiagramLayout:
             else:
                 points.append((end, y))
             last = target.bottom if bundle.way == "skip" else target.y
-            yield Route((*points, (end, last)), look)
+            yield Route((*points, (end, last)), look, of=of)
 
     def _pill(self, bundle: Bundle) -> Sequence[Shape]:
         place = self._places[bundle.sources[0]]

@@ -16,7 +16,7 @@ ADVANCE = 0.602
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """A rectangle; `look` names its style, none if it is empty."""
+    """A rectangle; `look` names its style, none if it is empty. `of` is the id of its state."""
 
     x: float
     y: float
@@ -24,6 +24,7 @@ class Area:
     height: float
     look: str = ""
     round: float = 0
+    of: str = ""
 
     def moved(self, dx: float, dy: float) -> Area:
         return replace(self, x=self.x + dx, y=self.y + dy)
@@ -40,12 +41,13 @@ class Area:
 
 @dataclass(frozen=True, slots=True)
 class Disc:
-    """A circle."""
+    """A circle; `of` is the id of its state."""
 
     x: float
     y: float
     radius: float
     look: str
+    of: str = ""
 
     def moved(self, dx: float, dy: float) -> Disc:
         return replace(self, x=self.x + dx, y=self.y + dy)
@@ -74,11 +76,15 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A line through points, with round corners and an arrow head at its end."""
+    """A line through points, with round corners and an arrow head at its end.
+
+    `of` are the ids of the states that it links.
+    """
 
     points: tuple[tuple[float, float], ...]
     look: str
     head: bool = True
+    of: tuple[str, ...] = ()
 
     def moved(self, dx: float, dy: float) -> Route:
         return replace(self, points=tuple((x + dx, y + dy) for x, y in self.points))

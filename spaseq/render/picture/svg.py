@@ -138,13 +138,13 @@ def _dark_colours(rule: str) -> Iterator[str]:
 
 def _element(shape: Shape) -> str:
     match shape:
-        case Area(x, y, width, height, look, corner):
+        case Area(x, y, width, height, look, corner, of):
             return (
-                f'<rect class="{look}" x="{x:g}" y="{y:g}" width="{width:.6g}" '
+                f'<rect{_state(of)} class="{look}" x="{x:g}" y="{y:g}" width="{width:.6g}" '
                 f'height="{height:.6g}" rx="{corner:g}"/>'
             )
-        case Disc(x, y, radius, look):
-            return f'<circle class="{look}" cx="{x:g}" cy="{y:g}" r="{radius:g}"/>'
+        case Disc(x, y, radius, look, of):
+            return f'<circle{_state(of)} class="{look}" cx="{x:g}" cy="{y:g}" r="{radius:g}"/>'
         case Label(x, y, text, size, look):
             return (
                 f'<text class="{look}" x="{x:.6g}" y="{y:.6g}" font-size="{size:g}" '
@@ -172,7 +172,15 @@ def _route(route: Route) -> str:
     path += f"L{x - 6 * dx:.6g} {y - 6 * dy:.6g}"
     head = f"M{x:.6g} {y:.6g}L{x - 8 * dx + 4 * dy:.6g} {y - 8 * dy + 4 * dx:.6g}"
     head += f"L{x - 8 * dx - 4 * dy:.6g} {y - 8 * dy - 4 * dx:.6g}Z"
-    return f'<path class="{route.look}" d="{path}"/><path class="head-{route.look}" d="{head}"/>'
+    of = f' data-edge="{" ".join(route.of)}"' if route.of else ""
+    return (
+        f'<path{of} class="{route.look}" d="{path}"/><path class="head-{route.look}" d="{head}"/>'
+    )
+
+
+def _state(of: str) -> str:
+    """The attribute that names the state of a shape, for pages that add counts to a picture."""
+    return f' data-state="{of}"' if of else ""
 
 
 def _towards(corner: tuple[float, float], point: tuple[float, float]) -> tuple[float, float]:

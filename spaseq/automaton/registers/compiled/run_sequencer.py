@@ -7,6 +7,7 @@ for good.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -31,9 +32,10 @@ from spaseq.automaton.registers.compiled.hand_over import hand_over
 from spaseq.automaton.registers.compiled.run_state import RunState
 from spaseq.automaton.registers.compiled.run_tables import run_tables
 from spaseq.automaton.run.event_rows import EventRows, GpmRow, known_double
+from spaseq.automaton.run.live_states import LiveStates, StateKey, StatePlaces
 from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.matches import PartitionKey, SequenceMatch
-from spaseq.compiled.arrays import Float64s, Int64s
+from spaseq.compiled.arrays import Bytes, Float64s, Int64s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import distinct
 from spaseq.rdf.terms.number_kinds import KINDS, OTHER
@@ -46,6 +48,10 @@ _LEAST_KEYS = 256
 
 _LEAST_WRITTEN = 4096
 """The same number of solutions before a snapshot, which is written."""
+
+
+_EVER = -(2**63)
+"""A measure before all others."""
 
 
 class _StatePart(Protocol):
@@ -64,6 +70,15 @@ def _measured(number: Number, rows: OrderedRows) -> Float64s | Int64s | float:
         case "instant":
             return rows.ordinal + number.plus
     return np.nan
+
+
+def _noting_last(
+    pieces: Iterable[EnumeratedMatches], number: int, last: Bytes
+) -> Iterator[EnumeratedMatches]:
+    """The pieces; sets `last` [n] for the rows, numbered from `number`, that complete a match."""
+    for piece in pieces:
+        last[piece.rows[piece.ends[:, 0] - 1] - number] = 1
+        yield piece
 
 
 _Double: TypeAlias = Callable[[str | None], tuple[float, int]]
@@ -244,6 +259,17 @@ class RunSequencer:
         """How many runs wait."""
         return self._runs.waiting() if self._python is None else self._python.live_runs()
 
+    def live_states(self) -> LiveStates:
+        """Where the partial matches of all partitions are."""
+        if self._python is not None:
+            return self._python.live_states()
+        program, waiting = self._machine.program, Counter[StateKey]()
+        places, lowest = StatePlaces(program), self._lowest
+        counts = np.bincount(self._runs.last_edges(_EVER if lowest is None else lowest)).tolist()
+        for step, count in zip(self._tables.steps, counts, strict=False):
+            waiting[places.target[step.id]] += count
+        return LiveStates(program, +waiting, Counter(self._machine.work.taken))
+
     def snapshot(self) -> object:
         """The state of all parts, for a snapshot."""
         if self._python is not None:
@@ -339,8 +365,10 @@ class RunSequencer:
         if outer is not None:
             outer.begin(rows, bound, numbers)
         taken = np.zeros(len(rows), np.uint8)
-        pieces: Iterable[EnumeratedMatches] = self._runs.advance(rows, numbers, taken)
+        last = np.zeros(len(rows), np.uint8)
+        pieces = _noting_last(self._runs.advance(rows, numbers, taken), rows.number, last)
         yield from matches(pieces if outer is None else map(outer.checked, pieces))
+        self._machine.work.take(rows.gpm[(taken | last) == 1])
         if outer is not None:
             outer.end(taken)
         self._builder.end(taken)

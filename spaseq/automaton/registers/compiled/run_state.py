@@ -291,6 +291,19 @@ class RunState:
         """The number of waiting runs, including expired runs that were not dropped yet."""
         return int(self._counts.sum())
 
+    def last_edges(self, lowest: int) -> Int64s:
+        """[runs] the kernel's edge by which each waiting run came, without runs that are over.
+
+        These are the runs that began before the measure `lowest`.
+        """
+        block, _, _, run = self._waiting
+        place, count = (block[:, c].astype(np.int64) for c in (kernel.PLACE, kernel.COUNT))
+        before = np.cumsum(count) - count
+        at = np.repeat(place - before, count) + np.arange(int(count.sum()))
+        nodes = self._node[distinct(run[at].astype(np.int64))]
+        edges: Int64s = nodes[:, kernel.PATH] & (1 << kernel.EDGE_BITS) - 1
+        return edges[nodes[:, kernel.ORIGIN] >= lowest]
+
     def live(self) -> int:
         """The number of stored runs, including runs that no longer wait."""
         return int(self._cursor[kernel.USED])

@@ -8,16 +8,18 @@ with the window.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from spaseq.algebra.answers import Instant
-from spaseq.automaton.program.nfa import Acceptance, Edge, TakeLabel
+from spaseq.automaton.program.nfa import Acceptance, BracketLabel, Edge, TakeLabel
 from spaseq.automaton.program.window import Counted
 from spaseq.automaton.registers.python.candidate_queue import CandidateQueue
 from spaseq.automaton.registers.python.event_history import EventHistory
 from spaseq.automaton.registers.python.negation_checks import NegationChecks
 from spaseq.automaton.registers.python.run_stepping import RunStepper, start_of
 from spaseq.automaton.run.arena import Arena
+from spaseq.automaton.run.live_states import StateKey, StatePlaces
 from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.partition_evaluator import PartitionMatch, RowsByGpm
 from spaseq.automaton.run.runs import Duty, Groups, MeasuredInstant, Obligation, Row, Run
@@ -163,8 +165,9 @@ class RegisterEvaluator:
             self._instants.append((instant, moment.reach))
         self._trace.mark(moment.start)
         self._lists.mark(moment.start)
-        queue = CandidateQueue()
+        queue, before = CandidateQueue(), self._trace.end
         self._stepper.advance(self._waiting, moment, rows, queue)
+        self._machine.work.take_nodes(self._trace.since(before))
         matches = [m for run in queue.complete for m in self._matches(run, moment)]
         self._forget(moment)
         return matches
@@ -242,6 +245,16 @@ class RegisterEvaluator:
         """The number of waiting runs, including dead runs that were not swept yet."""
         return sum(1 for _ in self._waiting)
 
+    def live_states(self, places: StatePlaces) -> Counter[StateKey]:
+        """How many runs wait in each state, without runs that the window has left."""
+        reach = self._position if isinstance(self._machine.window, Counted) else self.last_time
+        moment = MeasuredInstant((self.last_time, 0), reach, reach)
+        found = dict[int, list[StateKey]]()
+        for wait in self._waiting:
+            if wait.edge.id in places.source and self._stepper.is_alive(wait.run, moment):
+                found.update(_places(wait.run, wait.edge, places))
+        return Counter(key for keys in found.values() for key in keys)
+
     def consecutive(self, instants: Iterable[Instant]) -> bool:
         """Whether instants of events here follow each other without another one between."""
         mine = sorted(set(instants))
@@ -256,3 +269,19 @@ class RegisterEvaluator:
         for name, value in state.items():
             setattr(self, name, value)
         self._set_up()
+
+
+def _places(run: Run, edge: Edge, places: StatePlaces) -> Iterator[tuple[int, list[StateKey]]]:
+    """(id of a run, its states) of the partial match that waits as a run at an edge.
+
+    A run that has begun no operand of a bracket stands for the run before the bracket.
+    """
+    frame = run.frame
+    left = None if frame is None else frame.left
+    if frame is not None and left is not None:
+        assert isinstance(frame.point.edge.label, BracketLabel)
+        yield id(left), places.ends(frame.point.edge.label.operands[0])
+    if run.first is not None:
+        yield id(run), [places.source[edge.id]]
+    elif frame is not None and left is None:
+        yield from _places(frame.point.run, frame.point.edge, places)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from spaseq.automaton.batch.frame import OrderedRows
 from spaseq.automaton.program.nfa import Program
-from spaseq.automaton.sets.compiled.set_nodes import SetNodes
+from spaseq.automaton.sets.compiled.set_nodes import SetNodes, whole
 from spaseq.automaton.sets.kernels import chain as kernel
 from spaseq.automaton.sets.kernels.set_arrays import EVER, NIL
-from spaseq.automaton.sets.python.expand import Wait, expand
+from spaseq.automaton.sets.python.expand import Wait, WaitName, Waits, expand
 from spaseq.compiled.arrays import Bools, Indices, Int64s
 
 
@@ -24,17 +26,21 @@ class ChainState:
         "_consumes",
         "_heads",
         "_latest",
+        "_names",
         "_step",
         "_touched",
         "_touches",
         "nodes",
         "strict",
+        "waits",
     )
 
     def __init__(
         self, program: Program, gpms: int, contiguous: bool, consumes: bool = False
     ) -> None:
-        steps = _steps(program)
+        self.waits = expand(program)
+        steps = _steps(self.waits)
+        self._names = [step.then for step in steps[:-1]]
         self.strict = contiguous or any(wait.strict for wait in steps)
         self._step = np.array(
             [(w.gpm, w.ends, contiguous or w.strict, w.accepts) for w in steps], np.int64
@@ -93,6 +99,11 @@ class ChainState:
         """How many sets of partial matches wait."""
         return int((self._heads[..., kernel.NODE] != NIL).sum())
 
+    def live(self, floor: int) -> list[tuple[Iterable[WaitName], int]]:
+        """The waits of partial matches in the window that begins at `floor`, and how many wait."""
+        live = self.nodes.live(self._heads[:, 1:-1, kernel.NODE], floor).sum(axis=0).tolist()
+        return [(w, whole(count)) for w, count in zip(self._names, live, strict=True)]
+
     def snapshot(self) -> object:
         """The state for a snapshot."""
         return self._heads, self._latest, self.nodes.snapshot()
@@ -104,8 +115,7 @@ class ChainState:
         self.nodes.restore(nodes)
 
 
-def _steps(program: Program) -> list[Wait]:
-    waits = expand(program)
+def _steps(waits: Waits) -> list[Wait]:
     ordered, then = [], waits.initial
     while then:
         (number,) = then

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Generic, cast
 
 import numpy as np
 
 from spaseq.automaton.batch.frame import OrderedRows
 from spaseq.automaton.sets.compiled.move_tables import MoveTables, S
-from spaseq.automaton.sets.compiled.set_nodes import SetNodes
+from spaseq.automaton.sets.compiled.set_nodes import SetNodes, whole
 from spaseq.automaton.sets.kernels import compact as kernel
 from spaseq.automaton.sets.kernels import set_arrays
 from spaseq.automaton.sets.python.determinise import DeterministicAutomaton, DeterministicState
-from spaseq.automaton.sets.python.expand import WaitName
+from spaseq.automaton.sets.python.expand import WaitName, Waits
 from spaseq.compiled.arrays import Bools, Indices, Int64s
 
 _FEW = 16
@@ -182,6 +183,29 @@ class CompactState(ActiveLists[DeterministicState]):
         several, same_time = automaton.takes_several, automaton.same_time
         tables = MoveTables(automaton.initial, letters, _move, same_time, several)
         super().__init__(tables, consumes)
+
+    @property
+    def waits(self) -> Waits:
+        """The waits that the automaton was made of."""
+        return self._automaton.waits
+
+    def live(self, floor: int) -> list[tuple[Iterable[WaitName], int]]:
+        """The waits of partial matches in the window that begins at `floor`, and how many wait."""
+        found = []
+        for number, state in enumerate(self._tables.states):
+            word, bit = divmod(number, kernel.WORD)
+            slots = np.flatnonzero(self._active[:, word] >> bit & 1)
+            entries = self._entries[self._entry_of[slots, number]]
+            listed = np.arange(kernel.LIST, entries.shape[1], 2)
+            used = listed < kernel.LIST + 2 * entries[:, kernel.COUNT, None]
+            roots = np.where(used, entries[:, listed], set_arrays.NIL)
+            found.append((state.waits, roots))
+        sizes = np.cumsum([0, *(roots.size for _, roots in found)])
+        live = self.nodes.live(np.concatenate([roots.ravel() for _, roots in found]), floor)
+        return [
+            (waits, whole(float(live[begin:end].sum())))
+            for (waits, _), begin, end in zip(found, sizes, sizes[1:], strict=False)
+        ]
 
     def snapshot(self) -> object:
         """The state for a snapshot; the automaton's states are given by their waits."""

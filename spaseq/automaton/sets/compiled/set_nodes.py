@@ -12,7 +12,7 @@ from spaseq.automaton.sets.kernels import enumerate_matches as enumeration
 from spaseq.automaton.sets.kernels import preference
 from spaseq.automaton.sets.kernels import set_arrays as kernel
 from spaseq.automaton.sets.python.compact_set import EVER, NIL, CompactSet
-from spaseq.compiled.arrays import Bytes, Int64s
+from spaseq.compiled.arrays import Bytes, Float64s, Int64s
 from spaseq.compiled.growth import grown
 from spaseq.rdf.columns.term_columns import distinct
 
@@ -125,6 +125,18 @@ class SetNodes:
         taken = np.zeros(size, np.uint8)
         kernel.mark_taken(self.array, since, self.next, number, taken)
         return taken
+
+    def live(self, roots: Int64s, floor: int) -> Float64s:
+        """[...] how many partial matches each of some roots stands for, of those in the window.
+
+        The window begins at `floor`. One pass over all nodes counts them.
+        """
+        counts = np.zeros(self.used + 1)  # the last one is for roots that the window has left
+        kernel.count_matches(self.array, self.base, self.next, floor, counts[:-1])
+        start = self.array[roots & (len(self.array) - 1), kernel.START]
+        alive = (roots >= self.base) & (start >= floor)
+        found: Float64s = counts[np.where(alive, roots - self.base, -1)]
+        return found
 
     # --- time -------------------------------------------------------------------------------------
 
@@ -262,3 +274,12 @@ class SetNodes:
         assert isinstance(state, tuple)
         kept, self.cursor, self._marks, self._swept = state
         self.array = self._ring(len(kept) + _NODES, kept)
+
+
+def whole(count: float) -> int:
+    """A count of `live`, exact below 2^53; there may be more partial matches than float64 has.
+
+    >>> whole(3.0), whole(np.inf) > 10**300
+    (3, True)
+    """
+    return int(min(count, np.finfo(np.float64).max))

@@ -5,6 +5,7 @@ It drives the chain kernel or the compact kernel over batches of columns.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -19,12 +20,16 @@ from spaseq.automaton.batch.numbered_matches import NumberedMatches, stored
 from spaseq.automaton.batch.outer_checks import OuterNegations, plain_checks
 from spaseq.automaton.program.outer_steps import outer_negations
 from spaseq.automaton.run.event_rows import EventRows, GpmRow
+from spaseq.automaton.run.live_states import LiveStates, StateKey, StatePlaces
 from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.matches import PartitionKey, SequenceMatch
 from spaseq.automaton.sets.compiled.maximal_matches import MaximalMatches
 from spaseq.automaton.sets.compiled.set_nodes import ROOT, SetNodes
+from spaseq.automaton.sets.kernels.set_arrays import EVER
 from spaseq.automaton.sets.python.conjunctions import Letters
 from spaseq.automaton.sets.python.counting import count
+from spaseq.automaton.sets.python.expand import WaitName, Waits
+from spaseq.automaton.sets.python.live_waits import states_of
 from spaseq.compiled.arrays import Bools, Indices, Int64s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import distinct
@@ -40,6 +45,10 @@ class SetState(Protocol):
     nodes: SetNodes
     strict: bool
 
+    @property
+    def waits(self) -> Waits:
+        """The waits of the sequence."""
+
     def grow(self, slots: int) -> None:
         """Make room for the slots below `slots`."""
 
@@ -51,6 +60,9 @@ class SetState(Protocol):
 
     def release(self, slots: Indices) -> None:
         """Clear idle slots, which will stand for other keys."""
+
+    def live(self, floor: int) -> list[tuple[Iterable[WaitName], int]]:
+        """The waits of partial matches in the window that begins at `floor`, and how many wait."""
 
     def waiting(self) -> int:
         """How many sets of partial matches wait."""
@@ -77,6 +89,7 @@ class SetSequencer:
         self._outer = _outer_negations(machine)
         self._maximal = _maximal(machine)
         self._most_keys = _LEAST_KEYS
+        self._lowest = EVER  # least measure of a match that may end from now on
         self.suppressed = 0
 
     def run(self, rows: SolutionBatch, watermark: int) -> Iterable[SequenceMatch]:
@@ -141,6 +154,15 @@ class SetSequencer:
         """How many sets of partial matches wait."""
         return self._state.waiting()
 
+    def live_states(self) -> LiveStates:
+        """Where the partial matches of all partitions are."""
+        program, waiting = self._machine.program, Counter[StateKey]()
+        places, waits = StatePlaces(program), self._state.waits
+        for names, live in self._state.live(self._lowest) if self._state.nodes.used else ():
+            for key in {k for name in names for k in states_of(waits, name, places)}:
+                waiting[key] += live
+        return LiveStates(program, +waiting, Counter(self._machine.work.taken))
+
     def snapshot(self) -> object:
         """The state for a snapshot."""
         parts = [part.snapshot() for part in (self._state, self._frame, self._builder)]
@@ -193,12 +215,14 @@ class SetSequencer:
             if len(roots):
                 yield from matches(roots)
             taken = nodes.taken_rows(before, rows.number, len(rows))
+            self._machine.work.take(rows.gpm[taken == 1])
             if outer is not None:
                 taken = taken.copy()
                 outer.end(taken)
             builder.end(taken)
             nodes.mark(before, rows.start, rows.number)
-        self._forget(int(rows.lowest[-1]))
+        self._lowest = int(rows.lowest[-1])
+        self._forget(self._lowest)
 
     def _lettered(self, solutions: SolutionBatch | list[GpmRow], rows: OrderedRows) -> OrderedRows:
         """The rows with letters in place of GPMs, if the state asks for them."""

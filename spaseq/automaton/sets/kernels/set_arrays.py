@@ -12,7 +12,7 @@ batch only adds nodes, so the matches that end in it can be read afterwards.
 
 from __future__ import annotations
 
-from spaseq.compiled.arrays import Array, Int64s
+from spaseq.compiled.arrays import Array, Float64s, Int64s
 from spaseq.compiled.decorators import as_nonnegative, inlined_device_function, lean_kernel
 
 NIL = -1
@@ -66,6 +66,24 @@ def mark_reachable(nodes: Int64s, base: int, floor: int, mark: Array) -> None:
                 mark[before - base] = 1
             if start_of(nodes, base, rest) >= floor:
                 mark[rest - base] = 1
+
+
+@lean_kernel
+def count_matches(nodes: Int64s, base: int, end: int, floor: int, counts: Float64s) -> None:
+    """Count the partial matches that each node stands for, in the window that begins at `floor`.
+
+    `counts` [end - base] has the number for each node from `base` on; children come first.
+    """
+    for node in range(base, end):
+        place = node & (nodes.shape[0] - 1)
+        before, rest, count = nodes[place, BEFORE], nodes[place, REST], 0.0
+        if before == NIL:
+            count = 1.0
+        elif start_of(nodes, base, before) >= floor:
+            count = counts[before - base]
+        if start_of(nodes, base, rest) >= floor:
+            count += counts[rest - base]
+        counts[node - base] = count
 
 
 @lean_kernel

@@ -7,12 +7,13 @@ the window nor on the number of partial matches. Memory is a few nodes for each 
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.program.window import Counted, is_over
+from spaseq.automaton.run.live_states import StateKey, StatePlaces
 from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.partition_evaluator import PartitionMatch, RowsByGpm
 from spaseq.automaton.run.runs import Row
@@ -23,6 +24,7 @@ from spaseq.automaton.sets.python.conjunctions import automaton_of
 from spaseq.automaton.sets.python.counting import count
 from spaseq.automaton.sets.python.determinise import DeterministicAutomaton, DeterministicState
 from spaseq.automaton.sets.python.expand import WaitName
+from spaseq.automaton.sets.python.live_waits import states_of
 from spaseq.automaton.sets.python.match_enumerator import MatchEnumerator
 from spaseq.automaton.sets.python.maximal import MaximalAutomaton
 
@@ -76,7 +78,7 @@ class CompactEvaluator:
 
     def step(self, instant: Instant, rows: RowsByGpm, events: int) -> Iterator[PartitionMatch]:
         """Process the rows of one instant, which `events` events of the partition share."""
-        machine = self._program.machine
+        machine, before = self._program.machine, self._matches.end
         self._number += 1
         self.last_time = instant[0]
         start = reach = instant[0]
@@ -88,11 +90,14 @@ class CompactEvaluator:
         if machine.strategy == "MAX":
             self._remember(start, rows)
         if not machine.key:
-            return self._ended(self._advanced((), start, rows))
+            roots = self._advanced((), start, rows)
+            machine.work.take_nodes(self._matches.outputs_since(before))
+            return self._ended(roots)
         groups: dict[Key, list[int]] = {}
         for key, own in self._by_key(rows).items():
             group = tuple([key[i] for i in self._program.limit_places])
             groups.setdefault(group, []).extend(self._advanced(key, start, own))
+        machine.work.take_nodes(self._matches.outputs_since(before))
         self._sweep()
         return (match for roots in groups.values() for match in self._ended(roots))
 
@@ -161,6 +166,16 @@ class CompactEvaluator:
     def live_runs(self) -> int:
         """How many sets of partial matches wait."""
         return len(self._waiting())
+
+    def live_states(self, places: StatePlaces) -> Counter[StateKey]:
+        """How many partial matches wait in each state; takes time linear in the window."""
+        waits, found = self._program.automaton.waits, Counter[StateKey]()
+        for states, _, _ in self._active.values():
+            for state, listed in states.lists.items():
+                partial = count(self._matches, listed.nodes)
+                for key in {k for name in state.waits for k in states_of(waits, name, places)}:
+                    found[key] += partial
+        return found
 
     def partial_matches(self) -> int:
         """The exact number of partial matches; takes time linear in the window."""

@@ -69,6 +69,17 @@ class CompactSet:
         self.nodes.append((before, rest, start, gpm, row))
         return self.base + len(self.nodes) - 1
 
+    @property
+    def end(self) -> int:
+        """The id that the next node gets."""
+        return self.base + len(self.nodes)
+
+    def outputs_since(self, number: int) -> Iterator[tuple[int, Row, int]]:
+        """(GPM, row, maximum start) of the output nodes from an id on."""
+        for _, _, start, gpm, row in self.nodes[max(0, number - self.base) :]:
+            if row is not None:
+                yield gpm, row, start
+
     def start(self, node: int) -> int:
         """The maximum start of a node, EVER if the node is forgotten."""
         return EVER if node < self.base else self.nodes[node - self.base][2]

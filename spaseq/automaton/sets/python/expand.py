@@ -110,6 +110,7 @@ class Waits:
     initial: tuple[WaitName, ...]
     strict: bool  # some wait is strict
     gpms: tuple[int, ...]  # that some wait takes, sorted
+    edges: tuple[Edge, ...] = ()  # of the waits, by number
 
     @property
     def brackets(self) -> Iterator[OperandPair]:
@@ -250,7 +251,8 @@ class _Expansion:
         self._with_stops = bool(self._untils or self._program.further)
         if self._bounds or self._with_stops:
             initial, waits = self._initial(), _RememberedWaits(self)
-        return Waits(waits, initial, strict, tuple(sorted(gpms)))
+        edges = tuple(spot.edge for spot in self._spots)
+        return Waits(waits, initial, strict, tuple(sorted(gpms)), edges)
 
     def _initial(self) -> tuple[WaitName, ...]:
         return self._state(self._automaton, (), 0, LoopMemory())

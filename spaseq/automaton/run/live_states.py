@@ -1,0 +1,76 @@
+"""How many partial matches wait in each state of a program, and what its GPMs have given them.
+
+Nothing here is on the way of an event. The state of the evaluators is read when somebody asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from spaseq.automaton.program.nfa import Automaton, BracketLabel, Edge, Program
+
+StateKey: TypeAlias = tuple[int, int]
+"""The id of an automaton of the program, and the number of a state in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveStates:
+    """Where the partial matches of a query are now.
+
+    `waiting` counts partial matches by the state that they have reached. A partial match that is in
+    several states at once counts in each. `taken` counts, by GPM, the solutions that partial
+    matches or matches have taken since the process began. Under the lazy evaluator there are no
+    partial matches: `waiting` counts the solutions that it stores for each step, and `taken` all
+    solutions.
+    """
+
+    program: Program
+    waiting: Mapping[StateKey, int]
+    taken: Mapping[int, int]
+
+
+class StatePlaces:
+    """The states from which the edges of a program lead, and to which they lead, by edge id.
+
+    A first edge inside a bracket leads from the state before the bracket.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.source: dict[int, StateKey] = {}
+        self.target: dict[int, StateKey] = {}
+        self._ends: dict[int, list[StateKey]] = {}
+        before = dict[int, StateKey]()  # by automaton of an operand
+        for automaton in sequence_automata(program.automaton):
+            first = before.get(automaton.id, (automaton.id, 0))
+            for number, state in enumerate(automaton.states):
+                if state.acceptances:
+                    self._ends.setdefault(automaton.id, []).append((automaton.id, number))
+                for edge in state.edges:
+                    self.source[edge.id] = (automaton.id, number) if number else first
+                    self.target[edge.id] = automaton.id, edge.target
+                    for operand in operands(edge):
+                        before.setdefault(operand.id, self.source[edge.id])
+
+    def ends(self, automaton: Automaton) -> list[StateKey]:
+        """The states in which an automaton accepts."""
+        return self._ends.get(automaton.id, [])
+
+
+def sequence_automata(automaton: Automaton) -> Iterator[Automaton]:
+    """An automaton and the automata of the brackets in it, each once."""
+    seen, todo = {automaton.id}, [automaton]
+    for each in todo:  # grows while it is walked
+        yield each
+        for state in each.states:
+            for edge in state.edges:
+                for operand in operands(edge):
+                    if operand.id not in seen:
+                        seen.add(operand.id)
+                        todo.append(operand)
+
+
+def operands(edge: Edge) -> tuple[Automaton, ...]:
+    """The automata of the operands of the bracket that an edge takes."""
+    return edge.label.operands if isinstance(edge.label, BracketLabel) else ()
