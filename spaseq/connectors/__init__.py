@@ -30,6 +30,7 @@ SOURCES_OF_SCHEMES = {
 """The source of each URL scheme: its file and its class."""
 
 SINKS_OF_SCHEMES = {
+    "kafka": "kafka_sink.KafkaSink",
     "nats": "nats_jetstream.NatsSink",
     "http": "webhook.WebhookSink",
     "https": "webhook.WebhookSink",

@@ -6,13 +6,13 @@ no consumer group, and commits no offsets. A parameter with a dot is a setting o
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Sequence
 from typing import Any
 
 from spaseq.connectors.address import Address
 from spaseq.connectors.base import Intake, MessageSource, library
+from spaseq.connectors.kafka_connection import check_address, login, silent, without_secrets
 from spaseq.errors import InputError, RunError, UsageError
 from spaseq.logs.stream_log import Message
 
@@ -26,23 +26,13 @@ _OURS = frozenset(
 )
 """The settings that a URL may not change, because the promises of a run rest on them."""
 
-_silent = logging.getLogger("spaseq.kafka")
-_silent.addHandler(logging.NullHandler())
-_silent.propagate = False
-
 
 class KafkaSource(MessageSource):
     """The messages of a topic."""
 
     def __init__(self, address: Address) -> None:
         super().__init__(address)
-        if not address.path or "/" in address.path:
-            raise UsageError(f"{address}: give a topic, kafka://HOST/TOPIC")
-        for name in address.parameters:
-            if "." not in name:
-                raise UsageError(f"{address}: unknown parameter {name} (settings of librdkafka)")
-            if name in _OURS:
-                raise UsageError(f"{address}: {name} cannot be set; a run keeps its place itself")
+        check_address(address, _OURS)
 
     def read(self, intake: Intake) -> None:
         reading = _KafkaReading(self.address, intake)
@@ -68,14 +58,14 @@ class _KafkaReading:
             "isolation.level": "read_committed",
             "queued.max.messages.kbytes": 16_384,
             "error_cb": self._on_error,
-            **_login(address),
+            **login(address),
             **address.parameters,
         }
         try:
-            self._consumer = self._kafka.Consumer(settings, logger=_silent)
+            self._consumer = self._kafka.Consumer(settings, logger=silent)
         except self._kafka.KafkaException as error:
             said = str(error.args[0].str()) if error.args else type(error).__name__
-            raise UsageError(f"{address}: {_without(said, address)}") from None
+            raise UsageError(f"{address}: {without_secrets(said, address)}") from None
 
     def _on_error(self, error: Any) -> None:
         self._fault = error.str()
@@ -114,7 +104,7 @@ class _KafkaReading:
                 "Start again"
             )
         if error.code() == codes.TOPIC_AUTHORIZATION_FAILED or error.fatal():
-            raise RunError(f"{self._address}: {_without(error.str(), self._address)}")
+            raise RunError(f"{self._address}: {without_secrets(error.str(), self._address)}")
         return False
 
     def _offer(self, messages: Sequence[Message]) -> None:
@@ -132,7 +122,7 @@ class _KafkaReading:
             self._intake.has_partitions(self._count)
             return [self._place(partition) for partition in range(self._count)]
         except self._kafka.KafkaException as error:
-            reason = _without(self._fault or error.args[0].str(), self._address)
+            reason = without_secrets(self._fault or error.args[0].str(), self._address)
             raise InputError(
                 f"{self._address}: no Kafka server answers at {self._address.host} ({reason}): "
                 "check the host and the port, the user and the password, and that the server runs"
@@ -187,17 +177,6 @@ class _KafkaReading:
         self._consumer.close()
 
 
-def _login(address: Address) -> dict[str, Any]:
-    if not address.user:
-        return {}
-    return {
-        "sasl.username": address.user,
-        "sasl.password": address.password,
-        "sasl.mechanisms": "PLAIN",
-        "security.protocol": "sasl_ssl",
-    }
-
-
 def _message(found: Any) -> Message:
     headers = dict(found.headers() or ())
     media = next((v for k, v in headers.items() if k.lower() == "content-type"), b"") or b""
@@ -205,10 +184,3 @@ def _message(found: Any) -> Message:
     kind, time = found.timestamp()
     more = {"time": time if kind else None, "key": found.key(), "topic": found.topic()}
     return Message(found.value() or b"", *place, media.decode("latin-1"), **more)
-
-
-def _without(text: str, address: Address) -> str:
-    """A message of the library without the password, and the values of settings."""
-    for secret in (address.password, *address.parameters.values()):
-        text = text.replace(secret, "***") if len(secret) > 3 else text
-    return text

@@ -37,6 +37,26 @@ class KafkaMock:
             producer.poll(0)
         assert producer.flush(30) == 0
 
+    def messages(self, topic: str) -> list[Any]:
+        """All messages of a topic, partition by partition."""
+        settings = {
+            "bootstrap.servers": self.host,
+            "group.id": "test",
+            "log_level": 0,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "earliest",
+        }
+        reader: Any = self._kafka.Consumer(settings)
+        places = [self._kafka.TopicPartition(topic, n, 0) for n in range(PARTITIONS)]
+        reader.assign(places)
+        found, ends = [], 0
+        while ends < PARTITIONS:
+            for message in reader.consume(1000, 0.1):
+                ends += message.error() is not None
+                found += [message] if message.error() is None else []
+        reader.close()
+        return sorted(found, key=lambda message: (message.partition(), message.offset()))
+
     def close(self) -> None:
         """End the cluster."""
         self._owner = None
