@@ -1,0 +1,78 @@
+"""Answers as server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing, suppress
+
+from starlette.types import Receive, Scope, Send
+
+from spaseq.errors import SpaseqError
+from spaseq.serve.answer_feed import AnswerFeed
+
+PAUSE_S = 15.0
+"""After so long without an answer a comment is sent, so that nobody thinks that all is over."""
+
+SLOW_S = 60.0
+"""A subscriber that takes nothing for so long is disconnected."""
+
+_HEADERS = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"x-accel-buffering", b"no"),
+]
+
+
+class AnswerStream:
+    """The response to one subscriber, an ASGI application."""
+
+    def __init__(self, feed: AnswerFeed, name: str, after: str | None) -> None:
+        self._feed, self._name, self._after = feed, name, after
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        sending = asyncio.ensure_future(self._send(send))
+        gone = asyncio.ensure_future(_disconnected(receive))
+        try:
+            await asyncio.wait((sending, gone), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (sending, gone):
+                task.cancel()
+            with suppress(asyncio.CancelledError, TimeoutError, OSError):
+                await sending
+
+    async def _send(self, send: Send) -> None:
+        start = {"type": "http.response.start", "status": 200, "headers": _HEADERS}
+        await send(start)
+        await _part(send, ": answers\n\n")
+        async with aclosing(self._texts()) as texts:
+            async for text in texts:
+                await _part(send, text)
+        await send({"type": "http.response.body", "body": b""})
+
+    async def _texts(self) -> AsyncGenerator[str]:
+        answers = self._feed.subscribe(self._name, self._after, PAUSE_S)
+        try:
+            async with aclosing(answers):
+                async for some in answers:
+                    yield _events(some)
+        except SpaseqError as error:  # answers that it has not got have been dropped
+            yield f"event: gone\ndata: {error}\n\n"
+
+
+def _events(answers: Sequence[tuple[str, str]] | None) -> str:
+    if answers is None:
+        return "event: end\ndata: the query has gone\n\n"
+    if not answers:
+        return ": \n\n"
+    return "".join(f"id: {name}\ndata: {line}\n\n" for name, line in answers)
+
+
+async def _part(send: Send, text: str) -> None:
+    body = {"type": "http.response.body", "body": text.encode(), "more_body": True}
+    async with asyncio.timeout(SLOW_S):
+        await send(body)
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

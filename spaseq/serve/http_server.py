@@ -1,0 +1,136 @@
+"""The HTTP server: its socket, its protocol, its end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import socket
+import ssl
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from spaseq.errors import InputError, UsageError
+
+HEAD_S = 10.0
+"""How long a client may take for the head of its first request."""
+
+_BACKLOG = 2048
+_LAST_S = 5  # for requests that are under way when the server stops
+
+
+class ImpatientProtocol(H11Protocol):
+    """HTTP/1.1 that closes connections whose first request does not come."""
+
+    def connection_made(self, transport: Any) -> None:
+        """Begin to wait for the head."""
+        super().connection_made(transport)
+        self._waiting = self.loop.call_later(HEAD_S, self._give_up)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nobody waits any more."""
+        self._waiting.cancel()
+        super().connection_lost(exc)
+
+    def _give_up(self) -> None:
+        if self.cycle is None and not self.transport.is_closing():
+            self.transport.close()
+
+
+class HttpServer(uvicorn.Server):
+    """Serves one application until SIGINT or SIGTERM; `on_stop` is called at that moment."""
+
+    def __init__(self, config: uvicorn.Config, on_stop: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_stop = on_stop
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop at a signal, and keep it to oneself: the end is an ordinary one."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._stop)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(number)
+
+    def _stop(self) -> None:
+        self.should_exit = True
+        self._on_stop()
+
+
+def bound_socket(listen: str) -> socket.socket:
+    """A socket that listens on HOST:PORT; nobody is served yet.
+
+    Raises:
+        UsageError: the address is none, or is not free.
+    """
+    host, _, port = listen.rpartition(":")
+    host = host.strip("[]")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise UsageError(f"listen: {listen} is no address; say HOST:PORT")
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, int(port), type=socket.SOCK_STREAM
+        )[0]
+        found = socket.socket(family, kind, protocol)
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind(address)
+        found.listen(_BACKLOG)
+    except OSError as error:
+        raise UsageError(f"cannot listen on {listen}: {error.strerror}") from error
+    return found
+
+
+def url_of(listening: socket.socket, tls: bool) -> str:
+    """The address of a server, for people."""
+    host, port = listening.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    return f"http{'s' * tls}://{shown}:{port}"
+
+
+def check_tls(cert: Path, key: Path) -> None:
+    """InputError if a certificate and its key cannot be used."""
+    try:
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(cert, key)
+    except (OSError, ssl.SSLError) as error:
+        raise InputError(f"tls: cannot use {cert} with {key}: {error}") from None
+
+
+def server_of(
+    app: ASGIApp, tls: tuple[Path, Path] | None, on_stop: Callable[[], None]
+) -> HttpServer:
+    """A server for an application."""
+    cert, key = tls or (None, None)
+    config = uvicorn.Config(
+        app,
+        http=ImpatientProtocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=_LAST_S,
+        ssl_certfile=None if cert is None else str(cert),
+        ssl_keyfile=None if key is None else str(key),
+    )
+    return HttpServer(config, on_stop)
+
+
+def more_connections() -> None:
+    """Let the process have as many connections as it may."""
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource  # not on Windows
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft < hard:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,0 +1,84 @@
+"""Requests that are refused: a status, what was wrong, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from spaseq.errors import QueryError, RunError, SpaseqError
+from spaseq.serve.service import HistoryGone, UnknownQuery
+
+_HINTS = {
+    404: "GET /queries and GET /streams list the names",
+    405: "see the table of requests in docs/serve.md",
+}
+
+
+class Refused(Exception):
+    """A request that the server does not serve.
+
+    Args:
+        status: of the response.
+        error: what was wrong.
+        hint: what to do about it.
+        headers: further headers of the response.
+        more: further members of the JSON object.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        error: str,
+        hint: str = "",
+        headers: Mapping[str, str] | None = None,
+        more: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(error)
+        self.status, self.error, self.hint = status, error, hint
+        self.headers, self.more = dict(headers or {}), dict(more or {})
+
+    def response(self) -> JSONResponse:
+        """The refusal as a response."""
+        body = {"error": self.error, "hint": self.hint, **self.more}
+        return JSONResponse(body, self.status, self.headers)
+
+
+def refusal_of(error: SpaseqError) -> Refused:
+    """What a request gets to hear about an error of the run."""
+    if isinstance(error, QueryError):
+        findings = [finding.to_json() for finding in error.diagnostics]
+        first = error.diagnostics[0].message if error.diagnostics else "the query has errors"
+        hint = "each of the diagnostics has its place in the query"
+        return Refused(400, first, hint, more={"diagnostics": findings})
+    if isinstance(error, UnknownQuery):
+        return Refused(404, str(error), _HINTS[404])
+    if isinstance(error, HistoryGone):
+        return Refused(410, str(error), "ask for less, or raise retain in the configuration")
+    if isinstance(error, RunError):
+        return Refused(503, str(error), "GET /health says more", {"Retry-After": "5"})
+    return Refused(409, str(error), "")
+
+
+async def on_refused(request: Request, error: Exception) -> Response:
+    """Starlette's handler of `Refused`."""
+    assert isinstance(error, Refused)
+    return error.response()
+
+
+async def on_error(request: Request, error: Exception) -> Response:
+    """Starlette's handler of the errors of this package."""
+    assert isinstance(error, SpaseqError)
+    return refusal_of(error).response()
+
+
+async def on_http(request: Request, error: Exception) -> Response:
+    """Starlette's handler of its own refusals: no such path, or no such method."""
+    assert isinstance(error, HTTPException)
+    text = error.detail or HTTPStatus(error.status_code).phrase
+    hint = _HINTS.get(error.status_code, "")
+    return Refused(error.status_code, text, hint, error.headers).response()

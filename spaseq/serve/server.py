@@ -1,0 +1,96 @@
+"""A server: the run, its queries' directory, and the requests about both, from start to end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from spaseq.diagnosis.report import Report
+from spaseq.serve.answer_feed import AnswerFeed
+from spaseq.serve.app import application
+from spaseq.serve.guard import Access
+from spaseq.serve.http_server import more_connections, server_of, url_of
+from spaseq.serve.kept_replies import KeptReplies
+from spaseq.serve.posted_events import PostedStream
+from spaseq.serve.query_files import QueryFiles
+from spaseq.serve.server_state import ServerState
+from spaseq.serve.service import QueryView, Standing
+
+PAGE = Path(__file__).parent / "page"
+"""The files of the page."""
+
+_LOOK_S = 0.5
+_LOG = logging.getLogger("spaseq")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerParts:
+    """What a server is made of.
+
+    Attributes:
+        run: the run; the server starts and stops it.
+        queries: the directory of queries.
+        access: who may ask.
+        posted: the streams that requests feed, by name.
+        replies: the replies that an earlier server has given.
+        why: says why a query has no answers.
+        max_body: most bytes of a request's body.
+        tls: the files of a certificate and its key.
+    """
+
+    run: Standing
+    queries: Path
+    access: Access
+    posted: Mapping[str, PostedStream]
+    replies: KeptReplies
+    why: Callable[[QueryView, str | None], Report]
+    max_body: int
+    tls: tuple[Path, Path] | None = None
+
+
+def serve(parts: ServerParts, listening: socket.socket) -> None:
+    """Serve until SIGINT or SIGTERM; then what was accepted is on disk, and the state is saved."""
+    more_connections()
+    with ExitStack() as stack:
+        stack.callback(listening.close)
+        parts.run.start()
+        stack.callback(parts.run.stop)
+        asyncio.run(_served(parts, listening))
+        _LOG.info("stopping")
+    _LOG.info("stopped")
+
+
+async def _served(parts: ServerParts, listening: socket.socket) -> None:
+    loop = asyncio.get_running_loop()
+    feed = AnswerFeed(parts.run)
+
+    def ended(query: str) -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(feed.end, query)
+
+    files = QueryFiles(parts.queries, parts.run, ended)
+    await asyncio.to_thread(files.begin)
+    state = ServerState(
+        parts.run,
+        parts.access,
+        files,
+        feed,
+        dict(parts.posted),
+        parts.replies,
+        parts.why,
+        parts.max_body,
+        PAGE,
+    )
+    server = server_of(application(state), parts.tls, feed.close)
+    files.watch(_LOOK_S)
+    _LOG.info("listening on %s", url_of(listening, parts.tls is not None))
+    try:
+        await server.serve(sockets=[listening])
+    finally:
+        feed.close()
+        await asyncio.to_thread(files.close)

@@ -1,0 +1,63 @@
+"""What all requests share."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from anyio import CapacityLimiter
+from starlette.requests import Request
+
+from spaseq.diagnosis.report import Report
+from spaseq.serve.answer_feed import AnswerFeed
+from spaseq.serve.bodies import BODY_S
+from spaseq.serve.guard import Access
+from spaseq.serve.kept_replies import KeptReplies
+from spaseq.serve.posted_events import PostedStream
+from spaseq.serve.query_files import QueryFiles
+from spaseq.serve.service import QueryView, Standing
+
+THREADS = 128
+"""Requests that may wait for the disk at the same time."""
+
+
+@dataclass(slots=True)
+class ServerState:
+    """The run, and what the requests about it share.
+
+    Attributes:
+        run: the run.
+        access: who may ask.
+        files: the directory of queries.
+        feed: the subscribers.
+        posted: the streams, by name, as requests feed them.
+        replies: what was answered to requests that may come again.
+        why: says why a query has no answers.
+        max_body: most bytes of a body.
+        page: the directory of the page's files.
+        body_s: how long a body may take.
+        asking: held while a request asks why, because that takes a processor.
+        threads: bounds the requests that wait for the disk.
+    """
+
+    run: Standing
+    access: Access
+    files: QueryFiles
+    feed: AnswerFeed
+    posted: dict[str, PostedStream]
+    replies: KeptReplies
+    why: Callable[[QueryView, str | None], Report]
+    max_body: int
+    page: Path
+    body_s: float = BODY_S
+    asking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(THREADS))
+
+
+def state_of(request: Request) -> ServerState:
+    """What all requests share."""
+    found = request.app.state.server
+    assert isinstance(found, ServerState)
+    return found
