@@ -12,7 +12,7 @@ from spaseq.serve import query_routes as queries
 from spaseq.serve import status_routes as status
 from spaseq.serve import stream_routes as streams
 from spaseq.serve.guard import Guard
-from spaseq.serve.refusals import Refused, on_error, on_http, on_refused
+from spaseq.serve.refusals import Refused, on_error, on_fault, on_http, on_refused
 from spaseq.serve.server_state import ServerState
 
 ROUTES = (
@@ -40,7 +40,12 @@ def application(state: ServerState) -> ASGIApp:
     """The server as an ASGI application."""
     app = Starlette(
         routes=[Route(path, called, methods=[method]) for method, path, called in ROUTES],
-        exception_handlers={Refused: on_refused, SpaseqError: on_error, HTTPException: on_http},
+        exception_handlers={
+            Refused: on_refused,
+            SpaseqError: on_error,
+            HTTPException: on_http,
+            Exception: on_fault,
+        },
     )
     app.state.server = state
     return Guard(app, state.access)

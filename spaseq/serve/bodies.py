@@ -14,7 +14,7 @@ BODY_S = 30.0
 _SLOWEST = 16 * 1024  # bytes per second
 
 
-async def body_of(request: Request, most: int, seconds: float = BODY_S) -> bytes:
+async def body_of(request: Request, most: int) -> bytes:
     """The body of a request.
 
     Raises:
@@ -27,13 +27,13 @@ async def body_of(request: Request, most: int, seconds: float = BODY_S) -> bytes
     loop = asyncio.get_running_loop()
     began = loop.time()
     try:
-        async with asyncio.timeout_at(began + seconds) as limit:
+        async with asyncio.timeout_at(began + BODY_S) as limit:
             async for part in request.stream():
                 parts.append(part)
                 size += len(part)
                 if size > most:
                     raise _too_large(most)
-                limit.reschedule(began + seconds + size / _SLOWEST)
+                limit.reschedule(began + BODY_S + size / _SLOWEST)
     except TimeoutError:
         raise Refused(
             408, "the body comes too slowly", "send it at once", {"Connection": "close"}
@@ -43,10 +43,10 @@ async def body_of(request: Request, most: int, seconds: float = BODY_S) -> bytes
     return b"".join(parts)
 
 
-async def text_of(request: Request, most: int, seconds: float = BODY_S) -> str:
+async def text_of(request: Request, most: int) -> str:
     """The body of a request as text; Refused as from `body_of`, or if it is no UTF-8."""
     try:
-        return (await body_of(request, most, seconds)).decode("utf-8")
+        return (await body_of(request, most)).decode("utf-8")
     except UnicodeDecodeError as error:
         raise Refused(400, f"the text is no UTF-8: {error.reason}", "send it as UTF-8") from None
 

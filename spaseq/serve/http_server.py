@@ -7,6 +7,7 @@ import contextlib
 import signal
 import socket
 import ssl
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -52,16 +53,20 @@ class HttpServer(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Stop at a signal, and keep it to oneself: the end is an ordinary one."""
+        if threading.current_thread() is not threading.main_thread():
+            yield  # only the main thread gets signals
+            return
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self._stop)
+            loop.add_signal_handler(number, self.stop)
         try:
             yield
         finally:
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
+        """Begin to stop."""
         self.should_exit = True
         self._on_stop()
 

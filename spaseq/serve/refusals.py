@@ -82,3 +82,9 @@ async def on_http(request: Request, error: Exception) -> Response:
     text = error.detail or HTTPStatus(error.status_code).phrase
     hint = _HINTS.get(error.status_code, "")
     return Refused(error.status_code, text, hint, error.headers).response()
+
+
+async def on_fault(request: Request, error: Exception) -> Response:
+    """Starlette's handler of a fault of the server, which is also in its log."""
+    hint = "the server's log says more"
+    return Refused(500, f"a fault of the server: {type(error).__name__}", hint).response()

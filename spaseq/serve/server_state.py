@@ -12,7 +12,6 @@ from starlette.requests import Request
 
 from spaseq.diagnosis.report import Report
 from spaseq.serve.answer_feed import AnswerFeed
-from spaseq.serve.bodies import BODY_S
 from spaseq.serve.guard import Access
 from spaseq.serve.kept_replies import KeptReplies
 from spaseq.serve.posted_events import PostedStream
@@ -37,7 +36,6 @@ class ServerState:
         why: says why a query has no answers.
         max_body: most bytes of a body.
         page: the directory of the page's files.
-        body_s: how long a body may take.
         asking: held while a request asks why, because that takes a processor.
         threads: bounds the requests that wait for the disk.
     """
@@ -51,7 +49,6 @@ class ServerState:
     why: Callable[[QueryView, str | None], Report]
     max_body: int
     page: Path
-    body_s: float = BODY_S
     asking: asyncio.Lock = field(default_factory=asyncio.Lock)
     threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(THREADS))
 

@@ -35,7 +35,7 @@ async def post_events(request: Request) -> Response:
         raise Refused(
             400, "the Idempotency-Key is empty or too long", f"at most {LONGEST_KEY} characters"
         )
-    body = await body_of(request, state.max_body, state.body_s)
+    body = await body_of(request, state.max_body)
     if key is None:
         return JSONResponse(await _accepted(state, stream, media_type, body))
     digest = digest_of(media_type, body)
