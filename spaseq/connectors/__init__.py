@@ -31,6 +31,8 @@ SOURCES_OF_SCHEMES = {
 
 SINKS_OF_SCHEMES = {
     "kafka": "kafka_sink.KafkaSink",
+    "mqtt": "mqtt_sink.MqttSink",
+    "mqtts": "mqtt_sink.MqttSink",
     "nats": "nats_jetstream.NatsSink",
     "http": "webhook.WebhookSink",
     "https": "webhook.WebhookSink",

@@ -39,6 +39,7 @@ class MqttConnection:
     Attributes:
         client: the client of paho-mqtt, for its callbacks and for what it sends. Messages are
             acknowledged by `client.ack` only.
+        limits: what the broker said when it let the client in, such as `MaximumPacketSize`.
     """
 
     def __init__(self, address: Address, client_id: str, keeps_session: bool = False) -> None:
@@ -61,6 +62,7 @@ class MqttConnection:
             self.client.username_pw_set(address.user, address.password)
         if address.scheme == "mqtts":
             self._use_tls()
+        self.limits: Any = None
         self._answer: Any = None  # (reason code, whether the broker knows the session)
         self._lost = ""  # why the connection has ended
         self._wakes, self._wake = socket.socketpair()
@@ -165,7 +167,8 @@ class MqttConnection:
         self._wakes.close()
         self._wake.close()
 
-    def _on_connect(self, _: Any, __: Any, flags: Any, code: Any, ___: Any) -> None:
+    def _on_connect(self, _: Any, __: Any, flags: Any, code: Any, limits: Any) -> None:
+        self.limits = limits
         self._answer = code, flags.session_present
 
     def _on_disconnect(self, _: Any, __: Any, ___: Any, code: Any, ____: Any) -> None:
