@@ -269,7 +269,7 @@ class FamilyUnit:
         row = {number: row for row, some in enumerate(owners) for number in some}
         members = [(n, row[n], plan.identity.canonical) for n, plan in self._plans.items()]
         head = self._family.places, len(owners), members
-        return dump_plain([self._sequence.snapshot(), *head])
+        return dump_plain([self._sequence.stage.snapshot(), *head])
 
     @classmethod
     def again(
@@ -288,7 +288,7 @@ class FamilyUnit:
 
     def restore(self, sequence: bytes) -> None:
         """Go on from the snapshot of a sequence."""
-        self._sequence.restore(sequence)
+        self._sequence.stage.restore(sequence)
 
 
 def restored_unit(snapshot: bytes, queries: Sequence[PushedQuery], how: Evaluation) -> Unit:

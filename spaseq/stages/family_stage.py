@@ -15,7 +15,6 @@ import numpy as np
 from spaseq.algebra.answer_batch import AnswerBatch
 from spaseq.algebra.answers import Answer, Instant
 from spaseq.automaton.run.after_match import AfterMatchFilter
-from spaseq.automaton.run.event_rows import EventRows
 from spaseq.automaton.run.matches import PartitionKey, SequenceMatch
 from spaseq.errors import RunError
 from spaseq.gpm.pattern_stage import PatternStage
@@ -31,6 +30,7 @@ from spaseq.rdf.inputs.bad_input import BadInput, OnBad, warn
 from spaseq.stages.answer_filters import AnswerFilters, Consecutive
 from spaseq.stages.answers import Projection
 from spaseq.stages.sequence import SequenceStage
+from spaseq.stages.unit_sequence import FoundAnswers, UnitSequence
 
 MOST_ROWS = 1_000_000
 """About how many solutions of a batch are made at a time."""
@@ -113,11 +113,8 @@ class FamilyPatterns:
         return take
 
 
-class FamilySequence:
-    """Stage 2 of a family: the answers of each member in some pieces, by the member's number.
-
-    It is used as a `SequenceStage` is.
-    """
+class FamilySequence(UnitSequence):
+    """Stage 2 of a family."""
 
     def __init__(
         self,
@@ -140,32 +137,13 @@ class FamilySequence:
         """Give no more answers of a member."""
         self._answers.forget(number)
 
-    def push(self, rows: SolutionBatch | EventRows) -> None:
-        """Take rows into the reorder buffer."""
-        self.stage.push(rows)
-
-    def advance(self, watermark: int, ahead: bool = False) -> dict[int, list[Sequence[Answer]]]:
-        """The answers that `SequenceStage.advance` gives, by the number of the query."""
+    def advance(self, watermark: int, ahead: bool = False) -> FoundAnswers:
         self.stage.advance(watermark, ahead)
         return self._answers.take()
 
-    def close(self) -> dict[int, list[Sequence[Answer]]]:
-        """The remaining answers; all streams have ended."""
+    def close(self) -> FoundAnswers:
         self.stage.close()
         return self._answers.take()
-
-    @property
-    def suppressed(self) -> int:
-        """The number of answers beyond the limit so far."""
-        return self.stage.suppressed
-
-    def snapshot(self) -> bytes:
-        """The stage's state, for `restore` on a stage of a family that `family_again` has made."""
-        return self.stage.snapshot()
-
-    def restore(self, snapshot: bytes) -> None:
-        """Go on from a snapshot; RunError as from `SequenceStage.restore`."""
-        self.stage.restore(snapshot)
 
 
 class _MemberAnswers:

@@ -6,16 +6,25 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
+from spaseq.algebra.answers import Answer
 from spaseq.compile import CompileOptions, compile_query
+from spaseq.kb.load import load_kb
 from spaseq.plan import families as families_module
 from spaseq.plan.families import families_of
+from spaseq.runtime.job.job import Job
+from spaseq.runtime.spark import bounded
+from tests.oracle.agreement import comparables
 from tests.oracle.choices import seeded
+from tests.oracle.draw_events import knowledge
 from tests.oracle.query_sets import answers, expected, pushed_answers, queries_of
-from tests.oracle.strategies import EVERYTHING, case
+from tests.oracle.spark_sample import apart, deliver_in_turns, directories
+from tests.oracle.strategies import EVERYTHING, Case, case
 from tests.sizes import sizes
 
 SEED = os.environ.get("SPASEQ_ORACLE_SEED", "1")
@@ -63,3 +72,55 @@ def test_a_pushed_set_has_the_answers_of_each(
         assert not wrong, f"set {SEED}:{number}\n" + "\n\n".join(texts[n] for n in wrong[:2])
         answered += any(alone)
     assert answered > (SETS or examples) // 8
+
+
+def sets_of(seed: str, examples: int) -> list[tuple[str, Case, str]]:
+    """(name, case, text) of the queries of some sets, each with its own streams."""
+    found = []
+    for number in range(examples):
+        choices = seeded(f"{seed}:{number}")
+        example = apart(case(choices, EVERYTHING), number)
+        texts = queries_of(example, choices, Random(number).choice([3, 6, 12]))
+        found += [(f"q{number}x{i}", example, text) for i, text in enumerate(texts)]
+    return found
+
+
+def job_of(queries: list[tuple[str, Case, str]], directory: Path) -> Job:
+    """All queries in one run."""
+    options = CompileOptions(several=True)
+    plans = tuple(compile_query(text, name, options) for name, _, text in queries)
+    used = {iri for plan in plans for iri in plan.inputs.streams}
+    cases = [*{id(own): own for _, own, _ in queries}.values()]
+    streams = [s for s in directories(cases, directory) if s.iri in used]
+    return Job(plans, tuple(streams), load_kb(list(knowledge().items())))
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("way", ["files", "shuffle"])
+@sizes(8, 100)
+def test_sets_on_spark(
+    spark: Any, tmp_path: Path, examples: int, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(families_module, "FEWEST", 2)
+    monkeypatch.setattr(bounded, "is_one_machine", lambda spark: way == "files")
+    queries = sets_of(f"spark{SEED}", SETS or examples)
+    work = job_of(queries, tmp_path)
+    assert len(families_of(work.plans)) > len(work.streams) // 8
+    deliver_in_turns([*{id(c): c for _, c, _ in queries}.values()], tmp_path, 0, 1, Random(1))
+    found = list(bounded.run(work, spark=spark, partitions=3))
+    assert [query for query, _ in found] == sorted(query for query, _ in found)
+    check_sets(queries, found)
+
+
+def check_sets(queries: list[tuple[str, Case, str]], found: list[tuple[int, Answer]]) -> None:
+    """Each query has the answers that it has alone."""
+    own: list[list[Answer]] = [[] for _ in queries]
+    for query, answer in found:
+        own[query].append(answer)
+    wrong = [
+        f"{name}\n{text}"
+        for (name, example, text), answers in zip(queries, own, strict=True)
+        if comparables(answers) != expected(text, example)
+    ]
+    assert not wrong, "\n\n".join(wrong[:2])
+    assert sum(map(bool, own)) > len(queries) // 8

@@ -25,6 +25,7 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.sources.base import Source
+from spaseq.stages.query_units import QueryUnits
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,14 @@ class Stats:
                 found = self.solutions.setdefault(plans[number].identity.title, {})
                 name = gpms[gpm].name
                 found[name] = found.get(name, 0) + int(counts[place])
+
+    def count_unit(self, units: QueryUnits, unit: int, rows: SolutionBatch) -> None:
+        """Count the rows that stage 1 of a unit of queries hands on."""
+        family = units.families.get(unit)
+        if family is None:
+            self.count_solutions(units.queries[unit], rows)
+        else:
+            self.count_family(family, units.member_plans(family), rows)
 
     def add_solutions(self, solutions: Mapping[str, Mapping[str, int]]) -> None:
         """Add the counts of a task."""

@@ -46,6 +46,7 @@ from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve
 from spaseq.runtime.spark.stages.registered_streams import chained_output
 from spaseq.runtime.spark.stages.sequence_stage import run_sequences
 from spaseq.scratch import ScratchDirectory
+from spaseq.stages.query_units import QueryUnits
 
 PIECE_BYTES = 64 * 2**20
 """Answers come to the driver in sorted pieces of about this size."""
@@ -144,11 +145,12 @@ def bounded_solve(
     """Stage 1 of a job; `workplace` is a directory that must last as long as the run."""
     ship_functions()
     cores = partitions or spark.sparkContext.defaultParallelism
-    groups = sum(1 if plan.sequence.key.variables is None else cores for plan in job.plans)
+    units = QueryUnits.of(job.plans).shipped()
+    groups = sum(1 if units.key(unit) is None else cores for unit in units.plans)
     progress = workplace / "progress"
     progress.mkdir(exist_ok=True)
     return BoundedSolve(
-        job.plans,
+        units,
         job.streams,
         store_knowledge(spark, job.knowledge, workplace),
         buckets=cores,
@@ -173,7 +175,7 @@ def bounded_output(
     `time_scan=False` these files are read only once if they seem to be in order of time; an
     `OVERLAP` row says that they were not, and that the run gives no answers.
     """
-    plans = solve.plans
+    units = solve.units
     if solutions is None:
         found = bounded_splits(solve.streams, time_scan=time_scan)
         splits = [pickle.dumps(split) for split in found]
@@ -187,7 +189,7 @@ def bounded_output(
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         kernels.take()
-        return run_sequences(plans, options, knowledge, batches)
+        return run_sequences(units, options, knowledge, batches)
 
     def sequence(solutions: Any) -> Any:
         ordered = solutions.repartitionById(solve.parts, "part").sortWithinPartitions(
@@ -195,7 +197,7 @@ def bounded_output(
         )
         return ordered.mapInArrow(run, OUTPUT_DDL)
 
-    if any(queries_read(plans)):
+    if any(queries_read(units.queries)):
         return chained_output(solve, solutions, sequence, keep)
     return sequence(solutions)
 

@@ -36,6 +36,7 @@ from spaseq.runtime.spark.shared import ship_functions, store_knowledge
 from spaseq.runtime.spark.stages.followed_patterns import PACKED, PACKED_DDL, marks, packed
 from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve, Solver
 from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
+from spaseq.stages.query_units import QueryUnits
 
 COLUMNS = ("stream", "time", "k", "event", "graph")
 CLOCK_DDL = "delay_ms bigint, latest bigint, times array<bigint>, counts array<bigint>"
@@ -47,7 +48,7 @@ Row: TypeAlias = tuple[str, int | None, int | None, str | None, str]
 
 def frame_solutions(frame: Any, solve: BoundedSolve) -> Any:
     """Stage 1 of a bounded run: the DataFrame of solution rows for one of events."""
-    task = FrameSolve(solve, stream_names(solve.plans))
+    task = FrameSolve(solve, stream_names(solve.units.queries))
     placed = numbered(normalised(frame), frame.sparkSession.sparkContext.defaultParallelism)
     return placed.mapInArrow(lambda batches: task.run(batches), PACKS_DDL)
 
@@ -170,7 +171,9 @@ class FrameMatching:
         if not any(row[2] is not None for row in given):
             events = judged
         events = events.take(np.flatnonzero(lateness == 0))
-        solver = Solver(self.plans, iri, self.knowledge, stats, found.append, self.limits)
+        solver = Solver(
+            QueryUnits.of(self.plans, ()), iri, self.knowledge, stats, found.append, self.limits
+        )
         for query, solutions in solver.solve(iter([events])):
             yield from packed(self.plans, query, solutions, self.buckets)
         stats.bad, stats.late, stats.repeated = len(found), len(late), repeats.take()

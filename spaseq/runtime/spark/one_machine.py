@@ -39,9 +39,11 @@ class FoundRows(NamedTuple):
         for blocks in self.messages:
             for message in chain.from_iterable(blocks.read()):
                 yield SIDE, message
-        for query in sorted({run.query for run in self.runs}):
-            runs = (run.read() for run in self.runs if run.query == query)
-            for _, payload in heapq.merge(*runs):
+        of_query: dict[int, list[RowRun]] = {}
+        for run in self.runs:
+            of_query.setdefault(run.query, []).append(run)
+        for query in sorted(of_query):
+            for _, payload in heapq.merge(*(run.read() for run in of_query[query])):
                 yield query, payload_of(query, payload)
 
 

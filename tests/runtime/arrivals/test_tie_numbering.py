@@ -84,7 +84,7 @@ def test_packs_of_a_disordered_stream_are_those_of_sorted_runs(
     monkeypatch.setattr(bucket_runs, "PIECE_ROWS", 4)
     monkeypatch.setattr(bucket_runs, "BUCKET_ROWS", 3)
     query = plan(tmp_path)
-    packer = Packer(query, 0, 2, 2)
+    packer = Packer(query, query.sequence.key.variables, 0, 2, 2)
     batches = [[7, 1, 30], [2, 29, 8], [3, 4], [40, 50], [41, 60]]
     made = [row for times in batches for row in packer.add(solutions(query, times))]
     made += packer.rest()

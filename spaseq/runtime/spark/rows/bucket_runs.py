@@ -7,15 +7,15 @@ is out of order, and stage 2 holds only those that overlap.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from spaseq.compiled.arrays import Int32s
-from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.runtime.spark.rows.stage_rows import buckets
 
 RUN_ROWS = 200_000
@@ -52,13 +52,14 @@ class BucketRuns:
     A batch that begins after the end of the last one starts a new run, if the last one is large.
 
     Args:
-        plan: the query's.
+        columns: the query's.
+        key: the variables by which stage 2 is split, or None.
         count: the number of buckets of stage 2.
     """
 
-    def __init__(self, plan: QueryPlan, count: int) -> None:
-        self._plan = plan
-        self._count = 1 if plan.sequence.key.variables is None else count
+    def __init__(self, columns: SolutionColumns, key: Sequence[str] | None, count: int) -> None:
+        self._columns, self._key = columns, key
+        self._count = 1 if key is None else count
         self._enough = min(RUN_ROWS, BUCKET_ROWS * self._count)
         self._held: list[SolutionBatch] = []
         self._rows = 0
@@ -78,11 +79,11 @@ class BucketRuns:
         """The present run, which ends."""
         if not self._held:
             return
-        run = SolutionBatch.concat(self._held, self._plan.patterns.columns)
+        run = SolutionBatch.concat(self._held, self._columns)
         self._held, self._rows = [], 0
         if (run.time[1:] < run.time[:-1]).any():
             run = run.take(np.argsort(run.time, kind="stable"))
-        bucket = buckets(run, self._plan.sequence.key.variables, self._count)
+        bucket = buckets(run, self._key, self._count)
         if bucket.any():
             order = np.argsort(bucket, kind="stable")
             run, bucket = run.take(order), bucket[order]

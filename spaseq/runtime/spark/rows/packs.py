@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
@@ -16,7 +16,8 @@ class Packer:
     """Makes rows of `PACKS` from one query's solutions.
 
     Args:
-        plan: the query's.
+        plan: the query's, or a family's.
+        key: the variables by which stage 2 is split, or None.
         query: its number.
         count: the number of buckets of stage 2.
         parts: the number of partitions of stage 2.
@@ -24,10 +25,16 @@ class Packer:
     """
 
     def __init__(
-        self, plan: QueryPlan, query: int, count: int, parts: int, split: int = NO_SPLIT
+        self,
+        plan: QueryPlan,
+        key: Sequence[str] | None,
+        query: int,
+        count: int,
+        parts: int,
+        split: int = NO_SPLIT,
     ) -> None:
-        self._plan, self._query, self._parts, self._split = plan, query, parts, split
-        self._runs = BucketRuns(plan, count)
+        self._columns, self._query, self._parts = plan.patterns.columns, query, parts
+        self._split, self._runs = split, BucketRuns(self._columns, key, count)
 
     def add(self, solutions: SolutionBatch) -> Iterator[pa.RecordBatch]:
         """Take solutions; rows of the last run, if it has ended."""
@@ -38,7 +45,6 @@ class Packer:
         return map(self._packed, self._runs.rest())
 
     def _packed(self, run: BucketRun) -> pa.RecordBatch:
-        columns = self._plan.patterns.columns
         return rows(
             PACKS,
             len(run.pieces),
@@ -47,7 +53,7 @@ class Packer:
             bucket=[p.bucket for p in run.pieces],
             part=[part_of(self._query, p.bucket, self._parts) for p in run.pieces],
             time=[p.time for p in run.pieces],
-            payload=[pack(run.rows.take(slice(p.start, p.end)), columns) for p in run.pieces],
+            payload=[pack(run.rows.take(slice(p.start, p.end)), self._columns) for p in run.pieces],
         )
 
 

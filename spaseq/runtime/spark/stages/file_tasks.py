@@ -83,17 +83,21 @@ class FileTasks:
         """The pieces of runs as they are written; an empty list after a batch without any."""
         solve, number = self.solve, NO_SPLIT if split.time_scanned else split.number
         iri, limits = solve.streams[split.stream].iri, solve.options.limits
-        runs = [BucketRuns(plan, solve.buckets) for plan in solve.plans]
-        solver = Solver(solve.plans, iri, solve.knowledge, stats, bad.append, limits)
+        plans, units = solve.units.plans, solve.units
+        runs = {
+            unit: BucketRuns(plan.patterns.columns, units.key(unit), solve.buckets)
+            for unit, plan in plans.items()
+        }
+        solver = Solver(units, iri, solve.knowledge, stats, bad.append, limits)
         events = extent.watch(solve.events(split, stats, bad.append))
         with closing(RunFile(self._new("solutions"))) as file:
-            for query, solutions in solver.solve(events):
+            for unit, solutions in solver.solve(events):
                 yield []
-                for run in runs[query].add(solutions):
-                    yield file.write(solve.plans[query], query, number, run)
-            for query, rest in enumerate(runs):
+                for run in runs[unit].add(solutions):
+                    yield file.write(plans[unit], unit, number, run)
+            for unit, rest in runs.items():
                 for run in rest.rest():
-                    yield file.write(solve.plans[query], query, number, run)
+                    yield file.write(plans[unit], unit, number, run)
 
     def sequenced(
         self, pieces: Sequence[StoredPiece], ties: Mapping[int, EarlierTies]
@@ -102,7 +106,7 @@ class FileTasks:
         self.solve.kernels.take()
         solve, stats, bad, repeats = self.solve, Stats(), list[BadInput](), RetryCount()
         task = SequenceTask(
-            solve.plans, stats, solve.options, solve.knowledge, bad.append, dict(ties)
+            solve.units, stats, solve.options, solve.knowledge, bad.append, dict(ties)
         )
         with (
             closing(RowFile(BlockFile(self._new("answers")))) as answers,
@@ -124,7 +128,7 @@ class FileTasks:
             return Sequenced([*answers.runs, *partial.runs], messages)
 
     def _rows(self, task: SequenceTask, pieces: Sequence[StoredPiece]) -> Iterator[pa.RecordBatch]:
-        readers = [RunReader(plan) for plan in self.solve.plans]
+        readers = {unit: RunReader(plan) for unit, plan in self.solve.units.plans.items()}
         for piece in pieces:
             rows = readers[piece.query].rows(piece)
             yield from task.take(piece.query, piece.bucket, piece.time, piece.split, rows)

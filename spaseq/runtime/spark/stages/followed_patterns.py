@@ -30,6 +30,7 @@ from spaseq.runtime.spark.rows.stage_rows import SideRows, buckets, pack, rows
 from spaseq.runtime.spark.stages.pattern_stage import Solver
 from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
 from spaseq.sources.growing import GrowingFiles
+from spaseq.stages.query_units import QueryUnits
 
 PACKED = pa.schema(
     [
@@ -104,7 +105,9 @@ class FollowSolve:
 
         source = self.streams[split.stream]
         knowledge = self.knowledge.named(split.knowledge)
-        solver = Solver(self.plans, source.iri, knowledge, stats, on_bad, self.limits)
+        solver = Solver(
+            QueryUnits.of(self.plans, ()), source.iri, knowledge, stats, on_bad, self.limits
+        )
         held = [list[SolutionBatch]() for _ in self.plans]
         for query, solutions in solver.solve(in_time()):
             held[query].append(solutions.compact())  # drops the text that was read

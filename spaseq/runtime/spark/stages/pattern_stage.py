@@ -17,7 +17,6 @@ from spaseq.kb.service_failure import RetryCount
 from spaseq.lang.depth import make_room_for_any
 from spaseq.limits import Limits
 from spaseq.options import StageOptions
-from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
@@ -28,7 +27,7 @@ from spaseq.runtime.spark.rows.packs import Packer
 from spaseq.runtime.spark.rows.stage_rows import EXTENT, NO_SPLIT, PACKS, SideRows, rows
 from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
 from spaseq.sources.base import Source
-from spaseq.stages.sequence import PatternStage
+from spaseq.stages.query_units import QueryUnits
 
 _PROGRESS_SECONDS = 0.5
 
@@ -38,7 +37,7 @@ class Solver:
 
     def __init__(
         self,
-        plans: tuple[QueryPlan, ...],
+        units: QueryUnits,
         iri: str,
         knowledge: StoredKnowledge,
         stats: Stats,
@@ -47,24 +46,23 @@ class Solver:
     ) -> None:
         make_room_for_any()
         kb = knowledge.open()
-        readers = [(i, plan) for i, plan in enumerate(plans) if iri in plan.inputs.streams]
-        self._matchers = [(i, PatternStage(plan, kb, on_bad, limits)) for i, plan in readers]
-        self._plans = plans
-        self._stats = stats
+        readers = [i for i, plan in units.plans.items() if iri in plan.inputs.streams]
+        self._matchers = [(i, units.patterns(i, kb, on_bad, limits)) for i in readers]
+        self._units, self._stats = units, stats
 
     def solve(self, events: Iterator[EventBatch]) -> Iterator[tuple[int, SolutionBatch]]:
-        """(query, solutions) for every batch of events and every query that has solutions."""
+        """(unit, solutions) for every batch of events and every unit that has solutions."""
         for batch in self._timed(events):
             self._stats.events += len(batch)
             self._stats.triples += batch.triples
             self._stats.filtered += batch.filtered
-            for query, matcher in self._matchers:
+            for unit, matcher in self._matchers:
                 start = time.perf_counter()
                 solutions = matcher.match(batch)
                 self._stats.add("graph patterns", time.perf_counter() - start)
                 if len(solutions):
-                    self._stats.count_solutions(self._plans[query], solutions)
-                    yield query, solutions
+                    self._stats.count_unit(self._units, unit, solutions)
+                    yield unit, solutions
 
     def _timed(self, events: Iterator[EventBatch]) -> Iterator[EventBatch]:
         while True:
@@ -80,7 +78,7 @@ class Solver:
 class BoundedSolve:
     """Stage 1 of a bounded run."""
 
-    plans: tuple[QueryPlan, ...]
+    units: QueryUnits
     streams: tuple[Source, ...]
     knowledge: StoredKnowledge
     buckets: int  # per query that has a key
@@ -139,13 +137,13 @@ class BoundedSolve:
     ) -> Iterator[pa.RecordBatch]:
         """Rows of `PACKS` for the events of one stream."""
         packers = {
-            query: Packer(plan, query, self.buckets, self.parts, split)
-            for query, plan in enumerate(self.plans)
+            unit: Packer(plan, self.units.key(unit), unit, self.buckets, self.parts, split)
+            for unit, plan in self.units.plans.items()
         }
         limits = self.options.limits
-        solver = Solver(self.plans, iri, self.knowledge, stats, on_bad, limits)
-        for query, solutions in solver.solve(events):
-            yield from packers[query].add(solutions)
+        solver = Solver(self.units, iri, self.knowledge, stats, on_bad, limits)
+        for unit, solutions in solver.solve(events):
+            yield from packers[unit].add(solutions)
         for packer in packers.values():
             yield from packer.rest()
 

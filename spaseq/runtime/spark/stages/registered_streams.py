@@ -43,7 +43,7 @@ class RegisteredSolve:
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """For `mapInArrow`: all answers of the query, in order, to rows of `PACKS`."""
-        iri = self.solve.plans[self.query].identity.register
+        iri = self.solve.units.queries[self.query].identity.register
         assert iri is not None
         side, stats = SideRows(PACKS, SOURCE + self.query), Stats()
         bad, repeats = list[BadInput](), RetryCount()
@@ -76,14 +76,15 @@ def chained_output(
     """The DataFrame of `OUTPUT` rows of queries that read each other's streams.
 
     Args:
-        solve: stage 1; its plans are in reading order.
+        solve: stage 1; its queries are in reading order.
         solutions: its DataFrame, over the streams that are given.
         sequence: stage 2, from such a DataFrame to one of `OUTPUT` rows.
         keep: called for each DataFrame that is used more than once; may persist it.
     """
-    reads = queries_read(solve.plans)
+    plans = solve.units.queries
+    reads = queries_read(plans)
     inputs, outputs = [keep(solutions)], []
-    for level in levels(solve.plans):
+    for level in levels(plans):
         fed = _union([frame.where(frame["query"].isin([EXTENT, *level])) for frame in inputs])
         output = keep(sequence(fed))
         outputs.append(output)

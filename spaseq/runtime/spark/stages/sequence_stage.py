@@ -7,19 +7,18 @@ The packs of a partition come sorted by query, bucket and least time. The task p
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
-from spaseq.algebra.answers import Answer
 from spaseq.errors import SpaseqError
 from spaseq.kb.service_failure import RetryCount
 from spaseq.lang.depth import make_room_for_any
 from spaseq.options import StageOptions
-from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad, warn
 from spaseq.runtime.arrivals.tie_numbering import EarlierTies, Overlap, TimeExtent, earlier
 from spaseq.runtime.job.job import Stats
@@ -35,7 +34,9 @@ from spaseq.runtime.spark.rows.stage_rows import (
     unpack,
 )
 from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
-from spaseq.stages.sequence import SequenceStage
+from spaseq.stages.held_answers import HeldAnswers
+from spaseq.stages.query_units import QueryUnits
+from spaseq.stages.unit_sequence import FoundAnswers, UnitSequence
 
 SOURCE = 2**31
 """The order of side rows: this stage comes after all streams."""
@@ -48,11 +49,15 @@ _PLACE = ("bucket", "time", "split")
 
 @dataclass(slots=True)
 class _Group:
-    """The stage that takes the packs, and its query and bucket."""
+    """The stage that takes the packs, and its unit of queries and its bucket.
 
-    query: int
+    `held` has the answers of a family, which come together.
+    """
+
+    unit: int
     bucket: int
-    stage: SequenceStage
+    stage: UnitSequence
+    held: HeldAnswers | None
     rows: int = 0  # since the last advance
 
 
@@ -60,14 +65,18 @@ class _Group:
 class SequenceTask:
     """One task of stage 2."""
 
-    plans: tuple[QueryPlan, ...]
+    units: QueryUnits
     stats: Stats
     options: StageOptions = StageOptions()
     knowledge: StoredKnowledge | None = None
     on_bad: OnBad = warn
     ties: dict[int, EarlierTies] | None = None  # by split; from the rows' extents if not given
+    _columns: dict[int, SolutionColumns] = field(init=False)
     _group: _Group | None = None
     _extents: list[TimeExtent] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._columns = {n: plan.patterns.columns for n, plan in self.units.plans.items()}
 
     def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Answer rows and side rows of a partition."""
@@ -81,28 +90,25 @@ class SequenceTask:
             for row in np.flatnonzero(query >= 0).tolist():
                 place, payload = batch.slice(row, 1), batch.column("payload")[row].as_py()
                 bucket, first, split = (place.column(n)[0].as_py() for n in _PLACE)
-                columns = self.plans[int(query[row])].patterns.columns
+                columns = self._columns[int(query[row])]
                 solutions = unpack(payload, columns)
                 yield from self.take(int(query[row]), bucket, first, split, solutions)
         yield from self.close()
 
     def take(
-        self, query: int, bucket: int, first: int, split: int, solutions: SolutionBatch
+        self, unit: int, bucket: int, first: int, split: int, solutions: SolutionBatch
     ) -> Iterator[pa.RecordBatch]:
         """Answer rows that a pack of a split allows; `first` is the pack's least time (ms)."""
         group = self._group
-        if group is None or (group.query, group.bucket) != (query, bucket):
+        if group is None or (group.unit, group.bucket) != (unit, bucket):
             yield from self.close()
             make_room_for_any()
-            stage = SequenceStage(
-                self.plans[query],
-                self.options,
-                self.knowledge.open() if self.knowledge is not None else None,
-                self.on_bad,
-            )
-            group = self._group = _Group(query, bucket, stage)
+            knowledge = self.knowledge.open() if self.knowledge is not None else None
+            stage = self.units.sequence(unit, self.options, knowledge, self.on_bad)
+            held = HeldAnswers() if unit in self.units.families else None
+            group = self._group = _Group(unit, bucket, stage, held)
         began = time.perf_counter()
-        answers: Sequence[Answer] = ()
+        answers: FoundAnswers = {}
         if group.rows >= ADVANCE_ROWS:
             answers = group.stage.advance(first - 1)  # later packs begin no earlier
             group.rows = 0
@@ -118,7 +124,7 @@ class SequenceTask:
         return solutions if known is None else known.renumber(solutions)
 
     def close(self) -> Iterator[pa.RecordBatch]:
-        """The answer rows that are left of the present query and bucket."""
+        """The answer rows that are left of the present unit and bucket."""
         if self._group is None:
             return
         start = time.perf_counter()
@@ -126,21 +132,30 @@ class SequenceTask:
         answers = group.stage.close()
         self.stats.suppressed += group.stage.suppressed
         yield from self._out(group, answers, start)
+        if group.held is not None:
+            for query in self.units.members(group.unit):
+                for own in group.held.take(query):
+                    yield answer_rows(query, own)
+            group.held.close()
 
-    def _out(
-        self, group: _Group, answers: Sequence[Answer], start: float
-    ) -> Iterator[pa.RecordBatch]:
-        self.stats.matches += len(answers)
-        batches = [answer_rows(group.query, answers)] if answers else []
+    def _out(self, group: _Group, found: FoundAnswers, start: float) -> Iterator[pa.RecordBatch]:
+        batches = []
+        for query, pieces in found.items():
+            for answers in pieces:
+                self.stats.matches += len(answers)
+                if group.held is not None:
+                    group.held.add(query, answers)
+                elif answers:
+                    batches.append(answer_rows(query, answers))
         partials = group.stage.partials()
         if partials:
-            batches.append(partial_rows(group.query, partials))
+            batches.append(partial_rows(group.unit, partials))
         self.stats.add("sequence", time.perf_counter() - start)
         yield from batches
 
 
 def run_sequences(
-    plans: tuple[QueryPlan, ...],
+    units: QueryUnits,
     options: StageOptions,
     knowledge: StoredKnowledge,
     batches: Iterator[pa.RecordBatch],
@@ -149,7 +164,7 @@ def run_sequences(
     stats, side, bad = Stats(), SideRows(OUTPUT, SOURCE), list[BadInput]()
     repeats = RetryCount()
     try:
-        yield from SequenceTask(plans, stats, options, knowledge, bad.append).rows(batches)
+        yield from SequenceTask(units, stats, options, knowledge, bad.append).rows(batches)
     except SpaseqError as error:
         yield side.batch([error])
         _exhaust(batches)

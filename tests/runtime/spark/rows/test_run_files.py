@@ -45,7 +45,7 @@ def texts(rows: SolutionBatch) -> list[tuple[int, object, object]]:
 
 
 def stored(path: Path, plan: QueryPlan, batches: Sequence[Sequence[int]]) -> list[StoredPiece]:
-    runs, file = BucketRuns(plan, 3), RunFile(path)
+    runs, file = BucketRuns(plan.patterns.columns, plan.sequence.key.variables, 3), RunFile(path)
     made = [run for times in batches for run in runs.add(solutions(plan, times))]
     pieces = [p for run in [*made, *runs.rest()] for p in file.write(plan, 7, 2, run)]
     file.close()

@@ -1,0 +1,93 @@
+"""What is evaluated as one in a run: a query by itself, or a family of queries.
+
+A unit has the number of its first query. Both stages of a unit have the same methods, whether it is
+one query or many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from spaseq.gpm.pattern_stage import PatternStage
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.lang.shapes import QUERY
+from spaseq.limits import Limits
+from spaseq.options import StageOptions
+from spaseq.plan.families import Family, families_of
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.rdf.inputs.bad_input import OnBad
+from spaseq.stages.family_stage import FamilyPatterns, FamilySequence
+from spaseq.stages.sequence import SequenceStage
+from spaseq.stages.unit_sequence import QuerySequence, UnitSequence
+
+UnitPatterns: TypeAlias = "PatternStage | FamilyPatterns"
+"""Stage 1 of a unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryUnits:
+    """The units of a run's queries. `families` has those that are families, by number."""
+
+    queries: tuple[QueryPlan, ...]
+    families: Mapping[int, Family]
+
+    @classmethod
+    def of(
+        cls, queries: Sequence[QueryPlan], families: Sequence[Family] | None = None
+    ) -> QueryUnits:
+        """The units of some queries, with all families that there are unless some are given."""
+        known = families_of(queries) if families is None else families
+        return cls(tuple(queries), {family.members[0]: family for family in known})
+
+    @property
+    def plans(self) -> dict[int, QueryPlan]:
+        """The plan of each unit, by number, ascending."""
+        known = {n for family in self.families.values() for n in family.members}
+        return {
+            n: self.families[n].plan if n in self.families else plan
+            for n, plan in enumerate(self.queries)
+            if n in self.families or n not in known
+        }
+
+    def shipped(self) -> QueryUnits:
+        """The units without what only the planner reads: workers get less."""
+        families = {
+            n: replace(family, first=replace(family.first, shaped=None))
+            for n, family in self.families.items()
+        }
+        return QueryUnits(tuple(replace(q, shaped=None) for q in self.queries), families)
+
+    def members(self, unit: int) -> tuple[int, ...]:
+        """The queries of a unit."""
+        return self.families[unit].members if unit in self.families else (unit,)
+
+    def key(self, unit: int) -> tuple[str, ...] | None:
+        """The variables by which stage 2 of a unit can be split; a family by its members."""
+        if unit not in self.families:
+            return self.queries[unit].sequence.key.variables
+        return self.families[unit].plan.sequence.key.variables or (QUERY,)
+
+    def patterns(
+        self, unit: int, knowledge: KnowledgeBase, on_bad: OnBad, limits: Limits
+    ) -> UnitPatterns:
+        """A new stage 1."""
+        family = self.families.get(unit)
+        if family is None:
+            return PatternStage(self.queries[unit], knowledge, on_bad, limits)
+        return FamilyPatterns(family, self.member_plans(family), knowledge, on_bad, limits)
+
+    def sequence(
+        self, unit: int, options: StageOptions, knowledge: KnowledgeBase | None, on_bad: OnBad
+    ) -> UnitSequence:
+        """A new stage 2."""
+        family = self.families.get(unit)
+        if family is None:
+            stage = SequenceStage(self.queries[unit], options, knowledge, on_bad)
+            return QuerySequence(unit, stage)
+        return FamilySequence(family, self.member_plans(family), options, knowledge, on_bad)
+
+    def member_plans(self, family: Family) -> dict[int, QueryPlan]:
+        """The plans of a family's members, by number."""
+        return {n: self.queries[n] for n in family.members}
