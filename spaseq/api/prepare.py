@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from spaseq.api.queries import QueryInput, check_queries, plans_of
 from spaseq.compiled import mode
 from spaseq.compiled.cache import has_kernels
+from spaseq.errors import UsageError
 from spaseq.kb.cache import cache_at
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import load_kb
@@ -49,6 +51,33 @@ def plan_queries(
             streams in a circle.
     """
     return reading_order(plans_of(list(check_queries(query, planning, pushed, several))))
+
+
+def named(plans: Sequence[QueryPlan], name: str) -> tuple[QueryPlan, ...]:
+    """The plan of a single query, under another name.
+
+    Raises:
+        UsageError: there are several.
+    """
+    if len(plans) > 1:
+        raise UsageError("name is for a single query; several are called by their files")
+    (plan,) = plans
+    identity = replace(plan.identity, name=plan.identity.register or name, title=name)
+    return (replace(plan, identity=identity),)
+
+
+def plan_standing(
+    query: QueryInput, name: str, planning: PlanningOptions, knowledge: KnowledgeBase
+) -> QueryPlan:
+    """The plan of a query under a name, which others may run beside.
+
+    Raises:
+        QueryError: it has errors.
+        InputError: it cannot be read, or names a graph that the knowledge base has not.
+    """
+    plans = named(plan_queries(query, planning, pushed=True, several=True), name)
+    check_kbs(plans, knowledge)
+    return plans[0]
 
 
 def load_knowledge(

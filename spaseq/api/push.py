@@ -5,14 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from spaseq.algebra.answers import Answer
 from spaseq.api.match import Match, PartialMatch
-from spaseq.api.prepare import load_knowledge, plan_queries
+from spaseq.api.prepare import load_knowledge, named, plan_queries, plan_standing
 from spaseq.api.queries import QueryInput
 from spaseq.errors import BadEvents, InputError, SpaseqError, UsageError
 from spaseq.lang.spelling import suggested
@@ -24,7 +24,7 @@ from spaseq.rdf.inputs.bad_input import OnBad, warn
 from spaseq.rdf.terms.program_times import Time, time_ms
 from spaseq.rdf.terms.term import Triple
 from spaseq.rdf.terms.times import LIMIT_MS
-from spaseq.runtime.job.binding import check_kbs, stream_names
+from spaseq.runtime.job.binding import stream_names
 from spaseq.runtime.pushed import Found, PushedQueries, Tolerated
 from spaseq.sources.iterables import Event
 
@@ -86,7 +86,7 @@ class Engine:
         chosen = RunOptions.of("Engine", PushKeywords, options)
         plans = plan_queries(query, chosen.planning, pushed=True)
         if name is not None:
-            plans = _named(plans, name)
+            plans = named(plans, name)
         self._planning, self._limits = chosen.planning, chosen.limits
         self._knowledge = load_knowledge(plans, kb or {}, chosen.knowledge)
         self._queries = PushedQueries(
@@ -155,10 +155,8 @@ class Engine:
         self._check_open()
         if name is None:
             name = query.stem if isinstance(query, Path) else self._free_name()
-        plans = _named(plan_queries(query, self._planning, pushed=True, several=True), name)
-        check_kbs(plans, self._knowledge)
+        plan = plan_standing(query, name, self._planning, self._knowledge)
         old = self._queries.query_of(name)
-        (plan,) = plans
         if old is not None and old.failure is None and _same(old.plan, plan):
             return name
         self._queries.add(plan, old)
@@ -450,12 +448,3 @@ def _not_before(floor: int, when: Time) -> int:
 def _same(plan: QueryPlan, other: QueryPlan) -> bool:
     """Whether the canonical texts of two queries are equal."""
     return plan.identity.canonical == other.identity.canonical
-
-
-def _named(plans: Sequence[QueryPlan], name: str) -> tuple[QueryPlan, ...]:
-    """The plan of a single query, under another name."""
-    if len(plans) > 1:
-        raise UsageError("name is for a single query; several are called by their files")
-    (plan,) = plans
-    identity = replace(plan.identity, name=plan.identity.register or name, title=name)
-    return (replace(plan, identity=identity),)

@@ -38,11 +38,12 @@ class BrokerStream(Source):
         return self.options.iri
 
     def describe(self) -> str:
-        return str(self.connector().address)
+        connector = self.connector()
+        return f"stream <{self.iri}>" if connector is None else str(connector.address)
 
-    def connector(self) -> MessageSource:
-        """The source of its messages."""
-        return source_at(self.url)
+    def connector(self) -> MessageSource | None:
+        """The source of its messages; None if they are posted to the run."""
+        return source_at(self.url) if self.url else None
 
     def identity(self) -> list[str]:
         """What must stay the same for a run to resume."""

@@ -108,6 +108,7 @@ class LiveLoop:
         self._work = threading.Event()
         self._notes: deque[str] = deque()
         self._requests: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
+        self._looks: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
         self._posted: deque[_Posted] = deque()
         self._door, self._ended = threading.Lock(), False  # of the two queues
         self._held: dict[str, list[Message]] = {}  # messages of sources that no commit has taken
@@ -201,13 +202,14 @@ class LiveLoop:
             stack.callback(self._end_intakes)
             self._start_intakes()
             while not stop.is_set():
-                found = self._enduring("the disk", self._accept) or self._requests
+                found = self._enduring("the disk", self._accept) or self._requests or self._looks
                 if not found:
                     self._work.wait(_LOOK_S)
                     self._work.clear()
                 self._pass_idle()
                 self._enduring("the disk", self._advance)
-                self._do_requests()
+                self._do(self._requests)
+                self._do(self._looks)
                 self.job.stats.seconds = time.monotonic() - started
                 self.job.stats.repeated += repeats.take()
                 self.job.on_progress(self.job.stats)
@@ -218,6 +220,14 @@ class LiveLoop:
     def deliveries_to(self, sinks: Mapping[str, SinkSettings]) -> Deliveries:
         """What carries the answers to some outputs, for `run`."""
         return Deliveries(self.directory.path, self.answers, sinks, self.note, self._work.set)
+
+    def wake(self) -> None:
+        """Say that there is something to do; any thread may."""
+        self._work.set()
+
+    def lag(self, iri: str) -> int:
+        """How many records of a stream's log the engine has not read."""
+        return self.logs[iri].log.end - self._readers[iri].next
 
     def note(self, text: str) -> None:
         """Tell the user something soon; any thread may."""
@@ -328,8 +338,10 @@ class LiveLoop:
         while not stop.is_set() and self._due:
             if not self._advance(self._due[0].places):
                 self._apply(self._due.popleft())
+            self._do(self._looks)
         while not stop.is_set() and self._waits():
             self._advance()
+            self._do(self._looks)
 
     def _waits(self) -> bool:
         return any(self._readers[iri].next < log.log.end for iri, log in self.logs.items())
@@ -398,23 +410,41 @@ class LiveLoop:
         Raises:
             RunError: the run has ended.
         """
+        return self._hand_in(self._requests, do)
+
+    def look(self, do: Callable[[], T]) -> T:
+        """The same for what changes nothing; it is done also while an earlier run's log is read."""
+        return self._hand_in(self._looks, do)
+
+    def _hand_in(
+        self, queue: deque[tuple[Callable[[], Any], Future[Any]]], do: Callable[[], T]
+    ) -> T:
         done: Future[T] = Future()
         with self._door:
             self._check_open()
-            self._requests.append((do, done))
+            queue.append((do, done))
         self._work.set()
         return done.result()
 
-    def _do_requests(self) -> None:
-        while self._requests:
-            do, done = self._requests.popleft()
+    @staticmethod
+    def _do(queue: deque[tuple[Callable[[], Any], Future[Any]]]) -> None:
+        while queue:
+            do, done = queue.popleft()
             try:
                 done.set_result(do())
             except BaseException as error:
                 done.set_exception(error)
 
-    def change(self, kind: ChangeKind, query: StandingQuery, reason: str = "") -> None:
+    def change(
+        self,
+        kind: ChangeKind,
+        query: StandingQuery,
+        plan: QueryPlan | None = None,
+        reason: str = "",
+    ) -> None:
         """Log a change of a query, and let it take effect after all that is logged.
+
+        `plan` is the query's, if it is known.
 
         Raises:
             QueryError, UsageError: the query cannot be added. Nothing has changed.
@@ -423,7 +453,7 @@ class LiveLoop:
         while self._waits():
             self._advance()
         change = QueryChange(kind, query, self._places(), reason)
-        plan = self._plan(change)
+        plan = plan or self._plan(change)
         if plan is not None:
             self.engine.queries.check_plan(plan)
         assert self._changes is not None
@@ -473,8 +503,9 @@ class LiveLoop:
         with self._door:
             self._ended = True
         ended = RunError("the run has ended")
-        while self._requests:
-            self._requests.popleft()[1].set_exception(ended)
+        for queue in (self._requests, self._looks):
+            while queue:
+                queue.popleft()[1].set_exception(ended)
         while self._posted:
             self._posted.popleft().done.set_exception(ended)
         for iri, log in self.logs.items():

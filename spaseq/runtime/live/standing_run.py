@@ -1,0 +1,382 @@
+"""A run whose queries come and go: what `spaseq serve` and `spaseq run --queries` are made of."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, TextIO, TypeVar
+
+from spaseq.errors import UsageError
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.logs.stream_log import Message
+from spaseq.options import StageOptions, StateLimits
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.runtime.job.job import Job, LateEvent, Stats
+from spaseq.runtime.live.answer_index import AnswerIndex
+from spaseq.runtime.live.deliveries import SinkSettings
+from spaseq.runtime.live.delivery import DeliveryView
+from spaseq.runtime.live.live_directory import LiveDirectory
+from spaseq.runtime.live.live_engine import LiveEngine, LiveStream
+from spaseq.runtime.live.live_loop import LiveLoop, Persistence
+from spaseq.runtime.live.live_run import check_endpoints
+from spaseq.runtime.live.query_changes import ChangeKind, Planner, StandingQuery
+from spaseq.runtime.pushed import Tolerated
+from spaseq.runtime.pushed_units import QueryUnit
+from spaseq.sinks.line_file import open_lines
+from spaseq.sinks.side_lines import BadInputLines, LateEventLines
+
+T = TypeVar("T")
+
+State = Literal["running", "catching up", "failed"]
+Outcome = Literal["added", "replaced", "unchanged"]
+
+
+class UnknownQuery(UsageError):
+    """There is no query with this name."""
+
+
+@dataclass(frozen=True, slots=True)
+class StandingOptions:
+    """How a standing run goes.
+
+    Attributes:
+        stages: of all queries.
+        limits: of each query's state.
+        sync_ms: the least time between two commits of the logs.
+        retain_ms: how long messages and answers that nobody needs any more stay in the logs.
+    """
+
+    stages: StageOptions = StageOptions()
+    limits: StateLimits = field(default_factory=StateLimits)
+    sync_ms: int = 20
+    retain_ms: int = 3_600_000
+
+
+@dataclass(frozen=True, slots=True)
+class QueryView:
+    """A query as its users see it.
+
+    Attributes:
+        name: its name.
+        text: its text.
+        state: whether it runs.
+        since: when it was added, ms since the epoch.
+        streams: the IRIs of the streams that it reads.
+        answers: how many answers it has given, over restarts.
+        live: how many partial matches wait; None if it is evaluated together with others.
+        reason: why it has failed; "" if it has not.
+    """
+
+    name: str
+    text: str
+    state: State
+    since: int
+    streams: tuple[str, ...]
+    answers: int
+    live: int | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class StreamView:
+    """A stream as its users see it.
+
+    Attributes:
+        name: its name.
+        iri: its IRI.
+        accepted: how many events it has brought, over restarts.
+        bad: how many parts of messages were no events.
+        late: how many events were late.
+        watermark: ms since the epoch; None before its first event.
+        source: where its messages come from, without secrets; None if they are posted.
+        lag: how many records of its log have not been evaluated yet.
+    """
+
+    name: str
+    iri: str
+    accepted: int
+    bad: int
+    late: int
+    watermark: int | None
+    source: str | None
+    lag: int
+
+
+class StandingRun:
+    """Streams in logs, queries that come and go, answers in a log; a thread of its own evaluates.
+
+    ```python
+    run = StandingRun(Path("state"), streams, knowledge, planner, sinks)
+    run.start()
+    run.put("jam", text)
+    run.stop()
+    ```
+
+    All methods but `start` and `stop` may be called from any thread; those that change something
+    return when the change is on disk.
+
+    Args:
+        directory: keeps the logs and the state; an earlier run with it goes on.
+        streams: all streams; those without a source are fed by `accept`.
+        knowledge: the knowledge base of all queries.
+        planner: plans a query's text under a name.
+        sinks: where the answers go, by name.
+        options: how the run goes.
+        on_note: told what a user should know.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        streams: Sequence[LiveStream],
+        knowledge: KnowledgeBase,
+        planner: Planner,
+        sinks: Mapping[str, SinkSettings],
+        options: StandingOptions = StandingOptions(),
+        on_note: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        self._path, self._streams, self._sinks = directory, list(streams), sinks
+        self._planner, self._options = self._checked(planner, knowledge), options
+        self._iris = {stream.name: stream.iri for stream in streams}
+        job = Job((), (), knowledge, options.stages, on_note=on_note)
+        job.on_bad, job.on_late = self._take_bad, self._take_late
+        self._job, self._stop = job, threading.Event()
+        self._stack = ExitStack()
+        self._failure: BaseException | None = None
+        self._sides: dict[str, TextIO] = {}
+
+    @staticmethod
+    def _checked(planner: Planner, knowledge: KnowledgeBase) -> Planner:
+        def plan(name: str, text: str) -> QueryPlan:
+            found = planner(name, text)
+            check_endpoints([found], knowledge)
+            return found
+
+        return plan
+
+    # --- beginning and end ------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Read what an earlier run has left, and begin.
+
+        Raises:
+            UsageError: the directory is no standing run's, or its knowledge base has changed while
+                it has events that no query has seen.
+            RunError: it cannot be read, or another run uses it.
+        """
+        job, options = self._job, self._options
+        directory = LiveDirectory.open(self._path, {"queries": "a set that changes"})
+        with ExitStack() as stack:
+            stack.callback(directory.release)
+            for name in ("bad.jsonl", "late.jsonl"):
+                file = open_lines(str(self._path / name), os.O_APPEND)
+                self._sides[str(self._path / name)] = file
+                stack.callback(file.close)
+            engine = LiveEngine(job, self._streams, options.limits, Tolerated.ALL)
+            keeping = Persistence(
+                self._planner, self._sides, options.sync_ms, options.retain_ms, endures=True
+            )
+            self._loop = LiveLoop(job, engine, self._streams, directory, keeping)
+            self._stack = stack.pop_all()
+        self._thread = threading.Thread(target=self._run, name="evaluation", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._loop.run(self._stop, lambda: self._loop.deliveries_to(self._sinks))
+        except BaseException as error:
+            self._failure = error
+
+    def stop(self) -> None:
+        """Save the state and end; RunError if the run has failed."""
+        self._stop.set()
+        self._loop.wake()
+        self._thread.join()
+        self._stack.close()
+        if self._failure is not None:
+            raise self._failure
+
+    # --- queries ----------------------------------------------------------------------------------
+
+    def put(self, name: str, text: str) -> Outcome:
+        """Add a query, or put it in the place of the one with its name.
+
+        It gets the events that are accepted from now on. If its canonical text is that of the query
+        that runs, nothing changes.
+
+        Raises:
+            QueryError: it has errors.
+            UsageError: another query registers the same stream, or there would be a circle.
+            InputError: the knowledge base lacks a graph that it names.
+            RunError: the disk is full, or the run has ended.
+        """
+        return self._loop.call(partial(self._put, name, text, self._planner(name, text)))
+
+    def _put(self, name: str, text: str, plan: QueryPlan) -> Outcome:
+        old = self._loop.engine.queries.query_of(name)
+        if old is not None and old.plan.identity.canonical == plan.identity.canonical:
+            return "unchanged"
+        self._loop.change(ChangeKind.ADDED, StandingQuery(name, text, _now()), plan)
+        return "added" if old is None else "replaced"
+
+    def remove(self, name: str) -> None:
+        """Take a query away, with its partial matches; its answers stay readable for a while.
+
+        Raises:
+            UnknownQuery: there is none with this name.
+            RunError: as from `put`.
+        """
+        self._loop.call(lambda: self._loop.change(ChangeKind.REMOVED, self._known(name)))
+
+    def restart(self, name: str) -> None:
+        """Let a failed query begin anew.
+
+        Raises:
+            UnknownQuery: there is none with this name.
+            UsageError: it runs.
+            RunError: as from `put`.
+        """
+        self._loop.call(partial(self._restart, name))
+
+    def _restart(self, name: str) -> None:
+        query, plan = self._known(name), self._loop.engine.queries.query_of(name)
+        if plan is not None and plan.failure is None:
+            raise UsageError(f"query {name} runs")
+        self._loop.change(ChangeKind.RESTARTED, query._replace(since=_now()))
+
+    def _known(self, name: str) -> StandingQuery:
+        query = self._loop.queries.get(name)
+        if query is None:
+            raise UnknownQuery(f"there is no query {name}")
+        return query
+
+    def queries(self) -> list[QueryView]:
+        """All queries, by name."""
+        return self._loop.look(lambda: [self._view(name) for name in sorted(self._loop.queries)])
+
+    def query(self, name: str) -> QueryView:
+        """A query; UnknownQuery if there is none with this name."""
+        return self._loop.look(lambda: self._view(self._known(name).name))
+
+    def plan(self, name: str) -> QueryPlan:
+        """The plan of a query; UnknownQuery if there is none with this name."""
+        query = self._loop.look(lambda: self._loop.engine.queries.query_of(name))
+        if query is None:
+            raise UnknownQuery(f"there is no query {name}")
+        return query.plan
+
+    def look(self, do: Callable[[LiveEngine], T]) -> T:
+        """What a function sees of the engine between two batches; it must change nothing."""
+        return self._loop.look(lambda: do(self._loop.engine))
+
+    def _view(self, name: str) -> QueryView:
+        own, queries = self._loop.queries[name], self._loop.engine.queries
+        query = queries.query_of(name)
+        assert query is not None
+        unit = queries.unit(query)
+        failed, live = query.failure is not None, None
+        if not failed and isinstance(unit, QueryUnit):
+            live = unit.live_runs()
+        return QueryView(
+            name,
+            own.text,
+            "failed" if failed else "running",
+            own.since,
+            tuple(query.plan.inputs.streams),
+            self._loop.answered[name],
+            live,
+            query.failure or "",
+        )
+
+    @property
+    def answers(self) -> AnswerIndex:
+        """The logged answers of all queries."""
+        return self._loop.index
+
+    # --- streams ----------------------------------------------------------------------------------
+
+    def accept(self, stream: str, messages: Sequence[Message]) -> None:
+        """Take messages of a stream that has no source; they are on disk when this returns.
+
+        Args:
+            stream: its name.
+            messages: `UNNUMBERED`; the marks of a message are kept with it, see `marks`.
+
+        Raises:
+            UsageError: there is no such stream, or it has a source.
+            RunError: the disk is full, or the run has ended. Nothing was accepted.
+        """
+        iri = self._iris.get(stream)
+        if iri is None:
+            raise UsageError(f"there is no stream {stream}")
+        if self._loop.streams[iri].source.connector() is not None:
+            raise UsageError(f"stream {stream} has a source, so nothing can be posted to it")
+        self._loop.accept(iri, messages)
+
+    def marks(self, stream: str) -> dict[str, str]:
+        """The last text of each mark of a stream's messages."""
+        return self._loop.look(lambda: self._loop.logs[self._iris[stream]].marks)
+
+    def streams(self) -> list[StreamView]:
+        """All streams, in their order in the configuration."""
+        return self._loop.look(lambda: [self._stream_view(stream) for stream in self._streams])
+
+    def _stream_view(self, stream: LiveStream) -> StreamView:
+        counts, loop = self._loop.engine.counts[stream.iri], self._loop
+        source = stream.source
+        return StreamView(
+            stream.name,
+            stream.iri,
+            *(counts.accepted, counts.bad, counts.late),
+            self._job.stats.watermarks.get(stream.iri),
+            None if source.connector() is None else source.describe(),
+            loop.lag(stream.iri),
+        )
+
+    def records(self, stream: str) -> list[Any]:
+        """The messages of a stream that are still logged, in order."""
+        log = self._loop.logs[self._iris[stream]]
+        reader, found = log.reader(log.log.first), list[Any]()
+        while some := reader.read():
+            found.extend(entry for entry in some if isinstance(entry, Message))
+        reader.close()
+        return found
+
+    # --- health -----------------------------------------------------------------------------------
+
+    @property
+    def stats(self) -> Stats:
+        """Counts of this run so far."""
+        return self._job.stats
+
+    def sinks(self) -> list[DeliveryView]:
+        """How far each output is."""
+        deliveries = self._loop.deliveries
+        return [] if deliveries is None else deliveries.views()
+
+    def problems(self) -> list[str]:
+        """What fails now; empty if all is well."""
+        if self._failure is not None:
+            return [f"the run has ended: {self._failure}"]
+        found = [f"{what}: {reason}" for what, reason in [*self._loop.problems.items()]]
+        found += [f"sink {view.name}: {view.problem}" for view in self.sinks() if view.problem]
+        failed = (view for view in self.queries() if view.state == "failed")
+        return [*found, *(f"query {view.name} has failed: {view.reason}" for view in failed)]
+
+    def _take_bad(self, bad: BadInput) -> None:
+        BadInputLines(self._sides[str(self._path / "bad.jsonl")]).write(bad)
+
+    def _take_late(self, late: LateEvent) -> None:
+        lines = LateEventLines(self._sides[str(self._path / "late.jsonl")])
+        lines.write(late.stream, late.event, late.time, late.lateness_ms)
+
+
+def _now() -> int:
+    return int(time.time() * 1000)
