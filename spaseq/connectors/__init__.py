@@ -34,6 +34,7 @@ SINKS_OF_SCHEMES = {
     "mqtt": "mqtt_sink.MqttSink",
     "mqtts": "mqtt_sink.MqttSink",
     "nats": "nats_jetstream.NatsSink",
+    "postgresql": "postgresql_sink.PostgresqlSink",
     "http": "webhook.WebhookSink",
     "https": "webhook.WebhookSink",
 }
