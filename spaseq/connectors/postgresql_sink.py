@@ -88,7 +88,9 @@ class PostgresqlSink(MessageSink):
                 command_timeout=_TIMEOUT_S,
                 server_settings={"application_name": "spaseq"},
             )
-        except (ValueError, self._library.ClientConfigurationError) as error:
+        except OSError:  # some are also a ValueError
+            raise
+        except ValueError as error:
             raise UsageError(f"{self.address}: {error}") from None
         # `create table if not exists` needs the right to create, even if the table exists.
         if await connection.fetchval("select to_regclass($1)", self._table) is None:
