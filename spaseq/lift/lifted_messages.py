@@ -53,7 +53,8 @@ class LiftedBroker(BrokerStream):
     ) -> Iterator[EventBatch]:
         """The events of messages, in their order. `source` names the broker in reports.
 
-        A message has the time that it came with, if its lift makes none. Labels of blank nodes
+        A message has the time that it came with, or that of its arrival (`MessageOptions.time`), if
+        its lift makes none. Labels of blank nodes
         depend on nothing but the message, so a run that reads it again gives the same answers.
         """
         many = 1 if _makes_blank_nodes(self.plan) else _TOGETHER
@@ -88,7 +89,9 @@ class LiftedBroker(BrokerStream):
         def refuse(row: int, reason: str) -> None:
             report(rows.lines[row], reason, "")
 
-        times = [NO_TIME if message.time is None else message.time for message in messages]
+        rule = self.options.messages.time
+        given = (m.arrival if rule == "arrival" else m.time for m in messages)
+        times = [NO_TIME if time is None else time for time in given]
         return maker.events(rows, refuse, np.array(times, np.int64)).events
 
 

@@ -150,7 +150,8 @@ def _assembly(
     on_bad: OnBad,
 ) -> Assembly:
     if file.format.has_graphs:
-        return GraphAssembly(buffer, file.path, options.time_predicate, on_bad)
+        predicate, default = options.time_predicate, options.default_time
+        return GraphAssembly(buffer, file.path, predicate, on_bad, default)
     assert options.triples_per_event is not None, "resolve_paths sees to it"
     clock = arrival if options.arrival_time else None
     return TripleAssembly(

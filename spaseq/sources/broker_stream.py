@@ -47,7 +47,11 @@ class BrokerStream(Source):
 
     def identity(self) -> list[str]:
         """What must stay the same for a run to resume."""
-        return [self.iri, self.describe(), *self.options.contexts.identity]
+        options = self.options
+        return [
+            *(self.iri, self.describe(), *options.contexts.identity),
+            *options.messages.identity,
+        ]
 
     def check(self) -> None:
         """UsageError: the stream has no end, and this run reads to the ends of its streams."""

@@ -50,7 +50,9 @@ def test_a_library_that_is_missing_is_named_with_the_command(
 def test_the_page_lists_every_scheme_and_every_library_is_an_extra() -> None:
     root = Path(__file__).parents[2]
     page = (root / "docs" / "live.md").read_text("utf-8")
-    for scheme in {*SOURCES_OF_SCHEMES, *SINKS_OF_SCHEMES}:
-        assert f"`{scheme.removesuffix('s') if scheme == 'https' else scheme}" in page
+    schemes = {*SOURCES_OF_SCHEMES, *SINKS_OF_SCHEMES}
+    for scheme in schemes:
+        is_secure = scheme.removesuffix("s") in schemes
+        assert (f"`{scheme.removesuffix('s')}[s]://" if is_secure else f"`{scheme}") in page
     extras = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
-    assert {"nats", "kafka"} <= extras["optional-dependencies"].keys()
+    assert {"nats", "kafka", "mqtt", "ws"} <= extras["optional-dependencies"].keys()

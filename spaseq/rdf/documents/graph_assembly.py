@@ -36,10 +36,17 @@ class Assembly(Protocol):
 class GraphAssembly:
     """An assembly in which each named graph is an event."""
 
-    def __init__(self, buffer: EventBuffer, file: str, time_predicate: str, on_bad: OnBad) -> None:
+    def __init__(
+        self,
+        buffer: EventBuffer,
+        file: str,
+        time_predicate: str,
+        on_bad: OnBad,
+        default_time: int | None = None,
+    ) -> None:
         self._buffer = buffer
         self._predicate = iri_text(time_predicate)
-        self._times = GraphTimes(file, on_bad, self._emit)
+        self._times = GraphTimes(file, on_bad, self._emit, default_time)
 
     @property
     def open(self) -> OpenEvent | None:

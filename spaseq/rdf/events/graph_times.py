@@ -44,11 +44,18 @@ class _Between:
 class GraphTimes:
     """Assigns timestamps to events, given runs of rows in file order.
 
-    Calls `emit` with each complete event that has a time, and reports events without one.
+    Calls `emit` with each complete event that has a time, and reports events without one. If there
+    is a default time (ms), events get it whose graph has none.
     """
 
-    def __init__(self, file: str, on_bad: OnBad, emit: Callable[[OpenEvent], None]) -> None:
-        self._file = file
+    def __init__(
+        self,
+        file: str,
+        on_bad: OnBad,
+        emit: Callable[[OpenEvent], None],
+        default_time: int | None = None,
+    ) -> None:
+        self._file, self._default_time = file, default_time
         self._on_bad = on_bad
         self._emit = emit
         self.open: OpenEvent | None = None
@@ -98,6 +105,7 @@ class GraphTimes:
         """End the open event and settle the default graph's triples before the following event."""
         before, between = self.open, self._between
         if before is not None:
+            before.default(self._default_time)
             if before.time is None or before.excess is not None:
                 self._on_bad(before.complaint(self._file))
             else:

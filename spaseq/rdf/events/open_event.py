@@ -29,6 +29,11 @@ class OpenEvent:
             if self.time is None:
                 self.unreadable = text
 
+    def default(self, time: int | None) -> None:
+        """Give the event a time (ms), if its graph has none."""
+        if self.time is None and self.unreadable is None:
+            self.time = time
+
     @property
     def name(self) -> str | None:
         """The graph's IRI, None if it is a blank node or the format has no graphs."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from spaseq.errors import UsageError
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.inputs.contexts import NO_CONTEXTS, JsonLdContexts
+from spaseq.rdf.inputs.message_options import DEFAULT_MESSAGES, MessageOptions
 from spaseq.rdf.terms.term import is_absolute_iri
 from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
 
@@ -30,6 +31,9 @@ class StreamOptions:
         limits: bounds on nesting and sizes.
         contexts: the JSON-LD contexts of NDJSON-LD; if they have one of their own, messages of
             brokers are read with it, too.
+        messages: how the messages of a broker become events.
+        default_time: the time (ms) of an event whose graph has none, in document formats and
+            formats of messages. Without it such an event is bad input.
         base: base IRI for relative IRIs in the document formats, unless a document sets its own.
     """
 
@@ -44,6 +48,8 @@ class StreamOptions:
     predicates: tuple[str, ...] | None = None
     base: str | None = None
     contexts: JsonLdContexts = NO_CONTEXTS
+    messages: MessageOptions = DEFAULT_MESSAGES
+    default_time: int | None = None
     limits: Limits = DEFAULT_LIMITS
 
     def __post_init__(self) -> None:

@@ -37,8 +37,16 @@ class _Run:
 class MessageAssembly:
     """Adds the events of messages to a buffer."""
 
-    def __init__(self, buffer: EventBuffer, file: str, time_predicate: str, on_bad: OnBad) -> None:
+    def __init__(
+        self,
+        buffer: EventBuffer,
+        file: str,
+        time_predicate: str,
+        default_time: int | None,
+        on_bad: OnBad,
+    ) -> None:
         self._buffer, self._file, self._on_bad = buffer, file, on_bad
+        self._default_time = default_time
         self._predicate = iri_text(time_predicate)
 
     def add(self, block: MessageBlock) -> None:
@@ -57,6 +65,7 @@ class MessageAssembly:
 
     def close(self, event: OpenEvent) -> None:
         """Emit an event, or report it."""
+        event.default(self._default_time)
         if event.time is None:
             self._on_bad(event.complaint(self._file))
         else:

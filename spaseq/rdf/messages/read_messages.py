@@ -26,7 +26,8 @@ def message_file_events(
 ) -> Iterator[EventBatch]:
     """The events of a file whose format has messages. A malformed message costs only itself."""
     buffer = EventBuffer(options.iri, counter, made_up_labels=True)
-    assembly = MessageAssembly(buffer, file.path, options.time_predicate, on_bad)
+    times = options.time_predicate, options.default_time
+    assembly = MessageAssembly(buffer, file.path, *times, on_bad)
 
     def report(line: int | None, reason: str, text: str) -> None:
         on_bad(BadInput(file.path, line, reason, text))

@@ -17,7 +17,6 @@ from typing import Any
 
 from spaseq.algebra.answers import Answer
 from spaseq.errors import RunError
-from spaseq.lift.lifted_messages import LiftedBroker
 from spaseq.logs.stream_log import Entry, Message, Partitions, Raised
 from spaseq.options import FileSourceSettings, StateLimits
 from spaseq.plan.predicates import stream_predicates
@@ -29,8 +28,8 @@ from spaseq.runtime.arrivals.horizon import Horizon
 from spaseq.runtime.arrivals.stream_clock import StreamClock
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.job.state_limits import check_state
-from spaseq.runtime.live.message_events import message_events
 from spaseq.runtime.live.partition_clocks import PartitionClocks
+from spaseq.runtime.live.stream_events import StreamEvents
 from spaseq.runtime.pushed import Found, PushedQueries, Tolerated
 from spaseq.runtime.pushed_units import PushedQuery, QueryUnit
 from spaseq.sources.broker_stream import BrokerStream
@@ -83,6 +82,7 @@ class LiveEngine:
         self._tolerated = tolerated
         self._streams = {stream.iri: stream for stream in streams}
         self._clocks = {s.iri: PartitionClocks(s.settings.delay_ms) for s in streams}
+        self._events = {s.iri: StreamEvents(s.source.options.messages) for s in streams}
         self.counts = {iri: StreamCounts() for iri in self._streams}
         self._use(job.plans)
 
@@ -136,11 +136,7 @@ class LiveEngine:
         source, clocks, stats = self._sources[iri], self._clocks[iri], self._job.stats
         counts, name, on_bad = self.counts[iri], source.describe(), self._job.take_bad
         at, bad = time.perf_counter(), stats.bad
-        if isinstance(source, LiftedBroker):
-            batches = source.events(messages, name, on_bad)
-        else:
-            batches = message_events(messages, source.options, name, on_bad)
-        for batch in batches:
+        for batch in self._events[iri].read(source, messages, on_bad):
             own = clocks.of_partition(partition)
             horizon = self._horizon(iri, arrival, batch)
             admitted = before_horizon(batch, horizon, own, name, on_bad)
@@ -210,6 +206,7 @@ class LiveEngine:
         """
         clocks = [[iri, clock.as_json()] for iri, clock in self._clocks.items()]
         counts = [[iri, [c.accepted, c.bad, c.late]] for iri, c in self.counts.items()]
+        events = [[iri, some.as_json()] for iri, some in self._events.items()]
         states = self.queries.snapshot()
         stats = self._job.stats
         for titles, state in states[0]:
@@ -218,7 +215,7 @@ class LiveEngine:
             name = query.plan.identity.name  # the first one's stands for a family
             stats.live_runs[name] = self.queries.unit(query).live_runs()
             stats.state_bytes[name] = len(state)
-        return [clocks, counts, states]
+        return [clocks, counts, events, states]
 
     def check_limits(self) -> dict[str, str]:
         """The queries whose state was too large at the last snapshot, with the reason.
@@ -248,9 +245,11 @@ class LiveEngine:
         if plans is not None:
             self._use(plans)
         try:
-            clocks, counts, states = state
+            clocks, counts, events, states = state
             self._clocks.update((iri, PartitionClocks.of_json(value)) for iri, value in clocks)
             self.counts.update((iri, StreamCounts(*some)) for iri, some in counts)
+            for iri, some in events:
+                self._events[iri].restore(some)
         except (TypeError, ValueError) as error:
             raise RunError(f"the state of the run is damaged: {error}") from error
         self.queries.restore(states)

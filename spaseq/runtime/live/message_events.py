@@ -1,16 +1,17 @@
 """From messages to events.
 
-A message has the events of one text in N-Quads or another format, as its media type says; N-Quads
-if it says nothing. An event never spans two messages.
+A message has the events of one text in N-Quads or another format: the one that its stream has, or
+else the one that its media type says, or else N-Quads. An event never spans two messages. A message
+in a format without graphs, and a JSON object without any, is one event.
 """
 
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from typing import IO
 
@@ -21,31 +22,20 @@ from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.inputs.files import InputFile
-from spaseq.rdf.inputs.formats import Format
+from spaseq.rdf.inputs.formats import AS_MESSAGES, Format
+from spaseq.rdf.inputs.message_formats import (
+    LOG_TYPES,
+    MEDIA_TYPES,
+    format_of_media,
+    message_format,
+)
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.rdf.readers import ArrivalClock, read_file
+from spaseq.runtime.live.given_times import given_time, with_times
 
-MEDIA_TYPES = {
-    "": Format.NQUADS,
-    "application/n-quads": Format.NQUADS,
-    "text/plain": Format.NQUADS,
-    "application/trig": Format.TRIG,
-    "application/ld+json": Format.JSONLD,
-    "application/json": Format.JSONLD,
-    "application/x-ld+ndjson": Format.NDJSONLD,
-    "application/x-jelly-rdf": Format.JELLY,
-}
-"""The formats of messages, by media type without parameters."""
+__all__ = ["LOG_TYPES", "MEDIA_TYPES", "message_events", "name_of"]
 
-LOG_TYPES = {
-    "application/n-triples": Format.RDFM,
-    "application/n-quads": Format.RDFM,
-    "text/turtle": Format.RDFM_TRIG,
-    "application/trig": Format.RDFM_TRIG,
-}
-"""The formats of messages whose media type has a version that ends in `-messages`."""
-
-_LOG = re.compile(r""";\s*version\s*=\s*"?[\w.-]*-messages\b""", re.IGNORECASE)
+_NO_EVENT = "there is no event in it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +60,7 @@ def message_events(
         on_bad: called for each part of a message that cannot become an event.
     """
     options = replace(options, threads=1)
-    json = options.contexts.own is not None
-    for form, some in groupby(messages, _is_json if json else _format_of):
+    for form, some in groupby(messages, partial(_format_of, options=options)):
         together = list(some)
         if form is Format.NQUADS:
             yield from _line_events(together, options, source, on_bad)
@@ -82,9 +71,7 @@ def message_events(
                 names = ", ".join(filter(None, MEDIA_TYPES))
                 on_bad(BadInput(name_of(source, [message]), None, reason + names))
             else:
-                if json:  # an object in one line, so that it is one message
-                    message = replace(message, payload=b" ".join(message.payload.split(b"\n")))
-                yield from _events([message], form, options, source, on_bad)
+                yield from _single_events(message, form, options, source, on_bad)
 
 
 def name_of(source: str, messages: Sequence[Message]) -> str:
@@ -96,17 +83,41 @@ def name_of(source: str, messages: Sequence[Message]) -> str:
     )
 
 
-def _is_json(message: Message) -> Format | None:
-    """The format of messages that have a context from outside, whatever their media type says."""
-    return Format.NDJSONLD
+def _format_of(message: Message, options: StreamOptions) -> Format | None:
+    """The format of a message; None if its media type is unknown."""
+    if options.contexts.own is not None:
+        return Format.JSONLD
+    given = options.messages.format
+    return format_of_media(message.media_type) if given is None else message_format(given)
 
 
-def _format_of(message: Message) -> Format | None:
-    name, _, parameters = message.media_type.partition(";")
-    name = name.strip().lower()
-    if parameters and name in LOG_TYPES and _LOG.search(message.media_type):
-        return LOG_TYPES[name]
-    return MEDIA_TYPES.get(name)
+def _single_events(
+    message: Message, form: Format, options: StreamOptions, source: str, on_bad: OnBad
+) -> Iterator[EventBatch]:
+    """The events of a message that is read by itself: one, if the format has no graphs."""
+    name, payload = name_of(source, [message]), message.payload
+    own_context = options.contexts.own is not None
+    if form is Format.JSONLD and (own_context or payload.lstrip()[:1] == b"{"):
+        form = Format.NDJSONLD
+        message = replace(message, payload=b" ".join(payload.split(b"\n")))  # one message
+    elif options.triples_per_event is None and not form.has_graphs:
+        if form is Format.RDFXML:
+            on_bad(BadInput(name, None, "RDF/XML needs a number of triples per event"))
+            return
+        form = AS_MESSAGES[form]
+    options = replace(options, default_time=given_time(message, options))
+    is_silent = True
+
+    def report(bad: BadInput) -> None:
+        nonlocal is_silent
+        is_silent = False
+        on_bad(bad)
+
+    for batch in _events([message], form, options, source, report):
+        is_silent = is_silent and not len(batch)
+        yield batch
+    if is_silent:
+        on_bad(BadInput(name, None, _NO_EVENT))
 
 
 def _line_events(
@@ -123,6 +134,11 @@ def _halved(
     """The events of messages, of which a bad one is found by halving."""
     found: list[BadInput] = []
     batches = list(_events(messages, Format.NQUADS, options, source, found.append))
+    if found and options.messages.time is not None:
+        messages_then, found_then = with_times(messages, found, options)
+        if len(found_then) < len(found) and (not found_then or len(messages) == 1):
+            batches = list(_events(messages_then, Format.NQUADS, options, source, _ignore))
+            found = found_then
     if not found:
         yield from batches
     elif len(messages) == 1:
@@ -135,12 +151,16 @@ def _halved(
         yield from _halved(messages[half:], options, source, on_bad)
 
 
+def _ignore(_: BadInput) -> None:
+    """Ignore what is reported already."""
+
+
 def _events(
     messages: Sequence[Message], form: Format, options: StreamOptions, source: str, on_bad: OnBad
 ) -> Iterator[EventBatch]:
     name = name_of(source, messages)
     if not all(message.payload.strip() for message in messages):
-        on_bad(BadInput(name, None, "there is no event in it"))
+        on_bad(BadInput(name, None, _NO_EVENT))
     data = b"\n".join(message.payload for message in messages)
     text = _MessageText(name, form, data)
     try:

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spaseq.errors import UsageError
 from spaseq.logs.stream_log import Message
 from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.message_options import MessageOptions
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.live.message_events import message_events
 
@@ -27,11 +29,13 @@ def quads(event: str, seconds: int, values: int = 1) -> str:
     )
 
 
-def read(messages: list[Message]) -> tuple[list[Event], list[BadInput]]:
+def read(
+    messages: list[Message], options: StreamOptions = OPTIONS
+) -> tuple[list[Event], list[BadInput]]:
     bad: list[BadInput] = []
     events = [
         (int(time) % 60_000, name, int(size))
-        for batch in message_events(messages, OPTIONS, "nats://h/s", bad.append)
+        for batch in message_events(messages, options, "nats://h/s", bad.append)
         for time, name, size in zip(
             batch.time,
             batch.names(np.arange(len(batch))).to_pylist(),
@@ -43,7 +47,15 @@ def read(messages: list[Message]) -> tuple[list[Event], list[BadInput]]:
 
 
 def messages_of(*payloads: str, media: str = "") -> list[Message]:
-    return [Message(text.encode(), 0, n, media) for n, text in enumerate(payloads, 1)]
+    """Messages that arrived at second 30, and have times from second 11 on."""
+    return [
+        Message(text.encode(), 0, n, media, 30_000, 10_000 + 1000 * n)
+        for n, text in enumerate(payloads, 1)
+    ]
+
+
+def options_with(**given: object) -> StreamOptions:
+    return StreamOptions("http://e/s", (), messages=MessageOptions(**given))  # type: ignore[arg-type]
 
 
 def test_a_message_may_have_one_event_or_several() -> None:
@@ -140,3 +152,88 @@ def test_line_ends(end: str) -> None:
     events, bad = read(messages_of(*(quads(f"http://e/{n}", n) + end for n in range(3))))
     assert len(events) == 3
     assert not bad
+
+
+def triple(value: str, graph: str = "") -> str:
+    return f'<http://e/x> <http://e/p> "{value}" {graph}.'
+
+
+G1, G2 = "<http://e/g1> ", "<http://e/g2> "
+UNTIMED = {
+    "": triple("a", G1) + "\n" + triple("b", G1),
+    "application/trig": "<http://e/g1> { <http://e/x> <http://e/p> 1, 2 }",
+    "application/json": '{"@id": "http://e/g1", "@graph": {"http://e/p": [1,\n2]}}',
+    "text/turtle": "<http://e/x> <http://e/p> 1, 2 .",
+    "application/n-triples": triple("a") + "\n" + triple("b"),
+    "application/ld+json": '{"http://e/p": [1,\n2]}',
+}
+"""A message with one event, of two triples and without a time, in each format."""
+
+
+@pytest.mark.parametrize("media", UNTIMED)
+def test_an_event_without_a_time_gets_that_of_the_rule(media: str) -> None:
+    name = "http://e/g1" if "g1" in UNTIMED[media] else None
+    given_messages = messages_of(UNTIMED[media], UNTIMED[media], media=media)
+    events, bad = read(given_messages)
+    assert not events
+    assert [b.reason for b in bad] == ["event without a timestamp"] * 2
+    events, bad = read(given_messages, options_with(time="arrival"))
+    assert events == [(30_000, name, 2)] * 2
+    assert not bad
+    events, bad = read(given_messages, options_with(time="message"))
+    assert events == [(11_000, name, 2), (12_000, name, 2)]
+    assert not bad
+
+
+def test_the_rule_is_for_graphs_without_any_time() -> None:
+    stamp = f'{G2}<{TIME}> "2026-01-01T00:00:05Z"^^<{DATE_TIME}> .'
+    unreadable = f'{G1}<{TIME}> "soon" {G1}.'
+    text = "\n".join(
+        [triple("a", G1), triple("b", G2), triple("c", G2), stamp, triple("d", "_:b ")]
+    )
+    rule = options_with(time="arrival")
+    events, bad = read(messages_of(text, unreadable, text + "\nno RDF"), rule)
+    both = [(30_000, "http://e/g1", 1), (5_000, "http://e/g2", 2), (30_000, None, 1)]
+    assert events == both + both
+    assert [(b.file, b.line) for b in bad] == [
+        ("nats://h/s message 2", 1),
+        ("nats://h/s message 3", 6),
+    ]
+    assert "readable timestamp" in bad[0].reason
+
+
+def test_a_message_without_a_time_gives_none() -> None:
+    events, bad = read([Message(UNTIMED[""].encode(), 0, 1)], options_with(time="message"))
+    assert not events
+    assert bad[0].reason == "event without a timestamp"
+
+
+def test_the_format_of_a_stream_counts_and_not_the_media_type() -> None:
+    text = f'<http://e/1> {{ <http://e/1> <{TIME}> "2026-01-01T00:00:05Z"^^<{DATE_TIME}> }}'
+    for name in ("trig", ".trig", "application/trig"):
+        events, bad = read(messages_of(text, media="text/html"), options_with(format=name))
+        assert events == [(5000, "http://e/1", 1)]
+        assert not bad
+    with pytest.raises(UsageError, match="unknown format 'trigg', did you mean 'trig'"):
+        options_with(format="trigg")
+    with pytest.raises(UsageError, match="message or arrival"):
+        options_with(time="never")
+
+
+def test_a_message_with_no_event_in_it_is_bad() -> None:
+    for media in ("application/json", "application/trig", "text/turtle", "application/n-triples"):
+        text = "{}" if "json" in media else "# nothing"
+        events, bad = read(messages_of(text, media=media))
+        assert not events
+        assert [b.reason for b in bad] == ["there is no event in it"]
+
+
+@given(st.lists(st.lists(LINES, max_size=3).map("\n".join), max_size=7))
+@settings(deadline=None, max_examples=150)
+def test_together_and_one_by_one_are_the_same_with_times(payloads: list[str]) -> None:
+    together, rule = messages_of(*payloads), options_with(time="message")
+    one_by_one = [read([message], rule) for message in together]
+    events, bad = read(together, rule)
+    assert events == [event for some, _ in one_by_one for event in some]
+    assert bad == [one for _, some in one_by_one for one in some]
+    assert not [b for b in bad if b.reason == "event without a timestamp"]

@@ -1,0 +1,64 @@
+"""The formats of messages, by their media types and by name."""
+
+from __future__ import annotations
+
+import re
+
+from spaseq.errors import InputError, UsageError
+from spaseq.rdf.inputs.formats import Format, format_named
+
+MEDIA_TYPES = {
+    "": Format.NQUADS,
+    "application/n-quads": Format.NQUADS,
+    "text/plain": Format.NQUADS,
+    "application/n-triples": Format.NTRIPLES,
+    "application/trig": Format.TRIG,
+    "text/turtle": Format.TURTLE,
+    "application/ld+json": Format.JSONLD,
+    "application/json": Format.JSONLD,
+    "application/x-ld+ndjson": Format.NDJSONLD,
+    "application/x-jelly-rdf": Format.JELLY,
+    "application/rdf+xml": Format.RDFXML,
+}
+"""The formats of messages, by media type without parameters."""
+
+LOG_TYPES = {
+    "application/n-triples": Format.RDFM,
+    "application/n-quads": Format.RDFM,
+    "text/turtle": Format.RDFM_TRIG,
+    "application/trig": Format.RDFM_TRIG,
+}
+"""The formats of messages whose media type has a version that ends in `-messages`."""
+
+_LOG = re.compile(r""";\s*version\s*=\s*"?[\w.-]*-messages\b""", re.IGNORECASE)
+
+
+def format_of_media(media_type: str) -> Format | None:
+    """The format of a message with a media type; None if it is unknown.
+
+    >>> format_of_media("text/turtle; charset=utf-8").value
+    'turtle'
+    """
+    name, _, parameters = media_type.partition(";")
+    name = name.strip().lower()
+    if parameters and name in LOG_TYPES and _LOG.search(media_type):
+        return LOG_TYPES[name]
+    return MEDIA_TYPES.get(name)
+
+
+def message_format(text: str) -> Format:
+    """The format that a name, an extension or a media type stands for.
+
+    Raises:
+        UsageError: there is none.
+
+    >>> message_format("json") is message_format("application/ld+json")
+    True
+    """
+    found = format_of_media(text) if text else None
+    if found is not None:
+        return found
+    try:
+        return format_named(text)
+    except InputError as error:
+        raise UsageError(str(error)) from None

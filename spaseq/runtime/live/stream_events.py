@@ -1,0 +1,86 @@
+"""The events of one stream of a live run, from what its log has.
+
+What is dropped and what time an event gets depends on the log alone, so a restart that reads the
+same messages again gives the same events again.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from spaseq.lift.lifted_messages import LiftedBroker
+from spaseq.logs.stream_log import Message
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.inputs.bad_input import BadInput, OnBad
+from spaseq.rdf.inputs.message_options import MessageOptions
+from spaseq.runtime.live.message_events import message_events, name_of
+from spaseq.sources.broker_stream import BrokerStream
+
+
+class StreamEvents:
+    """Makes the events of a stream, and remembers the graphs that it has seen.
+
+    Attributes:
+        duplicates: how many events were dropped, because their graph was seen before.
+    """
+
+    def __init__(self, how: MessageOptions) -> None:
+        self._how = how
+        self._seen: OrderedDict[str, int] = OrderedDict()  # by IRI: the last arrival, ms; ascending
+        self._now = -(2**62)  # the greatest arrival so far
+        self.duplicates = 0
+
+    def read(
+        self, source: BrokerStream, messages: Sequence[Message], on_bad: OnBad
+    ) -> Iterator[EventBatch]:
+        """The events of messages that arrived together, in their order."""
+        name, arrival = source.describe(), messages[0].arrival
+        small = [m for m in messages if self._is_small(m, name, on_bad)]
+        if isinstance(source, LiftedBroker):
+            batches = source.events(small, name, on_bad)
+        else:
+            batches = message_events(small, source.options, name, on_bad)
+        return batches if self._how.dedup_ms is None else self._first_ones(batches, arrival)
+
+    def _is_small(self, message: Message, source: str, on_bad: OnBad) -> bool:
+        size, most = len(message.payload), self._how.max_bytes
+        if most is None or size <= most:
+            return True
+        reason = f"it has {size} bytes, and a message of this stream has at most {most}"
+        on_bad(BadInput(name_of(source, [message]), None, reason))
+        return False
+
+    def _first_ones(self, batches: Iterator[EventBatch], arrival: int) -> Iterator[EventBatch]:
+        """The events whose graphs have not been seen for so long; those without a name, too."""
+        assert self._how.dedup_ms is not None
+        self._now = max(self._now, arrival)
+        self._forget(self._now - self._how.dedup_ms)
+        for batch in batches:
+            names = batch.names(np.arange(len(batch))).to_pylist()
+            kept = [at for at, name in enumerate(names) if name is None or self._is_new(name)]
+            self.duplicates += len(names) - len(kept)
+            yield batch if len(kept) == len(names) else batch.take(np.array(kept, np.int64))
+
+    def _is_new(self, name: str) -> bool:
+        """Whether a graph has not been seen; it has from now on."""
+        before = len(self._seen)
+        self._seen[name] = self._now
+        self._seen.move_to_end(name)
+        return len(self._seen) > before
+
+    def _forget(self, before: int) -> None:
+        while self._seen and next(iter(self._seen.values())) <= before:
+            self._seen.popitem(last=False)
+
+    def as_json(self) -> list[Any]:
+        """What it remembers, as JSON values; `restore` takes them."""
+        return [self._now, self.duplicates, list(self._seen.items())]
+
+    def restore(self, value: list[Any]) -> None:
+        """Go on from what `as_json` gave."""
+        self._now, self.duplicates, seen = value
+        self._seen = OrderedDict((name, at) for name, at in seen)

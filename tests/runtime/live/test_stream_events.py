@@ -1,0 +1,92 @@
+"""Events that come again are dropped, and so are messages that are too large; a restart agrees."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from spaseq.logs.stream_log import Message
+from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.message_options import MessageOptions
+from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.runtime.live.stream_events import StreamEvents
+from spaseq.sources.broker_stream import BrokerStream
+
+
+def stream(**given: Any) -> BrokerStream:
+    return BrokerStream(
+        StreamOptions("http://e/s", (), messages=MessageOptions(time="arrival", **given)),
+        "mqtt://h/a",
+    )
+
+
+def message(number: int, arrival: int) -> Message:
+    text = f'<http://e/x> <http://e/p> "{arrival}" <http://e/g{number}> .'
+    return Message(text.encode(), 0, arrival + 1, "", arrival)
+
+
+def taken(events: StreamEvents, source: BrokerStream, given: Message) -> bool:
+    """Whether the event of a message is taken."""
+    batches = events.read(source, [given], pytest.fail)  # type: ignore[arg-type]
+    return sum(len(batch) for batch in batches) == 1
+
+
+def test_an_event_is_dropped_if_its_graph_was_seen_in_the_window() -> None:
+    source = stream(dedup_ms=100)
+    events = StreamEvents(source.options.messages)
+    expected = [(1, 0, True), (2, 50, True), (1, 99, False), (2, 150, True), (1, 150, False)]
+    expected += [(1, 249, False), (1, 349, True), (2, 300, True), (2, 340, False)]
+    for number, arrival, is_taken in expected:
+        assert taken(events, source, message(number, arrival)) == is_taken, (number, arrival)
+    assert events.duplicates == 4
+
+
+def test_graphs_without_names_are_all_taken() -> None:
+    source = stream(dedup_ms=100, format="turtle")
+    events = StreamEvents(source.options.messages)
+    for _ in range(2):
+        assert taken(events, source, Message(b"<http://e/x> a <http://e/C> .", 0, 1, "", 5))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_is_dropped_does_not_depend_on_restarts(seed: int) -> None:
+    """By the definition: seen means that a message with the graph arrived in the time before."""
+    chance, source = random.Random(seed), stream(dedup_ms=60)
+    events, seen, arrival = StreamEvents(source.options.messages), dict[int, int](), 0
+    for _ in range(400):
+        arrival += chance.randrange(10)
+        number = chance.randrange(12)
+        expected = arrival - seen.get(number, -100) >= 60
+        seen[number] = arrival
+        assert taken(events, source, message(number, arrival)) == expected
+        if chance.random() < 0.1:
+            state = events.as_json()
+            events = StreamEvents(source.options.messages)
+            events.restore(state)
+
+
+def test_a_message_that_is_too_large_is_bad() -> None:
+    bad: list[BadInput] = []
+    small = message(1, 1000)
+    source = stream(max_bytes=len(small.payload))
+    events = StreamEvents(source.options.messages)
+    large = replace(small, payload=small.payload + b" ", offset=7)
+    found = list(events.read(source, [large, small], bad.append))
+    assert sum(map(len, found)) == 1
+    size = len(small.payload)
+    assert bad == [
+        BadInput(
+            "mqtt://h/a message 7",
+            None,
+            f"it has {size + 1} bytes, and a message of this stream has at most {size}",
+        )
+    ]
+
+
+def test_a_run_with_other_options_cannot_go_on() -> None:
+    assert stream().identity() != stream(dedup_ms=5).identity()
+    plain = BrokerStream(StreamOptions("http://e/s", ()), "mqtt://h/a")
+    assert plain.identity() == ["http://e/s", "mqtt://h/a"]
