@@ -45,14 +45,19 @@ class SinkSettings:
         return outlet_of(self.to, self.form or self._form(), self.columns, self.overwrites)
 
     def _form(self) -> str:
+        """The format that a file's ending says: one of several queries, without an end."""
         if is_sink(self.to):
             return "jsonl"
+        forms = {
+            sink.suffix: form
+            for form, sink in SINKS.items()
+            if not sink.ends and not sink.one_query
+        }
         ending = self.to.rpartition(".")[2]
-        for form, sink in SINKS.items():
-            if sink.suffix == ending:
-                return form
-        endings = ", ".join(f".{sink.suffix}" for sink in SINKS.values() if not sink.ends)
-        raise UsageError(f"{self.to}: its ending says no format of answers ({endings})")
+        if ending not in forms:
+            endings = ", ".join(f".{suffix}" for suffix in forms)
+            raise UsageError(f"{self.to}: a file of live answers ends with {endings}")
+        return forms[ending]
 
 
 class Deliveries:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TextIO, TypeAlias
 
 from spaseq.connectors import is_sink, sink_at
 from spaseq.connectors.base import Parcel
-from spaseq.errors import SpaseqError, UsageError
+from spaseq.errors import RunError, SpaseqError, UsageError
 from spaseq.runtime.live.answer_records import LoggedAnswer
 from spaseq.runtime.live.failed_answers import json_with_id
 from spaseq.sinks import SINKS, open_sink
@@ -99,7 +99,7 @@ class FileOutlet(Outlet):
         """`overwrites` says whether what the file has is removed, if this output is new."""
         if SINKS[form].ends:
             endless = ", ".join(name for name, sink in SINKS.items() if not sink.ends)
-            raise UsageError(f"--format {form} has an end, which --follow has not; use {endless}")
+            raise UsageError(f"--format {form} has an end, and live answers have not: {endless}")
         self.name = path if path == STDOUT else os.path.abspath(path)
         self._path, self._form, self._columns = path, form, columns
         self._overwrites = overwrites
@@ -131,19 +131,26 @@ class FileOutlet(Outlet):
         return self.begin(state)
 
     def send(self, answers: Sequence[Numbered]) -> Taken:
+        refusals = []
         self._is_whole = False
         for _, logged in answers:
-            self._sink.write(logged.query, logged.answer)
+            try:
+                self._sink.write(logged.query, logged.answer)
+            except UsageError as error:  # the format cannot hold it
+                refusals.append((str(error), logged))
         size = self._synced()
         self._is_whole = True
-        return Taken({"size": size})
+        return Taken({"size": size}, refusals)
 
     def _synced(self) -> int:
         """The size of the file, once all of it is on disk; 0 for standard output."""
         self._file.flush()
         if self._path == STDOUT or not is_regular(self._file):
             return 0
-        os.fsync(self._file.fileno())
+        try:
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise RunError(f"cannot write {self.name}: {error.strerror}") from error
         return size_of(self._file)
 
     def close(self) -> None:
