@@ -1,0 +1,213 @@
+// One query: its automaton with live counts, why it does not match, and its last answers.
+
+import * as api from "./api.js";
+import { answerNode } from "./answers.js";
+import { automaton, flat } from "./automaton.js";
+import { behind, slowest } from "./streams.js";
+import { button, confirmed, el, grouped, keep, perSecond, say, short, shown, time } from "./dom.js";
+import { findings } from "./findings.js";
+import { statePill } from "./queries.js";
+
+const ANSWERS = 20;
+const DRAW_MS = 400;
+
+export function queryView(name) {
+  const head = el("div", { class: "title" }, el("h1", {}, name));
+  const pill = el("span", { "aria-live": "polite" });
+  const restart = button("Restart", act(() => api.restart(name)), { hidden: true });
+  const error = el("p", { class: "error", role: "alert" });
+  head.append(pill, el("div", { class: "actions" }, restart,
+    el("a", { class: "button", href: `#/edit/${name}` }, "Edit"),
+    button("Remove", act(removed), { class: "danger" })));
+  const facts = el("dl", { class: "facts" });
+  const picture = el("div");
+  const states = el("tbody");
+  const streams = el("p", { class: "quiet" });
+  const text = el("pre", { class: "code", tabindex: "0" });
+  const found = findings();
+  const plan = el("dl", { class: "facts small" });
+  const answers = answersPart(name);
+  const node = el("section", {}, head, error, facts,
+    el("h2", {}, "Automaton"), picture,
+    el("p", { class: "quiet" }, "At a state: the partial matches that wait in it now. ",
+      "Under an arrow: the solutions that took that step since the server began."),
+    el("details", {}, el("summary", {}, "As a table"), el("div", { class: "wide" },
+      el("table", { id: "states-of-automaton" }, el("thead", {}, el("tr", {},
+        ["State", "Streams", "Partial matches", "Taken"].map((t) => el("th", { scope: "col" }, t)))),
+      states))),
+    whyPart(name), answers.node,
+    el("h2", {}, "Query"), found.node, text, plan, streams);
+  let drawn = null;
+  let drawnText = null;
+
+  function act(action) {
+    return async () => {
+      say(error, "");
+      try {
+        await action();
+      } catch (failure) {
+        say(error, [failure.message, failure.hint].filter(Boolean).join(" \u2013 "));
+      }
+    };
+  }
+
+  async function removed() {
+    if (!(await confirmed(`Remove the query ${name}? Its partial matches are lost.`, "Remove"))) return;
+    await api.remove(name);
+    location.hash = "#/";
+  }
+
+  async function update(known) {
+    const query = await api.query(name);
+    if (pill.dataset.is !== query.state) {
+      pill.dataset.is = query.state;
+      pill.replaceChildren(statePill(query.state));
+    }
+    restart.hidden = query.state !== "failed";
+    if (query.reason) say(error, `It has failed: ${shown(query.reason, 400)}`);
+    else if (error.textContent.startsWith("It has failed")) say(error, "");
+    showFacts(facts, [
+      ["Answers", grouped(query.answers)],
+      ["Rate", perSecond(known.answered.of(name))],
+      ["Partial matches", short(query.live)],
+      ["Window", query.plan?.window?.text || query.plan?.plan?.window?.text || "\u2013"],
+      ["Since", time(query.since)],
+    ]);
+    if (query.text !== drawnText) await draw(query);
+    if (query.automaton) {
+      drawn?.update(query.automaton);
+      keep(states, flat(query.automaton), (s) => s.id, stateRow, fillState);
+    }
+    say(streams, streamWords(query, known));
+    answers.update();
+  }
+
+  async function draw(query) {
+    drawn = null;
+    drawnText = query.text;
+    say(text, shown(query.text, 200000));
+    found.show(query.diagnostics);
+    showFacts(plan, planFacts(query.plan || {}));
+    if (!query.automaton) return picture.replaceChildren(el("p", { class: "quiet" }, "No drawing."));
+    drawn = automaton(await api.drawing(name));
+    picture.replaceChildren(drawn.node);
+  }
+  return { title: name, node, update, close: answers.close };
+}
+
+function showFacts(list, facts) {
+  keep(list, facts.filter(([, value]) => value), ([title]) => title,
+    ([title]) => el("div", {}, el("dt", {}, title), el("dd")),
+    (node, [, value]) => say(node.lastChild, value));
+}
+
+function planFacts(plan) {
+  const parts = plan.sequence ? plan : plan.plan || {};
+  const sequence = parts.sequence || {};
+  return [
+    ["Evaluator", sequence.evaluator],
+    ["because", sequence.reason],
+    ["Split by", sequence.key?.map((v) => `?${v}`).join(", ")],
+    ["Knowledge base", parts.knowledge?.map((iri) => shown(iri)).join(", ")],
+  ];
+}
+
+const stateRow = () => el("tr", {}, el("th", { scope: "row" }), el("td"),
+  el("td", { class: "number" }), el("td", { class: "number" }));
+
+function fillState(node, state) {
+  const [label, streams, count, taken] = node.children;
+  const ends = state.final ? " (final)" : "";
+  say(label, `${"\u2003".repeat(state.depth)}${state.label || state.takes || "start"}${ends}`);
+  say(streams, state.streams.join(", "));
+  say(count, short(state.partial_matches));
+  say(taken, short(state.edges.find((edge) => edge.count != null)?.count));
+}
+
+function streamWords(query, known) {
+  const { names, newest } = slowest(known.streams, new Set(query.streams));
+  const words = known.streams.filter((stream) => query.streams.includes(stream.iri)).map((stream) => {
+    const late = names.has(stream.name) ? ` (${behind(stream, newest)} behind: the query waits for it)` : "";
+    return stream.name + late;
+  });
+  return words.length ? `Reads ${words.join(", ")}.` : "";
+}
+
+function whyPart(name) {
+  const report = el("pre", { class: "code", tabindex: "0", hidden: true, "aria-label": "Report" });
+  const event = el("input", { id: "why-event", placeholder: "IRI of an event, if you mean one", spellcheck: "false" });
+  const ask = el("button", {}, "Why does it not match?");
+  const asked = async (submitted) => {
+    submitted.preventDefault();
+    ask.disabled = true;
+    report.hidden = false;
+    say(report, "Looking through the events that are still logged \u2026");
+    try {
+      say(report, shown(await api.why(name, event.value.trim()), 100000));
+    } catch (failure) {
+      say(report, [failure.message, failure.hint].filter(Boolean).join("\n"));
+    }
+    ask.disabled = false;
+    ask.focus();
+  };
+  return el("div", {}, el("h2", {}, "Why not?"),
+    el("form", { class: "row", onsubmit: asked }, ask,
+      el("label", { for: "why-event", class: "hidden" }, "Event"), event), report);
+}
+
+function answersPart(name) {
+  const list = el("div", { class: "answers" });
+  const words = el("p", { class: "empty" }, "No answers yet.");
+  const pause = button("Pause", () => {
+    paused = !paused;
+    say(pause, paused ? "Go on" : "Pause");
+    pause.setAttribute("aria-pressed", paused);
+    if (!paused) drawNew();
+  }, { "aria-pressed": "false" });
+  let waiting = [];
+  let source = null;
+  let paused = false;
+  let timer = 0;
+
+  function drawNew() {
+    clearTimeout(timer);
+    timer = 0;
+    if (!waiting.length) return;
+    const open = new Set([...list.children].filter((n) => n.querySelector("details[open]")).map((n) => n.dataset.id));
+    for (const answer of waiting.slice(-ANSWERS)) {
+      if ([...list.children].some((n) => n.dataset.id === answer.id)) continue;
+      const node = answerNode(answer);
+      node.dataset.id = answer.id;
+      list.prepend(node);
+    }
+    waiting = [];
+    words.hidden = list.children.length > 0;
+    for (const node of [...list.children].slice(ANSWERS).reverse()) {
+      if (list.children.length > ANSWERS && !open.has(node.dataset.id)) node.remove();
+    }
+  }
+
+  function took(answer) {
+    waiting.push(answer);
+    if (waiting.length > ANSWERS) waiting.shift();
+    if (!paused && !timer) timer = setTimeout(drawNew, DRAW_MS);
+  }
+
+  async function begin() {
+    source = api.answerEvents(name);
+    source.onmessage = (event) => took(JSON.parse(event.data));
+    source.addEventListener("end", () => source.close());
+    source.addEventListener("gone", () => source.close());
+    const before = await api.lastAnswers(name, ANSWERS).catch(() => []);
+    waiting = [...before, ...waiting];
+    drawNew();
+  }
+  return {
+    node: el("div", {}, el("div", { class: "title" }, el("h2", {}, "Last answers"), pause), words, list),
+    update: () => source || begin(),
+    close: () => {
+      source?.close();
+      clearTimeout(timer);
+    },
+  };
+}
