@@ -144,10 +144,13 @@ def _taken(name: str, live: DrawnCounts | None) -> Json:
     """The count of the edges into a state that takes `name`; it is not known of a bracket's."""
     if live is None:
         return {}
-    return {"count": None if name in BRACKETS else live.taken.get(name, 0)}
+    if live.taken is None or name in BRACKETS:
+        return {"count": None}
+    return {"count": live.taken.get(name, 0)}
 
 
 def _waiting(box: StateBox, live: DrawnCounts | None) -> Json:
     if live is None:
         return {}
-    return {"label": box.title, "partial_matches": live.waiting.get(box.id, 0)}
+    waiting = None if live.waiting is None else live.waiting.get(box.id, 0)
+    return {"label": box.title if box.name else "", "partial_matches": waiting}

@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeAlias
 
 from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.automaton.run.event_rows import EventRows
+from spaseq.automaton.run.live_states import LiveStates
 from spaseq.errors import RunError
 from spaseq.expr.casts import CASTS
 from spaseq.gpm.pattern_stage import PatternStage
@@ -114,6 +115,9 @@ class Unit(Protocol):
     def live_runs(self) -> int:
         """The number of partial matches that wait."""
 
+    def live_states(self) -> LiveStates | None:
+        """Where the partial matches are; None if they are of several queries."""
+
     def snapshot(self) -> bytes:
         """The state, for `restored_unit`; no query holds answers."""
 
@@ -157,6 +161,9 @@ class QueryUnit:
 
     def live_runs(self) -> int:
         return self._sequence.live_runs()
+
+    def live_states(self) -> LiveStates | None:
+        return self._sequence.live_states()
 
     def snapshot(self) -> bytes:
         assert not self.query.held
@@ -260,6 +267,9 @@ class FamilyUnit:
 
     def live_runs(self) -> int:
         return self._sequence.stage.live_runs()
+
+    def live_states(self) -> LiveStates | None:
+        return None
 
     def snapshot(self) -> bytes:
         assert not self._holding

@@ -5,9 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+from spaseq.automaton.run.live_states import LiveStates
 from spaseq.errors import SpaseqError
 from spaseq.rdf.terms.times import format_time
 from spaseq.render.explain import Explanation, explained
+from spaseq.render.picture.live import UNKNOWN, drawn_counts
+from spaseq.render.plan_json import automaton_json
 from spaseq.serve.query_files import checked_query
 from spaseq.serve.service import QueryView, StreamView
 
@@ -41,15 +44,15 @@ def stream_json(stream: StreamView) -> Json:
     }
 
 
-def detailed_json(query: QueryView) -> Json:
-    """A query with its text, plan and automaton."""
+def detailed_json(query: QueryView, states: LiveStates | None) -> Json:
+    """A query with its text, plan and automaton, and where its partial matches are, if known."""
     found = query_json(query)
     found["text"] = query.text
-    diagnostics, data = _explained(query.name, query.text)
-    automaton = data.get("automaton")
-    found["diagnostics"] = list(diagnostics)
-    found["plan"] = {name: value for name, value in data.items() if name != "automaton"}
-    found["automaton"] = None if automaton is None else _counted(automaton)
+    diagnostics, plan, shown = _explained(query.name, query.text)
+    found["diagnostics"], found["plan"], found["automaton"] = list(diagnostics), plan, None
+    if shown is not None:
+        live = UNKNOWN if states is None else drawn_counts(shown.picture, shown.plan, states)
+        found["automaton"] = automaton_json(shown.picture, live)
     return found
 
 
@@ -64,25 +67,15 @@ def explanation(name: str, text: str) -> Explanation:
 
 
 @lru_cache(256)
-def _explained(name: str, text: str) -> tuple[tuple[Json, ...], Json]:
-    """(warnings, explanation) of a query; nobody may change them."""
+def _explained(name: str, text: str) -> tuple[tuple[Json, ...], Json, Explanation | None]:
+    """(warnings, plan, explanation) of a query; nobody may change them."""
     try:
         checked = checked_query(name, text)
     except SpaseqError:  # a version before read the text otherwise
-        return (), {}
-    return tuple(d.to_json() for d in checked.diagnostics), explained(checked).data
-
-
-def _counted(automaton: Json) -> Json:
-    """An automaton whose states and edges have places for counts."""
-    return {
-        **automaton,
-        "states": [
-            {**state, "label": state["takes"] or "", "partial_matches": None}
-            for state in automaton["states"]
-        ],
-        "edges": [{**edge, "count": None} for edge in automaton["edges"]],
-    }
+        return (), {}, None
+    shown = explained(checked)
+    plan = {name: value for name, value in shown.data.items() if name != "automaton"}
+    return tuple(d.to_json() for d in checked.diagnostics), plan, shown
 
 
 def _time(ms: int | None) -> str | None:

@@ -36,8 +36,9 @@ async def list_queries(request: Request) -> Response:
 
 async def show_query(request: Request) -> Response:
     """`GET /queries/NAME`."""
-    view = await _view(request)
-    return JSONResponse(await to_thread.run_sync(query_details.detailed_json, view))
+    view, run = await _view(request), state_of(request).run
+    states = await to_thread.run_sync(run.live_states, view.name)
+    return JSONResponse(await to_thread.run_sync(query_details.detailed_json, view, states))
 
 
 async def draw_query(request: Request) -> Response:
@@ -98,6 +99,11 @@ async def get_answers(request: Request) -> Response | AnswerStream:
         else:
             await to_thread.run_sync(state.run.answers.read, name, after, 1)
         return AnswerStream(state.feed, name, after)
+    if "last" in request.query_params:
+        most = _limit(request.query_params["last"])
+        newest = await to_thread.run_sync(state.run.answers.newest, name, min(most, _AT_ONCE))
+        text = "".join(f"{answer_line(answer)}\n" for answer in newest)
+        return Response(text, media_type="application/x-ndjson")
     limit = _limit(request.query_params.get("limit"))
     first = await to_thread.run_sync(state.run.answers.read, name, after, min(limit, _AT_ONCE))
 

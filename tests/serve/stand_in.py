@@ -57,6 +57,9 @@ class Answers:
             begin = ids.index(after) + 1
         return found[begin : begin + limit]
 
+    def newest(self, name: str, most: int) -> list[LoggedAnswer]:
+        return self.read(name, None, len(self.of.get(name, ())))[-most:]
+
     def last(self, name: str) -> str | None:
         if name not in self.of:
             raise UnknownQuery(f"there is no query {name}")
@@ -120,6 +123,9 @@ class StandIn:
 
     def queries(self) -> list[Query]:
         return list(self._queries.values())
+
+    def live_states(self, name: str) -> None:
+        return None
 
     def streams(self) -> list[Stream]:
         return [Stream("S", "http://e/s", accepted=len(self.accepted))]

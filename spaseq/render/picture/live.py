@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from spaseq.automaton.program.nfa import Automaton, BracketLabel, Label
@@ -22,10 +22,17 @@ _Step: TypeAlias = tuple[str, int | None]
 
 @dataclass(frozen=True, slots=True)
 class DrawnCounts:
-    """Partial matches by the id of a drawn state, and solutions taken by the name of a GPM."""
+    """Partial matches by the id of a drawn state, and solutions taken by the name of a GPM.
 
-    waiting: Mapping[str, int] = field(default_factory=dict)
-    taken: Mapping[str, int] = field(default_factory=dict)
+    None: they are not known.
+    """
+
+    waiting: Mapping[str, int] | None
+    taken: Mapping[str, int] | None
+
+
+UNKNOWN = DrawnCounts(None, None)
+"""The counts of a query whose partial matches are not known."""
 
 
 def drawn_counts(picture: Picture, plan: QueryPlan, live: LiveStates) -> DrawnCounts:

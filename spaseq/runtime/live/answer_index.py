@@ -90,6 +90,13 @@ class AnswerIndex:
             places = own.places[begin : begin + most].tolist()
         return self._at(places)
 
+    def newest(self, title: str, most: int) -> list[LoggedAnswer]:
+        """The newest answers of a query, the oldest of them first."""
+        with self._lock:
+            own = self._of.get(title)
+            places = own.places[-most:].tolist() if own else []
+        return self._at(places)
+
     def last(self, title: str) -> str | None:
         """The id of a query's last answer."""
         with self._lock:

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TextIO, TypeVar
 
+from spaseq.automaton.run.live_states import LiveStates
 from spaseq.errors import UsageError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.logs.stream_log import Message
@@ -271,6 +272,22 @@ class StandingRun:
         if query is None:
             raise UnknownQuery(f"there is no query {name}")
         return query.plan
+
+    def live_states(self, name: str) -> LiveStates | None:
+        """Where the partial matches of a query are.
+
+        None if it has failed, or is evaluated together with others. UnknownQuery if there is none
+        with this name.
+        """
+
+        def states(engine: LiveEngine) -> LiveStates | None:
+            self._known(name)
+            query = engine.queries.query_of(name)
+            if query is None or query.failure is not None:
+                return None
+            return engine.queries.unit(query).live_states()
+
+        return self.look(states)
 
     def look(self, do: Callable[[LiveEngine], T]) -> T:
         """What a function sees of the engine between two batches; it must change nothing."""
