@@ -13,6 +13,7 @@ import numpy as np
 from spaseq.algebra.answers import Answer, TraceItem
 from spaseq.compiled.arrays import Indices, Int64s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.term_columns import UNBOUND, TermColumn, distinct_codes
 
 PIECE = 8192
@@ -41,6 +42,11 @@ class AnswerNames:
     projected: tuple[str, ...]
     singles: tuple[str, ...]
     groups: tuple[str, ...]
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables that answers are made of."""
+        return tuple(sorted({*self.projected, *self.singles, *self.groups}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +77,16 @@ class Runs:
         n = len(self.ends)
         width = int(self.ends[-1]) // n if n else 0
         return width if n and (self.lengths == width).all() else 0
+
+    @classmethod
+    def concat(cls, runs: Sequence[Runs], sizes: Sequence[int]) -> Runs:
+        """All runs, if what their places are in stands one after the other, with these sizes."""
+        first = np.cumsum([0, *sizes[:-1]])
+        behind = np.cumsum([0, *(len(r.places) for r in runs[:-1])])
+        return cls(
+            np.concatenate([r.places + at for r, at in zip(runs, first, strict=True)]),
+            np.concatenate([r.ends + at for r, at in zip(runs, behind, strict=True)]),
+        )
 
     def part(self, begin: int, end: int) -> Runs:
         """The runs from `begin` on, before `end`."""
@@ -104,6 +120,18 @@ class AnswerBatch(Sequence[Answer]):
     solutions: Runs
     trace: Runs
 
+    @classmethod
+    def concat(cls, batches: Sequence[AnswerBatch]) -> AnswerBatch:
+        """The answers of some batches of one query, at least one, one after the other."""
+        if len(batches) == 1:
+            return batches[0]
+        names, sizes = batches[0].names, [len(b.rows) for b in batches]
+        rows = SolutionBatch.concat([b.rows for b in batches], SolutionColumns(names.variables))
+        solutions = Runs.concat([b.solutions for b in batches], sizes)
+        if all(b.trace is b.solutions for b in batches):
+            return cls(names, rows, solutions, solutions)
+        return cls(names, rows, solutions, Runs.concat([b.trace for b in batches], sizes))
+
     def __len__(self) -> int:
         return len(self.trace)
 
@@ -133,7 +161,9 @@ class AnswerBatch(Sequence[Answer]):
 
     def part(self, begin: int, end: int) -> AnswerBatch:
         """The answers from `begin` on, before `end`, with the rows that they need."""
-        return self._reduced(self.solutions.part(begin, end), self.trace.part(begin, end))
+        solutions = self.solutions.part(begin, end)
+        trace = solutions if self.trace is self.solutions else self.trace.part(begin, end)
+        return self._reduced(solutions, trace)
 
     def take(self, chosen: Indices) -> AnswerBatch:
         """Some of the answers, in this order, with the rows that they need."""
@@ -146,14 +176,14 @@ class AnswerBatch(Sequence[Answer]):
         used, places = distinct_codes(solutions.places, size)
         if len(used) == size:
             return replace(self, solutions=solutions, trace=trace)
-        whole = np.zeros(size, np.int64)
-        whole[used] = np.arange(len(used))
-        return AnswerBatch(
-            self.names,
-            self.rows.take(used),
-            Runs(places.astype(np.int64), solutions.ends),
-            Runs(whole[trace.places], trace.ends),
-        )
+        fewer = Runs(places.astype(np.int64), solutions.ends)
+        if trace is not solutions:
+            whole = np.zeros(size, np.int64)
+            whole[used] = np.arange(len(used))
+            trace = Runs(whole[trace.places], trace.ends)
+        else:
+            trace = fewer
+        return AnswerBatch(self.names, self.rows.take(used), fewer, trace)
 
     # --- columns ----------------------------------------------------------------------------------
 
@@ -166,6 +196,11 @@ class AnswerBatch(Sequence[Answer]):
         bound = np.where(codes >= 0, np.arange(len(codes)), -1)
         last = np.maximum.reduceat(bound, begins)
         return TermColumn(np.where(last < 0, UNBOUND, codes[last]).astype(np.int32), column.terms)
+
+    @property
+    def end_times(self) -> Int64s:
+        """[n] the times (ms) at which the answers end; they ascend."""
+        return self.rows.time[self.last]
 
     @property
     def first(self) -> Int64s:

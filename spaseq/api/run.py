@@ -196,7 +196,4 @@ def batches_of(job: Job, runtime: RuntimeOptions) -> Generator[tuple[int, Sequen
         return
     from spaseq.runtime.spark import bounded
 
-    answers = bounded.run(job, master=runtime.master, verbose=runtime.verbose)
-    with closing(answers):
-        for number, answer in answers:
-            yield number, (answer,)
+    yield from bounded.run_batches(job, master=runtime.master, verbose=runtime.verbose)

@@ -7,13 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from os import PathLike, path
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 import pyarrow as pa
 
-from spaseq.algebra.answers import Answer, PartialAnswer
+from spaseq.algebra.answer_batch import PIECE
+from spaseq.algebra.answers import PartialAnswer
 from spaseq.api.prepare import load_knowledge, plan_queries, watch_knowledge
 from spaseq.api.queries import QueryInput
 from spaseq.api.streams import stream_source
@@ -240,22 +242,21 @@ class _Decode:
         for batch in batches:
             queries, payloads = batch.column("query"), batch.column("payload")
             pairs = zip(queries.to_pylist(), payloads.to_pylist(), strict=True)
-            rows = [row for pair in pairs if (row := self._row(*pair)) is not None]
-            if rows:
-                yield pa.RecordBatch.from_pylist(rows, schema)
+            rows = (row for pair in pairs for row in self._rows(*pair))
+            while some := [*islice(rows, PIECE)]:
+                yield pa.RecordBatch.from_pylist(some, schema)
 
-    def _row(self, query: int, payload: bytes) -> dict[str, Any] | None:
+    def _rows(self, query: int, payload: bytes) -> Iterator[dict[str, Any]]:
         match payload_of(query, payload):
-            case Answer() as answer:
-                return row_of(self.names[query], answer)
             case PartialAnswer() as partial:
-                return partial_row_of(self.names[query - PARTIAL], partial)
+                yield partial_row_of(self.names[query - PARTIAL], partial)
+            case Sequence() as answers:
+                yield from (row_of(self.names[query], answer) for answer in answers)
             case SpaseqError() as error:
                 raise error
             case BadInput() | LateEvent() as side if self.strict:
                 raise InputError(str(side))
             case BadInput() | LateEvent() as side if self.sides:
-                return side_row_of(side)
+                yield side_row_of(side)
             case BadInput() | LateEvent() as side:
                 _LOGGER.warning("%s", side)
-        return None

@@ -7,20 +7,16 @@ import numpy as np
 from spaseq.algebra.answer_batch import AnswerBatch, AnswerNames, Runs
 from spaseq.automaton.batch.numbered_matches import NumberedMatches, joined
 from spaseq.automaton.run.machine import Machine
-from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
+from spaseq.compiled.arrays import Int64s
 from spaseq.lang.shapes import QUERY, is_made
 from spaseq.plan.evaluators import limits, selects, skips_nothing
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.sharing import keeps_all
-from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import distinct_codes
-from spaseq.stages.answers import order_of
+from spaseq.stages.columnar_order import RowRanks, can_be_ordered, in_order
 
 FEW = 64
 """Fewer matches of one batch are made one by one, because columns have a fixed cost."""
-
-_WIDEST = 2**25
-"""Entries of the table that orders answers by their traces."""
 
 _EVALUATORS = ("compiled-chain", "compiled-compact", "compiled-registers")
 
@@ -58,8 +54,6 @@ class ColumnarAnswers:
             tuple(v for v in variables if v not in groups),
             tuple(v for v in variables if v in groups),
         )
-        self._gpm_rank = _ranks(machine.names)
-        self._stream_rank = _ranks(machine.streams)
 
     def answers(self, found: NumberedMatches) -> AnswerBatch | None:
         """The answers of some matches, in their order; None if columns are no gain."""
@@ -71,43 +65,12 @@ class ColumnarAnswers:
             (matches.rows - first).astype(np.int32), int(matches.rows.max()) - first + 1
         )
         solutions = Runs(places.astype(np.int64), matches.ends[:, 0].copy())
-        longest = int(solutions.lengths.max())
-        if len(solutions) * longest > _WIDEST:
+        if not can_be_ordered(solutions):
             return None
         rows = found.builder.columns(used.astype(np.int64) + first)
-        items, instants = self._ranked(rows)
-        trace = _traces(solutions, items)
-        answers = AnswerBatch(self._names, rows, solutions, trace)
-        return _ordered(answers, items, instants, longest)
-
-    def _ranked(self, rows: SolutionBatch) -> tuple[Int64s, Int64s]:
-        """The ranks of rows among the items of traces, and among instants."""
-        keys = (
-            self._stream_rank[rows.stream],
-            self._gpm_rank[rows.gpm],
-            rows.k,
-            rows.time,
-        )
-        order = np.lexsort(keys)
-        new = [np.diff(key[order]) != 0 for key in keys]
-        later = new[2] | new[3]
-        return _dense(order, later | new[0] | new[1]), _dense(order, later)
-
-
-def _ranks(names: object) -> Int32s:
-    """The rank of each name in the order of names."""
-    ranks = np.argsort(np.argsort(np.array(names, object), kind="stable"), kind="stable")
-    return ranks.astype(np.int32)
-
-
-def _dense(order: Indices, new: Bools) -> Int64s:
-    """Ranks from an order of rows [n] and whether each row but the first is above the one before.
-
-    Equal rows have equal ranks.
-    """
-    rank = np.zeros(len(order), np.int64)
-    rank[order[1:]] = np.cumsum(new)
-    return rank
+        rank = RowRanks.of(rows, self._names)
+        trace = _traces(solutions, rank.items)
+        return in_order(AnswerBatch(self._names, rows, solutions, trace), rank)
 
 
 def _traces(solutions: Runs, items: Int64s) -> Runs:
@@ -125,42 +88,3 @@ def _traces(solutions: Runs, items: Int64s) -> Runs:
     kept[1:] = (match[1:] != match[:-1]) | (rank[1:] != rank[:-1])
     ends = np.cumsum(np.bincount(match[kept], minlength=len(solutions)))
     return Runs(solutions.places[order[kept]], ends)
-
-
-def _ordered(answers: AnswerBatch, items: Int64s, instants: Int64s, longest: int) -> AnswerBatch:
-    """The answers in their order, without those that are equal to another.
-
-    A trace begins with the first instant, so end and trace decide. The texts of bindings are
-    compared only where traces are equal. In a family the answers of each member stand together.
-    """
-    trace, n = answers.trace, len(answers)
-    table = np.full((n, longest + 1), -1, np.int64)
-    lengths = trace.lengths
-    row = np.repeat(np.arange(n), lengths)
-    table[row, 1 + np.arange(len(row)) - np.repeat(trace.begins, lengths)] = items[trace.places]
-    table[:, 0] = instants[answers.last]
-    if QUERY in answers.names.singles:
-        table = np.column_stack([answers.column(QUERY).codes, table])
-    order = np.lexsort(table.T[::-1])
-    equal = (table[order[1:]] == table[order[:-1]]).all(axis=1)
-    if equal.any():
-        order = _among_equals(answers, order, equal)
-    if len(order) == n and (order[1:] > order[:-1]).all():
-        return answers
-    return answers.take(order)
-
-
-def _among_equals(answers: AnswerBatch, order: Indices, equal: Bools) -> Indices:
-    """The order of answers, given the order of their traces and which equal the one before."""
-    tied = np.zeros(len(order), np.bool_)
-    tied[1:] |= equal
-    tied[:-1] |= equal
-    chosen = np.flatnonzero(tied)
-    made = [*answers.take(order[chosen])]
-    ranked = order[chosen][order_of(made)]
-    # The traces of the tied answers keep their places; equal answers leave gaps.
-    alone = np.flatnonzero(~tied)
-    place = np.empty(len(answers), np.int64)
-    place[order] = np.cumsum(np.concatenate([[True], ~equal]))  # of the trace among all
-    rest = np.concatenate([order[alone], ranked])
-    return rest[np.argsort(place[rest], kind="stable")]

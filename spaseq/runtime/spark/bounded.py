@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import pickle
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from spaseq.algebra.answer_batch import AnswerBatch
 from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.runtime.arrivals.input_splits import bounded_splits
 from spaseq.runtime.arrivals.tie_numbering import Overlap
@@ -27,12 +28,13 @@ from spaseq.runtime.job.job import Job, Stats
 from spaseq.runtime.spark.one_machine import found_in_files, is_one_machine
 from spaseq.runtime.spark.progress import while_watching
 from spaseq.runtime.spark.rows.stage_rows import (
+    OUTPUT,
     OUTPUT_DDL,
     OVERLAP,
     PACKS_DDL,
     PARTIAL,
-    Message,
-    payload_of,
+    Item,
+    items_of,
 )
 from spaseq.runtime.spark.session.failures import spark_errors
 from spaseq.runtime.spark.session.spark_session import session
@@ -58,13 +60,22 @@ _PACK_ROWS = 500
 
 
 def run(
+    job: Job, *, spark: Any = None, partitions: int | None = None
+) -> Generator[tuple[int, Answer]]:
+    """(number of the query, answer) of `run_batches`, one by one."""
+    for number, answers in run_batches(job, spark=spark, partitions=partitions):
+        for answer in answers:
+            yield number, answer
+
+
+def run_batches(
     job: Job,
     *,
     spark: Any = None,
     master: str | None = None,
     partitions: int | None = None,
     verbose: bool = False,
-) -> Generator[tuple[int, Answer]]:
+) -> Generator[tuple[int, Sequence[Answer]]]:
     """Evaluate a job whose streams end, on Spark.
 
     Args:
@@ -75,7 +86,7 @@ def run(
         verbose: show Spark's own messages, if the session is started here.
 
     Yields:
-        (number of the query, answer), by query, in order (docs/language.md#order-of-answers).
+        (number of the query, some answers), by query, in order (docs/language.md#order-of-answers).
 
     Raises:
         InputError: a stream cannot be read.
@@ -94,7 +105,7 @@ def run(
 
 def _delivered(
     spark: Any, job: Job, partitions: int | None, started: float
-) -> Iterator[tuple[int, Answer]]:
+) -> Iterator[tuple[int, Sequence[Answer]]]:
     """The answers of a job whose streams any process can open.
 
     Streams that seem to be in order of time are not scanned for times first. If they turn out not
@@ -118,13 +129,13 @@ def _delivered(
             with spark_errors():
                 with worker_python(spark):
                     packs = _packs(output, size.bytes)
-                yield from _deliver(job, _unpacked(packs))
+                yield from _deliver(job, items_of(_unpacked(packs)))
             break
 
 
 def _delivered_from_files(
     spark: Any, job: Job, partitions: int | None, started: float
-) -> Iterator[tuple[int, Answer]]:
+) -> Iterator[tuple[int, Sequence[Answer]]]:
     """As `_delivered`, if driver and workers are on one machine."""
     for time_scan in (False, True):
         with ScratchDirectory("workplace") as directory:
@@ -231,11 +242,10 @@ def _packs(output: Any, size: int) -> Any:
     return one.sortWithinPartitions("query", "order").mapInArrow(_pack, "pack binary")
 
 
-def _unpacked(packs: Any) -> Iterator[tuple[int, Message | Answer | PartialAnswer]]:
-    """(query, payload) of all rows in order, one piece after the other."""
+def _unpacked(packs: Any) -> Iterator[tuple[int, str, bytes]]:
+    """All rows in order, one piece after the other."""
     for row in packs.toLocalIterator(prefetchPartitions=False):
-        for query, payload in zip(*pickle.loads(row[0]), strict=True):
-            yield query, payload_of(query, payload)
+        yield from zip(*pickle.loads(row[0]), strict=True)
 
 
 def _pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -243,24 +253,23 @@ def _pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for start in range(0, batch.num_rows, _PACK_ROWS):
             part = batch.slice(start, _PACK_ROWS)
-            columns = part.column("query").to_pylist(), part.column("payload").to_pylist()
+            columns = [part.column(name).to_pylist() for name in OUTPUT.names]
             packed = pickle.dumps(columns, pickle.HIGHEST_PROTOCOL)
             yield pa.RecordBatch.from_pydict({"pack": pa.array([packed], pa.binary())})
 
 
-def _deliver(
-    job: Job, items: Iterator[tuple[int, Message | Answer | PartialAnswer]]
-) -> Iterator[tuple[int, Answer]]:
+def _deliver(job: Job, items: Iterator[tuple[int, Item]]) -> Iterator[tuple[int, Sequence[Answer]]]:
     """Give answers to the caller and messages to the job."""
     marks: list[int] = []
     job.stats.events = job.stats.triples = 0  # drops the counts of running tasks
     for query, item in items:
-        if isinstance(item, Answer):
-            yield query, item
-        elif isinstance(item, PartialAnswer):
-            job.take_partials(query - PARTIAL, [item])
-        else:
-            if isinstance(item, Stats) and item.watermark is not None:
-                marks.append(item.watermark)
-            take_message(job, item)
+        match item:
+            case PartialAnswer():
+                job.take_partials(query - PARTIAL, [item])
+            case AnswerBatch() | list():
+                yield query, item
+            case _:
+                if isinstance(item, Stats) and item.watermark is not None:
+                    marks.append(item.watermark)
+                take_message(job, item)
     job.stats.watermark = max(marks, default=None)

@@ -12,39 +12,43 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.runtime.arrivals.input_splits import bounded_splits
 from spaseq.runtime.arrivals.tie_numbering import earlier
-from spaseq.runtime.spark.rows.block_files import Blocks, RowRun
+from spaseq.runtime.spark.rows.block_files import Blocks, RowRun, StoredRow
 from spaseq.runtime.spark.rows.packs import part_of
 from spaseq.runtime.spark.rows.run_files import StoredPiece
-from spaseq.runtime.spark.rows.stage_rows import SIDE, Message, payload_of
+from spaseq.runtime.spark.rows.stage_rows import SIDE, Item, items_of
 from spaseq.runtime.spark.session.early_workers import LIKE_DATAFRAMES, worker_variables
 from spaseq.runtime.spark.session.worker_python import worker_python
 from spaseq.runtime.spark.stages.file_tasks import FileTasks
 from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve
 
-Item = TypeVar("Item")
+Given = TypeVar("Given")
 T = TypeVar("T")
 
 
 class FoundRows(NamedTuple):
-    """Answers and messages of a run, in files."""
+    """Answers, partial matches and messages of a run, in files."""
 
     messages: list[Blocks]
-    runs: list[RowRun]
+    answers: list[StoredRow]
+    partials: list[RowRun]
 
-    def items(self) -> Iterator[tuple[int, Message | Answer | PartialAnswer]]:
-        """All messages; then (query, answer) of all answers in order."""
+    def items(self) -> Iterator[tuple[int, Item]]:
+        """All messages; then (query, item) of all answers and partial matches in order."""
         for blocks in self.messages:
             for message in chain.from_iterable(blocks.read()):
                 yield SIDE, message
+        yield from items_of(row.read() for row in sorted(self.answers))
+        yield from items_of(self._partials())
+
+    def _partials(self) -> Iterator[tuple[int, str, bytes]]:
         of_query: dict[int, list[RowRun]] = {}
-        for run in self.runs:
+        for run in self.partials:
             of_query.setdefault(run.query, []).append(run)
         for query in sorted(of_query):
-            for _, payload in heapq.merge(*(run.read() for run in of_query[query])):
-                yield query, payload_of(query, payload)
+            rows = heapq.merge(*(run.read() for run in of_query[query]))
+            yield from ((query, *row) for row in rows)
 
 
 def is_one_machine(spark: Any) -> bool:
@@ -71,11 +75,15 @@ def found_in_files(spark: Any, solve: BoundedSolve, directory: Path, time_scan: 
     ties = earlier(s.extent for s in solved if s.extent is not None)
     messages = [block for s in solved for block in s.messages]
     if any(s.failed for s in solved):
-        return FoundRows(messages, [])
+        return FoundRows(messages, [], [])
     parts = _parts(chain.from_iterable(s.pieces for s in solved), solve.parts)
     sequenced = _each(spark, _with_ties(tasks, ties), parts)
     messages += [block for s in sequenced for block in s.messages]
-    return FoundRows(messages, [run for s in sequenced for run in s.runs])
+    return FoundRows(
+        messages,
+        [row for s in sequenced for row in s.answers],
+        [run for s in sequenced for run in s.partials],
+    )
 
 
 def _with_ties(tasks: FileTasks, ties: Mapping[int, Any]) -> Callable[[list[StoredPiece]], Any]:
@@ -90,7 +98,7 @@ def _parts(pieces: Iterable[StoredPiece], parts: int) -> list[list[StoredPiece]]
     return [sorted(each) for each in found if each]
 
 
-def _each(spark: Any, task: Callable[[Item], T], items: Sequence[Item]) -> list[T]:
+def _each(spark: Any, task: Callable[[Given], T], items: Sequence[Given]) -> list[T]:
     """The results of a task for each item, in parallel."""
     if not items:
         return []

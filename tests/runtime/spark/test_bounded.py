@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from spaseq.algebra.answer_batch import AnswerBatch
 from spaseq.errors import InputError, RunError
 from spaseq.limits import Limits
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.spark import bounded as spark_runtime
-from tests.runtime.machines import HEAD, NORTH, SOUTH, answers_in_process, job_of, nquads
+from tests.runtime.machines import HEAD, KEYED, NORTH, SOUTH, answers_in_process, job_of, nquads
 
 pytestmark = pytest.mark.spark
 
@@ -38,6 +39,24 @@ def test_queries_with_and_without_a_key_answer_as_in_process(spark: Any, paths: 
     assert [query for query, _ in expected] == [0] * 5 + [1] * 4
     assert (job.stats.events, job.stats.triples, job.stats.matches) == (10, 10, 9)
     assert set(job.stats.stages) == {"ingest", "graph patterns", "sequence"}
+
+
+def test_many_answers_leave_as_columns(spark: Any, tmp_path: Path) -> None:
+    """Seven machines, each in one bucket; their answers end at the same times."""
+    rows = [
+        (second * 1000, f"m{machine}", what, second)
+        for second in range(200)
+        for machine in range(7)
+        for what in (("starts", "stops") if second % 3 else ("starts",))
+    ]
+    north, south = tmp_path / "north.nq", tmp_path / "south.nq"
+    north.write_text(nquads(rows, "n"))
+    south.write_text("")
+    expected = answers_in_process(job_of([north, south], query=KEYED))
+    found = [*spark_runtime.run_batches(job_of([north, south], query=KEYED), spark=spark)]
+    assert [(query, answer) for query, answers in found for answer in answers] == expected
+    assert len(expected) > 7 * 130
+    assert any(isinstance(answers, AnswerBatch) for _, answers in found)
 
 
 def test_answers_that_come_in_pieces_are_in_order(

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 from typing import Any, Protocol, TextIO
 
 from spaseq.algebra.answers import Answer, PartialAnswer
@@ -29,7 +30,7 @@ from spaseq.runtime.spark.connectors.rdf_source import RdfDataSource, source_opt
 from spaseq.runtime.spark.following.checkpoint import Checkpoint, OutputPositions
 from spaseq.runtime.spark.following.kb_refresh import Refresh
 from spaseq.runtime.spark.following.offset_checks import OffsetChecks
-from spaseq.runtime.spark.rows.stage_rows import OUTPUT_DDL, PARTIAL, Message, payload_of
+from spaseq.runtime.spark.rows.stage_rows import OUTPUT_DDL, PARTIAL, Item, items_of
 from spaseq.runtime.spark.session.early_workers import (
     LIKE_DATAFRAMES,
     start_workers,
@@ -265,7 +266,7 @@ class _Batch:
     """A micro-batch that the caller receives."""
 
     number: int
-    items: list[tuple[int, Message | Answer | PartialAnswer]]  # by query, then in their order
+    items: list[tuple[int, Item]]  # by query, then in their order
     done: threading.Event = field(default_factory=threading.Event)
 
 
@@ -285,7 +286,7 @@ class _Handover:
         """For `foreachBatch`: returns when the batch may be committed."""
         self._checks.note(number)
         rows = sorted(frame.collect(), key=lambda row: (row.query, row.order))
-        batch = _Batch(number, [(r.query, payload_of(r.query, r.payload)) for r in rows])
+        batch = _Batch(number, [*items_of((r.query, r.order, r.payload) for r in rows)])
         self.waiting.put(batch)
         while not batch.done.wait(_POLL_SECONDS):
             # A caller that ends without closing the iterator must not wait for this thread.
@@ -355,11 +356,11 @@ class _Delivery:
             self.output.begin(batch.number)
         runs, state = Counter[str](), Counter[str]()
         for query, item in batch.items:
-            if isinstance(item, Answer):
-                yield query, item
-                continue
             if isinstance(item, PartialAnswer):
                 self.job.take_partials(query - PARTIAL, [item])
+                continue
+            if isinstance(item, Sequence):
+                yield from zip(repeat(query), item)
                 continue
             if isinstance(item, Stats):
                 self.job.stats.watermarks.update(item.watermarks)

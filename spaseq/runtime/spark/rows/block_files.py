@@ -32,6 +32,19 @@ class Blocks(NamedTuple):
                 yield pickle.load(file)
 
 
+class StoredRow(NamedTuple):
+    """A row of `OUTPUT`, whose payload is a block by itself."""
+
+    query: int
+    order: str
+    payload: Blocks
+
+    def read(self) -> tuple[int, str, bytes]:
+        """The row."""
+        (payload,) = self.payload.read()
+        return self.query, self.order, payload
+
+
 class RowRun(NamedTuple):
     """Rows of `OUTPUT` of one query, in order."""
 

@@ -3,7 +3,7 @@
 Four kinds of row share a schema, so that one pass over the input yields everything:
 
 * A *pack* has many solutions of one query as Arrow bytes, so that Spark moves and sorts few rows.
-* An *answer row* has one `Answer` as bytes, and the text that orders it.
+* An *answer row* has a block of answers as bytes, and the text that orders it (`answer_blocks`).
 * A *partial row* has one `PartialAnswer`; its query is `PARTIAL` and the number of the query.
 * A *side row* has a pickled message: counts, bad input, a late event or an error. Its query is
   `SIDE`.
@@ -16,13 +16,15 @@ from __future__ import annotations
 import marshal
 import pickle
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, repeat
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from spaseq.algebra.answers import Answer, PartialAnswer, TraceItem
+from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.compiled.arrays import Int32s, UInt64s
 from spaseq.errors import SpaseqError
 from spaseq.rdf.columns.solution_batch import SolutionBatch
@@ -30,6 +32,14 @@ from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.term_columns import TermColumn
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.job.job import LateEvent, Stats
+from spaseq.runtime.spark.rows.answer_blocks import (
+    Answers,
+    answer_of_value,
+    answer_value,
+    answers_of,
+    blocks,
+    merged,
+)
 
 SIDE = -1
 """`query` of a side row; it sorts before every query."""
@@ -44,6 +54,12 @@ PARTIAL = 2**30
 """Added to the number of a query in the rows of its partial matches, which come after answers."""
 
 Message: TypeAlias = Stats | BadInput | LateEvent | SpaseqError
+
+Item: TypeAlias = Message | PartialAnswer | Answers
+"""What a row of `OUTPUT` holds."""
+
+_SHIFT = 2**63
+"""Added to times, so that no time is negative."""
 
 OUTPUT = pa.schema([("query", pa.int32()), ("order", pa.string()), ("payload", pa.binary())])
 """The rows that stage 2 yields: side rows, answer rows and partial rows."""
@@ -136,46 +152,45 @@ def unpack(data: bytes, columns: SolutionColumns, *, check: bool = False) -> Sol
 
 
 def answer_rows(query: int, answers: Sequence[Answer]) -> pa.RecordBatch:
-    """Answer rows of `OUTPUT`."""
-    order = [a.order_key() for a in answers]
-    payload = [answer_bytes(a) for a in answers]
-    return rows(OUTPUT, len(answers), query=query, order=order, payload=payload)
+    """Answer rows of `OUTPUT`; the answers are in order."""
+    found = [*blocks(answers)]
+    order = [f"{time + _SHIFT:016x}" for time, _ in found]
+    payload = [block for _, block in found]
+    return rows(OUTPUT, len(found), query=query, order=order, payload=payload)
 
 
 def partial_rows(query: int, partials: Sequence[PartialAnswer]) -> pa.RecordBatch:
     """Partial rows of `OUTPUT`."""
     order = [p.order_key() for p in partials]
     payload = [
-        marshal.dumps((answer_bytes(p.answer), p.reached, p.waiting, p.closed)) for p in partials
+        marshal.dumps((answer_value(p.answer), p.reached, p.waiting, p.closed)) for p in partials
     ]
     return rows(OUTPUT, len(partials), query=PARTIAL + query, order=order, payload=payload)
 
 
-def answer_bytes(answer: Answer) -> bytes:
-    """An answer as bytes; seven times as fast as pickling it."""
-    trace = [(t.time, t.k, t.gpm, t.stream, t.event) for t in answer.trace]
-    a = answer
-    graph = None if a.graph is None else (a.event, a.graph)
-    return marshal.dumps((a.first, a.end, trace, a.bindings, a.singles, a.lists, graph))
-
-
-def answer_of(data: bytes) -> Answer:
-    """The inverse of `answer_bytes`."""
-    first, end, items, bindings, singles, lists, made = marshal.loads(data)
-    trace = tuple([TraceItem(*t) for t in items])
-    event, graph = made or (None, None)
-    return Answer(first, end, trace, bindings, singles, lists, graph, event)
-
-
-def payload_of(query: int, payload: bytes) -> Message | Answer | PartialAnswer:
-    """The message, answer or partial match in a row of `OUTPUT`."""
+def payload_of(query: int, payload: bytes) -> Item:
+    """The message, answers or partial match in a row of `OUTPUT`."""
     if query >= PARTIAL:
         answer, *reached = marshal.loads(payload)
-        return PartialAnswer(answer_of(answer), *reached)
+        return PartialAnswer(answer_of_value(answer), *reached)
     if query != SIDE:
-        return answer_of(payload)
+        return answers_of(payload)
     message: Message = pickle.loads(payload)
     return message
+
+
+def items_of(rows: Iterable[tuple[int, str, bytes]]) -> Iterator[tuple[int, Item]]:
+    """(query, item) of rows of `OUTPUT` that come by query and order; answers are in order."""
+    for query, own in groupby(rows, itemgetter(0)):
+        if 0 <= query < PARTIAL:
+            yield from zip(repeat(query), ordered_answers(row[1:] for row in own))
+        else:
+            yield from ((query, payload_of(query, payload)) for _, _, payload in own)
+
+
+def ordered_answers(rows: Iterable[tuple[str, bytes]]) -> Iterator[Answers]:
+    """The answers of one query in order, from (order, payload) of its answer rows in order."""
+    return merged((int(order, 16) - _SHIFT, answers_of(payload)) for order, payload in rows)
 
 
 def buckets(solutions: SolutionBatch, key: Sequence[str] | None, count: int) -> Int32s:

@@ -20,7 +20,7 @@ from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.arrivals.input_splits import InputSplit, paths_from
 from spaseq.runtime.arrivals.tie_numbering import EarlierTies, TimeExtent
 from spaseq.runtime.job.job import Stats
-from spaseq.runtime.spark.rows.block_files import BlockFile, Blocks, RowFile, RowRun
+from spaseq.runtime.spark.rows.block_files import BlockFile, Blocks, RowFile, RowRun, StoredRow
 from spaseq.runtime.spark.rows.bucket_runs import BucketRuns
 from spaseq.runtime.spark.rows.run_files import RunFile, RunReader, StoredPiece
 from spaseq.runtime.spark.rows.stage_rows import NO_SPLIT, PARTIAL
@@ -43,7 +43,8 @@ class SolvedSplit(NamedTuple):
 class Sequenced(NamedTuple):
     """What a task of stage 2 made: rows of `OUTPUT`, and blocks of messages."""
 
-    runs: list[RowRun]
+    answers: list[StoredRow]
+    partials: list[RowRun]
     messages: list[Blocks]
 
 
@@ -109,23 +110,26 @@ class FileTasks:
             solve.units, stats, solve.options, solve.knowledge, bad.append, dict(ties)
         )
         with (
-            closing(RowFile(BlockFile(self._new("answers")))) as answers,
+            closing(BlockFile(self._new("answers"))) as answers,
             closing(RowFile(BlockFile(self._new("partial")))) as partial,
             closing(BlockFile(self._new("messages"))) as file,
         ):
-            messages = list[Blocks]()
+            found, messages = list[StoredRow](), list[Blocks]()
             try:
                 for rows in self._rows(task, pieces):
                     number = rows.column("query")[0].as_py()
-                    into = partial if number >= PARTIAL else answers
-                    columns = (rows.column(name).to_pylist() for name in ("order", "payload"))
-                    into.append(number, *columns)
+                    order, payload = (rows.column(n).to_pylist() for n in ("order", "payload"))
+                    if number >= PARTIAL:
+                        partial.append(number, order, payload)
+                        continue
+                    for place, block in zip(order, payload, strict=True):
+                        found.append(StoredRow(number, place, answers.append(block)))
             except SpaseqError as error:
                 messages.append(file.append([error]))
             stats.bad += len(bad)
             stats.repeated = repeats.take()
             messages.append(file.append([*bad, stats]))
-            return Sequenced([*answers.runs, *partial.runs], messages)
+            return Sequenced(found, partial.runs, messages)
 
     def _rows(self, task: SequenceTask, pieces: Sequence[StoredPiece]) -> Iterator[pa.RecordBatch]:
         readers = {unit: RunReader(plan) for unit, plan in self.solve.units.plans.items()}

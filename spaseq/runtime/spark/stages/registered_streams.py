@@ -26,7 +26,7 @@ from spaseq.runtime.spark.rows.stage_rows import (
     PACKS_DDL,
     SIDE,
     SideRows,
-    answer_of,
+    ordered_answers,
 )
 from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve
 
@@ -62,9 +62,13 @@ class RegisteredSolve:
 
 def _events(iri: str, batches: Iterator[pa.RecordBatch]) -> Iterator[EventBatch]:
     stream = RegisteredStream(iri)
-    for batch in batches:
-        if batch.num_rows:
-            yield stream.events([answer_of(data) for data in batch.column("payload").to_pylist()])
+    columns = (
+        (batch.column(name).to_pylist() for name in ("order", "payload")) for batch in batches
+    )
+    rows = (row for order, payload in columns for row in zip(order, payload, strict=True))
+    for answers in ordered_answers(rows):
+        if answers:
+            yield stream.events(answers)
 
 
 def chained_output(
@@ -100,7 +104,7 @@ def _registered(solve: BoundedSolve, output: Any, query: int) -> Any:
     task = RegisteredSolve(solve, query)
     return (
         answers.sortWithinPartitions("order")
-        .select("payload")
+        .select("order", "payload")
         .mapInArrow(lambda batches: task.run(batches), PACKS_DDL)
     )
 
