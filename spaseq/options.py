@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar
 
 from spaseq.errors import UsageError
 from spaseq.limits import DEFAULT_LIMITS, Limits
+from spaseq.rdf.inputs.message_options import DEFAULT_MESSAGES, MessageOptions
 from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ class FollowOptions:
     `checkpoint` is the directory that keeps the run's state. With `until_done` the run ends when it
     has processed all files that were there at its start. The directories are looked at every
     `trigger_ms`. Stage 2 of a query with a key is split into `buckets`; a checkpoint fixes the
-    number.
+    number. `messages` is how the messages of brokers become events.
     """
 
     checkpoint: Path
@@ -182,6 +183,7 @@ class FollowOptions:
     trigger_ms: int = 200
     limits: StateLimits = field(default_factory=StateLimits)
     buckets: int | None = None
+    messages: MessageOptions = DEFAULT_MESSAGES
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from spaseq.lift.lifted import Lifted, lifted_source
 from spaseq.options import RunOptions
+from spaseq.rdf.inputs.message_options import DEFAULT_MESSAGES
 from spaseq.rdf.inputs.stream_options import StreamOptions, reading_threads
 from spaseq.sources import source_of
 from spaseq.sources.base import Source
@@ -32,6 +33,7 @@ def stream_source(iri: str, given: StreamInput, options: RunOptions) -> Source:
         base=reading.base,
         limits=options.limits,
         threads=(reading.threads or reading_threads()) if local else 1,
+        messages=DEFAULT_MESSAGES if options.follow is None else options.follow.messages,
     )
     match given:
         case Lifted():

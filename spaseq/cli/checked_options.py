@@ -28,6 +28,7 @@ from spaseq.options import (
     StageOptions,
     StateLimits,
 )
+from spaseq.rdf.inputs.message_options import MessageOptions
 
 
 def run_options(chosen: Chosen) -> RunOptions:
@@ -120,13 +121,20 @@ def _follow_options(chosen: Chosen, runtime: str) -> FollowOptions | None:
         ):
             if given:
                 raise UsageError(f"{option} goes with --follow")
+        _check_messages(chosen[MessageOptions], "it is for messages, which are read with")
         return None
     if runtime == "local":
         _check_local_follow(chosen)
+    else:
+        _check_messages(chosen[MessageOptions], "messages of brokers are read with")
     if not flags.checkpoint:
         raise UsageError("--follow needs --checkpoint DIR, where it keeps its state")
     return FollowOptions(
-        Path(flags.checkpoint), arrivals, limits=chosen[StateLimits], buckets=flags.buckets
+        Path(flags.checkpoint),
+        arrivals,
+        limits=chosen[StateLimits],
+        buckets=flags.buckets,
+        messages=chosen[MessageOptions],
     )
 
 
@@ -140,6 +148,18 @@ def _check_local_follow(chosen: Chosen) -> None:
     ):
         if given:
             raise UsageError(f"{option} goes with --follow on Spark; leave --runtime local out")
+
+
+def _check_messages(given: MessageOptions, reason: str) -> None:
+    """UsageError if there are options for messages, and the run reads none."""
+    for value, option in (
+        (given.format, "--message-format"),
+        (given.time, "--message-time"),
+        (given.max_bytes, "--max-message"),
+        (given.dedup_ms, "--dedup"),
+    ):
+        if value is not None:
+            raise UsageError(f"{option}: {reason} --runtime local --follow")
 
 
 def check_broker_output(chosen: Chosen) -> None:

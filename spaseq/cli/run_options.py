@@ -23,6 +23,7 @@ from spaseq.options import (
     RuntimeOptions,
     StateLimits,
 )
+from spaseq.rdf.inputs.message_options import TIME_RULES, MessageOptions
 from spaseq.sinks import SINKS
 
 
@@ -258,6 +259,38 @@ FOLLOW = OptionGroup(
             show_default=True,
             help="With --follow: an event that is further ahead of its arrival, and of all events "
             "before it, is bad input.",
+        ),
+        PartOption(
+            MessageOptions,
+            "--message-format",
+            field="format",
+            metavar="NAME",
+            help="With --runtime local --follow: the format of all messages, such as json, trig or "
+            "a media type, whatever their own media types say.",
+        ),
+        PartOption(
+            MessageOptions,
+            "--message-time",
+            field="time",
+            type=click.Choice(TIME_RULES),
+            help="With --runtime local --follow: the time of an event whose graph has none: the "
+            "message's, as the broker gives it, or that of its arrival. By default it is bad "
+            "input.",
+        ),
+        count(
+            MessageOptions,
+            "--max-message",
+            field="max_bytes",
+            help="With --runtime local --follow: the bytes that a message may have; a larger one "
+            "is bad input.",
+        ),
+        PartOption(
+            MessageOptions,
+            "--dedup",
+            field="dedup_ms",
+            type=DURATION,
+            help="With --runtime local --follow: an event whose graph's IRI was seen so long ago, "
+            "or later, is dropped, for example '10 MINUTES'. Off by default.",
         ),
         PartOption(
             FileSourceSettings,

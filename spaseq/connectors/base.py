@@ -96,7 +96,12 @@ class Intake(Protocol):
 
 
 class MessageSource(ABC):
-    """The messages of one stream at a broker. Making one connects to nothing."""
+    """The messages of one stream at a broker. Making one connects to nothing.
+
+    `has_times` says whether the broker gives each message a time.
+    """
+
+    has_times: bool = False
 
     def __init__(self, address: Address) -> None:
         """Check an address; UsageError if it lacks something."""

@@ -30,6 +30,8 @@ _OURS = frozenset(
 class KafkaSource(MessageSource):
     """The messages of a topic."""
 
+    has_times = True
+
     def __init__(self, address: Address) -> None:
         super().__init__(address)
         check_address(address, _OURS)

@@ -101,6 +101,8 @@ def _unreachable(address: Address, error: BaseException) -> str:
 class NatsSource(MessageSource):
     """The messages of a subject in a JetStream stream."""
 
+    has_times = True
+
     def __init__(self, address: Address) -> None:
         super().__init__(address)
         _check(address)

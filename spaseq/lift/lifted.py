@@ -8,7 +8,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spaseq.connectors import is_source, source_at
+from spaseq.connectors import is_source
 from spaseq.errors import InputError, UsageError
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.sources.base import Source
@@ -81,8 +81,9 @@ def _broker(
         raise UsageError(f"stream <{options.iri}>: a stream has one broker, and no other input")
     if types:
         raise UsageError("--types is for CSV and TSV, and messages are JSON")
-    source_at(urls[0])
-    return LiftedBroker(options, urls[0], plan, text)
+    found = LiftedBroker(options, urls[0], plan, text)
+    found.connector()
+    return found
 
 
 def text_of(lift: str | Path) -> tuple[str, str]:

@@ -30,8 +30,9 @@ class BrokerStream(Source):
             return None
         if len(given) > 1:
             raise UsageError(f"stream <{options.iri}>: a stream has one broker, and no other input")
-        source_at(given[0])
-        return cls(options, given[0])
+        found = cls(options, given[0])
+        found.connector()
+        return found
 
     @property
     def iri(self) -> str:
@@ -42,8 +43,20 @@ class BrokerStream(Source):
         return f"stream <{self.iri}>" if connector is None else str(connector.address)
 
     def connector(self) -> MessageSource | None:
-        """The source of its messages; None if they are posted to the run."""
-        return source_at(self.url) if self.url else None
+        """The source of its messages; None if they are posted to the run.
+
+        Raises:
+            UsageError: the URL lacks something, or events are to have times that it does not give.
+        """
+        if not self.url:
+            return None
+        found = source_at(self.url)
+        if self.options.messages.time == "message" and not found.has_times:
+            raise UsageError(
+                f"stream <{self.iri}>: {found.address} gives messages no time, so events cannot "
+                "have it; let them have that of their arrival"
+            )
+        return found
 
     def identity(self) -> list[str]:
         """What must stay the same for a run to resume."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from spaseq.errors import UsageError
 from spaseq.logs.stream_log import Message
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.inputs.message_options import MessageOptions
@@ -90,3 +91,13 @@ def test_a_run_with_other_options_cannot_go_on() -> None:
     assert stream().identity() != stream(dedup_ms=5).identity()
     plain = BrokerStream(StreamOptions("http://e/s", ()), "mqtt://h/a")
     assert plain.identity() == ["http://e/s", "mqtt://h/a"]
+
+
+def test_a_broker_that_gives_no_times_cannot_give_them() -> None:
+    for url, is_refused in (("mqtt://h/a", True), ("ws://h/", True), ("nats://h/a", False)):
+        options = StreamOptions("http://e/s", (), messages=MessageOptions(time="message"))
+        if is_refused:
+            with pytest.raises(UsageError, match="gives messages no time"):
+                BrokerStream.of((url,), options)
+        else:
+            assert BrokerStream.of((url,), options) is not None
