@@ -20,6 +20,7 @@ _PACKAGE_NAME = __package__.partition(".")[0]
 
 WARM_UPS = (
     "spaseq.rdf.warm_up",
+    "spaseq.lift.warm_up",
     "spaseq.kb.warm_up",
     "spaseq.gpm.warm_up",
     "spaseq.automaton.warm_up",

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from spaseq.expr.numbers import Float, write_decimal, write_double
 from spaseq.expr.temporal import Duration, write_duration
 from spaseq.lift.cells import Cell, Items, Wrong, inner_name, variable_of
+from spaseq.lift.term_arrays import TermType
 from spaseq.rdf.terms.term import literal_text
 from spaseq.rdf.terms.vocabulary import XSD
 
@@ -63,6 +64,9 @@ def _add(name: str, column: Any, wanted: frozenset[str] | None, out: dict[str, l
 def cells(column: Any) -> list[Cell]:
     """The cells of an Arrow array."""
     kind = column.type
+    if isinstance(kind, TermType):
+        texts: list[Cell] = column.storage.to_pylist()
+        return texts
     if isinstance(kind, pa.BaseExtensionType):
         if kind.extension_name == "arrow.uuid":
             return [None if v is None else literal_text(str(v)) for v in column.to_pylist()]

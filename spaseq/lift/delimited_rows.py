@@ -7,9 +7,7 @@ goes on after a wrong row.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from typing import IO
 
 import pyarrow as pa
@@ -17,16 +15,11 @@ import pyarrow.csv as arrow_csv
 
 from spaseq.errors import InputError
 from spaseq.lift.cells import BLOCK_ROWS, Cell, RowBlock, TableBlock, variable_of
+from spaseq.lift.text_lines import BOM, Report, TextLines, lines_of
 from spaseq.limits import Limits
-from spaseq.rdf.inputs.files import READ_ERRORS
 from spaseq.rdf.terms.term import literal_text
 
-Report = Callable[[int, str, str], None]
-"""Called with the line, the reason and the text of a row that is bad."""
-
-_BOM = b"\xef\xbb\xbf"
 _SHOWN = 300  # characters of a row in a report
-_CHUNK = 1 << 22
 
 
 class _Unclosed(Exception):
@@ -35,50 +28,6 @@ class _Unclosed(Exception):
 
 class _Malformed(Exception):
     """A row with text after a closing quote."""
-
-
-@dataclass
-class _Lines:
-    """The lines of a text, with one place back."""
-
-    data: IO[bytes]
-    limits: Limits
-    number: int = 0  # lines given
-    waiting: deque[bytes] = field(default_factory=deque)
-    failure: Exception | None = None  # raised after the lines that came before it
-
-    def next(self) -> bytes:
-        """The next line with its end; b"" at the end."""
-        line = self.waiting.popleft() if self.waiting else self.data.readline(self._most)
-        self.number += bool(line)
-        return line
-
-    def chunk(self) -> bytes:
-        """The next lines, whole ones if they are not too long; b"" at the end."""
-        if self.failure is not None:
-            raise self.failure
-        if self.waiting:
-            waited = b"".join(self.waiting)
-            self.waiting.clear()
-            return waited
-        given: bytes = self.data.read1(_CHUNK)  # type: ignore[attr-defined]
-        if given and not given.endswith(b"\n"):
-            try:
-                given += self.data.readline(self._most)
-            except READ_ERRORS as error:
-                self.failure = error
-                given = given[: given.rfind(b"\n") + 1]
-                return given or self.chunk()
-        return given
-
-    @property
-    def _most(self) -> int:
-        return self.limits.line_bytes + 1
-
-    def back(self, lines: list[bytes]) -> None:
-        """Give these lines, the last that were taken, once more."""
-        self.waiting.extendleft(reversed(lines))
-        self.number -= len(lines)
 
 
 class DelimitedRows:
@@ -90,7 +39,7 @@ class DelimitedRows:
         Raises:
             InputError: there is none, or it cannot be read.
         """
-        self._lines = _Lines(data, limits)
+        self._lines = TextLines(data, limits)
         self._delimiter, self._limits = delimiter, limits
         try:
             first = next(self._texts(lambda *_: None, header=True), None)
@@ -107,7 +56,7 @@ class DelimitedRows:
         while chunk := lines.chunk():
             table = self._table(chunk, wanted)
             if table is None:
-                lines.waiting.extend(_lines_of(chunk))
+                lines.waiting.extend(lines_of(chunk))
                 yield from self._row_blocks(wanted, report)
             else:
                 yield TableBlock(table, self._rows + 1, lines.number - self._rows)
@@ -119,7 +68,7 @@ class DelimitedRows:
         chunk = chunk.replace(b"\r\n", b"\n")
         if b'"' in chunk or b"\r" in chunk or b"\n\n" in chunk or chunk[:1] == b"\n":
             return None
-        if len(chunk) > self._limits.line_bytes or chunk.startswith(_BOM):  # Arrow drops a BOM
+        if len(chunk) > self._limits.line_bytes or chunk.startswith(BOM):  # Arrow drops a BOM
             return None
         names = [*map(str, range(len(self.names)))]
         used = {name: str(self.names.index(name)) for name in wanted if name in self.names}
@@ -177,8 +126,8 @@ class DelimitedRows:
         lines, width = self._lines, 0 if header else len(self.names)
         while (header or lines.waiting) and (raw := lines.next()):
             first = lines.number
-            if first == 1 and raw.startswith(_BOM):
-                raw = raw[len(_BOM) :]
+            if first == 1 and raw.startswith(BOM):
+                raw = raw[len(BOM) :]
             if raw in (b"\n", b"\r\n"):
                 continue
             reason = None
@@ -186,7 +135,7 @@ class DelimitedRows:
             try:
                 if len(raw) > self._limits.line_bytes:
                     reason = f"a row of more than {self._limits.line_bytes:,} bytes"
-                    self._skip_line(raw)
+                    lines.skip_rest(raw)
                 elif b'"' in raw:
                     row = self._quoted(raw)
                 else:
@@ -209,12 +158,6 @@ class DelimitedRows:
                 report(first, reason, raw[:_SHOWN].decode(errors="replace").rstrip("\r\n"))
                 yield first, None  # type: ignore[misc]
 
-    def _skip_line(self, raw: bytes) -> None:
-        """Go to the end of a line that is too long."""
-        while raw and not raw.endswith(b"\n"):
-            raw = self._lines.next()
-            self._lines.number -= bool(raw)
-
     def _quoted(self, raw: bytes) -> list[str | None]:
         """The cells of a row with quotes, which may go over several lines."""
         delimiter = self._delimiter.encode()
@@ -228,13 +171,6 @@ class DelimitedRows:
                 raise _Unclosed
             inside = _open_at_end(more, delimiter, True)
         return _cells(b"".join(taken).decode(), self._delimiter)
-
-
-def _lines_of(chunk: bytes) -> list[bytes]:
-    """The lines with their ends."""
-    lines = [line + b"\n" for line in chunk.split(b"\n")]
-    last = lines.pop()
-    return [*lines, last[:-1]] if last != b"\n" else lines
 
 
 def _open_at_end(line: bytes, delimiter: bytes, inside: bool) -> bool:

@@ -4,26 +4,35 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from typing import IO, Any
+from collections.abc import Iterator
+from typing import IO, TYPE_CHECKING, Any
 
+import numpy as np
+
+from spaseq.compiled.arrays import Bools
 from spaseq.expr.numbers import write_double
 from spaseq.lift.cells import (
     BLOCK_ROWS,
     Cell,
     Items,
     RowBlock,
+    TableBlock,
     Wrong,
     has_surrogate,
 )
 from spaseq.lift.flattening import OBJECT, Flattening, element
+from spaseq.lift.lift_plan import Fields
+from spaseq.lift.text_lines import BOM, Report, TextLines, lines_of
 from spaseq.limits import Limits
 from spaseq.rdf.terms.term import literal_text
 from spaseq.rdf.terms.vocabulary import XSD
 
-Report = Callable[[int, str, str], None]
+if TYPE_CHECKING:
+    from spaseq.lift.json_columns import JsonColumns, JsonScanner
 
 _SHOWN = 300
+_FEW_LINES = 64
+"""Up to this number of lines, a block of columns is not faster."""
 _BOOLEANS = {flag: literal_text(str(flag).lower(), f"{XSD}boolean") for flag in (True, False)}
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]', re.DOTALL)
 
@@ -52,52 +61,106 @@ _DECODER = json.JSONDecoder(
 )
 
 
-def json_blocks(
-    data: IO[bytes], wanted: frozenset[str], taken: frozenset[str], limits: Limits, report: Report
-) -> Iterator[RowBlock]:
-    """The rows of JSON lines with the wanted fields; bad rows are reported.
+class JsonRows:
+    """The rows of a text of JSON lines.
 
-    A row is bad, too, if it has a field with a name in `taken`.
+    Lines that a kernel is sure of become columns, if `scanner` is given. The others are read one by
+    one, and so are the few lines between two of them.
     """
-    flatten = Flattening(wanted | taken, cell, _members)
-    lines: list[int] = []
-    numbers: list[int] = []
-    rows: list[dict[str, Cell]] = []
-    number = 0
-    for line, raw in _lines(data, limits):
-        if not raw.strip():
-            continue
-        number += 1
-        try:
-            cells = flatten.row(_parsed(raw, limits))
-            mine = taken & cells.keys()
-            if mine:
-                raise ValueError(
-                    f"the lift gives ?{min(mine)} a value, and the row has such a field"
-                )
-        except (ValueError, RecursionError) as error:
-            report(line, _reason(error), raw[:_SHOWN].decode(errors="replace").rstrip("\r\n"))
-            continue
-        lines.append(line)
-        numbers.append(number)
-        rows.append(cells)
-        if len(lines) == BLOCK_ROWS:
-            yield RowBlock(lines, numbers, {v: [r.get(v) for r in rows] for v in wanted})
-            lines, numbers, rows = [], [], []
-    if lines:
-        yield RowBlock(lines, numbers, {v: [r.get(v) for r in rows] for v in wanted})
+
+    def __init__(
+        self, data: IO[bytes], fields: Fields, limits: Limits, scanner: JsonScanner | None = None
+    ) -> None:
+        self._lines = TextLines(data, limits)
+        self._fields, self._limits, self._scanner = fields, limits, scanner
+        self._flatten = Flattening(fields.wanted | fields.taken, cell, _members)
+        self._rows = 0  # that were read, bad ones too
+
+    def blocks(self, report: Report) -> Iterator[RowBlock | TableBlock]:
+        """The rows with the wanted fields; bad rows are reported.
+
+        A row is bad, too, if it has a field with a name that the lift gives to something else.
+        """
+        lines = self._lines
+        while chunk := lines.chunk():
+            if not lines.number:
+                chunk = chunk.removeprefix(BOM)
+            if self._scanner is None:
+                yield from self._row_blocks(lines_of(chunk), report)
+            else:
+                yield from self._column_blocks(chunk, self._scanner.columns(chunk), report)
+
+    def _column_blocks(
+        self, chunk: bytes, found: JsonColumns, report: Report
+    ) -> Iterator[RowBlock | TableBlock]:
+        texts = lines_of(chunk) if found.unsure.any() else []
+        done, lines = 0, self._lines
+        for first, end in [*_ranges(found.unsure), (len(found.unsure), 0)]:
+            if first > done:
+                batch = found.batch.slice(done, first - done)
+                yield TableBlock(batch, self._rows + 1, lines.number - self._rows)
+                self._rows += first - done
+                lines.number += first - done
+            yield from self._row_blocks(texts[first:end], report)
+            done = end
+
+    def _row_blocks(self, texts: list[bytes], report: Report) -> Iterator[RowBlock]:
+        """The rows of some lines, one by one."""
+        self._lines.waiting.extend(texts)
+        places: list[int] = []
+        numbers: list[int] = []
+        rows: list[dict[str, Cell]] = []
+        for line, raw in self._waiting():
+            self._rows += 1
+            try:
+                row = self._row(raw)
+            except (ValueError, RecursionError) as error:
+                report(line, _reason(error), raw[:_SHOWN].decode(errors="replace").rstrip("\r\n"))
+                continue
+            places.append(line)
+            numbers.append(self._rows)
+            rows.append(row)
+            if len(places) == BLOCK_ROWS:
+                yield self._block(places, numbers, rows)
+                places, numbers, rows = [], [], []
+        if places:
+            yield self._block(places, numbers, rows)
+
+    def _waiting(self) -> Iterator[tuple[int, bytes]]:
+        """(number, text) of each line that waits and is not blank; of one that is too long, its
+        begin."""
+        lines = self._lines
+        while lines.waiting:
+            raw = lines.next()
+            if raw.strip():
+                yield lines.number, raw
+            if len(raw) > self._limits.line_bytes:
+                lines.skip_rest(raw)
+
+    def _row(self, raw: bytes) -> dict[str, Cell]:
+        """The cells of a row; ValueError if it is bad."""
+        cells = self._flatten.row(_parsed(raw, self._limits))
+        mine = self._fields.taken & cells.keys()
+        if mine:
+            raise ValueError(f"the lift gives ?{min(mine)} a value, and the row has such a field")
+        return cells
+
+    def _block(
+        self, places: list[int], numbers: list[int], rows: list[dict[str, Cell]]
+    ) -> RowBlock:
+        wanted = self._fields.wanted
+        return RowBlock(places, numbers, {v: [r.get(v) for r in rows] for v in wanted})
 
 
-def _lines(data: IO[bytes], limits: Limits) -> Iterator[tuple[int, bytes]]:
-    """(number, text) of each line; of a line that is too long, its begin."""
-    number, most = 0, limits.line_bytes + 1
-    while raw := data.readline(most):
-        number += 1
-        if number == 1:
-            raw = raw.removeprefix(b"\xef\xbb\xbf")
-        yield number, raw
-        while len(raw) == most and not raw.endswith(b"\n"):
-            raw = data.readline(most)
+def _ranges(unsure: Bools) -> list[tuple[int, int]]:
+    """(first, end) of the ranges of lines that are read one by one."""
+    lines = np.flatnonzero(unsure)
+    if not len(lines):
+        return []
+    cuts = np.flatnonzero(np.diff(lines) > _FEW_LINES)
+    firsts = lines[np.concatenate([[0], cuts + 1])]
+    ends = lines[np.concatenate([cuts, [len(lines) - 1]])] + 1
+    return [*zip(firsts.tolist(), ends.tolist(), strict=True)]
 
 
 def _parsed(raw: bytes, limits: Limits) -> Members:

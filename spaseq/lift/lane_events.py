@@ -5,7 +5,7 @@ Whatever is not usual, such as a bad row, is `NotColumns`: then `lifted_events` 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from typing import overload
@@ -75,11 +75,15 @@ class LaneEvents:
         stream: str,
         counter: InstantCounter,
         limits: Limits,
-        asked: Collection[str] | None = None,
+        asked: Collection[str] | None,
+        types: Mapping[str, str],
     ) -> None:
-        """NotColumns if the lift has something that only rows can have."""
+        """NotColumns if the lift has something that only rows can have.
+
+        `types` are the local names of the datatypes that fields are cast to.
+        """
         self._plan, self._stream, self._counter = plan, stream, counter
-        self._where = LaneSolutions(plan)
+        self._where = LaneSolutions(plan, types)
         self._longest = limits.literal_bytes // 8  # escapes, and a datatype, may be added
         if self._longest < _LONG_NUMBER:
             raise NotColumns
@@ -140,7 +144,7 @@ class LaneEvents:
             lanes[name] = lane_of(columns[name])
         numbers = np.arange(block.first, block.first + len(block), dtype=np.int64)
         lanes[ROW_NUMBER] = Lane(LaneForm.INTEGER, pa.array(numbers))
-        return lanes
+        return self._where.typed(lanes, len(block))
 
     def _names(self, lanes: Lanes, size: int) -> Sequence[str | None]:
         graph = self._plan.graph

@@ -6,7 +6,7 @@ terms that it reads, by the same functions that evaluate it row by row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,7 +62,7 @@ _MOST_EXACT = 2**53
 class LaneSolutions:
     """The WHERE of a lift, ready to run over lanes. A row has at most one solution."""
 
-    def __init__(self, plan: LiftPlan) -> None:
+    def __init__(self, plan: LiftPlan, types: Mapping[str, str]) -> None:
         """NotColumns if the lift has more than BIND and FILTER, or a function that has a state."""
         self._options = Options(base=plan.base, functions=registered())
         elements = plan.elements
@@ -77,6 +77,26 @@ class LaneSolutions:
             if isinstance(e, ast.Filter)
             for part in (e.expr.operands if isinstance(e.expr, ast.And) else (e.expr,))
         ]
+
+        casts = {
+            name: ast.FunctionCall(ast.Iri(XSD + datatype), (ast.Var(name),))
+            for name, datatype in types.items()
+            if name in plan.fields.terms
+        }
+        self._casts = {name: self._bind(expr) for name, expr in casts.items()}
+
+    def typed(self, lanes: Lanes, size: int) -> Lanes:
+        """The lanes of fields, cast to the types that a user gave them.
+
+        Raises:
+            NotColumns: a value cannot be cast.
+        """
+        cast = {name: make(lanes, size) for name, make in self._casts.items()}
+        for name, lane in cast.items():
+            nulls = size if lane is None else lane.values.null_count
+            if nulls != lanes[name].values.null_count:
+                raise NotColumns
+        return {**lanes, **{name: lane for name, lane in cast.items() if lane is not None}}
 
     def solutions(self, lanes: Lanes, size: int) -> tuple[Lanes, Int64s]:
         """(lanes of the rows with a solution, those rows); a missing variable is unbound.

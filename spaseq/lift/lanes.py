@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from spaseq.compiled.arrays import Float64s, Int8s, Int32s
 from spaseq.lift.arrow_rows import cells
+from spaseq.lift.term_arrays import TermType
 from spaseq.rdf.columns.term_columns import TextArray
 from spaseq.rdf.terms.number_kinds import DATE_TIME, DOUBLE, EXACT, SHORT, UNKNOWN
 from spaseq.rdf.terms.term import literal_text
@@ -159,6 +160,8 @@ def lane_of(column: Any) -> Lane:
         NotColumns: a value would make its row bad, or the type has no lane.
     """
     t, kind = pa.types, column.type
+    if isinstance(kind, TermType):
+        return Lane(LaneForm.TEXT, column.storage)
     if isinstance(kind, pa.BaseExtensionType):
         raise NotColumns
     if t.is_dictionary(kind):

@@ -68,7 +68,7 @@ class EventMaker:
         self._maker = SolutionMaker(plan, types)
         self._counter = counter or InstantCounter()
         self._solutions = 0
-        self._typed = bool(types)
+        self._types = types or {}
         self._lanes: LaneEvents | None = None
         self._by_row = False
         self.filtered = 0
@@ -85,16 +85,19 @@ class EventMaker:
         else:
             yield from self._as_columns(block, 0, on_bad)
 
+    @property
+    def makes_columns(self) -> bool:
+        """Whether the lift allows it to lift tables as columns."""
+        return self._columns() is not None
+
     def _columns(self) -> LaneEvents | None:
         if self._lanes is None and not self._by_row:
             from spaseq.lift.lane_events import LaneEvents
             from spaseq.lift.lanes import NotColumns
 
             try:
-                if self._typed:
-                    raise NotColumns
                 self._lanes = LaneEvents(
-                    self._plan, self._stream, self._counter, self._limits, self._asked
+                    self._plan, self._stream, self._counter, self._limits, self._asked, self._types
                 )
             except NotColumns:
                 self._by_row = True

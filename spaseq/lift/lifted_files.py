@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from spaseq.compiled.mode import interpreted
 from spaseq.errors import InputError
 from spaseq.lift.lifted_events import EventMaker, LiftedBatch
 from spaseq.lift.lifted_source import LiftedSource
@@ -43,7 +44,8 @@ class LiftedFiles(LiftedSource):
             yield from self._of_file(file, maker, on_bad)
 
     def _of_file(self, file: TableFile, maker: EventMaker, on_bad: OnBad) -> Iterator[LiftedBatch]:
-        for block in file.blocks(self.plan, self.options.limits, on_bad):
+        columns = not interpreted() and maker.makes_columns
+        for block in file.blocks(self.plan, self.options.limits, on_bad, columns):
             lines = block.lines
 
             def report(row: int, reason: str, lines: Sequence[int] = lines) -> None:

@@ -13,10 +13,11 @@ import numpy as np
 from spaseq.algebra.nodes import is_reserved
 from spaseq.lang import ast
 from spaseq.lang.variables import walk
-from spaseq.lift.cells import Cell, RowBlock, Wrong
-from spaseq.lift.json_rows import Report, json_blocks
+from spaseq.lift.cells import Cell, RowBlock, TableBlock, Wrong
+from spaseq.lift.json_rows import JsonRows
 from spaseq.lift.lift_plan import LiftPlan
 from spaseq.lift.lifted_events import NO_TIME, EventMaker
+from spaseq.lift.text_lines import Report
 from spaseq.logs.stream_log import Message
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
@@ -76,11 +77,16 @@ class LiftedBroker(BrokerStream):
             if not text.strip():
                 report(line, "there is no event in it", "")
         data = io.BytesIO(b"\n".join(objects))
-        wanted = fields.wanted - MESSAGE_FIELDS
-        for block in json_blocks(data, wanted, fields.taken, limits, report):
-            own = [messages[line - 1] for line in block.lines]
-            columns = {**block.columns, **_columns(own, fields.wanted & MESSAGE_FIELDS)}
-            rows = replace(block, numbers=[1] * len(block), columns=columns)
+        own_fields = replace(
+            fields,
+            needed=fields.needed - MESSAGE_FIELDS,
+            optional=fields.optional - MESSAGE_FIELDS,
+        )
+        for block in JsonRows(data, own_fields, limits).blocks(report):
+            found = block.rows(own_fields.wanted) if isinstance(block, TableBlock) else block
+            own = [messages[line - 1] for line in found.lines]
+            columns = {**found.columns, **_columns(own, fields.wanted & MESSAGE_FIELDS)}
+            rows = replace(found, numbers=[1] * len(found), columns=columns)
             yield self._made(maker, rows, own, report)
 
     def _made(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from glob import glob, has_magic
@@ -14,7 +14,7 @@ from spaseq.errors import InputError
 from spaseq.lang.spelling import suggested
 from spaseq.lift.cells import TABLE_ROWS, RowBlock, TableBlock
 from spaseq.lift.delimited_rows import DelimitedRows
-from spaseq.lift.json_rows import json_blocks
+from spaseq.lift.json_rows import JsonRows
 from spaseq.lift.lift_plan import ROW_NUMBER, Fields, LiftPlan
 from spaseq.lift.table_formats import (
     DELIMITERS,
@@ -23,6 +23,7 @@ from spaseq.lift.table_formats import (
     TableFormat,
     table_format,
 )
+from spaseq.lift.text_lines import Report
 from spaseq.limits import Limits
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.inputs.files import READ_ERRORS
@@ -70,9 +71,11 @@ class TableFile:
     format: TableFormat
 
     def blocks(
-        self, plan: LiftPlan, limits: Limits, on_bad: OnBad
+        self, plan: LiftPlan, limits: Limits, on_bad: OnBad, columns: bool = False
     ) -> Iterator[RowBlock | TableBlock]:
         """The rows as blocks; bad rows are reported.
+
+        With `columns`, JSON lines become columns as far as they can.
 
         Raises:
             InputError: the file cannot be opened, or lacks a field that the lift reads.
@@ -84,7 +87,7 @@ class TableFile:
         try:
             if self.format in TEXT_FORMATS:
                 with closing(self._opened(limits)) as data:
-                    yield from self._text_blocks(data, plan, limits, report)
+                    yield from self._text_blocks(data, plan, limits, report, columns)
             else:
                 yield from self._table_blocks(plan)
         except READ_ERRORS as error:
@@ -128,11 +131,17 @@ class TableFile:
         data: IO[bytes],
         plan: LiftPlan,
         limits: Limits,
-        report: Callable[[int, str, str], None],
+        report: Report,
+        columns: bool,
     ) -> Iterator[RowBlock | TableBlock]:
         fields = plan.fields
         if self.format is TableFormat.JSON_LINES:
-            yield from json_blocks(data, fields.wanted, fields.taken, limits, report)
+            scanner = None
+            if columns:
+                from spaseq.lift.json_columns import JsonScanner
+
+                scanner = JsonScanner(fields.wanted, fields.taken, limits)
+            yield from JsonRows(data, fields, limits, scanner).blocks(report)
             return
         rows = DelimitedRows(data, DELIMITERS[self.format], limits, self.path)
         check_names(self.path, rows.names, fields)

@@ -18,7 +18,7 @@ from spaseq.lift.lift_checks import compiled_lift
 from spaseq.lift.lifted_events import EventMaker
 from spaseq.rdf.columns.term_tables import term_table
 from spaseq.rdf.terms.number_kinds import EXACT, SHORT, UNKNOWN
-from tests.lift.lifting import PREFIXES, lift_of
+from tests.lift.lifting import PREFIXES, integer, lift_of
 from tests.sizes import sizes
 
 WORDS = ("a", "b-1", "x.y", "..", "", "ä", "é/1", 'q"', "\\", "\x7f", "\n", "7", "07", "-3", "a b")
@@ -118,10 +118,12 @@ def tables(draw: Any) -> Any:
     return pa.record_batch(columns)
 
 
-def lifted(lift: str, table: Any, columns: bool) -> tuple[list[Any], list[Any], int]:
+def lifted(
+    lift: str, table: Any, columns: bool, types: dict[str, str] | None = None
+) -> tuple[list[Any], list[Any], int]:
     """(events, bad rows, rows without a solution) of a table."""
     bad: list[Any] = []
-    maker = EventMaker(compiled_lift(lift), "http://e/s")
+    maker = EventMaker(compiled_lift(lift), "http://e/s", types)
     maker._by_row = not columns
     events = []
     for batch in maker.lifted(TableBlock(table, 1), lambda *found: bad.append(found)):
@@ -177,6 +179,37 @@ def test_casts_of_strings(examples: int) -> None:
         assert lifted(lift, table, columns=True) == lifted(lift, table, columns=False)
 
     check()
+
+
+TYPES = (*CASTS, "string", "boolean", "float", "date")
+
+
+@sizes(60, 3000)
+def test_types_of_fields(examples: int) -> None:
+    lift = lift_of(":s :p ?x ; :q 1", "FILTER(BOUND(?y))")
+
+    @settings(max_examples=examples, deadline=None, database=None)
+    @given(st.sampled_from(TYPES), st.sampled_from(TYPES), st.data())
+    def check(x: str, y: str, data: Any) -> None:
+        size = data.draw(st.integers(1, 4))
+        usual = st.sampled_from(["1", "-7", "2.50", "1e3", "true", "2026-01-05"])
+        texts = st.lists(st.one_of(st.none(), usual, LEXICAL), min_size=size, max_size=size)
+        table = pa.record_batch(
+            {name: pa.array(data.draw(texts), pa.string()) for name in ("x", "y")}
+        )
+        types = {"x": x, "y": y, "unread": "integer"}
+        expected = lifted(lift, table, columns=False, types=types)
+        assert lifted(lift, table, columns=True, types=types) == expected
+
+    check()
+
+
+def test_typed_fields_are_columns() -> None:
+    maker = EventMaker(compiled_lift(lift_of(":s :p ?x ; :q 1")), "http://e/s", {"x": "integer"})
+    maker._row_by_row = None  # type: ignore[method-assign, assignment]
+    table = pa.record_batch({"x": pa.array(["7", None, "-3"])})
+    (batch,) = maker.lifted(TableBlock(table, 1), lambda *_: None)
+    assert {*term_table(batch.events.terms)} >= {integer(7), integer(-3)}
 
 
 def test_a_cast_of_usual_texts_is_a_column() -> None:
