@@ -143,6 +143,7 @@ class LiveLoop:
             for file in self._sides.values():
                 file.truncate(0)
         self._due = deque(() if self._changes is None else self._changes.after(changed))
+        self._changed = changed  # the index of the next change to take effect
         readers = {iri: log.reader(places.get(iri, 0)) for iri, log in self.logs.items()}
         behind: Counter[str] = Counter()
         reader = LogReader(self.answers, self._saved_answers)
@@ -164,9 +165,8 @@ class LiveLoop:
             file.flush()
             os.fsync(file.fileno())
         sizes = [(name, size_of(file)) for name, file in self._sides.items()]
-        changed = 0 if self._changes is None else self._changes.log.end
         state = [self.engine.snapshot(), [*self._places().items()], self.answers.end, sizes]
-        state += [changed, as_values(self.queries), [*self.answered.items()]]
+        state += [self._changed, as_values(self.queries), [*self.answered.items()]]
         self.directory.save_state(state)
         self._saved_answers = self.answers.end
         self._drop()
@@ -184,7 +184,7 @@ class LiveLoop:
         self.answers.drop_before(min(taken, self._saved_answers), before)
         self.index.forget_before(self.answers.first)
         if self._changes is not None:
-            self._changes.log.drop_before(self._changes.log.end, before)
+            self._changes.log.drop_before(self._changed, before)
 
     def _places(self) -> dict[str, int]:
         return {iri: reader.next for iri, reader in self._readers.items()}
@@ -214,7 +214,8 @@ class LiveLoop:
                 self.job.stats.repeated += repeats.take()
                 self.job.on_progress(self.job.stats)
                 self.deliveries.check()
-            self._save()
+            if not self._behind:
+                self._save()
         self._tell()
 
     def deliveries_to(self, sinks: Mapping[str, SinkSettings]) -> Deliveries:
@@ -342,6 +343,8 @@ class LiveLoop:
         while not stop.is_set() and self._waits():
             self._advance()
             self._do(self._looks)
+        if not stop.is_set():
+            self._behind.clear()
 
     def _waits(self) -> bool:
         return any(self._readers[iri].next < log.log.end for iri, log in self.logs.items())
@@ -399,7 +402,7 @@ class LiveLoop:
 
     def _save_if_due(self) -> None:
         due = max(SNAPSHOT_S, _SHARE * self._save_s)
-        if time.monotonic() - self._saved_at > due:
+        if time.monotonic() - self._saved_at > due and not self._behind:
             self._save()
 
     # --- changes ----------------------------------------------------------------------------------
@@ -452,11 +455,11 @@ class LiveLoop:
         """
         while self._waits():
             self._advance()
-        change = QueryChange(kind, query, self._places(), reason)
+        assert self._changes is not None
+        change = QueryChange(kind, query, self._places(), reason, self._changes.log.end)
         plan = plan or self._plan(change)
         if plan is not None:
             self.engine.queries.check_plan(plan)
-        assert self._changes is not None
         self._changes.append(change)
         self._apply(change, plan)
 
@@ -468,6 +471,7 @@ class LiveLoop:
 
     def _apply(self, change: QueryChange, plan: QueryPlan | None = None) -> None:
         name, plan = change.query.name, plan or self._plan(change)
+        self._changed = change.index + 1
         if plan is not None:
             self.engine.add(plan)
             self.queries[name] = change.query
