@@ -30,6 +30,7 @@ COMMANDS = {
     "explain": "Show the plan of each query and its automaton, as text or as a picture.",
     "fmt": "Print query files in canonical form.",
     "lift": "Write the graphs that a lift makes of tables and JSON lines.",
+    "serve": "Keep queries running over live streams: HTTP, a page, sources and sinks.",
     "lsp": "Help an editor with queries: findings, completion, hover, names.",
     "warm": "Compile all kernels, or load those that are compiled already.",
 }

@@ -12,6 +12,7 @@ from spaseq.connectors import is_source
 from spaseq.errors import InputError, UsageError
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.sources.base import Source
+from spaseq.sources.broker_stream import POSTED
 
 if TYPE_CHECKING:
     from spaseq.lift.lift_plan import LiftPlan
@@ -62,7 +63,7 @@ def lifted_source(given: Lifted, options: StreamOptions) -> Source:
         return LiftedFiles(replace(options, paths=(fspath(data),)), plan, types)
     if isinstance(data, list | tuple) and data and isinstance(data[0], str | PathLike):
         paths = tuple(str(fspath(path)) for path in data)
-        if any(map(is_source, paths)):
+        if any(is_source(path) or path == POSTED for path in paths):
             return _broker(paths, options, plan, text, types)
         return LiftedFiles(replace(options, paths=paths), plan, types)
     if not isinstance(data, Iterable) and not hasattr(data, "__arrow_c_stream__"):

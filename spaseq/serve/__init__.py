@@ -1,1 +1,1 @@
-"""Standing queries over live streams, as a server."""
+"""StandingRun queries over live streams, as a server."""

@@ -13,8 +13,8 @@ from collections.abc import AsyncGenerator, Sequence
 from anyio import to_thread
 
 from spaseq.runtime.live.answer_records import LoggedAnswer
-from spaseq.serve.answer_lines import answer_line
-from spaseq.serve.service import Standing
+from spaseq.runtime.live.failed_answers import json_with_id
+from spaseq.runtime.live.standing_run import StandingRun
 
 _RECENT = 2000
 """Answers of a query that are kept for its subscribers."""
@@ -41,7 +41,7 @@ class _RecentAnswers:
     def add(self, answers: Sequence[LoggedAnswer]) -> None:
         """Take the next answers."""
         for answer in answers:
-            self._lines.append((answer.id, answer_line(answer)))
+            self._lines.append((answer.id, json_with_id(answer)))
             self.last = answer.id
             self._places[answer.id] = self._first + len(self._lines)
         while len(self._lines) > _RECENT:
@@ -72,14 +72,14 @@ class _RecentAnswers:
 class AnswerFeed:
     """The subscribers of all queries; use it in one event loop."""
 
-    def __init__(self, run: Standing) -> None:
+    def __init__(self, run: StandingRun) -> None:
         self._run = run
         self._queries: dict[str, _RecentAnswers] = {}
         self._loop = asyncio.get_running_loop()
         self._told = asyncio.Event()
         self._closed = False
         self._task = self._loop.create_task(self._follow())
-        run.answers.add_listener(self._grown)
+        self._forget = run.answers.on_growth(self._grown)
 
     def _grown(self) -> None:
         """The log has grown; called in the run's thread."""
@@ -108,7 +108,10 @@ class AnswerFeed:
 
     def close(self) -> None:
         """End all streams, because the server stops."""
+        if self._closed:
+            return
         self._closed = True
+        self._forget()
         self._task.cancel()
         for recent in self._queries.values():
             recent.tell()
@@ -118,15 +121,15 @@ class AnswerFeed:
         return await to_thread.run_sync(self._run.answers.last, name)
 
     async def subscribe(
-        self, name: str, after: str | None, pause_s: float
+        self, name: str, after: str | None, pause_s: float, is_there: bool
     ) -> AsyncGenerator[Sequence[tuple[str, str]] | None]:
         """(id, line) of the answers of a query after one, as they come.
 
         After each pause without any, it gives none. It ends when the server stops, and with a None
-        when the query goes.
+        when the query goes, or if it is not there.
 
         Raises:
-            HistoryGone: the subscriber is so slow that answers which it has not got have gone.
+            AnswerGone: the subscriber is so slow that answers which it has not got have gone.
         """
         recent = self._queries.get(name)
         if recent is None:
@@ -143,7 +146,7 @@ class AnswerFeed:
                 if found:
                     after = found[-1][0]
                     yield found
-                elif ended:
+                elif ended or not is_there:
                     yield None
                     return
                 elif not await _is_set(changed, pause_s):
@@ -155,7 +158,7 @@ class AnswerFeed:
 
     async def _from_log(self, name: str, after: str | None) -> list[tuple[str, str]]:
         found = await to_thread.run_sync(self._run.answers.read, name, after, _AT_ONCE)
-        return [(answer.id, answer_line(answer)) for answer in found]
+        return [(answer.id, json_with_id(answer)) for answer in found]
 
 
 async def _is_set(event: asyncio.Event, seconds: float) -> bool:

@@ -24,10 +24,17 @@ _HEADERS = [
 
 
 class AnswerStream:
-    """The response to one subscriber, an ASGI application."""
+    """The response to one subscriber, an ASGI application.
 
-    def __init__(self, feed: AnswerFeed, name: str, after: str | None) -> None:
-        self._feed, self._name, self._after = feed, name, after
+    Args:
+        feed: has the answers.
+        name: of the query.
+        after: the id of the last answer that the subscriber has; None if it has none.
+        is_there: whether the query is there; otherwise the stream ends with the last answer.
+    """
+
+    def __init__(self, feed: AnswerFeed, name: str, after: str | None, is_there: bool) -> None:
+        self._feed, self._name, self._after, self._is_there = feed, name, after, is_there
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         sending = asyncio.ensure_future(self._send(send))
@@ -50,7 +57,7 @@ class AnswerStream:
         await send({"type": "http.response.body", "body": b""})
 
     async def _texts(self) -> AsyncGenerator[str]:
-        answers = self._feed.subscribe(self._name, self._after, PAUSE_S)
+        answers = self._feed.subscribe(self._name, self._after, PAUSE_S, self._is_there)
         try:
             async with aclosing(answers):
                 async for some in answers:

@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+from spaseq.connectors.address import scheme_of
 from spaseq.errors import InputError, UsageError
 from spaseq.lang.spelling import suggested
 from spaseq.runtime.job.durations import milliseconds
@@ -27,22 +29,27 @@ Table = dict[str, Any]
 class Configuration:
     """The checked tables of a file; durations are milliseconds, sizes are bytes.
 
+    Paths are relative to the file's directory. A place is a path or a URL.
+
     Its text shows no values, because some are passwords.
     """
 
     server: Mapping[str, Any] = field(repr=False)
     streams: Mapping[str, Mapping[str, Any]] = field(repr=False)
-    kb: Mapping[str, Path] = field(repr=False)
+    kb: Mapping[str, str] = field(repr=False)
     queries: Mapping[str, Any] = field(repr=False)
     sinks: Mapping[str, Mapping[str, Any]] = field(repr=False)
 
 
-def read_configuration(path: Path, environment: Mapping[str, str]) -> Configuration:
+def read_configuration(
+    path: Path, environment: Mapping[str, str], server: Mapping[str, Any] = MappingProxyType({})
+) -> Configuration:
     """The configuration in a file.
 
     Args:
         path: the file; relative paths in it are relative to its directory.
         environment: the values of `${NAME}`.
+        server: values that go before those of the table `[server]`.
 
     Raises:
         InputError: the file cannot be read, or is no UTF-8.
@@ -57,7 +64,7 @@ def read_configuration(path: Path, environment: Mapping[str, str]) -> Configurat
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: {error}") from None
-    reading = _TomlChecks(path, text, environment)
+    reading = _TomlChecks(path, text, environment, server)
     configuration = reading.configuration(tables)
     if reading.mistakes:
         lines = (f"{path}:{line}: {what}" for line, what in sorted(reading.mistakes))
@@ -68,14 +75,17 @@ def read_configuration(path: Path, environment: Mapping[str, str]) -> Configurat
 class _TomlChecks:
     """One file while it is checked: its mistakes and where its keys stand."""
 
-    def __init__(self, path: Path, text: str, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, path: Path, text: str, environment: Mapping[str, str], instead: Mapping[str, Any]
+    ) -> None:
         self.mistakes: list[tuple[int, str]] = []
         self._directory = path.parent
-        self._environment = environment
+        self._environment, self._instead = environment, instead
         self._lines = dict(_places(text))
         self._kinds: dict[str, Callable[[Any], Any]] = {
             "text": _text,
             "path": lambda value: self._directory / _text(value),
+            "place": self._place,
             "duration": _duration,
             "size": _size,
             "flag": _flag,
@@ -89,12 +99,13 @@ class _TomlChecks:
         self._unknown((), tables, _TABLES)
         server = self._known(("server",), tables.get("server", {}), _SERVER)
         server["tls"] = self._known(("server", "tls"), server.get("tls", {}), _TLS)
+        server.update(self._instead)
         self._check_token(server)
         kb = tables.get("kb", {})
         return Configuration(
             server,
             self._named("streams", tables.get("streams", {}), _STREAM, "iri"),
-            self._known(("kb",), kb, dict.fromkeys(kb, "path")),
+            self._known(("kb",), kb, dict.fromkeys(kb, "place")),
             self._known(("queries",), tables.get("queries", {}), _QUERIES),
             self._named("sinks", tables.get("sinks", {}), _SINK, "to"),
         )
@@ -153,6 +164,10 @@ class _TomlChecks:
         if "token_file" not in server and not is_loopback(server.get("listen", "127.0.0.1:8787")):
             what = "listen: an address besides loopback needs token_file"
             self._mistake(("server", "listen"), what)
+
+    def _place(self, value: object) -> str:
+        text = _text(value)
+        return text if text == "-" or scheme_of(text) else str(self._directory / text)
 
     def _mistake(self, place: tuple[str, ...], what: str) -> None:
         while place and place not in self._lines:
@@ -238,7 +253,7 @@ _SERVER = {
 _TLS = {"cert": "path", "key": "path"}
 _STREAM = {
     "iri": "text",
-    "source": "text",
+    "source": "place",
     "format": "text",
     "context": "path",
     "lift": "path",
@@ -249,4 +264,4 @@ _STREAM = {
     "dedup": "duration",
 }
 _QUERIES = {"directory": "path"}
-_SINK = {"to": "text", "queries": "texts", "keep": "duration"}
+_SINK = {"to": "place", "queries": "texts", "keep": "duration"}

@@ -52,7 +52,7 @@ class HttpServer(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Stop at a signal, and keep it to oneself: the end is an ordinary one."""
+        """Stop at a signal; further ones do not disturb the end, which is an ordinary one."""
         if threading.current_thread() is not threading.main_thread():
             yield  # only the main thread gets signals
             return
@@ -64,6 +64,7 @@ class HttpServer(uvicorn.Server):
         finally:
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)
+                signal.signal(number, signal.SIG_IGN)
 
     def stop(self) -> None:
         """Begin to stop."""

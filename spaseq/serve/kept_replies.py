@@ -1,7 +1,7 @@
 """Replies to requests with an `Idempotency-Key`, which may come again.
 
-A reply goes into the log of its stream together with the events, as a note. So it is known again
-after a restart, for as long as the log has it.
+A reply goes into the log of its stream together with the events. So it is known again after a
+restart.
 """
 
 from __future__ import annotations
@@ -9,17 +9,22 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from spaseq.serve.refusals import Refused
 
 LONGEST_KEY = 255
 
+_MARK = "reply:"
+
 
 class KeptReplies:
     """The replies of a while, by stream and key.
+
+    A reply is a mark of the stream's log (`StreamLog.marks`), which goes when its time is over.
 
     Args:
         retain_ms: how long a reply is kept.
@@ -32,12 +37,13 @@ class KeptReplies:
         self._retain_ms, self._now = retain_ms, now
         self._kept: dict[tuple[str, str], tuple[int, str, dict[str, Any]]] = {}
         self._locks: dict[tuple[str, str], asyncio.Lock] = {}
+        self._access = threading.Lock()
 
-    def recall(self, stream: str, notes: Iterable[bytes]) -> None:
-        """Take the notes that the log of a stream has, in their order."""
-        for note in notes:
-            found = json.loads(note)
-            self._kept[stream, found["key"]] = found["at"], found["hash"], found["reply"]
+    def recall(self, stream: str, marks: Mapping[str, str]) -> None:
+        """Take the replies that the log of a stream has."""
+        found = [(name[len(_MARK) :], json.loads(t)) for name, t in marks.items() if _is_own(name)]
+        for key, (at, digest, reply) in sorted(found, key=lambda item: item[1][0]):
+            self._kept[stream, key] = at, digest, reply
 
     def lock(self, stream: str, key: str) -> asyncio.Lock:
         """Held while a request with this key is served, so that its like waits."""
@@ -55,9 +61,8 @@ class KeptReplies:
         Raises:
             Refused: that request had another body.
         """
-        self._forget()
         found = self._kept.get((stream, key))
-        if found is None:
+        if found is None or found[0] < self._oldest():
             return None
         if found[1] != digest:
             raise Refused(
@@ -67,23 +72,31 @@ class KeptReplies:
             )
         return found[2]
 
-    def note(self, key: str, digest: str, reply: dict[str, Any]) -> bytes:
-        """What goes into the log along with the events of a request."""
-        kept = {"key": key, "at": self._now(), "hash": digest, "reply": reply}
-        return json.dumps(kept, separators=(",", ":")).encode()
+    def marks(
+        self, stream: str, key: str, digest: str, reply: dict[str, Any]
+    ) -> tuple[tuple[str, str], ...]:
+        """What goes into the log along with the events of a request: also, which replies go."""
+        kept = json.dumps([self._now(), digest, reply], separators=(",", ":"))
+        with self._access:
+            gone = [
+                k for (s, k), (at, *_) in self._kept.items() if s == stream and at < self._oldest()
+            ]
+        return (*((_MARK + old, "") for old in gone if old != key), (_MARK + key, kept))
 
-    def keep(self, stream: str, note: bytes) -> None:
-        """Keep the reply of a note that is in the log."""
-        self.recall(stream, [note])
+    def keep(self, stream: str, marks: Iterable[tuple[str, str]]) -> None:
+        """Take note of marks that are in the log."""
+        with self._access:
+            for name, text in marks:
+                self._kept.pop((stream, name[len(_MARK) :]), None)
+                if text:
+                    self.recall(stream, {name: text})
 
-    def _forget(self) -> None:
-        """Drop the oldest replies; they are in the order of their times."""
-        old = self._now() - self._retain_ms
-        while self._kept:
-            first = next(iter(self._kept))
-            if self._kept[first][0] >= old:
-                return
-            del self._kept[first]
+    def _oldest(self) -> int:
+        return self._now() - self._retain_ms
+
+
+def _is_own(mark: str) -> bool:
+    return mark.startswith(_MARK)
 
 
 def digest_of(media_type: str, body: bytes) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from spaseq.runtime.job.metrics import prometheus_text
-from spaseq.serve.service import Standing
+from spaseq.runtime.live.standing_run import StandingRun
 
 STATES = ("running", "catching up", "failed")
 
 
-def metrics_text(run: Standing) -> str:
+def metrics_text(run: StandingRun) -> str:
     """The counts of a run, of its queries and of its streams."""
     queries, streams = run.queries(), run.streams()
     parts = [prometheus_text(run.stats)]

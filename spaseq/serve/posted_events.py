@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ from spaseq.logs.stream_log import UNNUMBERED, Message
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.inputs.formats import Format
-from spaseq.runtime.live.message_events import LOG_TYPES, MEDIA_TYPES
+from spaseq.rdf.inputs.message_formats import MEDIA_TYPES, format_of_media, message_format
 from spaseq.serve.lost_quads import without_damaged
 from spaseq.serve.refusals import Refused
 
@@ -19,7 +20,7 @@ REPORTS = 1000
 _LINES = frozenset({"application/x-ndjson", "application/jsonl", "application/x-jsonlines"})
 """The media types of JSON lines, each of which is a message."""
 
-Events = Callable[[Sequence[Message], OnBad], Iterator[EventBatch]]
+MessageReading = Callable[[Sequence[Message], OnBad], Iterator[EventBatch]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,26 +32,22 @@ class PostedStream:
         events: makes the events of messages, as the run does.
         time_predicate: the predicate of the times of events.
         rows: whether messages are JSON that a lift or a context reads, whatever they say they are.
-        usual: the media type of bodies without one.
+        form: the format of all bodies, whatever they say they are; None if they say it.
     """
 
     name: str
-    events: Events
+    events: MessageReading
     time_predicate: str
     rows: bool = False
-    usual: str = ""
+    form: str | None = None
 
     def media_type(self, given: str) -> str:
         """The media type of a body; Refused if nothing here reads it."""
-        name, _, parameters = given.partition(";")
-        name = name.strip().lower()
-        if not name:
-            return self.usual
-        if self.rows or name in MEDIA_TYPES or (parameters and name in LOG_TYPES):
+        if self.rows or self.form is not None or format_of_media(given) is not None:
             return given
         raise Refused(
             415,
-            f"Content-Type {name[:100]} is no format of events",
+            f"Content-Type {given[:100]} is no format of events",
             f"send one of {', '.join(filter(None, MEDIA_TYPES))}; with curl: "
             "-H 'Content-Type: application/n-quads'",
         )
@@ -67,7 +64,7 @@ class PostedStream:
             payloads = [body] if body.strip() else []
         count, bad = self._count(media_type, payloads)
         suspects = {one.line for one in bad if one.line is not None}
-        if suspects and not self.rows and MEDIA_TYPES.get(name) is Format.NQUADS:
+        if suspects and self._format(media_type) is Format.NQUADS:
             damage = without_damaged(body, suspects, self.time_predicate)
             if damage.events:
                 payloads, events = [damage.text], damage.events
@@ -80,10 +77,18 @@ class PostedStream:
         messages = [Message(payload, 0, UNNUMBERED, media_type) for payload in payloads]
         return messages, {"accepted": count, "bad": reports}
 
+    def _format(self, media_type: str) -> Format | None:
+        if self.rows:
+            return None
+        return format_of_media(media_type) if self.form is None else message_format(self.form)
+
     def _count(self, media_type: str, payloads: Sequence[bytes]) -> tuple[int, list[BadInput]]:
         """How many events there are, and what is none."""
         bad: list[BadInput] = []
-        messages = [Message(payload, 0, n, media_type) for n, payload in enumerate(payloads)]
+        if not payloads:
+            return 0, bad
+        now = int(time.time() * 1000)
+        messages = [Message(some, 0, n, media_type, now) for n, some in enumerate(payloads)]
         return sum(len(batch) for batch in self.events(messages, bad.append)), bad
 
 

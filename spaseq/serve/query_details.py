@@ -11,8 +11,8 @@ from spaseq.rdf.terms.times import format_time
 from spaseq.render.explain import Explanation, explained
 from spaseq.render.picture.live import UNKNOWN, drawn_counts
 from spaseq.render.plan_json import automaton_json
+from spaseq.runtime.live.standing_run import QueryView, StreamView
 from spaseq.serve.query_files import checked_query
-from spaseq.serve.service import QueryView, StreamView
 
 Json = dict[str, Any]
 
@@ -26,7 +26,7 @@ def query_json(query: QueryView) -> Json:
         "streams": list(query.streams),
         "answers": query.answers,
         "live": query.live,
-        "reason": query.reason,
+        "reason": query.reason or None,
     }
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from spaseq.api.queries import read_query
 from spaseq.compile import Checked, check_query
-from spaseq.errors import QueryError, RunError, SpaseqError
+from spaseq.errors import QueryError, RunError, SpaseqError, UsageError
 from spaseq.plan.planning_options import CompileOptions
-from spaseq.serve.service import Standing, UnknownQuery
+from spaseq.runtime.live.standing_run import StandingRun, UnknownQuery
 from spaseq.storage.durable_files import sync_directory, write_durably
 
 SUFFIX = ".rq"
@@ -56,7 +56,7 @@ class QueryFiles:
         on_end: called when a query has gone, in the thread that removed it.
     """
 
-    def __init__(self, directory: Path, run: Standing, on_end: Callable[[str], None]) -> None:
+    def __init__(self, directory: Path, run: StandingRun, on_end: Callable[[str], None]) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self._directory, self._run, self._on_end = directory, run, on_end
         self._lock = threading.Lock()
@@ -73,12 +73,14 @@ class QueryFiles:
         Raises:
             SpaseqError: it cannot run. Nothing has changed.
         """
+        if since_ms is not None:
+            raise UsageError("a query cannot see earlier events yet; leave from out")
         checked = checked_query(name, text)
         path, fresh = self._path(name), self._directory / f".{name}.put"
         with self._lock:
             try:
                 write_durably(fresh, text.encode())  # so that a full disk changes nothing
-                change = self._run.put(name, text, since_ms)
+                change = self._run.put(name, text)
                 if change != "unchanged" or not path.exists():
                     fresh.replace(path)
                     sync_directory(self._directory)

@@ -11,14 +11,14 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 from spaseq.compile import CompileOptions, check_query
 from spaseq.message_text import visible
 from spaseq.rdf.terms.times import parse_datetime
+from spaseq.runtime.live.failed_answers import json_with_id
+from spaseq.runtime.live.standing_run import QueryView, StandingRun, UnknownQuery
 from spaseq.serve import query_details
-from spaseq.serve.answer_lines import answer_line
 from spaseq.serve.answer_stream import AnswerStream
 from spaseq.serve.bodies import text_of
 from spaseq.serve.query_files import is_name
 from spaseq.serve.refusals import Refused
 from spaseq.serve.server_state import state_of
-from spaseq.serve.service import QueryView, UnknownQuery
 
 LIMIT = 1000
 """Answers that a request gets unless it says how many."""
@@ -30,8 +30,7 @@ _AT_ONCE = 1000
 async def list_queries(request: Request) -> Response:
     """`GET /queries`."""
     views = await to_thread.run_sync(state_of(request).run.queries)
-    found = [query_details.query_json(view) for view in sorted(views, key=lambda v: v.name)]
-    return JSONResponse(found)
+    return JSONResponse([query_details.query_json(view) for view in views])
 
 
 async def show_query(request: Request) -> Response:
@@ -91,6 +90,7 @@ async def check_text(request: Request) -> Response:
 async def get_answers(request: Request) -> Response | AnswerStream:
     """`GET /queries/NAME/answers`."""
     state, name = state_of(request), _name(request)
+    is_there = await to_thread.run_sync(_is_there, state.run, name)
     after = request.query_params.get("after") or None
     if _accepts(request, "text/event-stream"):
         after = request.headers.get("last-event-id") or after
@@ -98,11 +98,11 @@ async def get_answers(request: Request) -> Response | AnswerStream:
             after = await state.feed.last(name)
         else:
             await to_thread.run_sync(state.run.answers.read, name, after, 1)
-        return AnswerStream(state.feed, name, after)
+        return AnswerStream(state.feed, name, after, is_there)
     if "last" in request.query_params:
         most = _limit(request.query_params["last"])
         newest = await to_thread.run_sync(state.run.answers.newest, name, min(most, _AT_ONCE))
-        text = "".join(f"{answer_line(answer)}\n" for answer in newest)
+        text = "".join(f"{json_with_id(answer)}\n" for answer in newest)
         return Response(text, media_type="application/x-ndjson")
     limit = _limit(request.query_params.get("limit"))
     first = await to_thread.run_sync(state.run.answers.read, name, after, min(limit, _AT_ONCE))
@@ -110,7 +110,7 @@ async def get_answers(request: Request) -> Response | AnswerStream:
     async def lines() -> Any:
         found, left = first, limit
         while found:
-            yield "".join(f"{answer_line(answer)}\n" for answer in found)
+            yield "".join(f"{json_with_id(answer)}\n" for answer in found)
             left -= len(found)
             if left <= 0:
                 return
@@ -141,10 +141,18 @@ def _name(request: Request) -> str:
 
 async def _view(request: Request) -> QueryView:
     name, state = _name(request), state_of(request)
-    for view in await to_thread.run_sync(state.run.queries):
-        if view.name == name:
-            return view
-    raise UnknownQuery(f"there is no query {name}")
+    return await to_thread.run_sync(state.run.query, name)
+
+
+def _is_there(run: StandingRun, name: str) -> bool:
+    """Whether there is a query; UnknownQuery if there are no answers of an earlier one, either."""
+    try:
+        run.query(name)
+    except UnknownQuery:
+        if run.answers.last(name) is None:
+            raise
+        return False
+    return True
 
 
 def _accepts(request: Request, media_type: str) -> bool:

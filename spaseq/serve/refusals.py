@@ -11,7 +11,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from spaseq.errors import QueryError, RunError, SpaseqError
-from spaseq.serve.service import HistoryGone, UnknownQuery
+from spaseq.runtime.live.answer_index import AnswerGone
+from spaseq.runtime.live.standing_run import UnknownQuery
 
 _HINTS = {
     404: "GET /queries and GET /streams list the names",
@@ -57,7 +58,7 @@ def refusal_of(error: SpaseqError) -> Refused:
         return Refused(400, first, hint, more={"diagnostics": findings})
     if isinstance(error, UnknownQuery):
         return Refused(404, str(error), _HINTS[404])
-    if isinstance(error, HistoryGone):
+    if isinstance(error, AnswerGone):
         return Refused(410, str(error), "ask for less, or raise retain in the configuration")
     if isinstance(error, RunError):
         return Refused(503, str(error), "GET /health says more", {"Retry-After": "5"})

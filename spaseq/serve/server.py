@@ -6,11 +6,13 @@ import asyncio
 import logging
 import socket
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from spaseq.diagnosis.report import Report
+from spaseq.runtime.live.query_changes import Planner
+from spaseq.runtime.live.standing_run import QueryView, StandingRun
 from spaseq.serve.answer_feed import AnswerFeed
 from spaseq.serve.app import application
 from spaseq.serve.guard import Access
@@ -19,7 +21,6 @@ from spaseq.serve.kept_replies import KeptReplies
 from spaseq.serve.posted_events import PostedStream
 from spaseq.serve.query_files import QueryFiles
 from spaseq.serve.server_state import ServerState
-from spaseq.serve.service import QueryView, Standing
 
 PAGE = Path(__file__).parent / "page"
 """The files of the page."""
@@ -34,16 +35,18 @@ class ServerParts:
 
     Attributes:
         run: the run; the server starts and stops it.
+        plan: plans a query's text under a name, as the run does.
         queries: the directory of queries.
         access: who may ask.
         posted: the streams that requests feed, by name.
-        replies: the replies that an earlier server has given.
+        replies: the replies to requests that may come again.
         why: says why a query has no answers.
         max_body: most bytes of a request's body.
         tls: the files of a certificate and its key.
     """
 
-    run: Standing
+    run: StandingRun
+    plan: Planner
     queries: Path
     access: Access
     posted: Mapping[str, PostedStream]
@@ -58,8 +61,11 @@ def serve(parts: ServerParts, listening: socket.socket) -> None:
     more_connections()
     with ExitStack() as stack:
         stack.callback(listening.close)
+        stack.enter_context(suppress(KeyboardInterrupt))  # a signal before anybody is served
         parts.run.start()
         stack.callback(parts.run.stop)
+        for name in parts.posted:
+            parts.replies.recall(name, parts.run.marks(name))
         asyncio.run(_served(parts, listening))
         _LOG.info("stopping")
     _LOG.info("stopped")

@@ -11,12 +11,12 @@ from anyio import CapacityLimiter
 from starlette.requests import Request
 
 from spaseq.diagnosis.report import Report
+from spaseq.runtime.live.standing_run import QueryView, StandingRun
 from spaseq.serve.answer_feed import AnswerFeed
 from spaseq.serve.guard import Access
 from spaseq.serve.kept_replies import KeptReplies
 from spaseq.serve.posted_events import PostedStream
 from spaseq.serve.query_files import QueryFiles
-from spaseq.serve.service import QueryView, Standing
 
 THREADS = 128
 """Requests that may wait for the disk at the same time."""
@@ -40,7 +40,7 @@ class ServerState:
         threads: bounds the requests that wait for the disk.
     """
 
-    run: Standing
+    run: StandingRun
     access: Access
     files: QueryFiles
     feed: AnswerFeed

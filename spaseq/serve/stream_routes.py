@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from anyio import to_thread
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -58,14 +60,16 @@ async def _accepted(
 ) -> dict[str, object]:
     """The reply to events, which are in the log when this returns."""
 
-    def accept() -> tuple[dict[str, object], bytes | None]:
+    def accept() -> dict[str, object]:
         messages, reply = stream.read(media_type, body)
-        note = None if identity is None else state.replies.note(*identity, reply)
-        if messages or note is not None:
-            state.run.accept(stream.name, messages, note)
-        return reply, note
+        if not messages:
+            return reply
+        marks: tuple[tuple[str, str], ...] = ()
+        if identity is not None:
+            marks = state.replies.marks(stream.name, *identity, reply)
+            messages[-1] = replace(messages[-1], marks=marks)
+        state.run.accept(stream.name, messages)
+        state.replies.keep(stream.name, marks)
+        return reply
 
-    reply, note = await to_thread.run_sync(accept, limiter=state.threads)
-    if note is not None:
-        state.replies.keep(stream.name, note)
-    return reply
+    return await to_thread.run_sync(accept, limiter=state.threads)

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from spaseq.rdf.columns.event_batch import EventBatch
 
 
+POSTED = ""
+"""In the place of a URL: messages are posted to the run."""
+
+
 @dataclass(frozen=True, slots=True)
 class BrokerStream(Source):
     """The stream at a URL. Only `runtime.live` reads it: its messages go into a log first."""
@@ -26,6 +30,8 @@ class BrokerStream(Source):
 
     @classmethod
     def of(cls, given: object, options: StreamOptions) -> Source | None:
+        if given == (POSTED,):
+            return cls(options, POSTED)
         if not isinstance(given, tuple) or not any(map(is_source, given)):
             return None
         if len(given) > 1:

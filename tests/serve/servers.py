@@ -1,9 +1,11 @@
-"""Servers of this process, on loopback."""
+"""Servers of this process, on loopback, and what their subscribers get."""
 
 from __future__ import annotations
 
+import socket
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,37 +14,72 @@ from unittest import mock
 
 import httpx
 
-from spaseq.diagnosis.report import Report
-from spaseq.logs.stream_log import Message
-from spaseq.rdf.inputs.bad_input import OnBad
-from spaseq.rdf.inputs.stream_options import StreamOptions
-from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
-from spaseq.runtime.live.message_events import message_events
+from spaseq.runtime.live.standing_run import StandingRun
 from spaseq.serve import http_server, server
-from spaseq.serve.guard import Access
-from spaseq.serve.kept_replies import KeptReplies
-from spaseq.serve.posted_events import PostedStream
-from tests.serve.stand_in import StandIn
+from spaseq.serve.assembly import parts_of
+from spaseq.serve.configuration import read_configuration
+from spaseq.serve.http_server import bound_socket, url_of
+
+NQUADS = {"Content-Type": "application/n-quads"}
+
+CONFIGURATION = """
+[server]
+data = "state"
+sync = "1 MILLISECONDS"
+max_body = "100 KB"
+{more}
+[queries]
+directory = "queries"
+[streams.S]
+iri = "http://e/s"
+"""
+
+
+def event(number: int, value: str | None = None) -> str:
+    """An event with one value, `number` seconds after the beginning of 2026."""
+    name = f"<http://e/g{number}>"
+    minute, second = divmod(number, 60)
+    hour, minute = divmod(minute, 60)
+    return (
+        f'<http://e/x> <http://e/p> "{number if value is None else value}" {name} .\n'
+        f"{name} <http://www.w3.org/ns/prov#generatedAtTime> "
+        f'"2026-01-01T{hour:02}:{minute:02}:{second:02}Z"'
+        "^^<http://www.w3.org/2001/XMLSchema#dateTime> .\n"
+    )
 
 
 @dataclass
 class Served:
     url: str
-    run: StandIn
+    run: StandingRun
     queries: Path
     http: httpx.Client
 
+    def post(self, text: str, **headers: str) -> httpx.Response:
+        """Post N-Quads to the stream S."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self.http.post("/streams/S", content=text, headers={**NQUADS, **named})
 
-def _events(messages: Sequence[Message], on_bad: OnBad) -> Any:
-    return message_events(messages, StreamOptions("http://e/s", ()), "POST", on_bad)
+    def feed(self, first: int, end: int) -> None:
+        """Post the events with these numbers."""
+        for some in range(first, end, 400):
+            text = "".join(map(event, range(some, min(end, some + 400))))
+            assert self.post(text).json()["accepted"] == min(end, some + 400) - some
+
+    def connect(self) -> socket.socket:
+        """A connection without a request."""
+        host, port = self.url.removeprefix("http://").split(":")
+        return socket.create_connection((host, int(port)), timeout=20)
 
 
 @contextmanager
-def served(directory: Path, run: StandIn | None = None, **more: Any) -> Iterator[Served]:
-    """A server with one stream S; `more` goes to its parts."""
-    run = run or StandIn()
-    listening = http_server.bound_socket("127.0.0.1:0")
-    url = http_server.url_of(listening, False)
+def served(directory: Path, more: str = "") -> Iterator[Served]:
+    """A server with the stream S; `more` goes into the table `[server]`."""
+    path = directory / "spaseq.toml"
+    path.write_text(CONFIGURATION.format(more=more))
+    parts = parts_of(read_configuration(path, {}), directory)
+    listening = bound_socket("127.0.0.1:0")
+    url = url_of(listening, False)
     made: list[http_server.HttpServer] = []
     real = server.server_of
 
@@ -50,24 +87,51 @@ def served(directory: Path, run: StandIn | None = None, **more: Any) -> Iterator
         made.append(real(*given))
         return made[0]
 
-    parts = {
-        "run": run,
-        "queries": directory / "queries",
-        "access": Access("127.0.0.1"),
-        "posted": {"S": PostedStream("S", _events, GENERATED_AT_TIME)},
-        "replies": KeptReplies(3_600_000),
-        "why": lambda query, event: Report(0),
-        "max_body": 100_000,
-        **more,
-    }
     with mock.patch.object(server, "server_of", kept), httpx.Client(base_url=url) as http:
-        thread = threading.Thread(
-            target=server.serve, args=(server.ServerParts(**parts), listening), daemon=True
-        )
+        thread = threading.Thread(target=server.serve, args=(parts, listening), daemon=True)
         thread.start()
         try:
-            yield Served(url, run, directory / "queries", http)
+            http.get("/live", timeout=30)  # the socket waits until somebody is served
+            yield Served(url, parts.run, parts.queries, http)
         finally:
+            wait(lambda: made)
             made[0].stop()
-            thread.join(20)
+            thread.join(30)
             assert not thread.is_alive()
+
+
+def wait(true: Callable[[], Any], seconds: float = 20) -> None:
+    """Wait until something is true."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it does not come true"
+        time.sleep(0.05)
+
+
+@contextmanager
+def subscribed(url: str, query: str, **headers: str) -> Iterator[Iterator[dict[str, str]]]:
+    """The server-sent events of a query's answers, as dicts."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    with (
+        httpx.Client(base_url=url, timeout=20) as client,
+        client.stream(
+            "GET", f"/queries/{query}/answers", headers={"Accept": "text/event-stream", **named}
+        ) as response,
+    ):
+        assert response.status_code == 200
+        assert response.headers["content-type"].startswith("text/event-stream")
+        lines = response.iter_lines()
+        assert next(lines).startswith(":")  # from here on it is subscribed
+        yield _events(lines)
+
+
+def _events(lines: Iterator[str]) -> Iterator[dict[str, str]]:
+    found: dict[str, str] = {}
+    for line in lines:
+        name, colon, value = line.partition(": ")
+        if not line:
+            if found:
+                yield found
+            found = {}
+        elif name and colon:
+            found[name] = value

@@ -27,7 +27,8 @@ def test_values_have_their_units_and_paths_are_relative_to_the_file(tmp_path: Pa
     assert found.server["data"] == tmp_path / "state"
     assert (found.server["max_body"], found.server["sync"]) == (16_000_000, 20)
     assert found.streams["S"]["source"] == "nats://me:secret@h/x"
-    assert found.kb == {"http://kb": tmp_path / "kb.ttl"}
+    assert found.kb == {"http://kb": str(tmp_path / "kb.ttl")}
+    assert found.sinks["ops"]["to"] == str(tmp_path / "o.jsonl")
     assert found.sinks["ops"]["queries"] == ("jam*",)
     assert "secret" not in repr(found)
 

@@ -1,0 +1,131 @@
+"""`spaseq serve`: a server for standing queries over live streams."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+
+from spaseq.cli.option_groups import Chosen, OptionGroup, PartOption, grouped_command
+from spaseq.cli.startup import keep_arrow_from_pandas
+from spaseq.errors import UsageError
+from spaseq.options import RUNTIMES
+
+LOG_FORMATS = ("text", "json")
+
+
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    """What the command line says besides the configuration."""
+
+    listen: str | None = None
+    data: Path | None = None
+    runtime: str = "local"
+    master: str | None = None
+    log_format: str = "text"
+
+
+SERVER = OptionGroup(
+    "Server",
+    (
+        PartOption(
+            ServeOptions,
+            "--listen",
+            metavar="HOST:PORT",
+            help="The address to serve, instead of the configuration's.",
+        ),
+        PartOption(
+            ServeOptions,
+            "--data",
+            type=click.Path(path_type=Path),
+            metavar="DIR",
+            help="The directory of logs, state and answers, instead of the configuration's.",
+        ),
+        PartOption(
+            ServeOptions,
+            "--runtime",
+            type=click.Choice(RUNTIMES),
+            help="Where queries run.",
+            show_default=True,
+        ),
+        PartOption(
+            ServeOptions, "--master", metavar="URL", help="With --runtime spark: the cluster."
+        ),
+        PartOption(
+            ServeOptions,
+            "--log-format",
+            type=click.Choice(LOG_FORMATS),
+            help="How lines of the log are written to standard error.",
+            show_default=True,
+        ),
+    ),
+)
+
+
+@grouped_command(SERVER)
+@click.argument("configuration", required=False, type=click.Path(path_type=Path), metavar="CONFIG")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Read the configuration, queries, lifts and knowledge bases, connect to sources and "
+    "sinks, report all mistakes, and end.",
+)
+@click.option(
+    "--init",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write an example that runs as it is into a new directory, and end.",
+)
+def serve(configuration: Path | None, check: bool, init: Path | None, chosen: Chosen) -> None:
+    """Keep queries running over live streams: HTTP, a page to watch them, sources and sinks.
+
+    \b
+    An example that runs as it is:
+      spaseq serve --init demo && spaseq serve demo/spaseq.toml
+
+    SIGTERM and SIGINT end the server: its state is saved, and the status is 0.
+    """  # fmt: skip
+    if init is not None:
+        from spaseq.serve.example_files import write_example
+
+        if configuration is not None or check:
+            raise UsageError("--init DIR goes with nothing else")
+        click.echo(f"spaseq serve {write_example(init)}")
+        return
+    if configuration is None:
+        raise UsageError("which configuration? spaseq serve --init DIR writes an example")
+    options = chosen[ServeOptions]
+    if options.runtime == "spark":
+        raise UsageError("spaseq serve runs in this process; leave --runtime spark out")
+    if options.master is not None:
+        raise UsageError("--master goes with --runtime spark")
+    if find_spec("starlette") is None or find_spec("uvicorn") is None:
+        raise UsageError("spaseq serve needs starlette and uvicorn: pip install 'spaseq[serve]'")
+    keep_arrow_from_pandas()
+    _serve(configuration, check, options)
+
+
+def _serve(path: Path, check: bool, options: ServeOptions) -> None:
+    # Commands that serve nothing need not wait for these imports.
+    from spaseq.serve.assembly import listen_of, parts_of
+    from spaseq.serve.configuration import read_configuration
+    from spaseq.serve.http_server import bound_socket
+    from spaseq.serve.log_lines import log_to_stderr
+    from spaseq.serve.server import serve as serve_until_stopped
+
+    given = {"listen": options.listen, "data": options.data}
+    changed = {name: value for name, value in given.items() if value is not None}
+    configuration = read_configuration(path, os.environ, changed)
+    if check:
+        from spaseq.serve.trial import try_out
+
+        for line in try_out(configuration, path.parent):
+            click.echo(line)
+        return
+    log_to_stderr(options.log_format)
+    parts = parts_of(configuration, path.parent)
+    listening = bound_socket(listen_of(configuration))
+    serve_until_stopped(parts, listening)

@@ -1,0 +1,93 @@
+"""`spaseq serve --check`: whether a server with a configuration would start, and reach others."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+from spaseq.api.queries import read_query
+from spaseq.connectors import is_sink, is_source, sink_at, source_at
+from spaseq.connectors.address import Address
+from spaseq.errors import InputError, QueryError, SpaseqError
+from spaseq.runtime.live.query_changes import Planner
+from spaseq.serve.assembly import parts_of
+from spaseq.serve.configuration import Configuration
+from spaseq.serve.query_files import SUFFIX, is_name
+
+_PORTS = {
+    "kafka": 9092,
+    "nats": 4222,
+    "mqtt": 1883,
+    "mqtts": 8883,
+    "postgresql": 5432,
+}
+_SECURE = ("https", "wss", "sse+https")
+_TIMEOUT_S = 5.0
+
+
+def try_out(configuration: Configuration, directory: Path) -> list[str]:
+    """What was checked, in lines.
+
+    Raises:
+        SpaseqError: with all that is wrong.
+    """
+    parts = parts_of(configuration, directory)
+    wrong: list[str] = []
+    files = sorted(parts.queries.glob(f"*{SUFFIX}")) if parts.queries.is_dir() else []
+    for path in files:
+        wrong += _query_mistakes(parts.plan, path)
+    places = [table["source"] for table in configuration.streams.values() if "source" in table]
+    places += [table["to"] for table in configuration.sinks.values()]
+    for place in places:
+        wrong += _unreachable(place)
+    if wrong:
+        raise InputError("\n".join(wrong))
+    counts = {
+        "stream": len(configuration.streams),
+        "knowledge base": len(configuration.kb),
+        "quer": len(files),
+        "sink": len(configuration.sinks),
+    }
+    return [", ".join(_counted(count, what) for what, count in counts.items()) + ": all is well"]
+
+
+def _query_mistakes(plan: Planner, path: Path) -> Iterator[str]:
+    name = path.name.removesuffix(SUFFIX)
+    if not is_name(name):
+        yield f"{path}: a query's name has letters, digits, _ . and -, at most 100"
+        return
+    try:
+        plan(name, read_query(path))
+    except QueryError as error:
+        yield from (f"{path}: {d.render()}" for d in error.diagnostics)
+    except SpaseqError as error:
+        yield f"{path}: {error}"
+
+
+def _unreachable(place: str) -> Iterator[str]:
+    """Why a source or sink cannot be reached; nothing if it can, or if it is a path."""
+    if is_source(place):
+        address = source_at(place).address
+    elif is_sink(place):
+        address = sink_at(place).address
+    else:
+        return
+    reasons = [_fault(address, host) for host in address.host.split(",")]
+    if all(reasons):
+        yield f"{address}: nobody answers ({'; '.join(filter(None, reasons))})"
+
+
+def _fault(address: Address, host: str) -> str | None:
+    name, _, port = host.rpartition(":") if host.rpartition(":")[2].isdecimal() else (host, "", "")
+    usual = _PORTS.get(address.scheme, 443 if address.scheme in _SECURE else 80)
+    try:
+        with socket.create_connection((name.strip("[]"), int(port or usual)), _TIMEOUT_S):
+            return None
+    except OSError as error:
+        return error.strerror or str(error)
+
+
+def _counted(count: int, what: str) -> str:
+    ending = {"quer": ("y", "ies")}.get(what, ("", "s"))
+    return f"{count} {what}{ending[count != 1]}"
