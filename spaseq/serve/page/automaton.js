@@ -33,16 +33,20 @@ export function automaton(text) {
   }, picture);
 
   // Places need the picture on the page.
-  function place() {
+  function place(described) {
     for (const shape of picture.querySelectorAll("rect[data-state]")) {
       const [x, y, width] = ["x", "y", "width"].map((a) => Number(shape.getAttribute(a)));
       const label = svg("text", { x: x + width - 4, y: y + 4, "text-anchor": "end" });
       const back = svg("rect", { y: y - 9, height: 18, rx: 9 });
       const badge = svg("g", { class: "badge", hidden: true }, back, label);
       picture.append(badge);
-      states.set(shape.dataset.state, { shape, badge, back, label, right: x + width + 4, count: 0 });
+      states.set(shape.dataset.state, { shape, badge, back, label, x, y, right: x + width + 4, count: 0 });
     }
     const taken = new Set();
+    for (const { from, to, count } of edgesOf(described)) {
+      const drawn = picture.querySelector(`path[data-edge="${from} ${to}"]`);
+      if (!drawn && count != null && states.has(to)) edges.set(`${from} ${to}`, atBox(states.get(to)));
+    }
     for (const path of picture.querySelectorAll("path[data-edge]")) {
       const end = path.getPointAtLength(path.getTotalLength());
       const before = path.getPointAtLength(path.getTotalLength() - 4);
@@ -60,6 +64,14 @@ export function automaton(text) {
       picture.append(label);
       edges.set(path.dataset.edge, label);
     }
+  }
+
+  // The first edge inside a bracket is not drawn: its count stands at the box that it leads to.
+  function atBox({ x, y }) {
+    const label = svg("text", { x: x + 12, y: y + 4 });
+    picture.append(svg("g", { class: "badge taken" },
+      svg("rect", { x: x + 6, y: y - 8, height: 16, width: 40, rx: 8 }), label));
+    return label;
   }
 
   function show(state, found) {
@@ -80,7 +92,7 @@ export function automaton(text) {
   }
 
   function update(described) {
-    if (!states.size) place();
+    if (!states.size) place(described);
     for (const state of described.states) {
       const found = states.get(state.id);
       if (found) show(state, found);
@@ -88,10 +100,18 @@ export function automaton(text) {
     }
     for (const edge of described.edges) {
       const label = edges.get(`${edge.from} ${edge.to}`);
-      if (label && edge.count != null) say(label, short(edge.count));
+      if (!label || edge.count == null) continue;
+      say(label, short(edge.count));
+      label.previousElementSibling?.matches(".taken rect") &&
+        label.previousElementSibling.setAttribute("width", 12 + 6.4 * label.textContent.length);
     }
   }
   return { node: box, update };
+}
+
+function edgesOf(described) {
+  const inside = described.states.flatMap((state) => state.operands.flatMap(edgesOf));
+  return [...described.edges, ...inside];
 }
 
 // All states in a row, operands of brackets behind their bracket.

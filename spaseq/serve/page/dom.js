@@ -75,6 +75,7 @@ export function perSecond(rate) {
   return rate < 10 ? `${rate.toFixed(1)}/s` : `${short(rate)}/s`;
 }
 
+// An xsd:dateTime without its T and Z.
 export function time(text) {
   if (text == null) return "\u2013";
   return text.replace("T", " ").replace("Z", "");

@@ -23,7 +23,7 @@ export function editor(name) {
   const field = el("input", {
     id: "name", required: true, pattern: "[A-Za-z0-9_][A-Za-z0-9_.\\-]{0,99}", maxlength: "100",
     value: name || "", readonly: Boolean(name), spellcheck: "false", autocomplete: "off",
-    autofocus: !name, "aria-describedby": "name-hint",
+    "data-focus": !name, "aria-describedby": "name-hint",
   });
   const from = el("input", {
     id: "from", placeholder: "2026-01-31T08:00:00Z", spellcheck: "false", "aria-describedby": "from-hint",
@@ -31,7 +31,7 @@ export function editor(name) {
   const numbers = el("pre", { class: "numbers", "aria-hidden": "true" });
   const text = el("textarea", {
     id: "text", spellcheck: "false", wrap: "off", rows: "18", autocomplete: "off",
-    "aria-describedby": "verdict", autofocus: Boolean(name), disabled: Boolean(name),
+    "aria-describedby": "verdict", "data-focus": Boolean(name), disabled: Boolean(name),
   });
   const verdict = el("p", { id: "verdict", role: "status", class: "verdict" });
   const found = findings(goTo);

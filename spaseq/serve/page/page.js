@@ -45,7 +45,7 @@ function open(next, at) {
   }
   main.replaceChildren(next.node);
   window.scrollTo(0, 0);
-  main.querySelector("[autofocus]")?.focus() ?? main.focus({ preventScroll: true });
+  (main.querySelector("[data-focus]:enabled") || main).focus({ preventScroll: true });
   tick();
 }
 
@@ -88,7 +88,7 @@ const gone = (message) => ({
 function askToken() {
   const field = el("input", {
     type: "password", id: "token", name: "token", autocomplete: "current-password",
-    required: true, autofocus: true,
+    required: true, "data-focus": true,
   });
   const wrong = el("p", { class: "error", role: "alert" });
   const enter = async (event) => {

@@ -25,18 +25,18 @@ export function queryView(name) {
   const streams = el("p", { class: "quiet" });
   const text = el("pre", { class: "code", tabindex: "0" });
   const found = findings();
-  const plan = el("dl", { class: "facts small" });
+  const plan = el("p", { class: "quiet" });
   const answers = answersPart(name);
-  const node = el("section", {}, head, error, facts,
+  const node = el("section", {}, head, error, facts, streams,
     el("h2", {}, "Automaton"), picture,
     el("p", { class: "quiet" }, "At a state: the partial matches that wait in it now. ",
-      "Under an arrow: the solutions that took that step since the server began."),
+      "Under an arrow, or at the left of a box: the solutions that took that step since the server began."),
     el("details", {}, el("summary", {}, "As a table"), el("div", { class: "wide" },
       el("table", { id: "states-of-automaton" }, el("thead", {}, el("tr", {},
         ["State", "Streams", "Partial matches", "Taken"].map((t) => el("th", { scope: "col" }, t)))),
       states))),
     whyPart(name), answers.node,
-    el("h2", {}, "Query"), found.node, text, plan, streams);
+    el("h2", {}, "Query"), found.node, text, plan);
   let drawn = null;
   let drawnText = null;
 
@@ -70,8 +70,8 @@ export function queryView(name) {
       ["Answers", grouped(query.answers)],
       ["Rate", perSecond(known.answered.of(name))],
       ["Partial matches", short(query.live)],
-      ["Window", query.plan?.window?.text || query.plan?.plan?.window?.text || "\u2013"],
-      ["Since", time(query.since)],
+      ["Window", query.plan?.window?.text || "\u2013"],
+      ["Since", time(query.since?.replace(/\.\d+/, ""))],
     ]);
     if (query.text !== drawnText) await draw(query);
     if (query.automaton) {
@@ -87,7 +87,7 @@ export function queryView(name) {
     drawnText = query.text;
     say(text, shown(query.text, 200000));
     found.show(query.diagnostics);
-    showFacts(plan, planFacts(query.plan || {}));
+    say(plan, planWords(query.plan || {}));
     if (!query.automaton) return picture.replaceChildren(el("p", { class: "quiet" }, "No drawing."));
     drawn = automaton(await api.drawing(name));
     picture.replaceChildren(drawn.node);
@@ -101,15 +101,12 @@ function showFacts(list, facts) {
     (node, [, value]) => say(node.lastChild, value));
 }
 
-function planFacts(plan) {
-  const parts = plan.sequence ? plan : plan.plan || {};
-  const sequence = parts.sequence || {};
-  return [
-    ["Evaluator", sequence.evaluator],
-    ["because", sequence.reason],
-    ["Split by", sequence.key?.map((v) => `?${v}`).join(", ")],
-    ["Knowledge base", parts.knowledge?.map((iri) => shown(iri)).join(", ")],
-  ];
+function planWords({ sequence, knowledge }) {
+  if (!sequence) return "";
+  const parts = [`It runs on the evaluator ${sequence.evaluator}: ${sequence.reason}.`];
+  if (sequence.key?.length) parts.push(`Its work is split by ${sequence.key.map((v) => `?${v}`).join(", ")}.`);
+  if (knowledge?.length) parts.push(`It reads the graphs ${knowledge.map((iri) => shown(iri)).join(", ")}.`);
+  return parts.join(" ");
 }
 
 const stateRow = () => el("tr", {}, el("th", { scope: "row" }), el("td"),
