@@ -166,6 +166,10 @@ class StateLimits:
     rows: int = 10_000_000
     bytes: int = 2**30
 
+    def times(self, queries: int) -> StateLimits:
+        """The limits of a family of some queries, which share a bucket."""
+        return StateLimits(self.rows * queries, self.bytes * queries)
+
 
 @dataclass(frozen=True, slots=True)
 class FollowOptions:

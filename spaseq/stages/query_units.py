@@ -28,28 +28,29 @@ UnitPatterns: TypeAlias = "PatternStage | FamilyPatterns"
 
 @dataclass(frozen=True, slots=True)
 class QueryUnits:
-    """The units of a run's queries. `families` has those that are families, by number."""
+    """The units of a run's queries.
+
+    `families` has those that are families, by number. `plans` has the plan of each unit.
+    """
 
     queries: tuple[QueryPlan, ...]
     families: Mapping[int, Family]
+    plans: Mapping[int, QueryPlan]
 
     @classmethod
     def of(
         cls, queries: Sequence[QueryPlan], families: Sequence[Family] | None = None
     ) -> QueryUnits:
         """The units of some queries, with all families that there are unless some are given."""
-        known = families_of(queries) if families is None else families
-        return cls(tuple(queries), {family.members[0]: family for family in known})
-
-    @property
-    def plans(self) -> dict[int, QueryPlan]:
-        """The plan of each unit, by number, ascending."""
-        known = {n for family in self.families.values() for n in family.members}
-        return {
-            n: self.families[n].plan if n in self.families else plan
-            for n, plan in enumerate(self.queries)
-            if n in self.families or n not in known
+        found = families_of(queries) if families is None else families
+        known = {family.members[0]: family for family in found}
+        members = {n for family in found for n in family.members}
+        plans = {
+            n: known[n].plan if n in known else plan
+            for n, plan in enumerate(queries)
+            if n in known or n not in members
         }
+        return cls(tuple(queries), known, plans)
 
     def shipped(self) -> QueryUnits:
         """The units without what only the planner reads: workers get less."""
@@ -57,7 +58,7 @@ class QueryUnits:
             n: replace(family, first=replace(family.first, shaped=None))
             for n, family in self.families.items()
         }
-        return QueryUnits(tuple(replace(q, shaped=None) for q in self.queries), families)
+        return QueryUnits.of([replace(q, shaped=None) for q in self.queries], [*families.values()])
 
     def members(self, unit: int) -> tuple[int, ...]:
         """The queries of a unit."""

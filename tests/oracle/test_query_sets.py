@@ -15,10 +15,12 @@ import pytest
 from spaseq.algebra.answers import Answer
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.kb.load import load_kb
+from spaseq.options import FollowOptions
 from spaseq.plan import families as families_module
 from spaseq.plan.families import families_of
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.spark import bounded
+from spaseq.runtime.spark.following.follow import follow
 from tests.oracle.agreement import comparables
 from tests.oracle.choices import seeded
 from tests.oracle.draw_events import knowledge
@@ -109,6 +111,26 @@ def test_sets_on_spark(
     deliver_in_turns([*{id(c): c for _, c, _ in queries}.values()], tmp_path, 0, 1, Random(1))
     found = list(bounded.run(work, spark=spark, partitions=3))
     assert [query for query, _ in found] == sorted(query for query, _ in found)
+    check_sets(queries, found)
+
+
+@pytest.mark.spark
+@sizes(5, 60)
+def test_followed_sets_on_spark(
+    spark: Any, tmp_path: Path, examples: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run is resumed twice."""
+    monkeypatch.setattr(families_module, "FEWEST", 2)
+    queries = sets_of(f"followed{SEED}", SETS or examples)
+    files, random, found = tmp_path / "files", Random(1), []
+    work = job_of(queries, files)
+    cases = [*{id(own): own for _, own, _ in queries}.values()]
+    assert len(families_of(work.plans)) > len(cases) // 8
+    for turn in range(3):
+        deliver_in_turns(cases, files, turn, 3, random)
+        options = FollowOptions(tmp_path / "checkpoint", until_done=True, buckets=2)
+        found += follow(work, options, spark=spark)
+    assert (work.stats.late, work.stats.bad) == (0, 0)
     check_sets(queries, found)
 
 

@@ -10,73 +10,83 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.errors import RunError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import StageOptions
-from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.bad_input import OnBad, warn
 from spaseq.runtime.job.chaining import RegisteredStream, queries_read
-from spaseq.stages.sequence import PatternStage, SequenceStage
+from spaseq.stages.query_units import QueryUnits, UnitPatterns
 from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
 
 
 @dataclass(frozen=True, slots=True)
 class QueryGroup:
-    """Queries that are connected by registered streams; any other query is a group by itself.
+    """Units of queries that are connected by registered streams; any other unit is a group alone.
 
     Attributes:
-        numbers: the queries, in reading order.
+        members: the numbers of the units, in reading order.
         streams: the IRIs of the streams that come from outside the group.
     """
 
-    numbers: tuple[int, ...]
+    members: tuple[int, ...]
     streams: tuple[str, ...]
 
-    def key(self, plans: Sequence[QueryPlan]) -> tuple[str, ...] | None:
-        """The variables by which stage 2 is split: the key of a query that is alone, else None."""
-        if len(self.numbers) > 1:
-            return None
-        return plans[self.numbers[0]].sequence.key.variables
+    @property
+    def first(self) -> int:
+        """The unit that stands for the group."""
+        return self.members[0]
 
-    def title(self, plans: Sequence[QueryPlan]) -> str:
+    def key(self, units: QueryUnits) -> tuple[str, ...] | None:
+        """The variables by which stage 2 is split: the key of a unit that is alone, else None."""
+        return units.key(self.first) if len(self.members) == 1 else None
+
+    def title(self, units: QueryUnits) -> str:
         """The group's name in messages."""
-        return ", ".join(plans[n].identity.name for n in self.numbers)
+        return ", ".join(units.plans[n].identity.name for n in self.members)
 
 
-def groups(plans: Sequence[QueryPlan]) -> list[QueryGroup]:
-    """The groups of a run's queries, in order of their first queries.
+@dataclass(frozen=True, slots=True)
+class QueryGroups:
+    """The groups of a run's units, in order of their first units; `home` has the group of each."""
 
-    `plans` are in reading order.
-    """
-    home = list(range(len(plans)))
-    for number, reads in enumerate(queries_read(plans)):
-        joined = {home[n] for n in (*reads, number)}
-        home = [min(joined) if h in joined else h for h in home]
-    found = []
-    for first in sorted(set(home)):
-        numbers = tuple(n for n, h in enumerate(home) if h == first)
-        made = {plans[n].identity.register for n in numbers}
-        read = dict.fromkeys(iri for n in numbers for iri in plans[n].inputs.streams)
-        found.append(QueryGroup(numbers, tuple(iri for iri in read if iri not in made)))
-    return found
+    units: QueryUnits
+    every: tuple[QueryGroup, ...]
+    home: Mapping[int, QueryGroup]
+
+    @classmethod
+    def of(cls, units: QueryUnits) -> QueryGroups:
+        """The groups of units whose queries are in reading order."""
+        unit_of = {query: unit for unit in units.plans for query in units.members(unit)}
+        home = {unit: [unit] for unit in units.plans}
+        for query, reads in enumerate(queries_read(units.queries)):
+            for maker in reads:
+                one, other = home[unit_of[query]], home[unit_of[maker]]
+                if one is not other:
+                    other += one
+                    home.update((unit, other) for unit in one)
+        every = {id(some): _group(units, sorted(some)) for some in home.values()}
+        return cls(units, tuple(every.values()), {n: every[id(own)] for n, own in home.items()})
 
 
-def group_of(plans: Sequence[QueryPlan], query: int) -> QueryGroup:
-    """The group that a query belongs to."""
-    return next(group for group in groups(plans) if query in group.numbers)
+def _group(units: QueryUnits, numbers: Sequence[int]) -> QueryGroup:
+    plans = [units.plans[n] for n in numbers]
+    made = {plan.identity.register for plan in plans}
+    read = dict.fromkeys(iri for plan in plans for iri in plan.inputs.streams)
+    return QueryGroup(tuple(numbers), tuple(iri for iri in read if iri not in made))
 
 
 class GroupStage:
-    """The sequence stages of a group's queries; the answers of one are events for the next.
+    """The sequence stages of a group's units; the answers of one are events for the next.
 
     `push` takes solutions over the group's `streams`. Solutions over registered streams are made
     here.
 
     Args:
-        plans: of all queries of the run.
+        units: of all queries of the run.
         group: the group.
         knowledge: the knowledge base for graph patterns over registered streams.
         options: of each stage.
@@ -85,17 +95,16 @@ class GroupStage:
 
     def __init__(
         self,
-        plans: Sequence[QueryPlan],
+        units: QueryUnits,
         group: QueryGroup,
         knowledge: KnowledgeBase,
         options: StageOptions = StageOptions(),
         on_bad: OnBad = warn,
     ) -> None:
-        self.group = group
-        self.plans = {n: plans[n] for n in group.numbers}
-        self._stages = {
-            n: SequenceStage(plan, options, knowledge, on_bad) for n, plan in self.plans.items()
-        }
+        self.group, self._units = group, units
+        plans = units.plans
+        self.plans = {n: plans[n] for n in group.members}
+        self._stages = {n: units.sequence(n, options, knowledge, on_bad) for n in self.plans}
         readers: dict[str, list[int]] = {}
         for number, plan in self.plans.items():
             for iri in plan.inputs.streams:
@@ -109,10 +118,9 @@ class GroupStage:
         self._fed, self._on_bad, self._limits = tuple(fed), on_bad, options.limits
         self._matchers = self._matchers_with(knowledge)
 
-    def _matchers_with(self, knowledge: KnowledgeBase) -> dict[int, PatternStage]:
-        return {
-            n: PatternStage(self.plans[n], knowledge, self._on_bad, self._limits) for n in self._fed
-        }
+    def _matchers_with(self, knowledge: KnowledgeBase) -> dict[int, UnitPatterns]:
+        patterns = self._units.patterns
+        return {n: patterns(n, knowledge, self._on_bad, self._limits) for n in self._fed}
 
     @property
     def reads_knowledge(self) -> bool:
@@ -124,29 +132,31 @@ class GroupStage:
 
     def use(self, knowledge: KnowledgeBase) -> None:
         """Evaluate with this knowledge base from now on; partial matches stay."""
-        for stage in self._stages.values():
-            stage.use(knowledge)
+        for sequence in self._stages.values():
+            sequence.stage.use(knowledge)
         self._matchers = self._matchers_with(knowledge)
 
-    def push(self, query: int, rows: SolutionBatch) -> None:
-        """Take solutions of a query, in any order."""
-        self._stages[query].push(rows)
+    def push(self, unit: int, rows: SolutionBatch) -> None:
+        """Take solutions of a unit, in any order."""
+        self._stages[unit].push(rows)
 
     def advance(self, marks: Mapping[str, int]) -> list[tuple[int, Sequence[Answer]]]:
-        """Each query's answers that the watermarks make final.
+        """The answers that the watermarks make final, by query.
 
         Args:
             marks: by stream IRI the time (ms) at or before which no event follows.
         """
         marks = dict(marks)
-        found = []
+        found: list[tuple[int, Sequence[Answer]]] = []
         for number, plan in self.plans.items():
+            answers: Sequence[Answer] = ()
             watermark = min(marks[iri] for iri in plan.inputs.streams)
-            answers = self._stages[number].advance(watermark)
-            found.append((number, answers))
+            for query, pieces in self._stages[number].advance(watermark).items():
+                answers = [*chain.from_iterable(pieces)]
+                found.append((query, answers))
             if plan.identity.register is not None:
                 marks[plan.identity.register] = watermark
-            if answers and number in self._readers:
+            if number in self._readers and answers:  # no family makes a stream
                 self._feed(number, plan.identity.register or "", answers)
         return found
 
@@ -166,15 +176,13 @@ class GroupStage:
         return sum(stage.suppressed for stage in self._stages.values())
 
     def live_runs(self) -> dict[int, int]:
-        """The number of waiting partial matches, by query."""
-        return {number: stage.live_runs() for number, stage in self._stages.items()}
+        """The number of waiting partial matches, by unit."""
+        return {number: own.stage.live_runs() for number, own in self._stages.items()}
 
     def snapshot(self) -> bytes:
-        """The state as bytes; a query that is alone has its stage's snapshot."""
-        if len(self._stages) == 1:
-            return next(iter(self._stages.values())).snapshot()
-        parts = [stage.snapshot() for stage in self._stages.values()]
-        return dump_plain(parts)
+        """The state as bytes; a unit that is alone has its stage's snapshot."""
+        parts = [own.stage.snapshot() for own in self._stages.values()]
+        return parts[0] if len(parts) == 1 else dump_plain(parts)
 
     def restore(self, snapshot: bytes) -> None:
         """Go on from a snapshot of the same queries; RunError as from `SequenceStage.restore`."""
@@ -184,5 +192,5 @@ class GroupStage:
         except BROKEN as error:
             names = ", ".join(plan.identity.name for plan in self.plans.values())
             raise RunError(f"the state of {names} is damaged: {error}") from error
-        for stage, part in pairs:
-            stage.restore(part)
+        for own, part in pairs:
+            own.stage.restore(part)

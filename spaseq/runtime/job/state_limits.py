@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from spaseq.errors import RunError
+from spaseq.lang.shapes import is_made
 from spaseq.options import StateLimits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
@@ -45,18 +46,17 @@ def check_state(
 
 def _key(plan: QueryPlan, recent: SolutionBatch) -> str:
     """The most frequent key, as part of a message."""
-    if not plan.sequence.key.variables:
+    variables = [v for v in plan.sequence.key.variables or () if not is_made(v)]
+    if not variables:
         return f"it has no key ({plan.sequence.key.reason}), so all is in one bucket"
     if not len(recent):
-        return f"its key is {', '.join(f'?{v}' for v in plan.sequence.key.variables)}"
-    texts = [recent.texts(v) for v in plan.sequence.key.variables]
+        return f"its key is {', '.join(f'?{v}' for v in variables)}"
+    texts = [recent.texts(v) for v in variables]
     counts: dict[tuple[str | None, ...], int] = {}
     for key in zip(*texts, strict=True):
         counts[key] = counts.get(key, 0) + 1
     most = max(counts, key=lambda key: counts[key])
-    named = ", ".join(
-        f"?{v} = {text}" for v, text in zip(plan.sequence.key.variables, most, strict=True)
-    )
+    named = ", ".join(f"?{v} = {text}" for v, text in zip(variables, most, strict=True))
     return f"most of what came last is of the key {named}"
 
 

@@ -21,7 +21,6 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from spaseq.errors import InputError, SpaseqError, UsageError
 from spaseq.kb.service_failure import RetryCount
 from spaseq.limits import DEFAULT_LIMITS, Limits
-from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events, triples_of
@@ -29,6 +28,7 @@ from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.terms.term import Triple
 from spaseq.runtime.arrivals.stream_clock import StreamClock, late_events, raise_idle
 from spaseq.runtime.job.binding import stream_names
+from spaseq.runtime.job.group_stage import QueryGroups
 from spaseq.runtime.job.job import Job, LateEvent, Stats
 from spaseq.runtime.spark.following.checkpoint import Checkpoint
 from spaseq.runtime.spark.rows.stage_rows import PACKS, PACKS_DDL, SideRows
@@ -36,7 +36,6 @@ from spaseq.runtime.spark.shared import ship_functions, store_knowledge
 from spaseq.runtime.spark.stages.followed_patterns import PACKED, PACKED_DDL, marks, packed
 from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve, Solver
 from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
-from spaseq.stages.query_units import QueryUnits
 
 COLUMNS = ("stream", "time", "k", "event", "graph")
 CLOCK_DDL = "delay_ms bigint, latest bigint, times array<bigint>, counts array<bigint>"
@@ -67,7 +66,8 @@ def frame_packs(
     ship_functions()
     knowledge = store_knowledge(spark, job.knowledge, checkpoint.directory)
     names = stream_names(job.plans)
-    matching = FrameMatching(job.plans, knowledge, checkpoint.buckets, names, job.options.limits)
+    groups = QueryGroups.of(checkpoint.units(job.plans))
+    matching = FrameMatching(groups, knowledge, checkpoint.buckets, names, job.options.limits)
     rows = normalised(frame)
     if idle_ms is None:
         clock = FrameClock(matching, delay_ms)
@@ -149,7 +149,7 @@ class FrameSolve:
 class FrameMatching:
     """Matches the rows of one stream in one batch of a streaming run."""
 
-    plans: tuple[QueryPlan, ...]
+    groups: QueryGroups
     knowledge: StoredKnowledge
     buckets: int
     names: Mapping[str, str]  # IRIs by all names of streams
@@ -171,18 +171,19 @@ class FrameMatching:
         if not any(row[2] is not None for row in given):
             events = judged
         events = events.take(np.flatnonzero(lateness == 0))
-        solver = Solver(
-            QueryUnits.of(self.plans, ()), iri, self.knowledge, stats, found.append, self.limits
-        )
-        for query, solutions in solver.solve(iter([events])):
-            yield from packed(self.plans, query, solutions, self.buckets)
+        units = self.groups.units
+        plans = units.plans
+        solver = Solver(units, iri, self.knowledge, stats, found.append, self.limits)
+        for unit, solutions in solver.solve(iter([events])):
+            columns = plans[unit].patterns.columns
+            yield from packed(self.groups, unit, solutions, columns, self.buckets)
         stats.bad, stats.late, stats.repeated = len(found), len(late), repeats.take()
         yield SideRows(PACKED, number).batch([*found, *late, stats])
 
     def marked(self, iri: str, clock: StreamClock) -> Iterator[pa.RecordBatch]:
         """Rows of `PACKED` with the stream's watermark."""
         number = len(self.streams) + self.streams.index(iri)
-        yield from marks(self.plans, iri, clock.watermark, self.buckets)
+        yield from marks(self.groups, iri, clock.watermark, self.buckets)
         yield SideRows(PACKED, number).batch([Stats(watermarks={iri: clock.watermark})])
 
 

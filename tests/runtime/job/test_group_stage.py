@@ -13,7 +13,8 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
 from spaseq.runtime.job.chaining import reading_order
-from spaseq.runtime.job.group_stage import GroupStage, QueryGroup, groups
+from spaseq.runtime.job.group_stage import GroupStage, QueryGroup, QueryGroups
+from spaseq.stages.query_units import QueryUnits
 from spaseq.stages.sequence import PatternStage
 from tests.construct.test_differential import chain, inputs
 from tests.oracle.choices import seeded
@@ -23,6 +24,10 @@ from tests.runtime.job.test_chaining import query
 from tests.sizes import sizes
 
 LONG_AFTER = 10**9
+
+
+def groups(plans: Sequence[QueryPlan]) -> list[QueryGroup]:
+    return [*QueryGroups.of(QueryUnits.of(plans)).every]
 
 
 def test_groups() -> None:
@@ -39,7 +44,7 @@ def test_groups() -> None:
 
 def test_a_query_that_reads_two_others_brings_them_together() -> None:
     plans = [query("b", "R", "B"), query("c", "R", "C"), query("both", "BC"), query("d", "R", "D")]
-    assert [group.numbers for group in groups(plans)] == [(0, 1, 2), (3,)]
+    assert [group.members for group in groups(plans)] == [(0, 1, 2), (3,)]
 
 
 @sizes(15, 120)
@@ -64,7 +69,7 @@ def advanced(plans: Sequence[QueryPlan], example: Case, random: Random) -> list[
     """Each query's answers, with watermarks that rise in uneven steps, and with restarts."""
     knowledge = load_kb(list(example.kb.items()))
     (group,) = groups(plans)
-    stage = GroupStage(plans, group, knowledge)
+    stage = GroupStage(QueryUnits.of(plans), group, knowledge)
     matchers = [PatternStage(plan, knowledge) for plan in plans]
     waiting = {iri: list(events) for iri, events in example.streams.items()}
     counters = {iri: InstantCounter() for iri in waiting}
@@ -88,7 +93,7 @@ def advanced(plans: Sequence[QueryPlan], example: Case, random: Random) -> list[
         for number, answers in stage.advance(marks):
             found[number] += answers
         if random.random() < 0.5:
-            other = GroupStage(plans, group, knowledge)
+            other = GroupStage(QueryUnits.of(plans), group, knowledge)
             other.restore(stage.snapshot())
             stage = other
     return found

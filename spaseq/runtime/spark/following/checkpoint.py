@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
 from spaseq.errors import RunError, UsageError
+from spaseq.plan.families import families_of
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.arrivals.checked_json import read_json, write_json
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.spark.following.offset_checks import OffsetChecks
+from spaseq.stages.query_units import QueryUnits
 from spaseq.storage import directory_lock
 from spaseq.storage.output_sizes import cut_to, is_regular, size_of
 
@@ -40,6 +43,7 @@ class Checkpoint:
     id: str  # unique to this checkpoint
     buckets: int
     resumed: bool
+    has_families: bool = True  # older checkpoints have the state of each query by itself
 
     @classmethod
     def open(
@@ -77,7 +81,8 @@ class Checkpoint:
 
         def resumed(found: Any) -> Checkpoint:
             _check(directory, found, wanted, buckets)
-            return cls(directory, str(found["id"]), int(found["buckets"]), resumed=True)
+            name, count = str(found["id"]), int(found["buckets"])
+            return cls(directory, name, count, resumed=True, has_families="families" in found)
 
         manifest = directory / _MANIFEST
         if manifest.exists():
@@ -89,6 +94,10 @@ class Checkpoint:
     def release(self) -> None:
         """Let other processes use the checkpoint."""
         directory_lock.release(self.directory)
+
+    def units(self, plans: Sequence[QueryPlan]) -> QueryUnits:
+        """What of the job's queries is evaluated as one."""
+        return QueryUnits.of(plans, None if self.has_families else ()).shipped()
 
     @property
     def arrivals(self) -> Path:
@@ -113,6 +122,10 @@ def _description(job: Job, watermark_ms: int) -> dict[str, Any]:
         "streams": {stream.iri: stream.followed().identity() for stream in job.streams},
         "watermark_ms": watermark_ms,
         "partial": any(p.levels for p in job.plans),
+        "families": [
+            [job.plans[n].identity.name for n in family.members]
+            for family in families_of(job.plans)
+        ],
     }
 
 
@@ -130,6 +143,8 @@ def _check(
         changes.append(f"it was started {before} partial matches, and is resumed {now} them")
     else:
         changes += _query_changes(found, wanted)
+    if found.get("families", wanted["families"]) != wanted["families"] and not changes:
+        changes.append("another version of spaseq ran other queries as one, or other options do")
     if list(found["queries"]) != list(wanted["queries"]) and not changes:
         changes.append("the queries come in another order")
     if found["knowledge"] != wanted["knowledge"]:

@@ -24,6 +24,7 @@ from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.errors import RunError, UsageError
 from spaseq.options import FileSourceSettings, FollowOptions, RuntimeOptions, StateLimits
 from spaseq.runtime.arrivals.file_source_log import FileSourceLog
+from spaseq.runtime.job.group_stage import QueryGroups
 from spaseq.runtime.job.interrupts import until_interrupted
 from spaseq.runtime.job.job import Job, Stats
 from spaseq.runtime.spark.connectors.rdf_source import RdfDataSource, source_options
@@ -228,7 +229,8 @@ def following_output(
     knowledge = store_knowledge(spark, job.knowledge, checkpoint.directory)
     streams = followed_streams(job)
     FileSourceLog(checkpoint.arrivals, streams).use_knowledge(knowledge.name)
-    solve = FollowSolve(job.plans, streams, knowledge, checkpoint.buckets, job.options.limits)
+    groups = QueryGroups.of(checkpoint.units(job.plans))
+    solve = FollowSolve(groups, streams, knowledge, checkpoint.buckets, job.options.limits)
     spark.dataSource.register(RdfDataSource)
     work = spark.readStream.format("rdf").options(
         **source_options(streams, os.getcwd(), checkpoint.arrivals, settings)
@@ -243,7 +245,7 @@ def sequenced(
     """Stage 2: from a streaming DataFrame of `PACKED` rows to one of `OUTPUT` rows."""
     knowledge = store_knowledge(spark, job.knowledge, checkpoint.directory)
     stages = Buckets(
-        job.plans,
+        QueryGroups.of(checkpoint.units(job.plans)),
         checkpoint.id,
         str(checkpoint.directory),
         knowledge,

@@ -23,10 +23,9 @@ from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.service_failure import RetryCount
 from spaseq.lang.depth import make_room_for_any
 from spaseq.options import StageOptions, StateLimits
-from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.bad_input import BadInput
-from spaseq.runtime.job.group_stage import GroupStage, QueryGroup, group_of
+from spaseq.runtime.job.group_stage import GroupStage, QueryGroup, QueryGroups
 from spaseq.runtime.job.job import Stats
 from spaseq.runtime.job.state_limits import check_state
 from spaseq.runtime.spark.rows.stage_rows import (
@@ -39,6 +38,7 @@ from spaseq.runtime.spark.rows.stage_rows import (
 )
 from spaseq.runtime.spark.stages.followed_patterns import NEVER, PACKED
 from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
+from spaseq.stages.query_units import QueryUnits
 from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
 
 STATE_FORMAT = 3
@@ -141,7 +141,7 @@ class Entry:
         times, packs, *names = load_plain(data)
         if isinstance(times, int):  # format 1: one query, and one time for all its streams
             times = (times,) * len(group.streams)
-            packs = tuple((group.numbers[0], pack) for pack in packs)
+            packs = tuple((group.first, pack) for pack in packs)
         return cls(times, packs, *names)
 
     def solutions(self, query: int, stage: GroupStage) -> SolutionBatch:
@@ -173,8 +173,8 @@ class BucketState:
     """The stored state of one bucket.
 
     Attributes:
-        plans: of all queries of the run.
-        group: the queries that the bucket belongs to.
+        units: of all queries of the run.
+        group: the units that the bucket belongs to.
         meta: Spark's value state of a `Meta` row.
         chunks: Spark's map state from (kind, number) to bytes: chunks of the snapshot, and entries.
         options: of the sequence stages.
@@ -182,7 +182,7 @@ class BucketState:
         directory: of the checkpoint, for messages.
     """
 
-    plans: Sequence[QueryPlan]
+    units: QueryUnits
     group: QueryGroup
     meta: Any
     chunks: Any
@@ -232,7 +232,7 @@ class BucketState:
             reason, cause = str(error), error.__cause__
         except BROKEN as error:
             reason, cause = (
-                f"the state of {self.group.title(self.plans)} is damaged: {error}",
+                f"the state of {self.group.title(self.units)} is damaged: {error}",
                 error,
             )
         raise RunError(
@@ -243,7 +243,7 @@ class BucketState:
     def times(self, meta: Meta) -> tuple[int, ...]:
         """Per stream of the group the time (ms) at or before which no event follows."""
         marks = meta.marks
-        if len(self.group.numbers) == 1:  # only the last of the streams counts
+        if len(self.group.members) == 1:  # only the last of the streams counts
             marks = [min(marks)] * len(marks)
         return tuple(max(mark - 1, NEVER) for mark in marks)
 
@@ -293,13 +293,13 @@ class BucketState:
         knowledge = KnowledgeBase.empty() if self.knowledge is None else self.knowledge.open()
         bad: list[BadInput] = []
         make_room_for_any()
-        stage = GroupStage(self.plans, self.group, knowledge, self.options, bad.append)
+        stage = GroupStage(self.units, self.group, knowledge, self.options, bad.append)
         return WarmStage(version, stage, bad)
 
     def _read(self, kind: int, number: int) -> bytes:
         found = self.chunks.getValue((kind, number))
         if found is None:
-            raise RunError(f"the state of {self.group.title(self.plans)} lacks a part")
+            raise RunError(f"the state of {self.group.title(self.units)} lacks a part")
         return bytes(found[0])
 
     def _write(self, kind: int, number: int, data: bytes) -> None:
@@ -311,10 +311,10 @@ class Buckets:
     """Stage 2 in a worker, for every bucket of every query that Spark sends to it.
 
     Every batch reaches every bucket, because it brings the watermarks of its streams. The first
-    query of a `QueryGroup` stands for the group.
+    unit of a `QueryGroup` stands for the group.
 
     Attributes:
-        plans: of all queries of the run.
+        groups: of all queries of the run.
         checkpoint: the checkpoint's id.
         directory: of the checkpoint, for messages.
         knowledge: the knowledge base.
@@ -322,7 +322,7 @@ class Buckets:
         limits: of each bucket's state.
     """
 
-    plans: tuple[QueryPlan, ...]
+    groups: QueryGroups
     checkpoint: str
     directory: str
     knowledge: StoredKnowledge | None = None
@@ -338,7 +338,7 @@ class Buckets:
         """Turn a batch's rows of `PACKED` for one bucket into rows of `OUTPUT`.
 
         Args:
-            query: the first query of the group, or `SIDE`.
+            query: the first unit of the group, or `SIDE`.
             bucket: the bucket's number.
             rows: the rows.
             meta, chunks: the variables of the bucket's state; see `BucketState`.
@@ -351,8 +351,8 @@ class Buckets:
         side = SideRows(PACKED, 2**31 + bucket)
         warm_key = self.checkpoint, query, bucket
         state = BucketState(
-            self.plans,
-            group_of(self.plans, query),
+            self.groups.units,
+            self.groups.home[query],
             meta,
             chunks,
             options=self.options,
@@ -385,9 +385,10 @@ class Buckets:
         if packs or entry.times != before or renewed:
             found, partials = entry.apply(stage), stage.partials()
             state.append(meta, entry, stage, renewed=renewed)
-            for query, runs in stage.live_runs().items():
-                plan, came = stage.plans[query], partial(entry.solutions, query, stage)
-                check_state(self.limits, plan, bucket, runs, meta.size, came)
+            for unit, runs in stage.live_runs().items():
+                plan, came = stage.plans[unit], partial(entry.solutions, unit, stage)
+                limits = self.limits.times(len(state.units.members(unit)))
+                check_state(limits, plan, bucket, runs, meta.size, came)
             warm.version = meta.version
             for query, answers in found:
                 if answers:
@@ -401,9 +402,9 @@ class Buckets:
         bad, warm.bad[:] = list(warm.bad), []
         stats.bad, stats.suppressed = len(bad), stage.suppressed - suppressed
         stats.repeated = repeats.take()
-        for query, runs in stage.live_runs().items():
-            stats.live_runs[self.plans[query].identity.name] = runs
-        stats.state_bytes[state.group.title(self.plans)] = meta.size
+        for unit, runs in stage.live_runs().items():
+            stats.live_runs[stage.plans[unit].identity.name] = runs
+        stats.state_bytes[state.group.title(state.units)] = meta.size
         stats.add("sequence", time.perf_counter() - start)
         yield side.batch([*bad, stats]).to_pandas()[OUTPUT.names]
 

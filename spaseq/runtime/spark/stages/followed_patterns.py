@@ -9,7 +9,7 @@ read each other's streams are one group, which has one bucket.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,22 +21,22 @@ from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.arrivals.arrived_splits import ArrivedSplit, StreamProgress, read_slice
 from spaseq.runtime.arrivals.stream_clock import late_events
-from spaseq.runtime.job.group_stage import group_of, groups
+from spaseq.runtime.job.group_stage import QueryGroups
 from spaseq.runtime.job.job import LateEvent, Stats
 from spaseq.runtime.spark.rows.stage_rows import SideRows, buckets, pack, rows
 from spaseq.runtime.spark.stages.pattern_stage import Solver
 from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
 from spaseq.sources.growing import GrowingFiles
-from spaseq.stages.query_units import QueryUnits
 
 PACKED = pa.schema(
     [
-        ("query", pa.int32()),  # the first of the group's
+        ("query", pa.int32()),  # the first unit of the group's
         ("bucket", pa.int32()),
-        ("reader", pa.int32()),  # of a pack: the query that it is for
+        ("reader", pa.int32()),  # of a pack: the unit of queries that it is for
         ("stream", pa.int32()),  # of a mark, as the group counts it; -1 for a pack
         ("time", pa.int64()),  # of a mark: the watermark, ms, or NEVER
         ("order", pa.string()),
@@ -58,7 +58,7 @@ NEVER = -(2**63) + 1
 class FollowSolve:
     """Stage 1. Each row of its input is a pickled `ArrivedSplit` or `StreamProgress`."""
 
-    plans: tuple[QueryPlan, ...]
+    groups: QueryGroups
     streams: tuple[GrowingFiles, ...]
     knowledge: StoredKnowledge
     buckets: int  # per query that has a key
@@ -105,66 +105,72 @@ class FollowSolve:
 
         source = self.streams[split.stream]
         knowledge = self.knowledge.named(split.knowledge)
-        solver = Solver(
-            QueryUnits.of(self.plans, ()), source.iri, knowledge, stats, on_bad, self.limits
-        )
-        held = [list[SolutionBatch]() for _ in self.plans]
-        for query, solutions in solver.solve(in_time()):
-            held[query].append(solutions.compact())  # drops the text that was read
-            if sum(map(len, held[query])) >= HELD_ROWS:
-                yield from self._packed(query, held[query])
-        for query, rest in enumerate(held):
-            yield from self._packed(query, rest)
+        units = self.groups.units
+        plans = units.plans
+        solver = Solver(units, source.iri, knowledge, stats, on_bad, self.limits)
+        held: dict[int, list[SolutionBatch]] = {}
+        for unit, solutions in solver.solve(in_time()):
+            own = held.setdefault(unit, [])
+            own.append(solutions.compact())  # drops the text that was read
+            if sum(map(len, own)) >= HELD_ROWS:
+                yield from self._packed(plans, unit, held.pop(unit))
+        for unit, rest in sorted(held.items()):
+            yield from self._packed(plans, unit, rest)
 
-    def _packed(self, query: int, held: list[SolutionBatch]) -> Iterator[pa.RecordBatch]:
-        """Rows of the held solutions; empties the list."""
-        solutions = SolutionBatch.concat(held, self.plans[query].patterns.columns)
-        held.clear()
-        if len(solutions):
-            yield from packed(self.plans, query, solutions, self.buckets)
+    def _packed(
+        self, plans: Mapping[int, QueryPlan], unit: int, held: list[SolutionBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows of the held solutions."""
+        columns = plans[unit].patterns.columns
+        solutions = SolutionBatch.concat(held, columns)
+        yield from packed(self.groups, unit, solutions, columns, self.buckets)
 
     def _marks(self, progress: StreamProgress) -> Iterator[pa.RecordBatch]:
         iri = self.streams[progress.stream].iri
         name = progress.knowledge
-        yield from marks(self.plans, iri, progress.watermark, self.buckets, name)
+        yield from marks(self.groups, iri, progress.watermark, self.buckets, name)
         stats = Stats(watermarks={iri: progress.watermark})
         yield SideRows(PACKED, progress.stream).batch([stats])
 
 
 def packed(
-    plans: Sequence[QueryPlan], query: int, solutions: SolutionBatch, count: int
+    groups: QueryGroups,
+    unit: int,
+    solutions: SolutionBatch,
+    columns: SolutionColumns,
+    count: int,
 ) -> Iterator[pa.RecordBatch]:
-    """Solutions of a query as rows of `PACKED`, one per bucket that has any."""
-    plan, group = plans[query], group_of(plans, query)
-    bucket = buckets(solutions, group.key(plans), count)
+    """Solutions of a unit as rows of `PACKED`, one per bucket that has any."""
+    group = groups.home[unit]
+    bucket = buckets(solutions, group.key(groups.units), count)
     for b in np.unique(bucket).tolist():
         mine = solutions.take(np.flatnonzero(bucket == b))
-        payload = pack(mine, plan.patterns.columns)
-        whose = {"query": group.numbers[0], "bucket": b, "reader": query}
+        payload = pack(mine, columns)
+        whose = {"query": group.first, "bucket": b, "reader": unit}
         yield rows(PACKED, 1, **whose, stream=-1, time=0, payload=payload)
 
 
 def marks(
-    plans: Sequence[QueryPlan], iri: str, watermark: int | None, count: int, knowledge: str = ""
+    groups: QueryGroups, iri: str, watermark: int | None, count: int, knowledge: str = ""
 ) -> Iterator[pa.RecordBatch]:
     """Rows of `PACKED` that carry a stream's watermark to every bucket of the groups that read it.
 
     Args:
-        plans: of all queries of the run.
+        groups: of all queries of the run.
         iri: the stream.
         watermark: in ms; None before the first event.
         count: buckets of a query with a key.
         knowledge: the name of the knowledge base to use from now on; "" for the present one.
     """
     mark = NEVER if watermark is None else watermark
-    for group in groups(plans):
+    for group in groups.every:
         if iri in group.streams:
-            n = 1 if group.key(plans) is None else count
+            n = 1 if group.key(groups.units) is None else count
             stream, bucket = group.streams.index(iri), np.arange(n, dtype=np.int32)
             yield rows(
                 PACKED,
                 n,
-                query=group.numbers[0],
+                query=group.first,
                 bucket=bucket,
                 reader=-1,
                 stream=stream,

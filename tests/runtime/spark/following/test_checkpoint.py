@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from spaseq.compile import CompileOptions, compile_query
 from spaseq.errors import RunError, UsageError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.rdf.inputs.stream_options import StreamOptions
@@ -56,6 +57,7 @@ class Plan:
     sequence: SequenceStandIn
     levels: tuple[()] = ()
     inputs: Inputs = Inputs()
+    shaped: None = None
 
 
 def plan(name: str, fingerprint: str, evaluator: str = "registers") -> Plan:
@@ -177,3 +179,24 @@ def test_a_batch_that_is_run_again_replaces_what_it_had_written(tmp_path: Path) 
         file.write("two\n")
         positions.end(2)
     assert out.read_text() == "zero\none\ntwo\n"
+
+
+def test_a_checkpoint_of_older_versions_has_no_families(tmp_path: Path) -> None:
+    """Its state is that of each query by itself."""
+    text = """PREFIX : <http://e/> SELECT * WITHIN 1 SECONDS FROM STREAM S <http://e/s>
+        WHERE { SEQ(A) DEFINE GPM A ON S { ?x :v %d } }"""
+    options = CompileOptions(several=True)
+    plans: Any = [compile_query(text % i, f"q{i}", options) for i in range(9)]
+    first = Checkpoint.open(tmp_path, job_of(*plans), 0)
+    assert [len(first.units(plans).plans), len(first.units(plans).members(0))] == [1, 9]
+    first.release()
+    manifest = tmp_path / "spaseq.json"
+    known = read_json(manifest, dict)
+    assert known.pop("families") == [[f"q{i}" for i in range(9)]]
+    write_json(manifest, {**known, "families": [["q0", "q1"]]})
+    with pytest.raises(UsageError, match="ran other queries as one"):
+        Checkpoint.open(tmp_path, job_of(*plans), 0)
+    write_json(manifest, known)
+    older = Checkpoint.open(tmp_path, job_of(*plans), 0)
+    assert len(older.units(plans).plans) == 9
+    older.release()

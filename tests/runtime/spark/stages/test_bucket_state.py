@@ -25,12 +25,13 @@ from spaseq.options import StateLimits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
-from spaseq.runtime.job.group_stage import groups
+from spaseq.runtime.job.group_stage import QueryGroups
 from spaseq.runtime.job.state_limits import check_state
 from spaseq.runtime.spark.rows.stage_rows import pack
 from spaseq.runtime.spark.stages import bucket_state
 from spaseq.runtime.spark.stages.bucket_state import STATE_FORMAT, BucketState, Entry, WarmStage
 from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
+from spaseq.stages.query_units import QueryUnits
 from spaseq.stages.sequence import OLDEST_STATE, STATE_VERSION, PatternStage, SequenceStage
 from spaseq.storage.checksums import sealed
 from tests.runtime.machines import HEAD, IRIS, KEYED, UNKEYED
@@ -104,7 +105,8 @@ def entries(
 
 def bucket(plan: QueryPlan, meta: FakeValue, chunks: FakeMap) -> BucketState:
     """The state of a bucket for a single query."""
-    return BucketState([plan], groups([plan])[0], meta, chunks)
+    groups = QueryGroups.of(QueryUnits.of([plan]))
+    return BucketState(groups.units, groups.home[0], meta, chunks)
 
 
 def applied(entry: Entry, warm: WarmStage) -> list[Answer]:
@@ -273,7 +275,7 @@ def test_a_log_is_replayed_with_the_knowledge_base_it_was_made_with(
         answers = applied(entry, warm)
         found.append(sorted({dict(a.bindings)["name"] for a in answers}))
         state.append(known, entry, warm.stage, renewed=renewed)
-        group = groups([plan])[0]
+        group = QueryGroups.of(QueryUnits.of([plan])).home[0]
         log = [Entry.of(v, group) for (kind, _), (v,) in chunks.values.items() if kind == 1]
         assert {logged.knowledge for logged in log} <= {knowledge}
         if number == 2:

@@ -15,6 +15,7 @@ from spaseq.options import ServiceOptions
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.arrivals.file_source_log import FileSourceLog
+from spaseq.runtime.job.group_stage import QueryGroups
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.spark.connectors.rdf_source import RdfDataSource, source_options
 from spaseq.runtime.spark.following.kb_refresh import Refresh
@@ -23,6 +24,7 @@ from spaseq.runtime.spark.shared import store_knowledge
 from spaseq.runtime.spark.stages.followed_patterns import FollowSolve
 from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
 from spaseq.sources.growing import GrowingFiles
+from spaseq.stages.query_units import QueryUnits
 from tests.runtime.machines import nquads, put
 from tests.runtime.spark.following.test_kb_refresh import KB, QUERY
 
@@ -40,7 +42,8 @@ class Driven:
         options = source_options(streams, str(place), place / "log")
         self.source = RdfDataSource(options).streamReader(None)
         first = StoredKnowledge(str(place / self.use("Ann")), "kb-Ann")
-        self.solve = FollowSolve((self.plan,), streams, first, 1)
+        groups = QueryGroups.of(QueryUnits.of([self.plan]))
+        self.solve = FollowSolve(groups, streams, first, 1)
         self.batch = 0
 
     def use(self, name: str) -> str:
