@@ -85,6 +85,7 @@ def test_three_queries_in_a_row(stream: dict[str, Path], runtime: Runtime) -> No
 
 
 @pytest.mark.spark
+@pytest.mark.thorough
 def test_equal_answers_on_both_runtimes(stream: dict[str, Path]) -> None:
     def run(runtime: Runtime) -> list[tuple[str, Answer]]:
         matches = spaseq.run([FALLS, RISES, DOUBLE_FALLS], stream, runtime=runtime)

@@ -84,10 +84,10 @@ def test_blocks_read_as_columns_have_the_rows_that_are_read_one_by_one(examples:
 
 
 def test_a_damaged_gzip_file_gives_the_rows_before_the_damage(tmp_path: Path) -> None:
-    whole = gzip.compress(("a,b\n" + "".join(f"{i},x\n" for i in range(200_000))).encode(), 1)
+    whole = gzip.compress(("a,b\n" + "".join(f"{i},x\n" for i in range(40_000))).encode(), 1)
     path = file(tmp_path, whole[: len(whole) // 2], "t.csv.gz")
     found, bad = objects(path, NUMBERED)
-    assert len(found) > 50_000
+    assert len(found) > 10_000
     assert "the rest of the file is not read" in bad[-1][1]
 
 
@@ -130,9 +130,9 @@ def test_packed_file(tmp_path: Path) -> None:
 
 def test_damaged_packed_file_gives_the_rows_before_the_damage(tmp_path: Path) -> None:
     whole = gzip.compress(
-        "".join(f"x{i},1\n" for i in range(-1, 50_000)).encode().replace(b"x-1,1", b"a,b")
+        "".join(f"x{i},1\n" for i in range(-1, 5_000)).encode().replace(b"x-1,1", b"a,b")
     )
-    found, bad = objects(file(tmp_path, whole[:-2000], "t.csv.gz"), NUMBERED)
+    found, bad = objects(file(tmp_path, whole[:-200], "t.csv.gz"), NUMBERED)
     assert found[:2] == [['"x0"'], ['"x1"']]
     assert bad[-1][1].startswith("the rest of the file is not read")
 

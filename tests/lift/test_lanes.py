@@ -139,7 +139,7 @@ def lifted(
     return events, bad, maker.filtered
 
 
-@sizes(60, 3000)
+@sizes(25, 3000)
 def test_columns_give_what_rows_give(examples: int) -> None:
     @settings(max_examples=examples, deadline=None, database=None)
     @given(lifts(), tables())
@@ -161,7 +161,7 @@ LEXICAL = st.one_of(
 )
 
 
-@sizes(60, 3000)
+@sizes(25, 3000)
 def test_casts_of_strings(examples: int) -> None:
     lift = lift_of(
         ":s " + " ; ".join(f":{name} ?{name}" for name in CASTS),

@@ -148,14 +148,15 @@ def smallest(made: list[int], chance: str) -> str | None:
     return check(example)
 
 
-@sizes(20, 300)
+@sizes(8, 300)
 def test_some(examples: int) -> None:
     counts = run(examples, SEED)
     assert counts.found["(all)"] >= examples / 3
 
 
-def test_fresh() -> None:
-    run(10, f"fresh{time_ns()}")
+@sizes(4, 40)
+def test_fresh(examples: int) -> None:
+    run(examples, f"fresh{time_ns()}")
 
 
 @pytest.mark.slow

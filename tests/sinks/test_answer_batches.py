@@ -32,6 +32,7 @@ from spaseq.sinks.typed_columns import ColumnType, value_of
 from spaseq.stages import columnar_answers
 from spaseq.stages.sequence import SequenceStage
 from tests.automaton.cases import Event, Values, batch, query
+from tests.sizes import sizes
 
 NUMBERS = ["5", "05", "-0", "+7", "5.", ".5", "1e3", "-2.5E-07", "INF", "-INF", "NaN", "9" * 30]
 NUMBERS += ["1e400", "00", "999999999999999999", "1000000000000000000", " 5 ", "x", ""]
@@ -124,13 +125,18 @@ def written(form: str, batches: Sequence[Sequence[Answer]], path: Path, plan: Qu
 @pytest.mark.parametrize(
     ("evaluator", "text"), [(name, text) for name, texts in QUERIES.items() for text in texts]
 )
+@sizes(2, 6)
 def test_all_formats(
-    evaluator: EvaluatorName, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    evaluator: EvaluatorName,
+    text: str,
+    examples: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(arrow_files, "_ROWS", 7)
     plan = compile_query(text, options=CompileOptions(evaluator=evaluator))
     made = 0
-    for number in range(6):
+    for number in range(examples):
         events = stream(number)
         singly, columns = found_by(plan, events, 10**9), found_by(plan, events, 1)
         assert any(isinstance(answers, AnswerBatch) for answers in columns)
@@ -141,7 +147,7 @@ def test_all_formats(
                 continue
             both = [written(form, found, tmp_path / form, plan) for found in (singly, columns)]
             assert both[0] == both[1], form
-    assert made > 100
+    assert made > 15 * examples
 
 
 def test_parts_and_single_answers() -> None:

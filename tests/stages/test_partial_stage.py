@@ -19,6 +19,7 @@ from spaseq.rdf.in_memory.program_events import batch_from_events, triples_of
 from spaseq.stages.live_matches import LiveMatches
 from spaseq.stages.numbered_levels import NumberedLevels
 from spaseq.stages.sequence import PatternStage, SequenceStage
+from tests.sizes import sizes
 
 STREAMS = ("http://e/s", "http://e/t")
 NUMBER = '"{}"^^<http://www.w3.org/2001/XMLSchema#integer>'
@@ -68,24 +69,27 @@ LOOPS = ["A; L+; C", "A: L+[:]; M", "A; L++; C", "A: L*; C", "A; L?; C", "(A: L)
 REGISTERS = ["A; R+; C", "A: H; B", "A: R+; H", "M!; A; H; B", "A; (H | L); C", "A: L+; A"]
 
 
+@sizes(2, 6)
 @pytest.mark.parametrize("sequence", ROWS + LOOPS + REGISTERS)
-def test_numbers_and_matches_agree(sequence: str) -> None:
-    _agree(plan_of(sequence, "", 20 if sequence in LONG else 4))
+def test_numbers_and_matches_agree(sequence: str, examples: int) -> None:
+    _agree(plan_of(sequence, "", 20 if sequence in LONG else 4), examples)
 
 
+@sizes(2, 6)
 @pytest.mark.parametrize("sequence", ROWS)
-def test_numbers_and_matches_agree_with_a_partition(sequence: str) -> None:
+def test_numbers_and_matches_agree_with_a_partition(sequence: str, examples: int) -> None:
     if "M" not in sequence:
-        _agree(plan_of(sequence, "PARTITION BY (?k)"))
+        _agree(plan_of(sequence, "PARTITION BY (?k)"), examples)
 
 
+@sizes(2, 6)
 @pytest.mark.parametrize("partition", ["", "PARTITION BY (?k)"])
 @pytest.mark.parametrize("sequence", LONG)
 def test_numbers_and_matches_agree_if_windows_close_in_the_batch(
-    sequence: str, partition: str
+    sequence: str, partition: str, examples: int
 ) -> None:
     if not partition or "M" not in sequence:
-        _agree(plan_of(sequence, partition, 5))
+        _agree(plan_of(sequence, partition, 5), examples)
 
 
 def test_matches_whose_windows_close_in_the_batch_do_not_wait() -> None:
@@ -111,8 +115,8 @@ def test_rows_among_others(
     assert among(*both).tolist() == expected
 
 
-def _agree(plan: QueryPlan) -> None:
-    for seed in range(6):
+def _agree(plan: QueryPlan, examples: int) -> None:
+    for seed in range(examples):
         numbered = found(plan, seed)
         with patch.object(NumberedLevels, "of", return_value=None):
             assert numbered == found(plan, seed)

@@ -10,6 +10,7 @@ from spaseq.automaton.program.repetitions import MOST_STATES
 from spaseq.compile import CompileOptions, check_query, compile_query
 from spaseq.plan.query_plan import QueryPlan
 from tests.automaton.cases import letters, query, run, words
+from tests.sizes import first_of
 
 HUGE = 10**30
 STREAM = "a1 b1 b2 c1 b3 b4 c2"
@@ -112,7 +113,7 @@ def test_the_automaton_is_drawn_with_counters() -> None:
 
 
 @pytest.mark.parametrize(
-    "sequence", ["A; " + "B?; " * 500 + "C", "; ".join(["A", "B", "C"] * 7000)]
+    "sequence", first_of(["A; " + "B?; " * 500 + "C", "; ".join(["A", "B", "C"] * 7000)], 1)
 )
 def test_a_sequence_that_is_too_large_is_an_error_with_its_place(sequence: str) -> None:
     (found,) = check_query(text(sequence)).errors

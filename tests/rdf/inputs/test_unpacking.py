@@ -48,13 +48,13 @@ def test_undamaged_files_are_read_as_gzip_reads_them(packed: bytes, step: int) -
 
 def before_damage(packed: bytes) -> bytes:
     """What zlib gives byte by byte."""
-    unpacker, found = zlib.decompressobj(31), b""
+    unpacker, found = zlib.decompressobj(31), bytearray()
     for i in range(len(packed)):
         try:
             found += unpacker.decompress(packed[i : i + 1])
         except zlib.error:
             break
-    return found
+    return bytes(found)
 
 
 @pytest.mark.parametrize("seed", range(20))

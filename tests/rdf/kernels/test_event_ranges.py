@@ -20,6 +20,7 @@ from spaseq.rdf.lines.line_parser import parse_nquads_line
 from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
 from tests.rdf.shared import SHARED, needs_data
 from tests.rdf.streams import STREAM, TIME, XSD, Event, at, events_of, read, write
+from tests.sizes import sizes
 
 GRAPHS = ["<http://e/1>", "<http://e/1>", "<http://e/2>", "_:b"]
 TIMES = [at(1), at(1), at(2), f'"3000"^^<{XSD}long>', '"noon"', "<http://e/x>"]
@@ -63,27 +64,29 @@ LINES = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
-@given(
-    text=st.lists(LINES, max_size=30).map("".join),
-    size=st.sampled_from([80, 200, 500, 1 << 20]),
-    batch=st.sampled_from([1, 2, 1000]),
-    threads=st.sampled_from([1, 1, 1, 2]),
-)
-def test_events_and_reports_are_those_of_the_assembly(
-    tmp_path_factory: pytest.TempPathFactory, text: str, size: int, batch: int, threads: int
-) -> None:
-    path = write(tmp_path_factory.getbasetemp() / "s.nq", text)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chunks, "CHUNK_BYTES", size)
-        patch.setattr(cuts, "_WINDOWS", (size // 2,))
-        patch.setattr(cuts, "_PIECE", size // 3)
-        events, bad = read(path, batch_events=batch, threads=threads)
-    expected = Reference.of(text)
-    assert events == expected.events
-    assert [(b.line, b.reason, b.text) for b in bad] == [
-        (b.line, b.reason, b.text) for b in expected.bad
-    ]
+@sizes(80, 500)
+def test_events_and_reports_are_those_of_the_assembly(examples: int, tmp_path: Path) -> None:
+    @settings(max_examples=examples, deadline=None)
+    @given(
+        text=st.lists(LINES, max_size=30).map("".join),
+        size=st.sampled_from([80, 200, 500, 1 << 20]),
+        batch=st.sampled_from([1, 2, 1000]),
+        threads=st.sampled_from([1, 1, 1, 2]),
+    )
+    def check(text: str, size: int, batch: int, threads: int) -> None:
+        path = write(tmp_path / "s.nq", text)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(chunks, "CHUNK_BYTES", size)
+            patch.setattr(cuts, "_WINDOWS", (size // 2,))
+            patch.setattr(cuts, "_PIECE", size // 3)
+            events, bad = read(path, batch_events=batch, threads=threads)
+        expected = Reference.of(text)
+        assert events == expected.events
+        assert [(b.line, b.reason, b.text) for b in bad] == [
+            (b.line, b.reason, b.text) for b in expected.bad
+        ]
+
+    check()
 
 
 @needs_data

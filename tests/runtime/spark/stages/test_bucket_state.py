@@ -203,14 +203,14 @@ def test_what_the_window_has_passed_is_dropped() -> None:
     meta, chunks = FakeValue(), FakeMap()
     state, sizes = bucket(plan, meta, chunks), []
     warm = None
-    for cycle in range(40):
+    for cycle in range(12):
         for entry in entries(plan, [3] * 20, later_ms=cycle * 600_000):
             known, warm = state.load(warm)
             applied(entry, warm)
             state.append(known, entry, warm.stage)
             warm.version = known.version
         sizes.append(len(warm.stage.snapshot()))
-    assert max(sizes[20:]) <= 1.5 * max(sizes[:20])
+    assert max(sizes[6:]) <= 1.5 * max(sizes[:6])
 
 
 def test_a_state_of_another_format_is_refused() -> None:
