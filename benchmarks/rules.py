@@ -4,8 +4,9 @@
     python benchmarks/rules.py [--events 100000] [--runs 3] [--json FILE]
 
 A rule about graph patterns is measured on pattern matching alone, over events in memory. The rule
-about requests is measured on an in-process engine and an endpoint in the same process. The other
-rules are measured on whole runs of the local runtime with one thread, from N-Quads to answers.
+about requests is measured on an in-process engine and an endpoint in the same process, the rule
+about lifted events on a run over Parquet. The other rules are measured on whole runs of the local
+runtime with one thread, from N-Quads to answers.
 
 Seconds are CPU time: the median of the runs after a warm-up run. Runs with and without the rule
 alternate. *gain* is the time without the rule divided by the time with it. Both must find the same
@@ -27,6 +28,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from endpoint import serving
+from lift import lift, write
 
 import spaseq
 from spaseq.compile import CompileOptions, compile_query
@@ -49,6 +51,7 @@ class Case:
     query: str
     patterns_only: bool = False
     pushed: bool = False
+    lifted: bool = False
 
 
 def query(
@@ -82,6 +85,8 @@ RARE = "?xD a :T1 ; :key ?key ; :value ?vD FILTER (?vD = 7{})"
 CASES = (
     Case("pushed-predicates", "two predicates of six", query("SELECT ?key", "A; B", {
         "A": "?a :key ?key ; :value 7", "B": "?b :key ?key ; :value 8"})),
+    Case("virtual-triples", "few answers, over Parquet", query("SELECT ?key", "A; B; C", {
+        **steps(), "A": keyed("A", "T1", "FILTER (?vA < 3)")}), lifted=True),
     Case("rare-triples-first", "the type comes last", query("SELECT ?key", "A; B; C", LATE), True),
     Case("shared-patterns", "six GPMs alike", query(
         "SELECT ?key", "A; B; C; D; E; F", ALIKE), True),
@@ -119,6 +124,10 @@ def work(case: Case, stream: str, disable: tuple[str, ...]) -> Callable[[], int]
     """The function to measure; it returns the number of rows found."""
     if case.pushed:
         return partial(pushed, disable)
+    if case.lifted:
+        table = spaseq.Lifted(Path(stream).with_name("events.parquet"), lift(cast=False))
+        run = partial(spaseq.run, case.query, {"S1": table}, runtime="local")
+        return lambda: sum(1 for _ in run(disable=disable))
     if case.rule == "query-families":
         run = partial(spaseq.run, alike(), {"S1": stream}, runtime="local", threads=1)
         return lambda: sum(1 for _ in run(disable=disable))
@@ -204,6 +213,7 @@ def main() -> None:
         generate = Path(__file__).with_name("generate.py")
         arguments = ["synthetic", "--events", str(given.events), "--out", directory]
         subprocess.run([sys.executable, generate, *arguments], check=True)
+        write(Path(directory), given.events)
         found = list(lines(f"{directory}/s1.nq", given.runs))
     if given.json is not None:
         rows = [asdict(line) | {"gain": line.gain} for line in found]

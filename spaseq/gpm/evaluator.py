@@ -22,7 +22,7 @@ from spaseq.gpm.patterns.conjunction import Conjunction
 from spaseq.gpm.patterns.measured import MeasuredOperators
 from spaseq.gpm.patterns.operators import PatternOperators
 from spaseq.gpm.patterns.services import Services
-from spaseq.gpm.solutions.solutions import Solutions
+from spaseq.gpm.solutions.solutions import Solutions, only
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.measures import Measures
@@ -135,6 +135,8 @@ class GpmEvaluator:
     def _evaluated(self, index: VerticalPartition) -> EventSolutions:
         active = ActiveGraph(index, len(index.batch))
         found = active.spread(self._operators.solutions(self._pattern, active))
+        for variable in self._variables:
+            if variable not in found.columns:
+                found = found.with_column(variable, found.column(variable))
         assert found.event is not None
-        columns = {v: found.column(v) for v in self._variables}
-        return EventSolutions(found.event, columns, index.lexicon)
+        return EventSolutions(found.event, only(found.columns, self._variables), index.lexicon)

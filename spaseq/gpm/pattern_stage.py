@@ -308,7 +308,7 @@ def _without(bindings: EventSolutions, private: frozenset[str]) -> EventSolution
     if not private or not len(bindings.event):
         return bindings
     several = _are_several(bindings)
-    columns = {v: c for v, c in bindings.columns.items() if v not in private}
+    columns = {v: bindings.columns[v] for v in bindings.columns if v not in private}
     if several.any():
         given = ((v, bindings.columns[v]) for v in private & bindings.columns.keys())
         columns.update((v, np.where(several, c, UNBOUND).astype(np.int32)) for v, c in given)

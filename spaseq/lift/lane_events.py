@@ -15,17 +15,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spaseq.algebra.nodes import PatternTerm, is_reserved
-from spaseq.compiled.arrays import Bools, Int32s, Int64s
+from spaseq.compiled.arrays import Bools, Int64s
 from spaseq.lang import ast
 from spaseq.lift.cells import TableBlock, variable_of
 from spaseq.lift.lane_solutions import Lanes, LaneSolutions
-from spaseq.lift.lane_terms import LaneNames, LaneTerms, united
+from spaseq.lift.lane_terms import LaneNames
 from spaseq.lift.lanes import Lane, LaneForm, NotColumns, lane_of
 from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan, TemplateTriple
+from spaseq.lift.lifted_graphs import LiftedEvents, LiftedGraphs
 from spaseq.limits import Limits
-from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.term_columns import text_array
-from spaseq.rdf.documents.repeated_triples import repeated_rows
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.terms.term import is_rdf_term, kind_of
 from spaseq.rdf.terms.times import LIMIT_MS, parse_time
@@ -99,11 +98,9 @@ class LaneEvents:
             raise NotColumns
         self._time = timed[0]
         self._inside: list[TemplateTriple] = [t for t in plan.template if t.inside]
-        predicates = [str(t.terms[1]) for t in self._inside]
-        self._kept = [asked is None or predicate[1:-1] in asked for predicate in predicates]
-        self._may_repeat = len({*predicates}) < len(predicates)
+        self._kept = [asked is None or str(t.terms[1])[1:-1] in asked for t in self._inside]
 
-    def events(self, block: TableBlock) -> tuple[EventBatch, Sequence[str]]:
+    def events(self, block: TableBlock) -> tuple[LiftedEvents, Sequence[str]]:
         """(events, literals of their times) of a block.
 
         Raises:
@@ -115,10 +112,11 @@ class LaneEvents:
         names = self._names(lanes, size)
         time, texts = self._times(lanes, size)
         valid = self._valid(lanes, size)
-        triples = self._triples(lanes, valid[:, self._kept])
-        k = self._counter.assign(time)
-        skipped = int(valid.sum()) - len(triples[1])
-        events = EventBatch(self._stream, time, k, names, *triples, skipped, len(block) - size)
+        given = sum(size if own is None else int(own.sum()) for own in valid)
+        template = [t.terms for t in compress(self._inside, self._kept)]
+        graphs = LiftedGraphs(size, template, lanes, [*compress(valid, self._kept)])
+        place = self._stream, time, self._counter.assign(time), names
+        events = LiftedEvents(place, graphs, triples=given, filtered=len(block) - size)
         return events, texts
 
     def _check_lengths(self, lanes: Lanes) -> None:
@@ -190,68 +188,32 @@ class LaneEvents:
         if lane is None or lane.values.null_count or not _is_iris(lane):
             raise NotColumns
 
-    def _valid(self, lanes: Lanes, size: int) -> Bools:
-        """Whether each row has each triple of the template [size, triples]."""
-        valid = np.ones((size, len(self._inside)), np.bool_)
-        for number, triple in enumerate(self._inside):
-            subject = triple.terms[0]
+    def _valid(self, lanes: Lanes, size: int) -> list[Bools | None]:
+        """The rows that have each triple of the template [size]; None if all do."""
+        valid = []
+        for triple in self._inside:
+            subject, own = triple.terms[0], None
             lane = lanes.get(subject.name) if isinstance(subject, ast.Var) else None
             if lane is not None and not _is_iris(lane):
                 raise NotColumns
             for term in (subject, triple.terms[2]):
-                if isinstance(term, ast.Var):
-                    valid[:, number] &= _bound(lanes.get(term.name), size)
-        content = np.array([t is not self._time for t in self._inside], np.bool_)
-        if not valid[:, content].any(axis=1).all():
+                bound = _bound(lanes.get(term.name), size) if isinstance(term, ast.Var) else None
+                if bound is not None:
+                    own = bound if own is None else own & bound
+            valid.append(own)
+        content = [v for t, v in zip(self._inside, valid, strict=True) if t is not self._time]
+        partly = [own for own in content if own is not None]
+        if len(partly) == len(content) and not np.logical_or.reduce(partly).all():
             raise NotColumns
         return valid
 
-    def _triples(
-        self, lanes: Lanes, valid: Bools
-    ) -> tuple[Int64s, Int32s, Int32s, Int32s, LaneTerms]:
-        """(start, s, p, o, terms) of the triples that are kept."""
-        size, template = len(valid), [*compress(self._inside, self._kept)]
-        codes, terms = _codes([term for t in template for term in t.terms], lanes, size)
-        unbound = np.full(size, -1, np.int32)
-        matrix = [np.empty((size, len(template)), np.int32) for _ in range(3)]
-        for number, triple in enumerate(template):
-            for column, term in zip(matrix, triple.terms, strict=True):
-                column[:, number] = codes.get(term, unbound)
-        start = np.zeros(size + 1, np.int64)
-        np.cumsum(valid.sum(axis=1), out=start[1:])
-        s, p, o = (column.ravel() if valid.all() else column[valid] for column in matrix)
-        if self._may_repeat:
-            twice = repeated_rows(start, s, p, o)
-            if len(twice):
-                s, p, o = (np.delete(column, twice) for column in (s, p, o))
-                start = start - np.searchsorted(twice, start)
-        return start, s, p, o, terms
 
-
-def _codes(
-    used: Sequence[PatternTerm], lanes: Lanes, size: int
-) -> tuple[dict[PatternTerm, Int32s], LaneTerms]:
-    """(the codes [size] of terms of the template, the table of their terms)."""
-    constants = [*dict.fromkeys(term for term in used if isinstance(term, str))]
-    names = {term.name for term in used if isinstance(term, ast.Var)} & lanes.keys()
-    own = {name: lanes[name].encoded() for name in sorted(names)}
-    distinct = [Lane(LaneForm.TEXT, text_array(constants)), *(lane for _, lane in own.values())]
-    terms, places = united(distinct)
-    codes: dict[PatternTerm, Int32s] = {
-        text: np.full(size, place, np.int32)
-        for text, place in zip(constants, places[0].tolist(), strict=True)
-    }
-    for name, place in zip(own, places[1:], strict=True):
-        codes[ast.Var(name)] = np.append(place, np.int32(-1))[own[name][0]]
-    return codes, terms
-
-
-def _bound(lane: Lane | None, size: int) -> Bools:
-    """Whether each value of a lane is bound."""
+def _bound(lane: Lane | None, size: int) -> Bools | None:
+    """Whether each value of a lane is bound; None if all are."""
     if lane is None:
         return np.zeros(size, np.bool_)
     if not lane.values.null_count:
-        return np.ones(size, np.bool_)
+        return None
     bound: Bools = lane.values.is_valid().to_numpy(zero_copy_only=False)
     return bound
 

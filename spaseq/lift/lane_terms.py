@@ -1,41 +1,181 @@
-"""The terms of lifted columns: distinct values of lanes, which become texts on demand."""
+"""The terms of lifted columns: groups of lanes, whose codes and texts are made on demand."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spaseq.compiled.arrays import Indices, Int32s, Int64s
+from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.lift.lanes import Lane, LaneForm
-from spaseq.rdf.columns.term_columns import TextArray
+from spaseq.rdf.columns.term_columns import TextArray, text_array
 from spaseq.rdf.columns.term_tables import ABSENT, ListedTerms, Numbers, TermTable
-from spaseq.rdf.terms.number_kinds import OTHER
-
-_INTEGER = re.compile("0|-?[1-9][0-9]{0,18}")
-"""An integer as STR writes it."""
+from spaseq.rdf.terms.number_kinds import OTHER, UNKNOWN
 
 _FEW = 8
 """Up to this number of texts, looking through the lanes is faster than a dictionary."""
 
+_SPARSE = 2
+"""Integers are their own codes if their range is at most this many times as large."""
 
-class LaneTerms(TermTable):
-    """The distinct values of lanes, one lane after the other. No two lanes share a term."""
+
+class LaneGroup:
+    """Lanes of one block that may have terms in common.
+
+    Codes [n] begin at 0 and are below `room`, -1 for null; equal terms have equal codes.
+    Integers in a small range are their own codes, less the least one. Others are put into a
+    dictionary when somebody asks for codes.
+    """
 
     def __init__(self, lanes: Sequence[Lane]) -> None:
-        self._lanes = lanes
-        self._ends: Int64s = np.cumsum([0, *map(len, lanes)], dtype=np.int64)
-        self._known: dict[str, int] | None = None
+        self.lanes = lanes
+        self._least, self.room = _range(lanes)
+
+    @property
+    def is_coded(self) -> bool:
+        """Whether codes cost little: they are there, or are made without a dictionary."""
+        if self._least is not None or "_encoded" in self.__dict__:
+            return True
+        return len(self.lanes) == 1 and pa.types.is_dictionary(self.lanes[0].values.type)
+
+    def codes(self, number: int) -> Int32s:
+        """The codes of a lane."""
+        if self._least is None:
+            return self._encoded[0][number]
+        values = self.lanes[number].values
+        codes: Int32s = (values.fill_null(self._least).to_numpy() - self._least).astype(np.int32)
+        if values.null_count:
+            codes[values.is_null().to_numpy(zero_copy_only=False)] = -1
+        return codes
+
+    @cached_property
+    def distinct(self) -> Lane:
+        """The values that have codes, in order of codes."""
+        if self._least is None:
+            return self._encoded[1]
+        first = self.lanes[0]
+        values = pa.array(np.arange(self._least, self._least + self.room))
+        return Lane(first.form, values, first.prefix, first.suffix)
+
+    @cached_property
+    def numbers(self) -> Numbers:
+        """(values, kinds) of the distinct values as float64."""
+        return self.distinct.numbers()
+
+    def place(self, text: str) -> int:
+        """The code of a term, -1 if it has none."""
+        if not any(lane.may_hold(text) for lane in self.lanes):
+            return -1
+        value = None if self.distinct.form is LaneForm.TEXT else self.distinct.value_of(text)
+        if value is None:
+            texts = self._texts
+            return int(pc.index(texts, pa.scalar(text, texts.type)).as_py())
+        if self._least is not None:
+            code = value - self._least
+            return code if 0 <= code < self.room else -1
+        values = self.distinct.values
+        return int(pc.index(values, pa.scalar(value, values.type)).as_py())
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """The codes of all terms."""
+        return {text: code for code, text in enumerate(self._texts.to_pylist())}
+
+    @cached_property
+    def _texts(self) -> TextArray:
+        return self.distinct.texts()
+
+    @cached_property
+    def _encoded(self) -> tuple[list[Int32s], Lane]:
+        """(codes of each lane, distinct values)."""
+        own = [lane.encoded() for lane in self.lanes]
+        if len(own) == 1:
+            return [own[0][0]], own[0][1]
+        places, distinct = _together([lane for _, lane in own]).encoded()
+        ends = np.cumsum([len(lane) for _, lane in own])[:-1]
+        parts = np.split(places, ends)
+        codes = [
+            np.append(part, np.int32(-1))[codes]
+            for part, (codes, _) in zip(parts, own, strict=True)
+        ]
+        return codes, distinct
+
+
+def _range(lanes: Sequence[Lane]) -> tuple[int | None, int]:
+    """(the least of some integers that lie close together, or None; bound of the codes)."""
+    size = sum(map(_distinct_bound, lanes))
+    kinds = {(lane.form, lane.prefix, lane.suffix) for lane in lanes}
+    if len(kinds) > 1 or not all(pa.types.is_integer(lane.values.type) for lane in lanes):
+        return None, size
+    if lanes[0].form not in (LaneForm.INTEGER, LaneForm.IRI):
+        return None, size
+    extremes = [pc.min_max(lane.values).as_py() for lane in lanes]
+    least = min((e["min"] for e in extremes if e["min"] is not None), default=0)
+    most = max((e["max"] for e in extremes if e["max"] is not None), default=0)
+    span = most - least + 1
+    return (least, span) if span <= _SPARSE * size + 1024 else (None, size)
+
+
+def _distinct_bound(lane: Lane) -> int:
+    values = lane.values
+    return len(values.dictionary if pa.types.is_dictionary(values.type) else values)
+
+
+class LaneTerms(TermTable):
+    """Constants and the terms of a block's lanes. Lanes that may share a term are in one group.
+
+    A constant that a lane has, too, has the lane's code. Some codes may belong to no row, and codes
+    of a dictionary that is smaller than its bound belong to no term.
+    """
+
+    def __init__(self, constants: Sequence[str], lanes: Mapping[str, Lane]) -> None:
+        self._constants = [*dict.fromkeys(constants)]
+        self._groups: list[LaneGroup] = []
+        self._of_lane: dict[str, tuple[int, int]] = {}  # its group, and its number there
+        for number, names in enumerate(_groups(lanes)):
+            self._groups.append(LaneGroup([lanes[name] for name in names]))
+            self._of_lane.update((name, (number, place)) for place, name in enumerate(names))
+        rooms = [len(self._constants), *(group.room for group in self._groups)]
+        self._starts: Int64s = np.cumsum([0, *rooms], dtype=np.int64)
         self._texts: dict[int, str] = {}
-        self._numbers: list[Numbers | None] = [None] * len(lanes)
+        self._codes: dict[str, Int32s] = {}
 
     def __len__(self) -> int:
-        return int(self._ends[-1])
+        return int(self._starts[-1])
+
+    def codes(self, lane: str) -> Int32s:
+        """The codes [n] of a lane, by name; -1 for null."""
+        found = self._codes.get(lane)
+        if found is None:
+            number, place = self._of_lane[lane]
+            found = self._groups[number].codes(place)
+            start = np.int32(self._starts[number + 1])
+            whole = not self._groups[number].lanes[place].values.null_count
+            found = found + start if whole else np.where(found < 0, found, found + start)
+            self._codes[lane] = found
+        return found
+
+    def rows_with(self, lane: str, text: str) -> Bools:
+        """Which rows [n] of a lane have this term."""
+        number, place = self._of_lane[lane]
+        group = self._groups[number]
+        own = group.lanes[place]
+        if not own.may_hold(text):
+            return np.zeros(len(own), np.bool_)
+        if not group.is_coded and (value := own.value_of(text)) is not None:
+            same = pc.equal(own.values, pa.scalar(value, own.values.type))
+            found: Bools = same.fill_null(False).to_numpy(zero_copy_only=False)
+            return found
+        code = group.place(text)
+        if code < 0:
+            return np.zeros(len(own), np.bool_)
+        equal: Bools = self.codes(lane) == code + self._starts[number + 1]
+        return equal
 
     def text(self, code: int) -> str:
         text = self._texts.get(code)
@@ -51,9 +191,12 @@ class LaneTerms(TermTable):
 
     def strings(self, codes: Int32s) -> TextArray:
         parts, places = [], []
-        for number, rows in self._by_lane(codes):
-            own = pa.array(codes[rows] - self._ends[number])
-            parts.append(self._lanes[number].take(own).texts())
+        for part, rows in self._by_part(codes):
+            own = pa.array(codes[rows] - self._starts[part])
+            if part:
+                parts.append(self._groups[part - 1].distinct.take(own).texts())
+            else:
+                parts.append(text_array(self._constants).take(own))
             places.append(rows)
         if len(parts) == 1:
             return parts[0]
@@ -63,63 +206,62 @@ class LaneTerms(TermTable):
         order[np.concatenate(places)] = np.arange(len(codes))
         return pa.concat_arrays(parts).take(pa.array(order))
 
-    def _by_lane(self, codes: Int32s) -> list[tuple[int, Indices]]:
-        """(lane, rows whose codes are its) of nonnegative codes [n]."""
-        lanes = np.searchsorted(self._ends, codes, side="right") - 1
-        if len(lanes) and (lanes == lanes[0]).all():
-            return [(int(lanes[0]), np.arange(len(codes)))]
-        return [(int(number), np.flatnonzero(lanes == number)) for number in np.unique(lanes)]
+    def _by_part(self, codes: Int32s) -> list[tuple[int, Indices]]:
+        """(0 for constants or 1 + group, rows whose codes are its) of nonnegative codes [n]."""
+        if not len(codes):
+            return []
+        ends = np.array([codes.min(), codes.max()])
+        first, last = (np.searchsorted(self._starts, ends, side="right") - 1).tolist()
+        if first == last:
+            return [(first, np.arange(len(codes)))]
+        parts = np.searchsorted(self._starts, codes, side="right") - 1
+        return [(int(part), np.flatnonzero(parts == part)) for part in np.unique(parts)]
 
     def find(self, texts: Sequence[str]) -> Int32s:
-        if self._known is None and len(texts) > _FEW:
-            self._known = {text: code for code, text in enumerate(self)}
-        if self._known is not None:
-            return np.array([self._known.get(text, ABSENT) for text in texts], np.int32)
-        return np.array([self._found(text) for text in texts], np.int32)
+        many = len(texts) > _FEW
+        return np.array([self._found(text, many) for text in texts], np.int32)
 
-    def _found(self, text: str) -> int:
-        for number, lane in enumerate(self._lanes):
-            place = _place(lane, text)
+    def _found(self, text: str, many: bool) -> int:
+        for group, start in zip(self._groups, self._starts[1:].tolist(), strict=False):
+            place = group.places.get(text, -1) if many else group.place(text)
             if place >= 0:
-                return int(self._ends[number]) + place
-        return ABSENT
+                return int(start + place)
+        return self._constants.index(text) if text in self._constants else ABSENT
 
     def numbers(self, codes: Int32s) -> Numbers:
         values, kinds = np.full(len(codes), np.nan), np.full(len(codes), OTHER, np.int8)
         bound = np.flatnonzero(codes >= 0)
-        for number, rows in self._by_lane(codes[bound]):
-            known = self._numbers[number]
-            if known is None:
-                known = self._numbers[number] = self._lanes[number].numbers()
-            own = codes[bound[rows]] - self._ends[number]
-            values[bound[rows]], kinds[bound[rows]] = known[0][own], known[1][own]
+        if len(bound) == len(codes):
+            parts = self._by_part(codes)
+            if len(parts) == 1 and parts[0][0]:
+                own = codes - np.int32(self._starts[parts[0][0]])
+                value, kind = self._groups[parts[0][0] - 1].numbers
+                return value[own], kind[own]
+        else:
+            parts = self._by_part(codes[bound])
+        for part, rows in parts:
+            places = bound[rows]
+            if part:
+                own = codes[places] - self._starts[part]
+                known = self._groups[part - 1].numbers
+                values[places], kinds[places] = known[0][own], known[1][own]
+            else:
+                kinds[places] = UNKNOWN
         return values, kinds
 
     @property
     def has_blank(self) -> bool:
-        return any(
-            lane.form is LaneForm.TEXT and pc.any(pc.match_substring(lane.values, "_:")).as_py()
-            for lane in self._lanes
-        )
+        return any(lane.may_be_blank for group in self._groups for lane in group.lanes)
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._constants
+        for group in self._groups:
+            texts = group.distinct.texts().to_pylist()
+            yield from texts
+            yield from [""] * (group.room - len(texts))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ListedTerms, (list(self),)
-
-
-def _place(lane: Lane, text: str) -> int:
-    """The place of a text among a lane's terms, -1 if it is none."""
-    if not len(lane) or not lane.may_hold(text):
-        return -1
-    if lane.form is LaneForm.IRI:
-        if not text.endswith(f"{lane.suffix}>"):
-            return -1
-        inner = text[1 + len(lane.prefix) : -1 - len(lane.suffix)]
-        if not pa.types.is_integer(lane.values.type):
-            return int(pc.index(lane.values, pa.scalar(inner, lane.values.type)).as_py())
-        if _INTEGER.fullmatch(inner) is None or not -(2**63) <= int(inner) < 2**63:
-            return -1
-        return int(pc.index(lane.values, pa.scalar(int(inner), pa.int64())).as_py())
-    return int(pc.index(lane.texts(), pa.scalar(text, pa.large_string())).as_py())
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,32 +296,14 @@ class LaneNames(Sequence["str | None"]):
         return list, (list(self),)
 
 
-def united(lanes: Sequence[Lane]) -> tuple[LaneTerms, list[Int32s]]:
-    """(the terms of lanes of distinct values, the code of each of their values).
-
-    Lanes that may share a term become one.
-    """
-    groups: list[list[int]] = []
-    for number, lane in enumerate(lanes):
+def _groups(lanes: Mapping[str, Lane]) -> list[list[str]]:
+    """The names of lanes; those that may share a term are together."""
+    groups: list[list[str]] = []
+    for name, lane in lanes.items():
         near = [g for g in groups if any(_may_share(lane, lanes[other]) for other in g)]
         groups = [g for g in groups if g not in near]
-        groups.append(sorted([number, *(other for g in near for other in g)]))
-    codes: list[Int32s] = [np.empty(0, np.int32)] * len(lanes)
-    out: list[Lane] = []
-    first = 0
-    for group in groups:
-        if len(group) == 1:
-            lane = lanes[group[0]]
-            codes[group[0]] = np.arange(first, first + len(lane), dtype=np.int32)
-        else:
-            whole = _together([lanes[number] for number in group])
-            places, lane = whole.encoded()
-            ends = np.cumsum([len(lanes[number]) for number in group])[:-1]
-            for number, part in zip(group, np.split(places + np.int32(first), ends), strict=True):
-                codes[number] = part
-        out.append(lane)
-        first += len(lane)
-    return LaneTerms(out), codes
+        groups.append([*(other for g in near for other in g), name])
+    return groups
 
 
 def _together(lanes: Sequence[Lane]) -> Lane:
@@ -196,9 +320,9 @@ def _may_share(one: Lane, other: Lane) -> bool:
         return True
     if one.form is LaneForm.TEXT or other.form is LaneForm.TEXT:
         texts, lane = (one, other) if one.form is LaneForm.TEXT else (other, one)
-        if len(texts) > _FEW:
+        if _distinct_bound(texts) > _FEW:
             return True
-        return any(lane.may_hold(text) for text in texts.values.to_pylist())
+        return any(lane.may_hold(text) for text in texts.values.unique().to_pylist() if text)
     if one.form is LaneForm.IRI and other.form is LaneForm.IRI:
         return one.prefix.startswith(other.prefix) or other.prefix.startswith(one.prefix)
     return one.form is other.form

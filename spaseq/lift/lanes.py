@@ -6,6 +6,7 @@ row bad, and types without lanes, are `NotColumns`: then rows are lifted one by 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -19,11 +20,12 @@ from spaseq.lift.arrow_rows import cells
 from spaseq.lift.term_arrays import TermType
 from spaseq.rdf.columns.term_columns import TextArray
 from spaseq.rdf.terms.number_kinds import DATE_TIME, DOUBLE, EXACT, SHORT, UNKNOWN
-from spaseq.rdf.terms.term import literal_text
+from spaseq.rdf.terms.term import literal_text, split_literal
 from spaseq.rdf.terms.vocabulary import XSD
 
 _FIRST_US, _LAST_US = -62_135_596_800_000_000, 253_402_300_799_999_999  # years 1 to 9999
 _EXACT_INTEGER, _SHORT_DECIMAL, _EXACT_POWER = 2**53, 10**15, 22
+_INTEGER = re.compile("0|-?[1-9][0-9]{0,18}")
 _ESCAPED = '[\\x00-\\x1f"\\\\\\x7f\\x{fffe}\\x{ffff}]'
 
 
@@ -117,10 +119,51 @@ class Lane:
             case LaneForm.TEXT:
                 return True
             case LaneForm.IRI:
-                return text.startswith(f"<{self.prefix}")
+                inner = self._inner(text)
+                if inner is None or not pa.types.is_integer(self.values.type):
+                    return inner is not None
+                return _is_int64(inner)
             case LaneForm.STRING:
                 return text[-1:] == '"'
-        return text.endswith(f"^^<{XSD}{_DATATYPES[self.form]}>")
+        end = f'"^^<{XSD}{_DATATYPES[self.form]}>'
+        if self.form is LaneForm.INTEGER:
+            return text.endswith(end) and _is_int64(text[1 : -len(end)])
+        return text.endswith(end)
+
+    def value_of(self, text: str) -> Any:
+        """The value with a term that this lane may hold; None if only the texts can be compared."""
+        match self.form:
+            case LaneForm.IRI:
+                inner = self._inner(text)
+                assert inner is not None
+                return int(inner) if pa.types.is_integer(self.values.type) else inner
+            case LaneForm.STRING:
+                return split_literal(text)[0]
+            case LaneForm.INTEGER:
+                return int(split_literal(text)[0])
+        return None
+
+    def _inner(self, text: str) -> str | None:
+        """What stands between prefix and suffix in the text of an IRI."""
+        before, after = f"<{self.prefix}", f"{self.suffix}>"
+        if len(text) < len(before) + len(after):
+            return None
+        inside = text.startswith(before) and text.endswith(after)
+        return text[len(before) : -len(after)] if inside else None
+
+    @property
+    def may_be_blank(self) -> bool:
+        """Whether some term may be a blank node, or have one."""
+        if self.form is not LaneForm.TEXT:
+            return False
+        values = self.values
+        texts = values.dictionary if pa.types.is_dictionary(values.type) else values
+        return bool(pc.any(pc.match_substring(texts, "_:")).as_py())
+
+
+def _is_int64(text: str) -> bool:
+    """Whether a text is an integer as STR writes it."""
+    return _INTEGER.fullmatch(text) is not None and -(2**63) <= int(text) < 2**63
 
 
 _DATATYPES = {

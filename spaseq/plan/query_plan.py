@@ -104,15 +104,17 @@ class PatternEvaluation:
 
     With `rare_first` the triple pattern with the fewest matches comes first; with `shared` equal
     triple patterns of several GPMs are evaluated once; with `lazy` OPTIONAL, paths, EXISTS and
-    other operands are evaluated only on events whose triple patterns match.
+    other operands are evaluated only on events whose triple patterns match; with `virtual` triple
+    patterns over lifted events are evaluated on the lift's columns, without triples.
     """
 
     rare_first: bool = False
     shared: bool = False
     lazy: bool = False
+    virtual: bool = False
 
 
-FASTEST = PatternEvaluation(rare_first=True, shared=True, lazy=True)
+FASTEST = PatternEvaluation(rare_first=True, shared=True, lazy=True, virtual=True)
 
 
 @dataclass(frozen=True, slots=True)

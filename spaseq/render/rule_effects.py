@@ -93,6 +93,10 @@ def _pushed_predicates(plan: QueryPlan) -> Iterator[str]:
             yield f"{name}: triples of {count} predicate{'s' * (count != 1)} are kept"
 
 
+def _virtual_triples(plan: QueryPlan) -> tuple[str, ...]:
+    return ()  # a plan knows no lifts; `lift_text` says what the rule does to a lifted stream
+
+
 def _rare_triples_first(plan: QueryPlan) -> Iterator[str]:
     names = [gpm.name for gpm in plan.patterns.gpms if len(basic_pattern(gpm)) > 1]
     if names:
@@ -165,6 +169,7 @@ EFFECTS: Mapping[str, Effect] = MappingProxyType(
     {
         "awaited-requests": _awaited_requests,
         "pushed-predicates": _pushed_predicates,
+        "virtual-triples": _virtual_triples,
         "rare-triples-first": _rare_triples_first,
         "shared-patterns": _shared_patterns,
         "lazy-operands": _lazy_operands,

@@ -129,7 +129,9 @@ def lifted(
     for batch in maker.lifted(TableBlock(table, 1), lambda *found: bad.append(found)):
         found = batch.events
         terms = term_table(found.terms)
-        assert [terms.code(text) for text in terms] == [*range(len(terms))]
+        used = np.unique(np.concatenate([found.s, found.p, found.o]))
+        assert [terms.code(text) for text in terms.take(used)] == used.tolist()
+        assert terms.find([*terms.take(used)] * 9).tolist() == used.tolist() * 9
         s, p, o = (terms.take(column) for column in (found.s, found.p, found.o))
         triples = [*zip(s, p, o, strict=True)]
         for i, text in enumerate(batch.time_texts):

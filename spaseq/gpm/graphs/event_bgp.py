@@ -7,6 +7,7 @@ statistics come from samples of the stream.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,9 +18,13 @@ from spaseq.compiled.arrays import Float64s, Int8s, Int32s, Int64s
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.kernels import bgp_interpreter as kernels
 from spaseq.gpm.kernels.bgp_interpreter import AGAIN, BOUND, CONSTANT, FREE, O, P, S
+from spaseq.gpm.solutions.lazy_columns import LazyColumn, LazyColumns
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.plan.query_plan import FASTEST, PatternEvaluation
 from spaseq.rdf.columns.event_batch import EventBatch
+
+if TYPE_CHECKING:
+    from spaseq.gpm.graphs.virtual_bgp import VirtualBgp
 
 STEPS = 2**28
 """Triples that one call of the kernel looks at, before the time is checked: about a second."""
@@ -46,6 +51,8 @@ class EventBgp:
         self.variables = tuple(dict.fromkeys(t.name for t in terms if not isinstance(t, str)))
         self._numbers = {v: i for i, v in enumerate(self.variables)}
         self._rare_first = evaluation.rare_first and len(self._triples) > 1
+        self._is_virtual = evaluation.virtual
+        self._virtual: VirtualBgp | None = None
         self._key = self.shape if evaluation.shared else self
         self._weights = np.zeros(len(self._triples))
         self._rest, self._left = 1, 0  # batches between samples, and until the next
@@ -61,9 +68,28 @@ class EventBgp:
 
     def solutions(self, index: VerticalPartition) -> Solutions:
         """The solutions on each event. Patterns of one `shape` are evaluated once per batch."""
-        event, rows = index.remembered(self._key, lambda: self._evaluate(index))
-        columns = dict(zip(self.variables, rows, strict=True))
-        return Solutions(len(event), event, columns, index.lexicon)
+        event, rows = index.remembered(self._key, lambda: self._found(index))
+        found = list(zip(self.variables, rows, strict=True))
+        lazy = {v: column for v, column in found if isinstance(column, LazyColumn)}
+        columns = {v: column for v, column in found if not isinstance(column, LazyColumn)}
+        return Solutions(len(event), event, LazyColumns(lazy) if lazy else columns, index.lexicon)
+
+    def _found(
+        self, index: VerticalPartition
+    ) -> tuple[Int64s, Int32s | Sequence[LazyColumn] | list[Int32s]]:
+        """(event of each solution, columns of the variables)."""
+        virtual = self._virtual_over(index.batch)
+        found = None if virtual is None else virtual.solutions(index.batch)
+        return self._evaluate(index) if found is None else found
+
+    def _virtual_over(self, batch: EventBatch) -> VirtualBgp | None:
+        """The pattern over lifted events; None over others."""
+        if self._is_virtual and self._virtual is None and type(batch) is not EventBatch:
+            # Runs without lifts need not wait for this import.
+            from spaseq.gpm.graphs.virtual_bgp import VirtualBgp
+
+            self._virtual = VirtualBgp(self._triples, self.variables)
+        return self._virtual
 
     def _evaluate(self, index: VerticalPartition) -> tuple[Int64s, Int32s]:
         batch = index.batch

@@ -10,6 +10,7 @@ import numpy as np
 
 from spaseq.budget import Budget, current_budget
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
+from spaseq.gpm.solutions.lazy_columns import LazyColumns
 from spaseq.gpm.solutions.lexicon import Lexicon, translated
 from spaseq.rdf.columns.term_columns import UNBOUND
 
@@ -38,14 +39,19 @@ class Solutions:
         """The solutions at the given rows, in that order, or where a mask is true."""
         if rows.dtype == np.bool_ and rows.all():
             return self
-        columns = {v: c[rows] for v, c in self.columns.items()}
+        columns = self._taken(rows)
         size = int(np.count_nonzero(rows)) if rows.dtype == np.bool_ else len(rows)
         event = None if self.event is None else self.event[rows]
         return Solutions(size, event, columns, self.lexicon)
 
+    def _taken(self, rows: Indices | Bools) -> Mapping[str, Int32s]:
+        if isinstance(self.columns, LazyColumns):
+            return self.columns.take(rows)
+        return {v: c[rows] for v, c in self.columns.items()}
+
     def only(self, variables: Iterable[str]) -> Solutions:
         """The same solutions with only these variables."""
-        columns = {v: self.columns[v] for v in variables if v in self.columns}
+        columns = only(self.columns, variables)
         return Solutions(self.size, self.event, columns, self.lexicon)
 
     def column(self, variable: str) -> Int32s:
@@ -63,7 +69,11 @@ class Solutions:
 
     def with_column(self, variable: str, codes: Int32s) -> Solutions:
         """The same solutions with one more variable."""
-        return Solutions(self.size, self.event, {**self.columns, variable: codes}, self.lexicon)
+        if isinstance(self.columns, LazyColumns):
+            columns: Mapping[str, Int32s] = self.columns.with_column(variable, codes)
+        else:
+            columns = {**self.columns, variable: codes}
+        return Solutions(self.size, self.event, columns, self.lexicon)
 
     def within(self, budget: Budget) -> Solutions:
         """The same solutions.
@@ -90,6 +100,13 @@ class Solutions:
             for v, c in self.columns.items()
         }
         return Solutions(len(event), event, columns, lexicon)
+
+
+def only(columns: Mapping[str, Int32s], variables: Iterable[str]) -> Mapping[str, Int32s]:
+    """Some of the columns, as far as they are there; no column is read."""
+    if isinstance(columns, LazyColumns):
+        return columns.only(variables)
+    return {v: columns[v] for v in variables if v in columns}
 
 
 def unit(lexicon: Lexicon) -> Solutions:

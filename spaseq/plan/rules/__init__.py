@@ -23,12 +23,14 @@ from spaseq.plan.rules.rare_steps_first import rare_steps_first
 from spaseq.plan.rules.rare_triples_first import rare_triples_first
 from spaseq.plan.rules.shared_patterns import shared_patterns
 from spaseq.plan.rules.shared_runs import shared_runs
+from spaseq.plan.rules.virtual_triples import virtual_triples
 
 Rule: TypeAlias = Callable[[QueryPlan], QueryPlan]
 
 RULES: tuple[Rule, ...] = (
     awaited_requests,
     pushed_predicates,
+    virtual_triples,
     rare_triples_first,
     shared_patterns,
     lazy_operands,

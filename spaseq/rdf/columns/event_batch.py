@@ -7,7 +7,7 @@ A term is an int32 code into the batch's `terms`, which are canonical N-Triples 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -94,6 +94,10 @@ class EventBatch:
             self.o[rows],
             self.terms,
         )
+
+    def with_k(self, k: Int32s) -> EventBatch:
+        """The same events with other second components of their instants [n]."""
+        return replace(self, k=k)
 
     def names(self, events: Indices) -> TextArray:
         """The graph IRIs [m] of some events, null where there is none."""

@@ -71,7 +71,7 @@ class StreamClock:
         lateness = np.maximum(limit - batch.time, 0)
         k = np.full(len(batch), -1, np.int32)
         k[lateness == 0] = self._count(batch.time[lateness == 0])
-        return replace(batch, k=k), lateness
+        return batch.with_k(k), lateness
 
     def admit(self, batch: EventBatch) -> tuple[EventBatch, list[LateEvent]]:
         """The events in time, numbered, and the late ones."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -310,4 +310,4 @@ def _events(
             bad.append(BadInput(f"<{iri}>", None, str(error), str(graph)[:300]))
     batch = batch_from_events(iri, events, counter)
     own = np.array([-1 if k is None else k for k in given], np.int32)
-    return replace(batch, k=np.where(own < 0, batch.k, own).astype(np.int32)), bad
+    return batch.with_k(np.where(own < 0, batch.k, own).astype(np.int32)), bad

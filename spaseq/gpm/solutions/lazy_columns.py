@@ -1,0 +1,65 @@
+"""Columns of codes that are made when somebody reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from spaseq.compiled.arrays import Bools, Indices, Int32s
+
+
+class LazyColumn:
+    """Codes [n] that are made once, when they are first read."""
+
+    __slots__ = ("_codes", "_make")
+
+    def __init__(self, make: Callable[[], Int32s]) -> None:
+        self._make = make
+        self._codes: Int32s | None = None
+
+    @property
+    def codes(self) -> Int32s:
+        """The codes."""
+        if self._codes is None:
+            self._codes = self._make()
+        return self._codes
+
+    def take(self, rows: Indices | Bools) -> LazyColumn:
+        """The codes at the given rows, or where a mask is true."""
+        return LazyColumn(lambda: self.codes[rows])
+
+
+class LazyColumns(Mapping[str, Int32s]):
+    """Columns by variable.
+
+    >>> import numpy as np
+    >>> columns = LazyColumns({"x": LazyColumn(lambda: np.array([4, 5, 6], np.int32))})
+    >>> columns.take(np.array([2, 0]))["x"].tolist()
+    [6, 4]
+    """
+
+    def __init__(self, columns: Mapping[str, LazyColumn]) -> None:
+        self._columns = columns
+
+    def __getitem__(self, variable: str) -> Int32s:
+        return self._columns[variable].codes
+
+    def __contains__(self, variable: object) -> bool:
+        return variable in self._columns
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def take(self, rows: Indices | Bools) -> LazyColumns:
+        """All columns at the given rows, or where a mask is true."""
+        return LazyColumns({v: column.take(rows) for v, column in self._columns.items()})
+
+    def only(self, variables: Iterable[str]) -> LazyColumns:
+        """Some of the columns, as far as they are there."""
+        return LazyColumns({v: self._columns[v] for v in variables if v in self._columns})
+
+    def with_column(self, variable: str, codes: Int32s) -> LazyColumns:
+        """All columns and one more."""
+        return LazyColumns({**self._columns, variable: LazyColumn(lambda: codes)})

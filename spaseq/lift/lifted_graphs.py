@@ -1,0 +1,182 @@
+"""The graphs of lifted rows: an event batch whose triples are made when somebody reads them.
+
+Basic graph patterns need no triples: they are evaluated on the lanes that the template's triples
+are made of (`virtual_patterns`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+
+from spaseq.algebra.nodes import PatternTerm
+from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
+from spaseq.lang import ast
+from spaseq.lift.lane_terms import LaneTerms
+from spaseq.lift.lanes import Lane
+from spaseq.rdf.columns.event_batch import EventBatch, LazyGraphNames
+from spaseq.rdf.documents.repeated_triples import repeated_rows
+
+T = TypeVar("T")
+
+Triple = tuple[PatternTerm, PatternTerm, PatternTerm]
+"""A triple of a template: constants and variables."""
+
+
+class LiftedGraphs:
+    """n graphs that one template makes of the lanes of n rows.
+
+    `valid` has, for each triple of the template, the rows that have it [n]; None if all do.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        template: Sequence[Triple],
+        lanes: Mapping[str, Lane],
+        valid: Sequence[Bools | None],
+    ) -> None:
+        self.size, self.template, self.valid = size, tuple(template), tuple(valid)
+        terms = [term for triple in template for term in triple]
+        names = sorted({t.name for t in terms if isinstance(t, ast.Var) and t.name in lanes})
+        constants = [t for t in terms if isinstance(t, str)]
+        self.terms = LaneTerms(constants, {name: lanes[name] for name in names})
+        self._bound = frozenset(names)
+        self._may_repeat = len({t[1] for t in template}) < len(self.template)
+        self._memory: dict[object, Any] = {}
+
+    def remembered(self, key: object, make: Callable[[], T]) -> T:
+        """The result of `make`, computed once per key."""
+        if key not in self._memory:
+            self._memory[key] = make()
+        found: T = self._memory[key]
+        return found
+
+    def codes(self, term: PatternTerm) -> Int32s:
+        """The codes [n] of a term of the template, -1 where it is unbound."""
+        if isinstance(term, str):
+            return np.full(self.size, self.terms.code(term), np.int32)
+        if term.name not in self._bound:
+            return np.full(self.size, -1, np.int32)
+        return self.terms.codes(term.name)
+
+    def rows_with(self, term: PatternTerm, text: str) -> Bools | None:
+        """The rows [n] in which a term of the template is this one; None if it is in all."""
+        if isinstance(term, str):
+            return None if term == text else np.zeros(self.size, np.bool_)
+        if term.name not in self._bound:
+            return np.zeros(self.size, np.bool_)
+        return self.terms.rows_with(term.name, text)
+
+    def rows_of(self, triples: Iterable[int]) -> Bools | None:
+        """The rows [n] that have all of some triples of the template; None if all do."""
+        found = None
+        for number in triples:
+            own = self.valid[number]
+            if own is not None:
+                found = own if found is None else found & own
+        return found
+
+    def triples(self, rows: Indices | Int64s | None) -> tuple[Int64s, Int32s, Int32s, Int32s]:
+        """(start, s, p, o) of the graphs of some rows, None for all; without repetitions."""
+        size, number = self.size if rows is None else len(rows), len(self.template)
+        matrix = [np.empty((size, number), np.int32) for _ in range(3)]
+        valid = np.ones((size, number), np.bool_)
+        for place, (triple, own) in enumerate(zip(self.template, self.valid, strict=True)):
+            for column, term in zip(matrix, triple, strict=True):
+                codes = self.codes(term)
+                column[:, place] = codes if rows is None else codes[rows]
+            if own is not None:
+                valid[:, place] = own if rows is None else own[rows]
+        start = np.zeros(size + 1, np.int64)
+        np.cumsum(valid.sum(axis=1), out=start[1:])
+        s, p, o = (column.ravel() if valid.all() else column[valid] for column in matrix)
+        if self._may_repeat:
+            twice = repeated_rows(start, s, p, o)
+            if len(twice):
+                s, p, o = (np.delete(column, twice) for column in (s, p, o))
+                start = start - np.searchsorted(twice, start)
+        return start, s, p, o
+
+
+class LiftedEvents(EventBatch):
+    """Events with graphs of lifted rows; `rows` are their places there, None for all in order.
+
+    `triples` counts also those whose predicates no query reads; None if these do not count.
+    """
+
+    graphs: LiftedGraphs
+    rows: Int64s | None
+    _given: int | None
+
+    def __init__(
+        self,
+        place: tuple[str, Int64s, Int32s, Sequence[str | None]],
+        graphs: LiftedGraphs,
+        rows: Int64s | None = None,
+        triples: int | None = None,
+        filtered: int = 0,
+    ) -> None:
+        """`place` is (stream, times, ks, names) as in `EventBatch`."""
+        stream, time, k, graph = place
+        fields = {"stream": stream, "time": time, "k": k, "graph": graph, "terms": graphs.terms}
+        own = {"graphs": graphs, "rows": rows, "_given": triples, "filtered": filtered}
+        for name, value in {**fields, **own}.items():
+            object.__setattr__(self, name, value)
+
+    @cached_property
+    def _columns(self) -> tuple[Int64s, Int32s, Int32s, Int32s]:
+        return self.graphs.triples(self.rows)
+
+    @property
+    def start(self) -> Int64s:
+        return self._columns[0]
+
+    @property
+    def s(self) -> Int32s:
+        return self._columns[1]
+
+    @property
+    def p(self) -> Int32s:
+        return self._columns[2]
+
+    @property
+    def o(self) -> Int32s:
+        return self._columns[3]
+
+    @property
+    def skipped(self) -> int:
+        return self.triples - len(self.s)
+
+    @property
+    def triples(self) -> int:
+        return len(self.s) if self._given is None else self._given
+
+    def part(self, first: int, end: int) -> EventBatch:
+        if end - first == len(self):
+            return self
+        return self._picked(np.arange(first, end), self.graph[first:end], not first)
+
+    def take(self, events: Indices | Int64s) -> EventBatch:
+        graph = self.graph
+        names = graph.take(events) if isinstance(graph, LazyGraphNames) else None
+        return self._picked(events, [graph[i] for i in events] if names is None else names, False)
+
+    def with_k(self, k: Int32s) -> EventBatch:
+        place = self.stream, self.time, k, self.graph
+        return LiftedEvents(place, self.graphs, self.rows, self._given, self.filtered)
+
+    def _picked(
+        self, events: Indices | Int64s, names: Sequence[str | None], first: bool
+    ) -> LiftedEvents:
+        rows = events if self.rows is None else self.rows[events]
+        place = self.stream, self.time[events], self.k[events], names
+        counts = (None, self.filtered if first else 0)
+        return LiftedEvents(place, self.graphs, rows, *counts)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        columns = (self.time, self.k, self.graph, self.start, self.s, self.p, self.o, self.terms)
+        return EventBatch, (self.stream, *columns, self.skipped, self.filtered)
