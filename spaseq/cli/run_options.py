@@ -152,8 +152,8 @@ OUTPUT = OptionGroup(
             "--out",
             show_default=True,
             metavar="FILE|-",
-            help="Where answers go; with --runtime local --follow also the URL of a broker or a "
-            "webhook.",
+            help="Where answers go; with --runtime local --follow also a URL: kafka://, mqtt://, "
+            "nats://, postgresql:// or http[s]://.",
         ),
         PartOption(
             OutputOptions,
