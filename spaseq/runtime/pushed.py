@@ -123,6 +123,18 @@ class PushedQueries:
         self._unit_of[query] = family or self._begun(query) or QueryUnit(query, self._how)
         self._connect([known[id(own)] for own in plans])
 
+    def adopt(self, plan: QueryPlan, snapshot: bytes) -> None:
+        """Take another query with its state, the snapshot of a unit that had it alone.
+
+        Raises:
+            UsageError: as from `add`.
+        """
+        plans = reading_order([*(query.plan for query in self.queries), plan])
+        query = self._query(plan)
+        known = {id(own.plan): own for own in [*self.queries, query]}
+        self._unit_of[query] = restored_unit(snapshot, [query], self._how)
+        self._connect([known[id(own)] for own in plans])
+
     def _begun(self, query: PushedQuery) -> FamilyUnit | None:
         """A new family for a query that is added, if enough others of its shape run alone."""
         alone = (unit.query.plan for unit in self._units if isinstance(unit, QueryUnit))

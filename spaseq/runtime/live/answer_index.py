@@ -25,10 +25,14 @@ class AnswerGone(UsageError):
 
 @dataclass(slots=True)
 class _Answers:
-    """The answers of a query: their places in the log, and the beginnings of their ids."""
+    """The answers of a query: their places in the log, and the beginnings of their ids.
+
+    `known` has the beginnings as a set, once somebody has asked whether there is an answer.
+    """
 
     places: array[int] = field(default_factory=lambda: array("q"))
     beginnings: array[int] = field(default_factory=lambda: array("Q"))
+    known: set[int] | None = None
 
 
 class AnswerIndex:
@@ -52,6 +56,8 @@ class AnswerIndex:
         own = self._of.setdefault(answer.title, _Answers())
         own.places.append(place)
         own.beginnings.append(_beginning(answer.id))
+        if own.known is not None:
+            own.known.add(own.beginnings[-1])
 
     def add(self, first: int, answers: list[LoggedAnswer]) -> None:
         """Take note of committed answers, the first of which has this place; tell the listeners."""
@@ -68,11 +74,17 @@ class AnswerIndex:
                 cut = bisect_left(own.places, place)
                 if cut:
                     del own.places[:cut], own.beginnings[:cut]
+                    own.known = None
 
     def has(self, title: str, name: str) -> bool:
         """Whether the log has an answer of a query with this id."""
         with self._lock:
-            return self._place(title, name) is not None
+            own = self._of.get(title)
+            if own is None:
+                return False
+            if own.known is None:
+                own.known = {*own.beginnings}
+            return _beginning(name) in own.known and self._place(title, name) is not None
 
     def read(self, title: str, after: str | None = None, most: int = MOST) -> list[LoggedAnswer]:
         """The oldest answers of a query, or those after the one with an id.

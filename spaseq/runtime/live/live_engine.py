@@ -15,6 +15,8 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
+import numpy as np
+
 from spaseq.algebra.answers import Answer
 from spaseq.errors import RunError
 from spaseq.logs.stream_log import Entry, Message, Partitions, Raised
@@ -69,6 +71,7 @@ class LiveEngine:
         streams: all streams of the run.
         limits: of each query's state.
         tolerated: which failures of queries are no failure of all.
+        since: events before this time (ms) are for no query.
     """
 
     def __init__(
@@ -77,7 +80,9 @@ class LiveEngine:
         streams: Sequence[LiveStream],
         limits: StateLimits | None = None,
         tolerated: Tolerated = Tolerated.NONE,
+        since: int | None = None,
     ) -> None:
+        self._since = since
         self._job, self._state_limits = job, limits or StateLimits()
         self._tolerated = tolerated
         self._streams = {stream.iri: stream for stream in streams}
@@ -109,6 +114,11 @@ class LiveEngine:
             UsageError: as from `PushedQueries.add`. Nothing has changed.
         """
         self.queries.add(plan, self.queries.query_of(plan.identity.title))
+        self._read()
+
+    def adopt(self, plan: QueryPlan, snapshot: bytes) -> None:
+        """Take a query with its state from another engine; see `PushedQueries.adopt`."""
+        self.queries.adopt(plan, snapshot)
         self._read()
 
     def remove(self, query: PushedQuery) -> None:
@@ -164,6 +174,8 @@ class LiveEngine:
 
     def _match(self, batch: EventBatch) -> None:
         at = time.perf_counter()
+        if self._since is not None:
+            batch = batch.take(np.flatnonzero(batch.time >= self._since))
         found: Found = []
         for unit, rows in self.queries.match_batch(batch):
             if isinstance(rows, SolutionBatch) and len(rows):
@@ -204,9 +216,7 @@ class LiveEngine:
         Raises:
             RunError: a query exceeds a limit, and no failure is tolerated.
         """
-        clocks = [[iri, clock.as_json()] for iri, clock in self._clocks.items()]
         counts = [[iri, [c.accepted, c.bad, c.late]] for iri, c in self.counts.items()]
-        events = [[iri, some.as_json()] for iri, some in self._events.items()]
         states = self.queries.snapshot()
         stats = self._job.stats
         for titles, state in states[0]:
@@ -215,7 +225,22 @@ class LiveEngine:
             name = query.plan.identity.name  # the first one's stands for a family
             stats.live_runs[name] = self.queries.unit(query).live_runs()
             stats.state_bytes[name] = len(state)
-        return [clocks, counts, events, states]
+        return [self.streams_as_json(), counts, states]
+
+    def streams_as_json(self) -> list[Any]:
+        """The clocks and what else is kept of the streams, for `restore_streams`."""
+        clocks = [[iri, clock.as_json()] for iri, clock in self._clocks.items()]
+        return [clocks, [[iri, some.as_json()] for iri, some in self._events.items()]]
+
+    def restore_streams(self, value: list[Any]) -> None:
+        """Go on where `streams_as_json` was called; streams that there are no more are left out."""
+        clocks, events = value
+        for iri, own in clocks:
+            if iri in self._streams:
+                self._clocks[iri] = PartitionClocks.of_json(own)
+        for iri, own in events:
+            if iri in self._streams:
+                self._events[iri].restore(own)
 
     def check_limits(self) -> dict[str, str]:
         """The queries whose state was too large at the last snapshot, with the reason.
@@ -245,11 +270,9 @@ class LiveEngine:
         if plans is not None:
             self._use(plans)
         try:
-            clocks, counts, events, states = state
-            self._clocks.update((iri, PartitionClocks.of_json(value)) for iri, value in clocks)
-            self.counts.update((iri, StreamCounts(*some)) for iri, some in counts)
-            for iri, some in events:
-                self._events[iri].restore(some)
+            streams, counts, states = state
+            self.restore_streams(streams)
+            self.counts.update((iri, StreamCounts(*c)) for iri, c in counts if iri in self._streams)
         except (TypeError, ValueError) as error:
             raise RunError(f"the state of the run is damaged: {error}") from error
         self.queries.restore(states)

@@ -18,19 +18,23 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, TextIO, TypeVar
 
-from spaseq.errors import RunError, SpaseqError
+from spaseq.algebra.answers import Answer
+from spaseq.errors import RunError, SpaseqError, UsageError
 from spaseq.kb.service_failure import RetryCount
 from spaseq.logs.segment_log import LogNotWritten, LogReader, SegmentLog
 from spaseq.logs.stream_log import Message, MessageReader, StreamLog
 from spaseq.plan.query_plan import QueryPlan
+from spaseq.runtime.job.chaining import reading_order
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.live.answer_index import AnswerIndex
 from spaseq.runtime.live.answer_records import LoggedAnswer
+from spaseq.runtime.live.catch_up import CatchUp
 from spaseq.runtime.live.deliveries import Deliveries, SinkSettings
 from spaseq.runtime.live.idle_streams import IdleStreams
 from spaseq.runtime.live.intakes import StreamIntake
 from spaseq.runtime.live.live_directory import LiveDirectory
 from spaseq.runtime.live.live_engine import LiveEngine, LiveStream
+from spaseq.runtime.live.past_points import HistoryGone, PastPoint, PastPoints
 from spaseq.runtime.live.query_changes import (
     ChangeKind,
     ChangeLog,
@@ -119,6 +123,8 @@ class LiveLoop:
         self.answers = SegmentLog(directory.answers)
         self.index = AnswerIndex(self.answers)
         self._changes = None if keeping.planner is None else ChangeLog(directory.changes)
+        self._past = PastPoints()
+        self._catching: dict[str, CatchUp] = {}
         self._saved_at, self._save_s, self._committed_at = time.monotonic(), 0.0, 0.0
         self.deliveries: Deliveries | None = None
         self._intakes: dict[str, StreamIntake] = {}
@@ -132,10 +138,15 @@ class LiveLoop:
         places: dict[str, int] = {}
         self._saved_answers = changed = 0
         if state is not None:
-            engine, places_then, self._saved_answers, sizes, changed, queries, answered = state
+            engine, places_then, self._saved_answers, sizes, changed, queries, answered, *past = (
+                state
+            )
             places = dict(places_then)
             self.queries, self.answered = of_values(queries), Counter(dict(answered))
-            self.engine.restore(engine, self._plans())
+            self._past, starts = PastPoints(past[0]), past[1]
+            self.engine.restore(engine, self._plans([name for name, _ in starts]))
+            for name, point in starts:
+                self._begin_catch_up(self.queries[name], PastPoint(*point))
             for name, size in sizes:
                 if name in self._sides:
                     cut_to(self._sides[name], size)
@@ -152,11 +163,12 @@ class LiveLoop:
         reader.close()
         return readers, behind
 
-    def _plans(self) -> list[QueryPlan] | None:
+    def _plans(self, without: Sequence[str]) -> list[QueryPlan] | None:
         plan = self._keeping.planner
         if plan is None:
             return None
-        return [plan(query.name, query.text) for query in self.queries.values()]
+        queries = [query for query in self.queries.values() if query.name not in without]
+        return [*reading_order([plan(query.name, query.text) for query in queries])]
 
     def _save(self) -> None:
         """Save the engine's state; drop what no restart needs."""
@@ -167,6 +179,10 @@ class LiveLoop:
         sizes = [(name, size_of(file)) for name, file in self._sides.items()]
         state = [self.engine.snapshot(), [*self._places().items()], self.answers.end, sizes]
         state += [self._changed, as_values(self.queries), [*self.answered.items()]]
+        if self._changes is not None:
+            self._past.add(PastPoint(self._places(), self.engine.streams_as_json()))
+        starts = [(name, tuple(own.start)) for name, own in self._catching.items()]
+        state += [self._past.as_values(), starts]
         self.directory.save_state(state)
         self._saved_answers = self.answers.end
         self._drop()
@@ -178,8 +194,10 @@ class LiveLoop:
     def _drop(self) -> None:
         """Drop what neither a restart nor a reader needs."""
         before = time.time() - self._keeping.retain_ms / 1000
-        for iri, place in self._places().items():
-            self.logs[iri].log.drop_before(place, before)
+        reading = [self._places(), *(own.places for own in self._catching.values())]
+        for iri, log in self.logs.items():
+            log.log.drop_before(min(places[iri] for places in reading), before)
+        self._past.drop({iri: log.log.first for iri, log in self.logs.items()})
         taken = self._saved_answers if self.deliveries is None else self.deliveries.next
         self.answers.drop_before(min(taken, self._saved_answers), before)
         self.index.forget_before(self.answers.first)
@@ -203,11 +221,12 @@ class LiveLoop:
             self._start_intakes()
             while not stop.is_set():
                 found = self._enduring("the disk", self._accept) or self._requests or self._looks
-                if not found:
+                if not found and not self._catching:
                     self._work.wait(_LOOK_S)
                     self._work.clear()
                 self._pass_idle()
                 self._enduring("the disk", self._advance)
+                self._enduring("the disk", self._advance_catch_ups)
                 self._do(self._requests)
                 self._do(self._looks)
                 self.job.stats.seconds = time.monotonic() - started
@@ -370,16 +389,15 @@ class LiveLoop:
         return read
 
     def _log_answers(self) -> None:
-        found, now = [], int(time.time() * 1000)
+        found = []
         for plan, answer in self.engine.advance():
-            identity = plan.identity
-            name = answer_id(identity.name, identity.canonical, answer)
-            self.answered[identity.title] += 1
-            if self._behind and self._behind[name]:
-                self._behind -= Counter((name,))  # and without what is used up
+            logged = _logged(plan, answer)
+            self.answered[logged.title] += 1
+            if self._behind and self._behind[logged.id]:
+                self._behind -= Counter((logged.id,))  # and without what is used up
                 continue
             self.job.stats.matches += 1
-            found.append(LoggedAnswer(identity.title, identity.name, name, answer, now))
+            found.append(logged)
         self._commit_answers(found)
 
     def _commit_answers(self, found: list[LoggedAnswer]) -> None:
@@ -444,10 +462,11 @@ class LiveLoop:
         query: StandingQuery,
         plan: QueryPlan | None = None,
         reason: str = "",
+        start: PastPoint | None = None,
     ) -> None:
         """Log a change of a query, and let it take effect after all that is logged.
 
-        `plan` is the query's, if it is known.
+        `plan` is the query's, if it is known, and `start` where it begins, if that is in the past.
 
         Raises:
             QueryError, UsageError: the query cannot be added. Nothing has changed.
@@ -456,7 +475,7 @@ class LiveLoop:
         while self._waits():
             self._advance()
         assert self._changes is not None
-        change = QueryChange(kind, query, self._places(), reason, self._changes.log.end)
+        change = QueryChange(kind, query, self._places(), reason, start, self._changes.log.end)
         plan = plan or self._plan(change)
         if plan is not None:
             self.engine.queries.check_plan(plan)
@@ -472,18 +491,100 @@ class LiveLoop:
     def _apply(self, change: QueryChange, plan: QueryPlan | None = None) -> None:
         name, plan = change.query.name, plan or self._plan(change)
         self._changed = change.index + 1
-        if plan is not None:
+        if change.kind is ChangeKind.JOINED:
+            self._join(name, change.places)
+            return
+        catching = self._catching.pop(name, None)
+        if catching is not None:
+            catching.close()
+        if change.kind is ChangeKind.FAILED:
+            if catching is not None:
+                self.engine.add(catching.plan)
+            query = self.engine.queries.query_of(name)
+            assert query is not None
+            self.engine.queries.fail(query, change.reason)
+        elif plan is not None and change.start is None:
             self.engine.add(plan)
             self.queries[name] = change.query
-            return
-        query = self.engine.queries.query_of(name)
-        if query is None:
-            return
-        if change.kind is ChangeKind.FAILED:
-            self.engine.queries.fail(query, change.reason)
         else:
-            self.engine.remove(query)
-            del self.queries[name]
+            query = self.engine.queries.query_of(name)
+            if query is not None:
+                self.engine.remove(query)
+            self.queries.pop(name, None)
+            if change.start is not None:
+                self.queries[name] = change.query
+                self._begin_catch_up(change.query, change.start, plan)
+
+    # --- queries that begin in the past -----------------------------------------------------------
+
+    def past_point(self, plan: QueryPlan, since: int) -> PastPoint:
+        """Where a query begins that is to see all events from a time (ms) on.
+
+        Raises:
+            HistoryGone: some of them may have been dropped from the logs.
+            UsageError: it reads a stream that another query registers.
+        """
+        for iri in plan.inputs.streams:
+            if iri not in self.logs:
+                raise UsageError(
+                    f"query {plan.identity.title} cannot begin in the past: no log keeps the "
+                    f"events of the stream <{iri}>"
+                )
+        point = self._past.before(since, plan.inputs.streams)
+        if point is not None:
+            return point
+        if any(log.log.first for log in self.logs.values()):
+            raise HistoryGone("events of that time may have been dropped from the logs")
+        return PastPoint(dict.fromkeys(self.logs, 0), [])
+
+    def _begin_catch_up(
+        self, query: StandingQuery, start: PastPoint, plan: QueryPlan | None = None
+    ) -> None:
+        if plan is None:
+            assert self._keeping.planner is not None
+            plan = self._keeping.planner(query.name, query.text)
+        streams = [*self.streams.values()]
+        own = CatchUp(self.job, plan, streams, self.logs, start, query.since)
+        self._catching[query.name] = own
+
+    def plan_of(self, name: str) -> QueryPlan | None:
+        """The plan of a query, whether it has caught up or not."""
+        if name in self._catching:
+            return self._catching[name].plan
+        query = self.engine.queries.query_of(name)
+        return None if query is None else query.plan
+
+    def is_catching_up(self, name: str) -> bool:
+        """Whether a query still reads events of the past."""
+        return name in self._catching
+
+    def _advance_catch_ups(self) -> None:
+        """Let queries read on that have not caught up; those that have join the others."""
+        for name, own in [*self._catching.items()]:
+            self._read_on(own, self._places())
+            if own.failure is not None:
+                self.change(ChangeKind.FAILED, self.queries[name], reason=own.failure)
+            elif own.places == self._places():
+                self.change(ChangeKind.JOINED, self.queries[name])
+
+    def _read_on(self, own: CatchUp, until: Mapping[str, int]) -> None:
+        found = [_logged(own.plan, answer) for answer in own.advance(until)]
+        # After a restart, or under a name that had another text, the log may have some already.
+        fresh = [logged for logged in found if not self.index.has(logged.title, logged.id)]
+        for logged in fresh:
+            self.answered[logged.title] += 1
+        self.job.stats.matches += len(fresh)
+        self._commit_answers(fresh)
+
+    def _join(self, name: str, places: Mapping[str, int]) -> None:
+        own = self._catching.pop(name, None)
+        if own is None:  # it has failed
+            return
+        while own.failure is None and own.places != {**own.places, **places}:
+            self._read_on(own, places)
+        if own.failure is None:
+            self.engine.adopt(own.plan, own.snapshot())
+        own.close()
 
     # --- the end ----------------------------------------------------------------------------------
 
@@ -504,6 +605,8 @@ class LiveLoop:
         deliveries.check()
 
     def _close(self) -> None:
+        for own in self._catching.values():
+            own.close()
         with self._door:
             self._ended = True
         ended = RunError("the run has ended")
@@ -518,3 +621,10 @@ class LiveLoop:
         self.answers.close()
         if self._changes is not None:
             self._changes.close()
+
+
+def _logged(plan: QueryPlan, answer: Answer) -> LoggedAnswer:
+    """An answer of a query for the log."""
+    identity = plan.identity
+    name = answer_id(identity.name, identity.canonical, answer)
+    return LoggedAnswer(identity.title, identity.name, name, answer, int(time.time() * 1000))

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from spaseq.errors import RunError
 from spaseq.logs.segment_log import LogReader, SegmentLog
 from spaseq.plan.query_plan import QueryPlan
+from spaseq.runtime.live.past_points import PastPoint
 
 Planner = Callable[[str, str], QueryPlan]
 """Plans a query's text under a name; raises a QueryError, or what `check_kbs` raises."""
@@ -28,6 +29,7 @@ class ChangeKind(Enum):
     REMOVED = "removed"
     FAILED = "failed"  # a limit of its state was exceeded
     RESTARTED = "restarted"
+    JOINED = "joined"  # it began in the past, and has caught up
 
 
 class StandingQuery(NamedTuple):
@@ -36,7 +38,7 @@ class StandingQuery(NamedTuple):
     Attributes:
         name: its name.
         text: its text; "" if the run was given a plan.
-        since: when it was added, ms since the epoch.
+        since: when it was added, ms since the epoch, or the time of its first events.
     """
 
     name: str
@@ -46,17 +48,21 @@ class StandingQuery(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class QueryChange:
-    """A change: what becomes of which query, and the next record of each stream's log by then."""
+    """A change: what becomes of which query, and the next record of each stream's log by then.
+
+    A query that is added for events of the past has the point from which it reads as its `start`.
+    """
 
     kind: ChangeKind
     query: StandingQuery
     places: Mapping[str, int]
     reason: str = ""
+    start: PastPoint | None = None
     index: int = field(default=0, compare=False)
 
     def to_bytes(self) -> bytes:
         """The change as a record; `of_bytes` is the inverse."""
-        value = [self.kind.value, *self.query, dict(self.places), self.reason]
+        value = [self.kind.value, *self.query, dict(self.places), self.reason, self.start]
         return json.dumps(value).encode("ascii")
 
     @classmethod
@@ -67,8 +73,9 @@ class QueryChange:
             RunError: a later version wrote it.
         """
         try:
-            kind, name, text, since, places, reason = json.loads(record)
-            return cls(ChangeKind(kind), StandingQuery(name, text, since), places, reason, index)
+            kind, name, text, since, places, reason, start = json.loads(record)
+            query, point = StandingQuery(name, text, since), start and PastPoint(*start)
+            return cls(ChangeKind(kind), query, places, reason, point, index)
         except (ValueError, TypeError) as error:
             raise RunError(f"the log of queries cannot be read: {error}") from error
 

@@ -206,25 +206,30 @@ class StandingRun:
 
     # --- queries ----------------------------------------------------------------------------------
 
-    def put(self, name: str, text: str) -> Outcome:
+    def put(self, name: str, text: str, since_ms: int | None = None) -> Outcome:
         """Add a query, or put it in the place of the one with its name.
 
-        It gets the events that are accepted from now on. If its canonical text is that of the query
-        that runs, nothing changes.
+        It gets the events that are accepted from now on; with `since_ms` all logged events from
+        that time on, too. If its canonical text is that of the query that is there, nothing
+        changes.
 
         Raises:
+            HistoryGone: events since then may have been dropped from the logs.
             QueryError: it has errors.
             UsageError: another query registers the same stream, or there would be a circle.
             InputError: the knowledge base lacks a graph that it names.
             RunError: the disk is full, or the run has ended.
         """
-        return self._loop.call(partial(self._put, name, text, self._planner(name, text)))
+        plan = self._planner(name, text)
+        return self._loop.call(partial(self._put, name, text, plan, since_ms))
 
-    def _put(self, name: str, text: str, plan: QueryPlan) -> Outcome:
-        old = self._loop.engine.queries.query_of(name)
-        if old is not None and old.plan.identity.canonical == plan.identity.canonical:
+    def _put(self, name: str, text: str, plan: QueryPlan, since_ms: int | None) -> Outcome:
+        old = self._loop.plan_of(name)
+        if old is not None and old.identity.canonical == plan.identity.canonical:
             return "unchanged"
-        self._loop.change(ChangeKind.ADDED, StandingQuery(name, text, _now()), plan)
+        start = None if since_ms is None else self._loop.past_point(plan, since_ms)
+        query = StandingQuery(name, text, _now() if since_ms is None else since_ms)
+        self._loop.change(ChangeKind.ADDED, query, plan, start=start)
         return "added" if old is None else "replaced"
 
     def remove(self, name: str) -> None:
@@ -247,8 +252,8 @@ class StandingRun:
         self._loop.call(partial(self._restart, name))
 
     def _restart(self, name: str) -> None:
-        query, plan = self._known(name), self._loop.engine.queries.query_of(name)
-        if plan is not None and plan.failure is None:
+        query, running = self._known(name), self._loop.engine.queries.query_of(name)
+        if running is None or running.failure is None:
             raise UsageError(f"query {name} runs")
         self._loop.change(ChangeKind.RESTARTED, query._replace(since=_now()))
 
@@ -268,10 +273,10 @@ class StandingRun:
 
     def plan(self, name: str) -> QueryPlan:
         """The plan of a query; UnknownQuery if there is none with this name."""
-        query = self._loop.look(lambda: self._loop.engine.queries.query_of(name))
-        if query is None:
+        plan = self._loop.look(lambda: self._loop.plan_of(name))
+        if plan is None:
             raise UnknownQuery(f"there is no query {name}")
-        return query.plan
+        return plan
 
     def live_states(self, name: str) -> LiveStates | None:
         """Where the partial matches of a query are.
@@ -295,21 +300,20 @@ class StandingRun:
 
     def _view(self, name: str) -> QueryView:
         own, queries = self._loop.queries[name], self._loop.engine.queries
-        query = queries.query_of(name)
-        assert query is not None
-        unit = queries.unit(query)
-        failed, live = query.failure is not None, None
-        if not failed and isinstance(unit, QueryUnit):
-            live = unit.live_runs()
+        query, plan = queries.query_of(name), self._loop.plan_of(name)
+        assert plan is not None
+        failure = "" if query is None or query.failure is None else query.failure
+        state: State = "catching up" if query is None else "failed" if failure else "running"
+        unit = queries.unit(query) if query is not None and not failure else None
         return QueryView(
             name,
             own.text,
-            "failed" if failed else "running",
+            state,
             own.since,
-            tuple(query.plan.inputs.streams),
+            tuple(plan.inputs.streams),
             self._loop.answered[name],
-            live,
-            query.failure or "",
+            unit.live_runs() if isinstance(unit, QueryUnit) else None,
+            failure,
         )
 
     @property

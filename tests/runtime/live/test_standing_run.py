@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from itertools import accumulate, chain
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -16,14 +17,15 @@ from spaseq.api.run import answers_of
 from spaseq.compile import compile_query
 from spaseq.errors import QueryError, UsageError
 from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.logs.stream_log import UNNUMBERED, Message
+from spaseq.logs.stream_log import UNNUMBERED, Message, StreamLog
 from spaseq.options import FileSourceSettings, PlanningOptions, RuntimeOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.live import live_loop
 from spaseq.runtime.live.deliveries import SinkSettings
 from spaseq.runtime.live.live_engine import LiveStream
-from spaseq.runtime.live.standing_run import StandingRun, UnknownQuery
+from spaseq.runtime.live.past_points import HistoryGone
+from spaseq.runtime.live.standing_run import StandingOptions, StandingRun, UnknownQuery
 from spaseq.sinks.answer_json import answer_json
 from spaseq.sources.broker_stream import BrokerStream
 from spaseq.sources.files import FileSource
@@ -31,6 +33,11 @@ from tests.runtime.live.live_jobs import IRI, QUERY, events, expected_lines, job
 
 OTHER = "http://example/other"
 ARRIVAL = 1_767_225_600_000  # 2026-01-01
+AT_ONCE = StandingOptions(sync_ms=0)
+MAKER = QUERY.replace(
+    "SELECT ?x",
+    f"REGISTER STREAM <{OTHER}/made> AS CONSTRUCT {{ ?x <http://example/is> 1 }}",
+)
 
 
 def planned(name: str, text: str) -> QueryPlan:
@@ -45,15 +52,16 @@ def stream(name: str = "S", iri: str = IRI, delay_ms: int = 500) -> LiveStream:
 class Server:
     """A standing run in this process; `kill` leaves its directory as SIGKILL would."""
 
-    def __init__(self, directory: Path, streams: list[LiveStream] | None = None) -> None:
+    def __init__(self, directory: Path, options: StandingOptions = AT_ONCE) -> None:
         self.notes: list[str] = []
         self.out = directory / "out.jsonl"
         self.run = StandingRun(
             directory / "state",
-            streams or [stream(), stream("T", OTHER)],
+            [stream(), stream("T", OTHER)],
             KnowledgeBase.empty(),
             planned,
             {"out": SinkSettings(str(self.out))},
+            options,
             on_note=self.notes.append,
         )
         self.run.start()
@@ -120,14 +128,11 @@ def test_a_query_that_goes_leaves_its_answers(server: Server) -> None:
 
 
 def test_mistakes_change_nothing(server: Server) -> None:
-    maker = f"REGISTER STREAM <{OTHER}/made> AS CONSTRUCT {{ ?x <http://example/is> 1 }} " + (
-        QUERY.partition("\n")[0].partition(" ?x ")[2] + QUERY.partition("\n")[2]
-    ).replace("WITHIN 5 SECONDS", "WITHIN 5 SECONDS ").replace("WHERE", "\nWHERE")
-    server.run.put("maker", maker)
+    server.run.put("maker", MAKER)
     with pytest.raises(QueryError):
         server.run.put("a", "SELECT ?x")
     with pytest.raises(UsageError, match="two queries register the stream"):
-        server.run.put("b", maker.replace('"hot"', '"warm"'))
+        server.run.put("b", MAKER.replace('"hot"', '"warm"'))
     with pytest.raises(UsageError, match="runs"):
         server.run.restart("maker")
     with pytest.raises(UsageError, match="no stream U"):
@@ -143,65 +148,115 @@ def test_a_silent_stream_holds_back_its_readers_only(server: Server) -> None:
     assert server.lines("b") == []
 
 
+def test_a_query_can_begin_in_the_past(
+    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = events(200)
+    server.feed(given[:150])
+    since = _time(given[100])
+    assert server.run.put("a", QUERY, since) == "added"
+    assert server.run.put("all", QUERY, 0) == "added"
+    server.feed(given[150:])
+    until(lambda: {view.state for view in server.run.queries()} == {"running"})
+    (tmp_path / "all").mkdir()
+    rest, whole = expected_lines(tmp_path, given[100:]), expected_lines(tmp_path / "all", given)
+    assert server.lines("a") == [line.replace('"q"', '"a"') for line in rest]
+    assert server.lines("all") == [line.replace('"q"', '"all"') for line in whole]
+    assert 0 < len(rest) < len(whole)
+    assert server.run.query("a").since == since
+    assert server.run.put("all", QUERY.replace("5 SECONDS", "4 SECONDS"), since) == "replaced"
+    until(lambda: server.run.query("all").state == "running")
+    assert len(server.lines("all")) > len(whole)
+
+
+def test_a_past_that_is_gone_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StreamLog.__init__, "__defaults__", (4000,))
+    monkeypatch.setattr(live_loop, "SNAPSHOT_S", 0.0)
+    server = Server(tmp_path, options=StandingOptions(sync_ms=0, retain_ms=0))
+    given = events(200)
+    server.feed(given)
+    log = server.run._loop.logs[IRI].log
+    until(lambda: log.first > 50)
+    with pytest.raises(HistoryGone):
+        server.run.put("a", QUERY, _time(given[10]))
+    assert server.run.put("a", QUERY, _time(given[200]) + 1) == "added"
+    server.run.put("maker", MAKER)
+    with pytest.raises(UsageError, match="cannot begin in the past"):
+        server.run.put("b", QUERY.replace(f"<{IRI}>", f"<{OTHER}/made>"), 0)
+    server.run.stop()
+
+
+class Span(NamedTuple):
+    """A query between its coming and its going, which are numbers of events."""
+
+    name: str
+    text: str
+    begin: int
+    since: int | None
+    end: int = 0
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_kills_change_nothing(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Queries come, change and go at random; the run is killed now and then, before a save."""
     monkeypatch.setattr(live_loop, "SNAPSHOT_S", 0.05)
     chance, given = random.Random(seed), events(300, seed, disorder_ms=700)
-    texts = {n: QUERY.replace('"cold"', f'"{w}"') for n, w in enumerate(("cold", "hot", "none"))}
+    texts = [QUERY.replace('"cold"', f'"{word}"') for word in ("cold", "hot", "none")]
     server = Server(tmp_path)
-    runs: list[tuple[str, str, int, int]] = []  # name, text, from and to which event
-    now: dict[str, tuple[str, int]] = {}
-    for number, payload in enumerate(given):
+    spans: list[Span] = []
+    now: dict[str, Span] = {}
+    for number, payload in enumerate(given, 1):
         server.feed([payload])
         if chance.random() < 0.08:
-            name, text = chance.choice("ab"), texts[chance.randrange(3)]
+            name, text = chance.choice("ab"), chance.choice(texts)
             old = now.pop(name, None)
+            until(lambda: old is None or server.run.query(name).state == "running")  # noqa: B023
+            since = _time(given[chance.randrange(number)]) if chance.random() < 0.3 else None
             if chance.random() < 0.3 and old is not None:
                 server.run.remove(name)
-                runs.append((name, *old, number + 1))
-            elif server.run.put(name, text) == "unchanged":
+            elif server.run.put(name, text, since) == "unchanged":
                 assert old is not None
-                now[name] = old
+                now[name], old = old, None
             else:
-                if old is not None:
-                    runs.append((name, *old, number + 1))
-                now[name] = text, number + 1
-        if chance.random() < 0.02:
+                now[name] = Span(name, text, number, since)
+            if old is not None:
+                spans.append(old._replace(end=number))
+        if chance.random() < 0.03:
             server.kill()
             server = Server(tmp_path)
-    runs += [(name, *own, len(given)) for name, own in now.items()]
-    assert len(runs) > 5
+    spans += [own._replace(end=len(given)) for own in now.values()]
+    assert len(spans) > 5
+    until(lambda: all(view.state == "running" for view in server.run.queries()))
     found = {name: server.lines(name) for name in "ab"}
     unnumbered = {n: sorted(map(_without_k, own)) for n, own in found.items()}
-    assert unnumbered == _answers_of(tmp_path, runs, given)
+    assert unnumbered == _answers_of(tmp_path, spans, given)
     until(lambda: len(lines(server.out)) == sum(map(len, found.values())))
     server.run.stop()
     assert sorted(lines(server.out)) == sorted(chain(*found.values()))
 
 
-def _answers_of(
-    directory: Path, runs: list[tuple[str, str, int, int]], given: list[bytes]
-) -> dict[str, list[str]]:
-    """The answers of each query's runs: those that the stream's watermark made final by then.
+def _answers_of(directory: Path, spans: list[Span], given: list[bytes]) -> dict[str, list[str]]:
+    """The answers of each query: those that the stream's watermark made final while it was there.
 
     They are computed by bounded runs over the events that were not late.
     """
     times = [_time(payload) for payload in given]
     marks = [latest - 500 for latest in accumulate(times, max)]  # after each event
     in_time = [n for n, t in enumerate(times) if n == 0 or t >= marks[n - 1]]
-    found: dict[str, list[str]] = {"a": [], "b": []}
-    for number, (name, text, begin, end) in enumerate(runs):
+    found: dict[str, set[str]] = {"a": set(), "b": set()}
+    for number, (name, text, begin, since, end) in enumerate(spans):
         place = directory / f"expected{number}"
         place.mkdir()
         path = place / "events.nq"
-        path.write_bytes(b"".join(given[n] for n in in_time if begin <= n < end))
+        seen = [n for n in in_time if n < end]
+        seen = [n for n in seen if (n >= begin if since is None else times[n] >= since)]
+        path.write_bytes(b"".join(given[n] for n in seen))
         job = job_of(FileSource(StreamOptions(IRI, (str(path),))))
         job.plans = (compile_query(text, name),)
         for _, answer in answers_of(job, RuntimeOptions("local")):
             if answer.end[0] < marks[end - 1]:
-                found[name].append(_without_k(answer_json(name, answer)))
-    return {name: sorted(set(lines)) for name, lines in found.items()}
+                found[name].add(_without_k(answer_json(name, answer)))
+    return {name: sorted(own) for name, own in found.items()}
 
 
 def _without_k(line: str) -> str:
