@@ -25,7 +25,7 @@ ID, PLACE = "id", "spaseq"
 """The headers with the id of an answer, and with the name of its log and its number there."""
 
 _TIMEOUT_S = 10.0
-_COMMIT_S = 30.0
+_COMMIT_S = 15.0
 _AT_ONCE = 1000
 _MOST_BYTES = 1_000_000_000
 _OURS = frozenset(

@@ -34,6 +34,8 @@ _TIMEOUT_S = 5.0
 
 _PARAMETERS = ("stream",)
 _ID = "Nats-Msg-Id"
+_TOO_LARGE = 10054
+"""What JetStream says of a message that is larger than its stream allows."""
 
 
 class _ConnectionLost(Exception):
@@ -298,24 +300,26 @@ class NatsSink(MessageSink):
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
         try:
-            self._loop.run_until_complete(self._send(parcels))
+            return self._loop.run_until_complete(self._send(parcels))
         except (TimeoutError, OSError) as error:
             self.close()
             raise NotTaken(_unreachable(self.address, error)) from error
-        return []
 
-    async def _send(self, parcels: Sequence[Parcel]) -> None:
+    async def _send(self, parcels: Sequence[Parcel]) -> list[Refusal]:
         from nats import errors
 
         if self._connection is None or self._connection.is_closed:
             self._connection = await _connected(self.address)
         stream = self._connection.jetstream(timeout=_TIMEOUT_S)
         try:
-            await asyncio.gather(*(self._publish(stream, parcel) for parcel in parcels))
+            found = await asyncio.gather(*(self._publish(stream, parcel) for parcel in parcels))
         except errors.Error as error:
             raise OSError(str(error)) from error
+        return [refusal for refusal in found if refusal is not None]
 
-    async def _publish(self, stream: Any, parcel: Parcel) -> None:
+    async def _publish(self, stream: Any, parcel: Parcel) -> Refusal | None:
+        """Publish an answer; a refusal if it is too large for the server or the stream."""
+        from nats.errors import MaxPayloadError
         from nats.js import errors
 
         headers = {_ID: parcel.id, "Content-Type": "application/json"}
@@ -330,6 +334,13 @@ class NatsSink(MessageSink):
                 "be lost; make one, for instance: nats stream add --subjects "
                 f"{self.address.path}"
             ) from None
+        except MaxPayloadError as error:
+            return Refusal(parcel, f"{self.address}: {error}")
+        except errors.APIError as error:
+            if error.err_code != _TOO_LARGE:
+                raise
+            return Refusal(parcel, f"{self.address}: {error.description}")
+        return None
 
     def close(self) -> None:
         if self._loop is not None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -212,3 +214,31 @@ def test_answers_that_no_stream_would_keep_are_refused(server: NatsServer) -> No
         sink.send([Parcel("1", "{}", "q", 1)])
     assert not isinstance(caught.value, NotTaken)
     sink.close()
+
+
+def test_an_answer_of_10_mb(server: NatsServer) -> None:
+    server.make_stream("ALERTS", "alerts")
+    sink = sink_at(f"nats://{server.host}/alerts")
+    large = Parcel("1", json.dumps("x" * 10_000_000), "q", 1)
+    assert sink.send([large, Parcel("2", "{}", "q", 2)]) == []
+    sink.close()
+    assert server.messages("alerts") == [("1", large.text.encode()), ("2", b"{}")]
+
+
+@pytest.mark.parametrize(("size", "most"), [(17_000_000, -1), (30_000, 20_000)])
+def test_an_answer_that_is_too_large_is_refused_alone(
+    server: NatsServer, size: int, most: int
+) -> None:
+    """For the server, which takes 16 MB, and for a stream."""
+
+    async def make(_: Any, stream: Any) -> None:
+        await stream.add_stream(name="ALERTS", subjects=["alerts"], max_msg_size=most)
+
+    server.use(make)
+    sink = sink_at(f"nats://{server.host}/alerts")
+    large = Parcel("1", json.dumps("x" * size), "q", 1)
+    (refusal,) = sink.send([Parcel("0", "{}", "q", 0), large, Parcel("2", "{}", "q", 2)])
+    sink.close()
+    assert refusal.parcel is large
+    assert "maximum" in refusal.reason
+    assert [name for name, _ in server.messages("alerts")] == ["0", "2"]

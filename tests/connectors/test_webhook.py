@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import ssl
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from spaseq.connectors import sink_at
 from spaseq.connectors.base import NotTaken, Parcel
 from spaseq.errors import UsageError
+from tests.connectors.certificates import Certificates
 from tests.connectors.hook import Hook
 
 
@@ -90,3 +93,26 @@ def test_a_server_that_is_away(hook: Hook) -> None:
 def test_a_batch_is_a_number(batch: str) -> None:
     with pytest.raises(UsageError, match="batch is a number"):
         sink_at(f"http://127.0.0.1/?batch={batch}")
+
+
+def test_an_answer_of_10_mb(hook: Hook) -> None:
+    sink = sink_at(f"http://127.0.0.1:{hook.port}/")
+    text = json.dumps("x" * 10_000_000)
+    assert sink.send([Parcel("large", text, "q", 0)]) == []
+    sink.close()
+    assert hook.requests[0][2] == text.encode()
+
+
+def test_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Certificates(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(made.chain, made.key)
+    hook = Hook(tls=context)
+    sink = sink_at(f"https://localhost:{hook.port}/")
+    with pytest.raises(NotTaken, match="certificate verify failed"):
+        sink.send(parcels(1))
+    monkeypatch.setenv("SSL_CERT_FILE", str(made.authority))
+    assert sink.send(parcels(1)) == []
+    sink.close()
+    hook.close()
+    assert hook.keys == ["id0"]
