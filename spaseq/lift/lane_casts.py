@@ -26,12 +26,11 @@ _CASTS: dict[str, tuple[LaneForm, str, Any]] = {
 def cast_of_strings(lane: Lane, datatype: str) -> Lane | None:
     """The values of strings cast to a datatype of XSD; None if a text is not usual."""
     known = _CASTS.get(datatype)
-    if (
-        known is None
-        or lane.form is not LaneForm.STRING
-        or pa.types.is_dictionary(lane.values.type)
-    ):
+    if known is None or lane.form is not LaneForm.STRING:
         return None
+    if pa.types.is_dictionary(lane.values.type):
+        distinct = cast_of_strings(Lane(lane.form, lane.values.dictionary), datatype)
+        return None if distinct is None else distinct.take(lane.values.indices)
     form, usual, kind = known
     if pc.all(pc.match_substring_regex(lane.values, f"^({usual})$")).as_py() is False:
         return None

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.lift.lanes import Lane, LaneForm
+from spaseq.rdf.columns.spelled_texts import SpelledTexts
 from spaseq.rdf.columns.term_columns import TextArray, text_array
 from spaseq.rdf.columns.term_tables import ABSENT, ListedTerms, Numbers, TermTable
 from spaseq.rdf.terms.number_kinds import OTHER, UNKNOWN
@@ -167,7 +168,8 @@ class LaneTerms(TermTable):
         own = group.lanes[place]
         if not own.may_hold(text):
             return np.zeros(len(own), np.bool_)
-        if not group.is_coded and (value := own.value_of(text)) is not None:
+        value = own.value_of(text)
+        if not (group.is_coded or value is None or pa.types.is_dictionary(own.values.type)):
             same = pc.equal(own.values, pa.scalar(value, own.values.type))
             found: Bools = same.fill_null(False).to_numpy(zero_copy_only=False)
             return found
@@ -287,10 +289,13 @@ class LaneNames(Sequence["str | None"]):
         """The names of some events."""
         return LaneNames(self.lane.take(pa.array(events)))
 
-    def strings(self, events: Indices) -> TextArray:
-        """The names of some events as an Arrow array."""
-        texts = self.lane.take(pa.array(events)).texts()
-        return pc.utf8_slice_codeunits(texts, 1, -1)
+    def strings(self, events: Indices) -> SpelledTexts:
+        """The names of some events."""
+        lane = self.lane.take(pa.array(events))
+        values = lane.values
+        if pa.types.is_dictionary(values.type):
+            values = values.cast(pa.large_string())
+        return SpelledTexts(lane.prefix, values, lane.suffix)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return list, (list(self),)

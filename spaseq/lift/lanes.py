@@ -26,6 +26,7 @@ from spaseq.rdf.terms.vocabulary import XSD
 _FIRST_US, _LAST_US = -62_135_596_800_000_000, 253_402_300_799_999_999  # years 1 to 9999
 _EXACT_INTEGER, _SHORT_DECIMAL, _EXACT_POWER = 2**53, 10**15, 22
 _INTEGER = re.compile("0|-?[1-9][0-9]{0,18}")
+_SAMPLE, _FEW_OF_SAMPLE = 512, 64
 _ESCAPED = '[\\x00-\\x1f"\\\\\\x7f\\x{fffe}\\x{ffff}]'
 
 
@@ -210,7 +211,7 @@ def lane_of(column: Any) -> Lane:
     if t.is_dictionary(kind):
         return _dictionary(column)
     if t.is_string(kind) or t.is_large_string(kind):
-        return Lane(LaneForm.STRING, _text(column))
+        return Lane(LaneForm.STRING, _with_dictionary(_text(column)))
     if t.is_boolean(kind):
         return Lane(LaneForm.BOOLEAN, column)
     if t.is_integer(kind):
@@ -230,6 +231,13 @@ def _text(column: Any) -> Any:
     except pa.ArrowInvalid:
         raise NotColumns from None
     return column.cast(pa.large_string())
+
+
+def _with_dictionary(texts: Any) -> Any:
+    """Strings as a dictionary if a sample has few distinct ones, so that each is looked at once."""
+    sample = texts.slice(0, _SAMPLE)
+    few = len(texts) > 4 * _SAMPLE and len(sample.unique()) <= _FEW_OF_SAMPLE
+    return texts.dictionary_encode() if few else texts
 
 
 def _cast(column: Any, kind: Any) -> Any:

@@ -158,6 +158,10 @@ class TableFile:
                 number += len(batch)
 
 
+_FEW_BYTES = 2.5
+"""Bytes of a value where few texts are in a dictionary; a string by itself takes at least four."""
+
+
 class _OpenTable:
     """An open Parquet or Arrow file."""
 
@@ -169,6 +173,10 @@ class _OpenTable:
                 import pyarrow.parquet as pq
 
                 self._reader: Any = pq.ParquetFile(file.path)
+                few = _columns_of_few_texts(self._reader)
+                if few:
+                    self._reader.close()
+                    self._reader = pq.ParquetFile(file.path, read_dictionary=few)
                 self.schema = self._reader.schema_arrow
                 self._parquet = True
                 return
@@ -205,6 +213,23 @@ class _OpenTable:
         """Close the file."""
         if self._parquet:
             self._reader.close()
+
+
+def _columns_of_few_texts(file: Any) -> list[str]:
+    """The columns of strings that take so few bytes that they must be dictionaries with few texts.
+
+    Arrow reads them as dictionaries, and makes no string for each row.
+    """
+    sizes: dict[str, float] = {}
+    for group in range(file.num_row_groups):
+        row_group = file.metadata.row_group(group)
+        for number in range(row_group.num_columns):
+            chunk = row_group.column(number)
+            if chunk.physical_type == "BYTE_ARRAY" and chunk.num_values:
+                size = chunk.total_uncompressed_size / chunk.num_values
+                sizes[chunk.path_in_schema] = max(size, sizes.get(chunk.path_in_schema, 0))
+    names = {field.name for field in file.schema_arrow if str(field.type) == "string"}
+    return [name for name, size in sizes.items() if size < _FEW_BYTES and name in names]
 
 
 def check_names(where: str, names: Sequence[str], fields: Fields) -> None:

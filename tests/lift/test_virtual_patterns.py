@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import assume, event, given, settings
 
 import spaseq
 from spaseq.errors import InputError, QueryError
 from spaseq.lift.lifted_events import EventMaker
+from spaseq.lift.table_files import TableFile, _OpenTable
+from spaseq.lift.table_formats import TableFormat
 from tests.lift import lifted_queries
+from tests.lift.lifting import PREFIXES
 
 
 def answers(query: str, table: Any, lift: str, place: Path, **more: Any) -> list[Any]:
@@ -75,3 +80,25 @@ def test_columns_triples_and_rows_give_equal_answers(
             assert virtual == answers(query, table, lift, place)
 
     check()
+
+
+def test_a_column_of_few_texts_is_read_as_a_dictionary(tmp_path: Path) -> None:
+    rows = 20_000
+    kinds = pa.array([f"T{n % 4}" if n % 7 else None for n in range(rows)])
+    table = pa.table({"id": range(rows), "kind": kinds, "word": [f"w{n}" for n in range(rows)]})
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=3000)
+    with closing(_OpenTable(TableFile(str(tmp_path / "t.parquet"), TableFormat.PARQUET))) as opened:
+        assert pa.types.is_dictionary(opened.schema.field("kind").type)
+        assert not pa.types.is_dictionary(opened.schema.field("word").type)
+    lift = f"""{PREFIXES}CONSTRUCT {{ GRAPH ?e {{ ?e a ?k ; :word ?word }}
+      ?e prov:generatedAtTime ?id }}
+    WHERE {{ BIND(IRI(CONCAT("http://e/n/", STR(?id))) AS ?e)
+             BIND(IRI(CONCAT("http://e/", ?kind)) AS ?k) }}"""
+    query = f"""{PREFIXES}SELECT ?w WITHIN 1 SECONDS FROM STREAM S <http://e/s> WHERE {{ SEQ(A)
+      DEFINE GPM A ON S {{ ?e a :T2 ; :word ?w }} }}"""
+    given = spaseq.Lifted(tmp_path / "t.parquet", lift)
+    found = [
+        (m.bindings["w"].to_python(), m.trace[0].event)
+        for m in spaseq.run(query, {"S": given}, runtime="local")
+    ]
+    assert found == [(f"w{n}", f"http://e/n/{n}") for n in range(2, rows, 4) if n % 7]

@@ -13,6 +13,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from spaseq.compiled.arrays import Indices, Int32s, Int64s
+from spaseq.rdf.columns.spelled_texts import SpelledTexts
 from spaseq.rdf.columns.term_columns import (
     TextArray,
     text_array,
@@ -26,7 +27,7 @@ class LazyGraphNames(Protocol):
     def take(self, events: Indices | Int64s) -> Sequence[str | None]:
         """The names of some events."""
 
-    def strings(self, events: Indices) -> TextArray:
+    def strings(self, events: Indices) -> TextArray | SpelledTexts:
         """The names of some events as an Arrow array, null where there is none."""
 
 
@@ -99,7 +100,7 @@ class EventBatch:
         """The same events with other second components of their instants [n]."""
         return replace(self, k=k)
 
-    def names(self, events: Indices) -> TextArray:
+    def names(self, events: Indices) -> TextArray | SpelledTexts:
         """The graph IRIs [m] of some events, null where there is none."""
         if isinstance(self.graph, LazyGraphNames):
             return self.graph.strings(events)

@@ -12,13 +12,13 @@ import pyarrow as pa
 
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.rdf.columns.solution_columns import SolutionColumns
+from spaseq.rdf.columns.spelled_texts import concat_names, text_arrays
 from spaseq.rdf.columns.term_columns import (
     NO_TEXTS,
     NumberColumn,
     RowSelection,
     TermColumn,
     TextArray,
-    concat_texts,
     take_texts,
 )
 
@@ -35,7 +35,8 @@ class SolutionBatch:
         time: int64 [n], ms since the epoch.
         k: int32 [n], second component of the instant.
         gpm: int32 [n], index into the plan's GPMs, or BARE.
-        event: Arrow large strings [n], IRI of the event's graph, null if it has none.
+        event: Arrow large strings [n], IRI of the event's graph, null if it has none;
+            `SpelledTexts` until somebody reads them if the events are lifted.
         values: by variable, the terms [n] that the rows bind it to.
         numbers: by variable, the same terms as float64, for variables that conditions between
             steps compare.
@@ -85,7 +86,7 @@ class SolutionBatch:
             np.concatenate([b.time for b in batches]),
             np.concatenate([b.k for b in batches]),
             np.concatenate([b.gpm for b in batches]),
-            concat_texts([b.event for b in batches]),
+            concat_names([b.event for b in batches]),
             {v: TermColumn.concat([b.values[v] for b in batches]) for v in columns.variables},
             {v: NumberColumn.concat([b.numbers[v] for b in batches]) for v in columns.numbers},
         )
@@ -130,7 +131,7 @@ class SolutionBatch:
     def to_arrow(self, columns: SolutionColumns) -> pa.RecordBatch:
         """The batch as Arrow columns of `schema(columns)`."""
         arrays: list[Any] = [pa.array(c) for c in (self.stream, self.time, self.k, self.gpm)]
-        arrays.append(self.event)
+        arrays += text_arrays([self.event])
         arrays.extend(self.values[v].compact().to_arrow() for v in columns.variables)
         arrays.extend(pa.array(self.numbers[v].value) for v in columns.numbers)
         arrays.extend(pa.array(self.numbers[v].kind) for v in columns.numbers)
