@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { answerNode } from "./answers.js";
 import { automaton, flat } from "./automaton.js";
-import { behind, slowest } from "./streams.js";
+import { behind, waits } from "./streams.js";
 import { button, confirmed, el, grouped, keep, perSecond, say, short, shown, time } from "./dom.js";
 import { findings } from "./findings.js";
 import { statePill } from "./queries.js";
@@ -122,10 +122,12 @@ function fillState(node, state) {
 }
 
 function streamWords(query, known) {
-  const { names, newest } = slowest(known.streams, new Set(query.streams));
+  const found = waits([query], known.streams);
   const words = known.streams.filter((stream) => query.streams.includes(stream.iri)).map((stream) => {
-    const late = names.has(stream.name) ? ` (${behind(stream, newest)} behind: the query waits for it)` : "";
-    return stream.name + late;
+    const wait = found.get(stream.name);
+    if (!wait.queries.length) return stream.name;
+    const far = wait.gap === Infinity ? "no watermark yet" : `${behind(wait)} behind`;
+    return `${stream.name} (${far}: the query waits for it)`;
   });
   return words.length ? `Reads ${words.join(", ")}.` : "";
 }

@@ -2,21 +2,41 @@
 
 import { data, el, grouped, keep, perSecond, say, shown, span, time } from "./dom.js";
 
-// The streams, of those that some queries read, behind which all others have to wait.
-export function slowest(streams, read) {
-  const asked = streams.filter((stream) => read.has(stream.iri));
-  if (asked.length < 2) return { names: new Set(), newest: null };
-  const marks = asked.map((s) => (s.watermark == null ? -Infinity : Date.parse(s.watermark)));
-  const [least, newest] = [Math.min(...marks), Math.max(...marks)];
-  const names = asked.filter((_, i) => marks[i] === least && least < newest).map((s) => s.name);
-  return { names: new Set(names), newest: Number.isFinite(newest) ? newest : null };
+// Who waits for whom: by the name of a stream, the queries that wait for it, and how far it is
+// behind the newest stream of a query (ms; infinite before its first watermark).
+export function waits(queries, streams) {
+  const found = new Map(streams.map((stream) => [stream.name, { queries: [], gap: null }]));
+  for (const query of queries) {
+    const own = streams.filter((stream) => query.streams.includes(stream.iri));
+    if (own.length < 2) continue;
+    const marks = own.map((s) => (s.watermark == null ? -Infinity : Date.parse(s.watermark)));
+    const [least, newest] = [Math.min(...marks), Math.max(...marks)];
+    if (newest === -Infinity) continue;
+    own.forEach((stream, i) => {
+      const wait = found.get(stream.name);
+      wait.gap = Math.max(wait.gap ?? 0, newest - marks[i]);
+      if (marks[i] === least && least < newest) wait.queries.push(query.name);
+    });
+  }
+  return found;
 }
 
-export function behind(stream, newest) {
-  if (newest == null) return "\u2013";
-  if (stream.watermark == null) return "no watermark yet";
-  const gap = newest - Date.parse(stream.watermark);
-  return gap > 0 ? span(gap) : "0 s";
+export function behind({ gap }) {
+  if (gap == null) return "\u2013";
+  return gap === Infinity ? "no watermark yet" : gap ? span(gap) : "0 s";
+}
+
+function waitWords(found, queries) {
+  const waited = [...found].filter(([, wait]) => wait.queries.length);
+  if (!waited.length) return "No stream keeps a query waiting.";
+  const joining = queries.filter((query) => query.streams.length > 1).length;
+  if (waited.length === 1 && waited[0][1].queries.length === joining) {
+    return `Everybody waits for ${waited[0][0]}.`;
+  }
+  return waited.map(([name, { queries: some }]) => {
+    const who = some.length > 3 ? `${grouped(some.length)} queries wait` : `${some.join(", ")} ${some.length > 1 ? "wait" : "waits"}`;
+    return `${who} for ${name}.`;
+  }).join(" ");
 }
 
 export function streamsView() {
@@ -45,29 +65,25 @@ export function streamsView() {
   }
 
   function update({ queries, streams, accepted }) {
-    const read = new Set(queries.flatMap((query) => query.streams));
-    const { names, newest } = slowest(streams, read);
+    const found = waits(queries, streams);
     keep(body, streams, (s) => s.name, row, (node, stream) => {
       const [, rate, curve, count, lag, mark, gap, late, bad, source] = node.children;
-      node.classList.toggle("slowest", names.has(stream.name));
+      node.classList.toggle("slowest", found.get(stream.name).queries.length > 0);
       say(rate, perSecond(accepted.of(stream.name)));
       curve.replaceChildren(accepted.curve(stream.name));
       say(count, grouped(stream.accepted));
       say(lag, grouped(stream.lag));
       say(mark, time(stream.watermark));
-      say(gap, behind(stream, newest));
+      say(gap, behind(found.get(stream.name)));
       say(late, grouped(stream.late));
       say(bad, grouped(stream.bad));
       late.classList.toggle("alarm", stream.late > 0);
       bad.classList.toggle("alarm", stream.bad > 0);
       say(source, shown(stream.source || "HTTP", 80));
     });
-    const waited = [...names];
     table.hidden = !streams.length;
     empty.hidden = streams.length > 0;
-    say(words, waited.length
-      ? `Everybody waits for ${waited.join(", ")}.`
-      : "No stream keeps the others waiting.");
+    say(words, waitWords(found, queries));
   }
   return { title: "Streams", node, update };
 }
