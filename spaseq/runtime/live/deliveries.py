@@ -108,9 +108,8 @@ class Deliveries:
 
     @property
     def next(self) -> int:
-        """The index of the first answer that an output has yet to take; no answer before it is
-        needed."""
-        return min((delivery.next for delivery in self._deliveries), default=self._log.end)
+        """The index of the first answer that a restart may need for an output."""
+        return min((delivery.noted for delivery in self._deliveries), default=self._log.end)
 
     def views(self) -> list[DeliveryView]:
         """How far each output is; from any thread."""

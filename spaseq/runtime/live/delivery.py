@@ -82,6 +82,7 @@ class Delivery:
 
     Attributes:
         next: the index of the first answer in the log that it has yet to take or to pass over.
+        noted: what `next` was when it was noted on disk last. A restart begins there.
 
     Raises:
         SpaseqError: the output cannot be opened.
@@ -159,8 +160,9 @@ class Delivery:
                 if self._try_to_send():
                     continue
                 if self._stop.is_set():
-                    return
-                self._more.wait()
+                    break
+                self._more.wait(self._until_note())
+            self._note_place()
         except BaseException as error:
             self._failure = error
             self._on_end()
@@ -179,6 +181,8 @@ class Delivery:
 
     def _send_next(self) -> bool:
         """Send the next answers; whether there are any."""
+        if self._until_note() == 0:
+            self._note_place()
         if not self._has_next():
             return False
         if not self._is_sure:
@@ -225,8 +229,12 @@ class Delivery:
         """Go on behind the first waiting answers."""
         for _ in range(count):
             self.next = self._waiting.popleft()[0] + 1
-        if not self._waiting or time.monotonic() - self._noted_at > _NOTE_S:
-            self._note_place()
+
+    def _until_note(self) -> float | None:
+        """For how long (s) the place need not be noted; None if it is."""
+        if self.next == self.noted:
+            return None
+        return max(0.0, self._noted_at + _NOTE_S - time.monotonic())
 
     def _note_place(self) -> None:
         """Note how far the answers have gone; RunError if the disk is full."""
@@ -237,7 +245,7 @@ class Delivery:
             write_durably(self._place, text.encode())
         except OSError as error:
             raise RunError(f"cannot write {self._place}: {error.strerror}") from error
-        self._noted_at = time.monotonic()
+        self.noted, self._noted_at = self.next, time.monotonic()
 
     # --- failures ---------------------------------------------------------------------------------
 

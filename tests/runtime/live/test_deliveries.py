@@ -251,6 +251,20 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, patient: b
     outputs.close()
 
 
+def test_answers_are_needed_until_their_place_is_noted(tmp_path: Path, hook: Hook) -> None:
+    """A restart begins at the noted place, so the log may not be dropped behind it."""
+    outputs = Outputs(tmp_path / "data", ops=SinkSettings(f"http://127.0.0.1:{hook.port}/"))
+    place = tmp_path / "data" / "sent" / "ops"
+    while outputs.log.end < 300:
+        outputs.add("q", 1)
+        needed = outputs.deliveries.next
+        assert json.loads(place.read_text().splitlines()[0])["next"] >= needed
+        time.sleep(0.002)
+    outputs.settle()
+    outputs.close()
+    assert json.loads(place.read_text().splitlines()[0])["next"] == 300
+
+
 def test_large_answers_wait_on_disk(tmp_path: Path) -> None:
     port = free_port()
     outputs = Outputs(tmp_path / "data", away=SinkSettings(f"http://127.0.0.1:{port}/"))
